@@ -1,0 +1,43 @@
+import { z } from "zod";
+
+/** Identifiers and names, parsed once at the edge and branded from there on. */
+export const UserId = z.uuid().brand("UserId");
+export type UserId = z.output<typeof UserId>;
+
+export const ProjectId = z.uuid().brand("ProjectId");
+export type ProjectId = z.output<typeof ProjectId>;
+
+export const AccessTokenId = z.uuid().brand("AccessTokenId");
+export type AccessTokenId = z.output<typeof AccessTokenId>;
+
+export const WebhookId = z.uuid().brand("WebhookId");
+export type WebhookId = z.output<typeof WebhookId>;
+
+export const WebhookDeliveryId = z.uuid().brand("WebhookDeliveryId");
+export type WebhookDeliveryId = z.output<typeof WebhookDeliveryId>;
+
+/** Full object id: 40 hex digits (SHA-1) or 64 (SHA-256), lower case. */
+export const ObjectId = z
+  .string()
+  .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+  .brand("ObjectId");
+export type ObjectId = z.output<typeof ObjectId>;
+
+/** ISO 8601 in UTC with milliseconds. */
+export const IsoInstant = z.iso.datetime({ precision: 3 });
+
+/**
+ * Alias of a user, team, company or project: 2–64 of `[A-Za-z0-9._-]`, starting with a letter or
+ * digit, not ending in `.git` or a dot, without `..`.
+ */
+export const Alias = z
+  .string()
+  .min(2)
+  .max(64)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "Use letters, digits, dot, underscore and dash.")
+  .refine((alias) => !/\.git$|\.$|\.\./i.test(alias), "It may not end in .git or a dot.")
+  .brand("Alias");
+export type Alias = z.output<typeof Alias>;
+
+/** Aliases are unique without regard to case. */
+export const normaliseAlias = (alias: string): string => alias.toLowerCase();

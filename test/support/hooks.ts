@@ -1,0 +1,4 @@
+import { use } from "chai";
+import chaiAsPromised from "chai-as-promised";
+
+use(chaiAsPromised);
