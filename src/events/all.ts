@@ -1,0 +1,13 @@
+import { accessTokenEvents } from "./access-token.ts";
+import type { EventSchemas } from "./event.ts";
+import { projectEvents } from "./project.ts";
+import { reservationEvents } from "./reservation.ts";
+import { userEvents } from "./user.ts";
+
+/** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
+export const slices = {
+  "access-token": accessTokenEvents,
+  project: projectEvents,
+  reservation: reservationEvents,
+  user: userEvents,
+} as const satisfies Readonly<Record<string, EventSchemas>>;

@@ -1,0 +1,22 @@
+import { z } from "zod";
+
+import type { EventOf, EventSchemas } from "./event.ts";
+import { IsoInstant, normaliseAlias } from "./ids.ts";
+import { streamName } from "./stream.ts";
+
+/** A name that only one thing may hold at a time is a stream of its own. */
+export const reservationEvents = {
+  NameReserved: z.object({ holderId: z.uuid(), reservedAt: IsoInstant }),
+  NameReleased: z.object({ holderId: z.uuid(), releasedAt: IsoInstant }),
+} as const satisfies EventSchemas;
+
+export type ReservationEvent = EventOf<typeof reservationEvents>;
+
+/** Users, teams and companies share one name space. */
+export const aliasStream = (alias: string): string => streamName("alias", normaliseAlias(alias));
+
+/** `digest` is a keyed digest, so that the log does not tell who has an account here. */
+export const emailStream = (digest: string): string => streamName("email", digest);
+
+export const projectAliasStream = (ownerId: string, alias: string): string =>
+  streamName("projectAlias", `${ownerId}~${normaliseAlias(alias)}`);

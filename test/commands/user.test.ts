@@ -1,0 +1,80 @@
+import { user } from "../../src/commands/user.ts";
+import { Alias, UserId } from "../../src/events/ids.ts";
+import { Sealed } from "../../src/events/sealed.ts";
+import type { UserEvent } from "../../src/events/user.ts";
+import { specify } from "../support/decider.ts";
+import { at } from "../support/history.ts";
+
+const given = specify(user.decider);
+const userId = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
+const admin = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
+const box = Sealed.parse(`sealed.user-${userId}.AAAA`);
+
+const facts = {
+  userId,
+  alias: Alias.parse("anna"),
+  email: box,
+  emailDigest: "d1",
+  passwordHash: null,
+  admin: false,
+  confirmed: true,
+} as const;
+const registered: UserEvent = { type: "UserRegistered", data: { ...facts, registeredAt: at } };
+const banned: UserEvent = {
+  type: "UserBanned",
+  data: { reason: box, bannedById: admin, bannedAt: at },
+};
+const unbanned: UserEvent = { type: "UserUnbanned", data: { unbannedById: admin, unbannedAt: at } };
+const forgotten: UserEvent = { type: "UserForgotten", data: { forgottenAt: at } };
+const ban = { type: "BanUser", reason: box, by: admin, at } as const;
+const unban = { type: "UnbanUser", by: admin, at } as const;
+
+describe("registering a user", () => {
+  it("records who it is", () => {
+    given()
+      .when({ type: "RegisterUser", ...facts, at })
+      .gives(registered);
+  });
+
+  it("is refused a second time", () => {
+    given(registered)
+      .when({ type: "RegisterUser", ...facts, at })
+      .refuses("user.exists");
+  });
+});
+
+describe("banning a user", () => {
+  it("records by whom and why", () => {
+    given(registered).when(ban).gives(banned);
+  });
+
+  it("is refused when already banned, and possible again after an unban", () => {
+    given(registered, banned).when(ban).refuses("user.already_blocked");
+    given(registered, banned, unbanned).when(ban).gives(banned);
+  });
+
+  it("is refused for somebody who does not exist or was forgotten", () => {
+    given().when(ban).refuses("user.not_found");
+    given(registered, forgotten).when(ban).refuses("user.not_found");
+  });
+});
+
+describe("unbanning a user", () => {
+  it("lifts a ban, and does nothing without one", () => {
+    given(registered, banned).when(unban).gives(unbanned);
+    given(registered).when(unban).givesNothing();
+    given().when(unban).refuses("user.not_found");
+  });
+});
+
+describe("forgetting a user", () => {
+  it("happens once", () => {
+    given(registered).when({ type: "ForgetUser", at }).gives(forgotten);
+    given(registered, banned).when({ type: "ForgetUser", at }).gives(forgotten);
+    given(registered, forgotten).when({ type: "ForgetUser", at }).givesNothing();
+  });
+
+  it("is refused for somebody who does not exist", () => {
+    given().when({ type: "ForgetUser", at }).refuses("user.not_found");
+  });
+});
