@@ -1,0 +1,123 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import knex, { type Knex } from "knex";
+import pg from "pg";
+
+/** Read models first, so that queries name their tables without a schema. */
+const searchPathDefault = ["read_model", "public"];
+
+export type PostgresOptions = Readonly<{
+  poolMax?: number;
+  /** Shown in pg_stat_activity. */
+  applicationName?: string;
+  /** Where unqualified names are looked up and made; read_model, public unless told. */
+  searchPath?: readonly string[];
+}>;
+
+const poolMaxDefault = 10;
+const acquireTimeoutMs = 10_000;
+const connectTimeoutMs = 5_000;
+
+/** Opens nothing by itself: connections are made when first used. One a process, destroyed last. */
+export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
+  return knex({
+    client: "pg",
+    connection: connectionConfig(url, options.applicationName),
+    searchPath: [...(options.searchPath ?? searchPathDefault)],
+    pool: { min: 0, max: options.poolMax ?? poolMaxDefault },
+    acquireConnectionTimeout: acquireTimeoutMs,
+  });
+}
+
+/** A connection outside the pool, for what lives as long as its session: LISTEN, advisory locks. */
+export async function connectPostgres(url: string, applicationName?: string): Promise<pg.Client> {
+  const client = new pg.Client(connectionConfig(url, applicationName));
+  // Without a listener a lost connection would end the process; the owner hears of it by `end`.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}
+
+const listenPingMs = 15_000;
+const reconnectMinMs = 50;
+const reconnectMaxMs = 2_000;
+
+/**
+ * Calls `onMessage` with the payload of each NOTIFY on the channel until the signal aborts. Resolves
+ * once it listens for the first time (or is aborted before). A lost connection is opened again; what
+ * was notified meanwhile is lost, so `onListening` is called after every connect for the caller to
+ * read what it may have missed.
+ */
+export function listen(
+  url: string,
+  channel: string,
+  onMessage: (payload: string) => void,
+  signal: AbortSignal,
+  onListening: () => void = () => undefined,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const run = async (): Promise<void> => {
+      let pauseMs = reconnectMinMs;
+      while (!signal.aborted) {
+        const listening = (): void => {
+          pauseMs = reconnectMinMs;
+          onListening();
+          resolve();
+        };
+        await listenOnce(url, channel, onMessage, signal, listening).catch(() => undefined);
+        await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+        pauseMs = Math.min(pauseMs * 2, reconnectMaxMs);
+      }
+      resolve();
+    };
+    void run();
+  });
+}
+
+/** One connection's life: ends when it is lost or the signal aborts. */
+async function listenOnce(
+  url: string,
+  channel: string,
+  onMessage: (payload: string) => void,
+  signal: AbortSignal,
+  onListening: () => void,
+): Promise<void> {
+  const client = await connectPostgres(url, `listen ${channel}`);
+  const ended = new AbortController();
+  client.once("end", () => ended.abort());
+  client.on("notification", (message) => {
+    if (message.channel === channel) onMessage(message.payload ?? "");
+  });
+  // A connection that was cut without a word is noticed only by talking.
+  const ping = setInterval(() => {
+    const answer = AbortSignal.timeout(connectTimeoutMs);
+    const gone = (): void => void client.end().catch(() => undefined);
+    answer.addEventListener("abort", gone);
+    client.query("select 1").then(() => answer.removeEventListener("abort", gone), gone);
+  }, listenPingMs);
+  try {
+    await client.query(`listen ${client.escapeIdentifier(channel)}`);
+    onListening();
+    const until = AbortSignal.any([signal, ended.signal]);
+    if (!until.aborted) await once(until, "abort");
+  } finally {
+    clearInterval(ping);
+    await client.end().catch(() => undefined);
+  }
+}
+
+function connectionConfig(url: string, applicationName = "ledgerforge") {
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    types: { getTypeParser },
+  };
+}
+
+/** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
+function getTypeParser(oid: number, format?: string): (text: string) => unknown {
+  if (oid === pg.types.builtins.INT8 && format !== "binary") return BigInt;
+  return pg.types.getTypeParser(oid, format === "binary" ? "binary" : "text");
+}
