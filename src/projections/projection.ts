@@ -1,0 +1,110 @@
+import type { Knex } from "knex";
+import { decode } from "../events/decode.ts";
+import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../events/event.ts";
+import type { Sealed } from "../events/sealed.ts";
+import { invariant } from "../platform/invariant.ts";
+import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
+
+export type Tx = Knex.Transaction;
+
+/** What a handler may use beside its own tables. */
+export type ProjectionContext = Readonly<{
+  /** Personal data in clear, or null once its subject was forgotten. */
+  open: (sealed: Sealed) => Promise<string | null>;
+}>;
+
+export type Projection = Readonly<{
+  /** Snake case; key of its checkpoint. */
+  name: string;
+  /** Raised when tables or handlers change their meaning: the tables are then built again. */
+  version: number;
+  /** Owned alone: a handler reads and writes only these, and nobody else writes them. */
+  tables: readonly string[];
+  /** Makes the tables and their indexes; names are unqualified, the search path decides where. */
+  create: (tx: Tx) => Promise<void>;
+  /** Types of events it handles; others move only its checkpoint. */
+  types: ReadonlySet<string>;
+  apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
+}>;
+
+type Handler<Event extends AnyEvent> = (
+  tx: Tx,
+  event: Recorded<Event>,
+  context: ProjectionContext,
+) => Promise<void>;
+
+export type Handlers<Schemas extends EventSchemas> = {
+  readonly [Type in keyof Schemas & string]: Handler<Extract<EventOf<Schemas>, { type: Type }>>;
+};
+
+export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
+  name: string;
+  version: number;
+  tables: readonly string[];
+  create: (tx: Tx) => Promise<void>;
+  /** Of one slice or several: `{ ...projectEvents, ...webhookEvents }`. */
+  events: Schemas;
+  /** One for every event of the schemas: ignoring one is written down, as `ignore`. */
+  handlers: Handlers<Schemas>;
+}>;
+
+export function defineProjection<Schemas extends EventSchemas>(
+  definition: ProjectionDefinition<Schemas>,
+): Projection {
+  const { name, version, tables, create, events, handlers } = definition;
+  const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
+  const types = new Set(handled.map(([type]) => type));
+  return {
+    name,
+    version,
+    tables,
+    create,
+    types,
+    async apply(tx, recorded, context) {
+      if (!types.has(recorded.type)) return;
+      const event = decode(events, recorded);
+      // The key is the event's own type, so the handler found under it takes this event.
+      const handler = handlers[event.type] as Handler<EventOf<Schemas>>;
+      await handler(tx, event, context);
+    },
+  };
+}
+
+export const ignore = (): Promise<void> => Promise.resolve();
+
+/**
+ * Applies a batch and moves the checkpoint in one transaction: after a crash, either both happened
+ * or neither did. The row lock keeps two processes from running one projection at a time; events at
+ * or below the checkpoint were applied before and are skipped, so delivery may repeat and overlap.
+ */
+export async function project(
+  db: Knex,
+  projection: Projection,
+  batch: readonly Recorded[],
+  context: ProjectionContext,
+): Promise<void> {
+  const last = batch.at(-1);
+  if (last === undefined) return;
+  await db.transaction(async (tx) => {
+    const checkpoints = await lockCheckpoints(tx, [projection.name]);
+    const checkpoint = checkpoints.get(projection.name);
+    invariant(checkpoint !== undefined, `projection ${projection.name} was installed`);
+    await applyAfter(tx, projection, checkpoint.position, batch, context);
+    await moveCheckpoints(tx, [projection.name], last.position);
+  });
+}
+
+/** Applies what the projection handles and has not seen; the caller holds its checkpoint's lock. */
+export async function applyAfter(
+  tx: Tx,
+  projection: Projection,
+  position: bigint,
+  batch: readonly Recorded[],
+  context: ProjectionContext,
+): Promise<void> {
+  for (const event of batch) {
+    if (event.position > position && projection.types.has(event.type)) {
+      await projection.apply(tx, event, context);
+    }
+  }
+}

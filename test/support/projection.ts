@@ -1,0 +1,33 @@
+import type { Knex } from "knex";
+import { beforeEverything } from "../../src/projections/checkpoint.ts";
+import { install, uninstall } from "../../src/projections/install.ts";
+import type { Projection, ProjectionContext } from "../../src/projections/projection.ts";
+
+/** Reads sealed text as what it was sealed from in the examples: itself. */
+export const context: ProjectionContext = { open: (sealed) => Promise.resolve(sealed) };
+
+/** Empty tables and a checkpoint before everything, whatever there was. */
+export async function reset(db: Knex, projection: Projection): Promise<void> {
+  await uninstall(db, projection);
+  await db.transaction((tx) => install(tx, projection, "live"));
+}
+
+/** Delivery from the start again, on top of the rows there are. */
+export async function rewind(db: Knex, projection: Projection): Promise<void> {
+  await db("projection_checkpoint")
+    .where({ name: projection.name })
+    .update({ position: beforeEverything });
+}
+
+/** All rows of its tables, in an order that does not depend on how they came to be. */
+export async function rowsOf(db: Knex, projection: Projection): Promise<Record<string, unknown[]>> {
+  const tables: Record<string, unknown[]> = {};
+  for (const table of projection.tables) {
+    const { rows } = await db.raw<{ rows: { row: unknown }[] }>(
+      'select to_jsonb(t) as row from ?? t order by to_jsonb(t)::text collate "C"',
+      [table],
+    );
+    tables[table] = rows.map(({ row }) => row);
+  }
+  return tables;
+}
