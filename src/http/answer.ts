@@ -1,0 +1,81 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import type { Context } from "koa";
+
+import { stateOf } from "./state.ts";
+
+/** Bytes of a handler's own making: a file, a log, an archive. */
+export type StreamReply = Readonly<{
+  body: Readable | Buffer | string;
+  /** Content type. */
+  type: string;
+  bytes?: number;
+  /** Given: a browser saves the answer under this name instead of showing it. */
+  fileName?: string;
+}>;
+
+/** An answer before it is put on the wire, so that it can be kept and given again. */
+export type Answer = Readonly<{
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: string | Buffer | Readable;
+  /** Of the refusal that it tells of. */
+  code?: string;
+}>;
+
+export function jsonAnswer(status: number, value: unknown): Answer {
+  const headers = { "Content-Type": "application/json; charset=utf-8" };
+  return { status, headers, body: JSON.stringify(value) };
+}
+
+export function emptyAnswer(status: number): Answer {
+  return { status, headers: {}, body: "" };
+}
+
+export function streamAnswer(status: number, reply: StreamReply): Answer {
+  const { fileName } = reply;
+  const headers = {
+    "Content-Type": reply.type,
+    ...(reply.bytes === undefined ? {} : { "Content-Length": String(reply.bytes) }),
+    ...(fileName === undefined ? {} : { "Content-Disposition": attachment(fileName) }),
+  };
+  return { status, headers, body: reply.body };
+}
+
+/** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */
+export function attachment(fileName: string): string {
+  const ascii = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
+  const exact = encodeURIComponent(Buffer.from(fileName).toString()).replaceAll(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${exact}`;
+}
+
+/**
+ * Puts the answer on the wire. A GET carries an entity tag and is answered 304 when the caller has
+ * it already: strong and immutable when the handler named what it read by content (a commit hash),
+ * weak and computed from the body otherwise.
+ */
+export function send(ctx: Context, answer: Answer, immutableTag: string | undefined): void {
+  ctx.status = answer.status;
+  ctx.body = answer.body;
+  ctx.remove("Content-Type");
+  ctx.set(answer.headers);
+  ctx.vary("Authorization");
+  if (answer.code !== undefined) stateOf(ctx).code = answer.code;
+  if (ctx.method !== "GET" && ctx.method !== "HEAD") {
+    ctx.set("Cache-Control", "no-store");
+    return;
+  }
+  const immutable = immutableTag !== undefined;
+  ctx.set(
+    "Cache-Control",
+    immutable ? "private, max-age=31536000, immutable" : "private, no-cache",
+  );
+  if (immutable) ctx.set("ETag", `"${immutableTag}"`);
+  else if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) {
+    ctx.set("ETag", `W/"${createHash("sha1").update(answer.body).digest("base64url")}"`);
+  }
+  if (ctx.fresh) ctx.status = 304;
+}

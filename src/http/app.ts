@@ -1,0 +1,45 @@
+import Koa, { type Middleware } from "koa";
+
+import { type Answered, accessLog } from "./access-log.ts";
+import { errors } from "./errors.ts";
+import { type Machinery, mount } from "./mount.ts";
+import { requestId } from "./request-id.ts";
+import type { Route } from "./route.ts";
+import { securityHeaders } from "./security-headers.ts";
+
+export type AppOptions = Machinery &
+  Readonly<{
+    routes: readonly Route[];
+    /**
+     * What answers outside the declared routes (git smart HTTP, the queue dashboard, health), in
+     * front of them. Each calls `next` for requests that are not its own.
+     */
+    before?: readonly Middleware[];
+    observe?: (answered: Answered) => void;
+  }>;
+
+export function buildApp(options: AppOptions): Koa {
+  const { deps, routes, before = [], observe = () => undefined } = options;
+  const app = new Koa({ proxy: false });
+  // An error of a connection after its answer began; everything else is answered by errors().
+  app.on("error", (error) => deps.log.debug({ err: error }, "connection broke"));
+  app.use(requestId());
+  app.use(accessLog(deps.log, observe));
+  app.use(securityHeaders(deps.publicUrl));
+  app.use(closeUnread());
+  app.use(errors(deps.log));
+  for (const middleware of before) app.use(middleware);
+  app.use(mount(routes, options));
+  return app;
+}
+
+/**
+ * An answer that goes out before the body came in (403, 413, …) ends the connection: reading the
+ * rest would let a caller who is refused keep the line busy.
+ */
+function closeUnread(): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (!ctx.req.complete && !ctx.headerSent) ctx.set("Connection", "close");
+  };
+}

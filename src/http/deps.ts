@@ -1,0 +1,21 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import type { EventStore } from "../platform/event-store.ts";
+import type { Vault } from "../platform/vault.ts";
+
+/** What handlers work with. One object a process, made by the role. */
+export type Deps = Readonly<{
+  store: EventStore;
+  db: Knex;
+  vault: Vault;
+  /**
+   * Resolves once every live projection has passed the position, so that whoever reads next sees
+   * it. @throws Refusal `projection.lagging` (503) after 5 s
+   */
+  visible: (position: bigint | undefined) => Promise<void>;
+  now: () => Date;
+  log: Logger;
+  /** Address that clients know us by, without a slash at the end. */
+  publicUrl: string;
+}>;

@@ -1,0 +1,31 @@
+import type { Actor, EventMetadata } from "../events/event.ts";
+import type { UserId } from "../events/ids.ts";
+import type { Access, ProjectRow, Role } from "./access.ts";
+
+/** What a handler knows about the request, beyond what it was sent. */
+export type RequestContext = Readonly<{
+  actor: Actor;
+  /** Null for anonymous callers. */
+  userId: UserId | null;
+  isAdmin: boolean;
+  /** The token's scopes; all of them after a password. */
+  scopes: ReadonlySet<string>;
+  /** Address of the peer. Headers that claim another one are not believed. */
+  ip: string;
+  requestId: string;
+  /** From Idempotency-Key, or random: the same on every attempt at the same request. */
+  commandId: string;
+  /** The envelope for the events of this request. */
+  metadata: () => Promise<EventMetadata>;
+  /** See Deps.visible. */
+  visible: (position: bigint | undefined) => Promise<void>;
+  /** The answer is what this content id (a commit hash) names: it never changes. */
+  immutable: (contentId: string) => void;
+  /** Aborts when the caller goes away. */
+  signal: AbortSignal;
+}>;
+
+/** With what the declared access has already made sure of. */
+export type RequestFor<A extends Access> = RequestContext &
+  (A extends "anonymous" ? unknown : Readonly<{ userId: UserId }>) &
+  (A extends `project:${Role}` ? Readonly<{ project: ProjectRow; role: Role }> : unknown);

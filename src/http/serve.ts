@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import type { Context } from "koa";
+import type { z } from "zod";
+
+import type { EventMetadata } from "../events/event.ts";
+import { userSubject } from "../events/user.ts";
+import { invariant } from "../platform/invariant.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { neededRole } from "./access.ts";
+import {
+  type Answer,
+  emptyAnswer,
+  jsonAnswer,
+  type StreamReply,
+  send,
+  streamAnswer,
+} from "./answer.ts";
+import { type Body, bodyBytesMax, bodyTimeoutMs, readJson } from "./body.ts";
+import type { Deps } from "./deps.ts";
+import { type Caller, type ResolvedProject, requireScope } from "./gate.ts";
+import { readInput } from "./input.ts";
+import type { Machinery } from "./mount.ts";
+import { envelope, type Listed } from "./page.ts";
+import type { RequestContext } from "./request.ts";
+import type { HandlerInput, Route } from "./route.ts";
+import { stateOf } from "./state.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
+export async function serve(
+  ctx: Context,
+  route: Route,
+  params: Params,
+  { deps, gate, idempotency }: Machinery,
+): Promise<void> {
+  stateOf(ctx).operationId = route.operationId;
+  const caller = await gate.caller(ctx, route.access);
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  requireScope(caller, route.scope);
+  if (route.access === "admin" && !caller.isAdmin) {
+    throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
+  }
+  const needed = neededRole(route.access);
+  const resolved = needed && (await gate.project(params, caller, needed));
+
+  const body = await readBody(ctx, route);
+  const input = readInput(route, ctx, body?.json);
+  const immutable: { tag?: string } = {};
+  const run = async (commandId: string): Promise<Answer> => {
+    const request = requestContext(ctx, deps, { caller, resolved, commandId, immutable });
+    return await handle(route, { params, ...input, request }, deps);
+  };
+
+  const key = route.method === "post" ? ctx.get("idempotency-key") : "";
+  const answer =
+    key === "" || caller.userId === null
+      ? await run(randomUUID())
+      : await idempotency.once(
+          {
+            userId: caller.userId,
+            operationId: route.operationId,
+            key,
+            request: [ctx.method, ctx.path, ctx.querystring, body?.bytes ?? ""],
+            url: ctx.originalUrl,
+            requestId: stateOf(ctx).requestId,
+          },
+          run,
+        );
+  send(ctx, answer, immutable.tag);
+}
+
+async function readBody(ctx: Context, route: Route): Promise<Body | undefined> {
+  if (route.body === undefined) return undefined;
+  return await readJson(ctx, { bytesMax: bodyBytesMax, timeoutMs: bodyTimeoutMs });
+}
+
+async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
+  const { reply, list } = route;
+  const status = route.status ?? 200;
+  const result = await route.handle(input, deps);
+  if (reply === "empty") return emptyAnswer(status);
+  // The declared reply is "stream", so the handler's type was StreamReply.
+  if (reply === "stream") return streamAnswer(status, result as StreamReply);
+  if (list === undefined) return jsonAnswer(status, encode(reply, result));
+  invariant(input.page !== undefined, "a list is always asked for by page");
+  // The declaration has a list, so the handler's type was Listed.
+  const { items, totalElements } = result as Listed<unknown>;
+  const encoded = { items: items.map((item) => encode(reply, item)), totalElements };
+  const answer = jsonAnswer(status, envelope(list, input.page, encoded));
+  return { ...answer, headers: { ...answer.headers, "X-Total-Count": String(totalElements) } };
+}
+
+/** Only what the reply declares leaves the house: a column too many in a row stays inside. */
+function encode(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  invariant(result.success, `an answer breaks its own schema: ${result.error?.message}`);
+  return result.data;
+}
+
+type Made = Readonly<{
+  caller: Caller;
+  resolved: ResolvedProject | undefined;
+  commandId: string;
+  immutable: { tag?: string };
+}>;
+
+function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
+  const { caller, resolved, commandId, immutable } = made;
+  const { requestId } = stateOf(ctx);
+  const ip = plainAddress(ctx.req.socket.remoteAddress ?? "");
+  let metadata: Promise<EventMetadata> | undefined;
+  const gone = new AbortController();
+  ctx.res.once("close", () => {
+    if (!ctx.res.writableFinished) gone.abort();
+  });
+
+  const seal = async (): Promise<EventMetadata> => ({
+    actor: caller.actor,
+    ip: caller.userId === null ? null : await deps.vault.seal(userSubject(caller.userId), ip),
+    correlationId: requestId,
+    causationId: null,
+    commandId,
+    schemaVersion: 1,
+    occurredAt: deps.now().toISOString(),
+  });
+
+  return {
+    ...resolved,
+    actor: caller.actor,
+    userId: caller.userId,
+    isAdmin: caller.isAdmin,
+    scopes: caller.scopes,
+    ip,
+    requestId,
+    commandId,
+    metadata: () => {
+      metadata ??= seal();
+      return metadata;
+    },
+    visible: deps.visible,
+    immutable: (contentId) => {
+      immutable.tag = contentId;
+    },
+    signal: gone.signal,
+  };
+}
+
+/** An IPv4 peer on a dual-stack socket, written as IPv4. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/, "");
+}

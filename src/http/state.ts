@@ -1,0 +1,15 @@
+import type { Context } from "koa";
+
+/** What the machinery notes about one request for the log, the metrics and the error document. */
+export type RequestState = {
+  requestId: string;
+  /** Which declared operation answers; undefined for unknown routes. */
+  operationId?: string;
+  userId?: string;
+  /** Code of the refusal that ended the request. */
+  code?: string;
+};
+
+export function stateOf(ctx: Pick<Context, "state">): RequestState {
+  return ctx.state as RequestState;
+}

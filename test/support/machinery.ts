@@ -1,0 +1,60 @@
+import type { Knex } from "knex";
+import pino from "pino";
+
+import type { UserId } from "../../src/events/ids.ts";
+import { type AppOptions, buildApp } from "../../src/http/app.ts";
+import type { Caller, Gate } from "../../src/http/gate.ts";
+import type { Route } from "../../src/http/route.ts";
+import { listen } from "../../src/http/server.ts";
+import type { EventStore } from "../../src/platform/event-store.ts";
+import type { Vault } from "../../src/platform/vault.ts";
+
+export const caller: Caller = {
+  actor: {
+    userId: "7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01",
+    alias: "anna",
+    via: "token",
+    tokenId: null,
+  },
+  userId: "7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01" as UserId,
+  isAdmin: false,
+  scopes: new Set(["USER_READ", "PROJECT_WRITE"]),
+};
+
+/** Everybody is anna: the gate has tests of its own. */
+const openGate: Gate = {
+  caller: async () => caller,
+  project: async () => {
+    throw new Error("no test of the machinery names a project");
+  },
+};
+
+/** Serves routes made for a test over real HTTP. `log` collects what would be logged. */
+export async function serveRoutes(
+  routes: readonly Route[],
+  options: Partial<AppOptions> & Readonly<{ headersTimeoutMs?: number }> = {},
+): Promise<Readonly<{ url: string; log: string[] }>> {
+  const log: string[] = [];
+  const deps = {
+    store: unused<EventStore>("store"),
+    db: unused<Knex>("db"),
+    vault: unused<Vault>("vault"),
+    visible: async () => undefined,
+    now: () => new Date(),
+    log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
+    publicUrl: "http://127.0.0.1",
+  };
+  const idempotency = { once: unused, sweep: async () => undefined };
+  const app = buildApp({ deps, gate: openGate, idempotency, routes, ...options } as AppOptions);
+  const listening = await listen(app, { host: "127.0.0.1", port: 0, ...options });
+  after(() => listening.close());
+  return { url: listening.url, log };
+}
+
+/** Fails on first use: the routes of these tests need none of it. */
+function unused<T extends object>(name: string): T {
+  const fail = () => {
+    throw new Error(`a test of the machinery used ${name}`);
+  };
+  return new Proxy({}, { get: fail }) as T;
+}
