@@ -1,0 +1,21 @@
+/** A git child ended badly. The message holds the command's name and git's own words, no input. */
+export class GitFailure extends Error {
+  override readonly name = "GitFailure";
+
+  constructor(
+    command: string,
+    readonly exitCode: number | null,
+    stderr: string,
+  ) {
+    super(`git ${command} ended with ${exitCode ?? "a signal"}: ${stderr.trim().slice(0, 500)}`);
+  }
+}
+
+/** The object asked for is not in the repository. */
+export class ObjectMissing extends Error {
+  override readonly name = "ObjectMissing";
+
+  constructor(readonly objectId: string) {
+    super(`No object ${objectId}`);
+  }
+}

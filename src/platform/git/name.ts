@@ -1,0 +1,80 @@
+import { z } from "zod";
+
+import { Refusal } from "../refusal.ts";
+
+export const nullObjectId = (like: string): string => "0".repeat(like.length);
+export const isNullObjectId = (id: string): boolean => /^0+$/.test(id);
+
+/** Whether the text is a full object id; abbreviations may mean something else tomorrow. */
+export const isObjectId = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
+
+/** Longest ref that still fits a file name with ".lock" on every file system we run on. */
+const refBytesMax = 240;
+
+/**
+ * The rules of git-check-ref-format(1) for a full name, and no leading dash in what follows
+ * `refs/heads/` or `refs/tags/`, as git itself demands of a branch (`--branch`).
+ */
+export function isRefName(ref: string): boolean {
+  const match = /^refs\/(?:heads|tags)\/(.+)$/s.exec(ref);
+  const name = match?.[1];
+  if (name === undefined || Buffer.byteLength(ref) > refBytesMax) return false;
+  if (name.startsWith("-") || ref.endsWith(".") || ref.includes("..") || ref.includes("@{")) {
+    return false;
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+  if (/[\x00-\x20\x7f~^:?*[\\]/.test(ref)) return false;
+  return ref
+    .split("/")
+    .every((part) => part !== "" && !part.startsWith(".") && !part.endsWith(".lock"));
+}
+
+/** `main`, `release/1.0`: what follows `refs/heads/`. A branch called HEAD would hide the real one. */
+export const BranchName = z
+  .string()
+  .refine((name) => name !== "HEAD" && isRefName(`refs/heads/${name}`), "Not a branch name.")
+  .brand("BranchName");
+export type BranchName = z.output<typeof BranchName>;
+
+/** `v1.0`: what follows `refs/tags/`. */
+export const TagName = z
+  .string()
+  .refine((name) => isRefName(`refs/tags/${name}`), "Not a tag name.")
+  .brand("TagName");
+export type TagName = z.output<typeof TagName>;
+
+const pathBytesMax = 4096;
+/** Code points HFS+ ignores when it compares names: U+200C–200F, 202A–202E, 206A–206F, FEFF. */
+const hfsIgnored = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
+
+/**
+ * The parts of a path inside a repository; [] is its root. A path that could mean anything else on
+ * some file system is answered like one that does not exist.
+ *
+ * @throws Refusal not_found `blob.not_found`
+ */
+export function repositoryPath(path: string): readonly string[] {
+  const trimmed = path.replace(/^\/+|\/+$/g, "");
+  if (trimmed === "") return [];
+  const parts = trimmed.split("/");
+  if (Buffer.byteLength(trimmed) > pathBytesMax || !parts.every(isPathPart)) {
+    throw new Refusal("not_found", "blob.not_found", "There is no such file.");
+  }
+  return parts;
+}
+
+function isPathPart(part: string): boolean {
+  if (part === "" || part === "." || part === ".." || part.includes("\0")) return false;
+  return !isDotGit(part);
+}
+
+/** `.git` as HFS+ and NTFS would read it: case, ignorable code points, short names, streams. */
+function isDotGit(part: string): boolean {
+  const plain = part
+    .normalize("NFC")
+    .replace(hfsIgnored, "")
+    .toLowerCase()
+    .replace(/:.*$/s, "")
+    .replace(/[. ]+$/, "");
+  return plain === ".git" || /^git~\d+$/.test(plain);
+}

@@ -1,0 +1,43 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+
+import { gitEnvironment } from "./environment.ts";
+
+/** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
+export type PackService = "upload-pack" | "receive-pack";
+
+export type PackProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+export type PackOptions = Readonly<{
+  /** Only tell the refs and capabilities: the answer to `info/refs`. */
+  advertise: boolean;
+  /** What the client sent as Git-Protocol, already checked: `version=2`. */
+  protocol?: string | undefined;
+}>;
+
+/** Git kills its own helpers when it is told to end; one that does not end is killed after this. */
+const killAfterMs = 5_000;
+
+/** Starts the program in its request-and-answer form (`--stateless-rpc`), the one HTTP uses. */
+export function startPackService(
+  gitDir: string,
+  service: PackService,
+  { advertise, protocol }: PackOptions,
+): PackProcess {
+  const args = [service, "--stateless-rpc", ...(advertise ? ["--advertise-refs"] : []), gitDir];
+  return spawn("git", args, {
+    cwd: "/",
+    env: gitEnvironment(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+}
+
+/** Ends the program and, through the end of its input, the helpers it started. */
+export function stopPackService(child: PackProcess): void {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.stdin.destroy();
+  child.kill("SIGTERM");
+  const kill = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  kill.unref();
+  child.once("close", () => clearTimeout(kill));
+}

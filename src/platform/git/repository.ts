@@ -1,0 +1,196 @@
+import { spawn } from "node:child_process";
+import type { Readable } from "node:stream";
+
+import { administration } from "./administration.ts";
+import type { CatFilePool } from "./cat-file-pool.ts";
+import { gitEnvironment } from "./environment.ts";
+import { Lru } from "./lru.ts";
+import { isRefName } from "./name.ts";
+import type { Commit, TreeEntry } from "./object.ts";
+import { type ObjectCaches, ObjectReader } from "./object-reader.ts";
+import {
+  type PackOptions,
+  type PackProcess,
+  type PackService,
+  startPackService,
+} from "./pack-service.ts";
+import { runGit } from "./run.ts";
+
+export type FileEntry = Readonly<{ path: string; entry: TreeEntry; bytes: number }>;
+
+/** Full ref name → object id. */
+export type Refs = ReadonlyMap<string, string>;
+
+/** More names than this make one long listing cheaper than a long command line. */
+const namedRefsMax = 200;
+const sizesAtOnce = 2_000;
+
+/** Answers that follow from object ids alone and so stay true. */
+const counts = new Lru<number>(1024 ** 2);
+const ancestries = new Lru<boolean>(2 * 1024 ** 2);
+
+/** One bare repository. Names and ids given here are checked already; see name.ts. */
+export class Repository {
+  readonly objects: ObjectReader;
+
+  constructor(
+    readonly gitDir: string,
+    pool: CatFilePool,
+    caches: ObjectCaches,
+  ) {
+    this.objects = new ObjectReader(gitDir, pool, caches);
+  }
+
+  /** Branches and tags as they are now: all, or those named. */
+  async refs(names?: readonly string[]): Promise<Refs> {
+    const named = names !== undefined && names.length <= namedRefsMax;
+    const patterns = named ? names.filter(isRefName) : ["refs/heads", "refs/tags"];
+    if (patterns.length === 0) return new Map();
+    const listing = await administration(this.gitDir).raw([
+      `--git-dir=${this.gitDir}`,
+      "for-each-ref",
+      "--format=%(objectname) %(refname)",
+      "--",
+      ...patterns,
+    ]);
+    const wanted = names === undefined ? undefined : new Set(names);
+    const refs = new Map<string, string>();
+    for (const line of listing.split("\n")) {
+      const space = line.indexOf(" ");
+      const ref = line.slice(space + 1);
+      if (space > 0 && (wanted?.has(ref) ?? true)) refs.set(ref, line.slice(0, space));
+    }
+    return refs;
+  }
+
+  /** The branch HEAD points to, whether or not it exists. */
+  async head(): Promise<string> {
+    const git = administration(this.gitDir);
+    const ref = await git.raw([`--git-dir=${this.gitDir}`, "symbolic-ref", "HEAD"]);
+    return ref.trim().replace(/^refs\/heads\//, "");
+  }
+
+  async setHead(branch: string): Promise<void> {
+    const ref = `refs/heads/${branch}`;
+    if (!isRefName(ref)) throw new Error("Not a branch name");
+    const git = administration(this.gitDir);
+    await git.raw([`--git-dir=${this.gitDir}`, "symbolic-ref", "HEAD", ref]);
+  }
+
+  /** Newest first, as `git log`; with a path, the commits that touched it. */
+  async log(
+    from: string,
+    options: Readonly<{ path?: string | undefined; skip: number; countMax: number }>,
+  ): Promise<readonly Commit[]> {
+    const { stdout } = await runGit(this.gitDir, [
+      "rev-list",
+      `--skip=${options.skip}`,
+      `--max-count=${options.countMax}`,
+      "--end-of-options",
+      from,
+      "--",
+      ...(options.path === undefined ? [] : [options.path]),
+    ]);
+    const ids = stdout.toString().split("\n").filter(Boolean);
+    const commits = await Promise.all(ids.map((id) => this.objects.commit(id)));
+    return commits.filter((commit) => commit !== undefined);
+  }
+
+  async countCommits(from: string, path?: string): Promise<number> {
+    const key = `${from} ${path ?? ""}`;
+    const cached = counts.get(key);
+    if (cached !== undefined) return cached;
+    const { stdout } = await runGit(this.gitDir, [
+      "rev-list",
+      "--count",
+      "--end-of-options",
+      from,
+      "--",
+      ...(path === undefined ? [] : [path]),
+    ]);
+    const count = Number(stdout.toString());
+    counts.set(key, count, key.length + 50);
+    return count;
+  }
+
+  /** Whether `descendant` contains `ancestor`; false when either is not here. */
+  async isAncestor(ancestor: string, descendant: string): Promise<boolean> {
+    if (ancestor === descendant) return true;
+    const key = `${ancestor} ${descendant}`;
+    const cached = ancestries.get(key);
+    if (cached !== undefined) return cached;
+    const { exitCode } = await runGit(
+      this.gitDir,
+      ["merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant],
+      { okCodes: [0, 1, 128] },
+    );
+    // 128: an object is missing, which may change.
+    if (exitCode !== 128) ancestries.set(key, exitCode === 0, key.length + 50);
+    return exitCode === 0;
+  }
+
+  /**
+   * Files below a directory with their sizes, in path order; depth 0 is the directory itself.
+   * Directories and submodules are left out, symbolic links are files holding their target.
+   */
+  async files(
+    directory: TreeEntry,
+    prefix: string,
+    depth: number,
+    countMax: number,
+  ): Promise<readonly FileEntry[]> {
+    const found: { path: string; entry: TreeEntry }[] = [];
+    const walk = async (id: string, path: string, left: number): Promise<void> => {
+      for (const entry of (await this.objects.tree(id)) ?? []) {
+        if (found.length > countMax) return;
+        const entryPath = path === "" ? entry.name : `${path}/${entry.name}`;
+        if (entry.kind === "directory") {
+          if (left > 0) await walk(entry.id, entryPath, left - 1);
+        } else if (entry.kind !== "submodule") {
+          found.push({ path: entryPath, entry });
+        }
+      }
+    };
+    await walk(directory.id, prefix, depth);
+
+    const files: FileEntry[] = [];
+    for (let at = 0; at < found.length; at += sizesAtOnce) {
+      const some = found.slice(at, at + sizesAtOnce);
+      const infos = await Promise.all(some.map(({ entry }) => this.objects.info(entry.id)));
+      files.push(...some.map((file, index) => ({ ...file, bytes: infos[index]?.bytes ?? 0 })));
+    }
+    return files;
+  }
+
+  /** A blob as a stream from a process of its own, for what is too large to hold in memory. */
+  blobStream(id: string): Readable {
+    const child = spawn("git", [`--git-dir=${this.gitDir}`, "cat-file", "blob", id], {
+      cwd: "/",
+      env: gitEnvironment(),
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    child.on("error", (error) => child.stdout.destroy(error));
+    child.stdout.once("close", () => child.kill("SIGKILL"));
+    return child.stdout;
+  }
+
+  /** Every object and link is whole. @throws GitFailure naming what is not. */
+  async check(): Promise<void> {
+    await runGit(this.gitDir, ["fsck", "--full", "--strict", "--no-dangling"], {
+      timeoutMs: 30 * 60_000,
+    });
+  }
+
+  /** Packs what came in piece by piece, so that reading stays fast. Safe while others read and push. */
+  async maintain(): Promise<void> {
+    const git = administration(this.gitDir);
+    const at = `--git-dir=${this.gitDir}`;
+    await git.raw([at, "repack", "-d", "--geometric=2", "--write-midx", "--write-bitmap-index"]);
+    await git.raw([at, "pack-refs", "--all", "--prune"]);
+    await git.raw([at, "commit-graph", "write", "--reachable", "--changed-paths", "--split"]);
+  }
+
+  start(service: PackService, options: PackOptions): PackProcess {
+    return startPackService(this.gitDir, service, options);
+  }
+}

@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+
+import { gitEnvironment } from "./environment.ts";
+import { GitFailure } from "./failure.ts";
+
+export type RunOptions = Readonly<{
+  /** Exit codes that are an answer, not a failure. */
+  okCodes?: readonly number[];
+  /** The child is killed when it prints more. */
+  bytesMax?: number;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}>;
+
+export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
+
+/**
+ * Runs one git command on a repository to its end. Arguments go to the program directly, never
+ * through a shell; what a caller named must follow `--end-of-options` or `--`.
+ *
+ * @throws GitFailure on any other exit code, too much output, or when the time is over.
+ */
+export function runGit(
+  gitDir: string,
+  args: readonly [command: string, ...rest: string[]],
+  options: RunOptions = {},
+): Promise<RunResult> {
+  const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal } = options;
+  const [command] = args;
+  return new Promise((resolve, reject) => {
+    const child = spawn("git", [`--git-dir=${gitDir}`, ...args], {
+      cwd: "/",
+      env: gitEnvironment(),
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: timeoutMs,
+      killSignal: "SIGKILL",
+      ...(signal && { signal }),
+    });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > bytesMax) child.kill("SIGKILL");
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString()).slice(-2000);
+    });
+    child.on("error", reject);
+    child.on("close", (exitCode) => {
+      if (exitCode !== null && okCodes.includes(exitCode) && bytes <= bytesMax) {
+        resolve({ exitCode, stdout: Buffer.concat(chunks) });
+      } else {
+        const why = bytes > bytesMax ? `printed more than ${bytesMax} bytes` : stderr;
+        reject(new GitFailure(command, exitCode, why));
+      }
+    });
+  });
+}

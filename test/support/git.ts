@@ -1,0 +1,83 @@
+import { type ExecFileException, execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string }>;
+
+/** A directory for the calling test file, removed when the file ends. */
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-"));
+  after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+const person = {
+  GIT_AUTHOR_NAME: "Anna Author",
+  GIT_AUTHOR_EMAIL: "anna@example.test",
+  GIT_COMMITTER_NAME: "Carl Committer",
+  GIT_COMMITTER_EMAIL: "carl@example.test",
+};
+
+/** What a user's git runs with: nothing of the machine's configuration, no prompts. */
+export function clientEnvironment(home: string): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+    HOME: home,
+    LC_ALL: "C.UTF-8",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "/bin/false",
+    ...person,
+  };
+}
+
+/** Runs the user's git and gives back how it ended, whatever that was. */
+export function tryGit(
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  return new Promise((resolve) => {
+    execFile(
+      "git",
+      args,
+      { cwd, env: { ...clientEnvironment(cwd), ...env }, maxBuffer: 256 * 1024 ** 2 },
+      (error: ExecFileException | null, stdout, stderr) => {
+        const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+        resolve({ exitCode, stdout: stdout.trimEnd(), stderr });
+      },
+    );
+  });
+}
+
+/** Runs the user's git and answers what it printed. @throws when it fails */
+export async function git(cwd: string, ...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await tryGit(cwd, args);
+  if (exitCode !== 0) throw new Error(`git ${args.join(" ")} ended with ${exitCode}: ${stderr}`);
+  return stdout;
+}
+
+/** An empty working copy on branch `main`. */
+export async function workingCopy(parent: string, name: string): Promise<string> {
+  const directory = path.join(parent, name);
+  await mkdir(directory, { recursive: true });
+  await git(directory, "init", "--quiet", "--initial-branch=main");
+  return directory;
+}
+
+/** Writes the files and commits them; answers the commit's id. */
+export async function commit(
+  directory: string,
+  message: string,
+  files: Readonly<Record<string, string | Buffer>> = {},
+): Promise<string> {
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(directory, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+  await git(directory, "add", "--all");
+  await git(directory, "commit", "--quiet", "--allow-empty", "-m", message);
+  return git(directory, "rev-parse", "HEAD");
+}
