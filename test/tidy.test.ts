@@ -106,8 +106,8 @@ function importsBroken(file: string, text: string): string[] {
   return broken;
 }
 
-/** A decider is given time, ids and facts; only the files that run deciders do I/O. */
-const impureCommands = new Set(["handle.ts"]);
+/** A decider is given time, ids and facts; only `handle` and the processes over it do I/O. */
+const impureCommands = new Set(["handle.ts", "process"]);
 
 function purityBroken(file: string, text: string): string[] {
   const [, folder, name = ""] = file.split(path.sep);

@@ -1,5 +1,3 @@
-import type { ProjectId } from "../events/ids.ts";
-
 /** Roles in projects, teams and companies, weakest first. */
 export const roles = ["GUEST", "REPORTER", "DEVELOPER", "ADMIN"] as const;
 export type Role = (typeof roles)[number];
@@ -22,11 +20,3 @@ export function atLeast(role: Role | undefined, needed: Role): boolean {
 export function neededRole(access: Access): Role | undefined {
   return roles.find((role) => access === `project:${role}`);
 }
-
-/** The project that a path names. */
-export type ProjectRow = Readonly<{
-  id: ProjectId;
-  owner_alias: string;
-  alias: string;
-  is_private: boolean;
-}>;

@@ -4,7 +4,8 @@ import type { Scope } from "../events/access-token.ts";
 import type { Actor } from "../events/event.ts";
 import type { UserId } from "../events/ids.ts";
 import { Refusal } from "../platform/refusal.ts";
-import type { Access, ProjectRow, Role } from "./access.ts";
+import type { ProjectRow } from "../projections/project.ts";
+import type { Access, Role } from "./access.ts";
 
 /** Who is calling, as far as they proved it. */
 export type Caller = Readonly<{

@@ -1,6 +1,7 @@
 import type { Actor, EventMetadata } from "../events/event.ts";
 import type { UserId } from "../events/ids.ts";
-import type { Access, ProjectRow, Role } from "./access.ts";
+import type { ProjectRow } from "../projections/project.ts";
+import type { Access, Role } from "./access.ts";
 
 /** What a handler knows about the request, beyond what it was sent. */
 export type RequestContext = Readonly<{

@@ -1,4 +1,11 @@
+import { accessTokenProjection } from "./access-token.ts";
+import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
+import { userProjection } from "./user.ts";
 
 /** Every read model, sorted by name. */
-export const allProjections: readonly Projection[] = [];
+export const allProjections: readonly Projection[] = [
+  accessTokenProjection,
+  projectProjection,
+  userProjection,
+];

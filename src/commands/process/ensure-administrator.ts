@@ -1,0 +1,47 @@
+import { Alias, UserId } from "../../events/ids.ts";
+import { userStream } from "../../events/user.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { type RegisterUserDeps, registerUser } from "./register-user.ts";
+
+/** One instance has one first administrator: starting twice at once cannot make two. */
+const administratorId = UserId.parse(deterministicId("first administrator"));
+
+export type FirstAdministrator = Readonly<{ alias: string; email: string; password: string }>;
+
+/**
+ * Registers the first administrator on the first start; later starts change nothing, also when
+ * alias, e-mail or password are configured differently by then.
+ */
+export async function ensureAdministrator(
+  deps: RegisterUserDeps,
+  { alias, email, password }: FirstAdministrator,
+): Promise<Readonly<{ created: boolean }>> {
+  if (await administratorExists(deps)) return { created: false };
+  const commandId = deterministicId("register first administrator");
+  const metadata = {
+    actor: { userId: null, alias: null, via: "system", tokenId: null },
+    ip: null,
+    correlationId: "first start",
+    causationId: null,
+    commandId,
+    schemaVersion: 1,
+    occurredAt: deps.now(),
+  } as const;
+  const newUser = {
+    userId: administratorId,
+    alias: Alias.parse(alias),
+    email,
+    password,
+    admin: true,
+    confirmed: true,
+  };
+  await registerUser(deps, newUser, metadata);
+  return { created: true };
+}
+
+export async function administratorExists({
+  store,
+}: Pick<RegisterUserDeps, "store">): Promise<boolean> {
+  for await (const _ of store.readStreamBackwards(userStream(administratorId), 1)) return true;
+  return false;
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+
+import { OwnerType } from "../events/project.ts";
+import type { ProjectRow } from "../projections/project.ts";
+import type { Deps } from "./deps.ts";
+
+export const ProjectView = z
+  .object({
+    id: z.uuid(),
+    title: z.string(),
+    description: z.string().nullable(),
+    alias: z.string(),
+    defaultBranch: z.string(),
+    workBranch: z.string(),
+    siteUrl: z.string().nullable(),
+    language: z.string().nullable(),
+    owner: z.object({ alias: z.string(), type: OwnerType }),
+    forEducation: z.boolean(),
+    forkedFromId: z.string().nullable(),
+    mirrorUrl: z.string().nullable(),
+    mirrorType: z.enum(["PULL", "PUSH"]).nullable(),
+    allowedMemory: z.string().nullable(),
+    forkUrl: z.string().nullable(),
+    httpTransportUrl: z.string(),
+    sshTransportUrl: z.string(),
+    topics: z.array(z.string()),
+    mirror: z.boolean(),
+    private: z.boolean(),
+  })
+  .meta({ id: "Project" });
+
+export function presentProject(
+  row: ProjectRow,
+  { publicUrl }: Pick<Deps, "publicUrl">,
+): z.input<typeof ProjectView> {
+  return {
+    id: row.id,
+    title: row.title,
+    description: row.description,
+    alias: row.alias,
+    defaultBranch: row.default_branch,
+    workBranch: row.default_branch,
+    siteUrl: null,
+    language: row.language,
+    owner: { alias: row.owner_alias, type: row.owner_type },
+    forEducation: false,
+    forkedFromId: null,
+    mirrorUrl: null,
+    mirrorType: null,
+    allowedMemory: null,
+    forkUrl: null,
+    ...transportUrls(row, publicUrl),
+    topics: [],
+    mirror: false,
+    private: row.is_private,
+  };
+}
+
+/** The addresses git is given. */
+export function transportUrls(
+  { owner_alias, alias }: Pick<ProjectRow, "owner_alias" | "alias">,
+  publicUrl: string,
+): Readonly<{ httpTransportUrl: string; sshTransportUrl: string }> {
+  return {
+    httpTransportUrl: `${publicUrl}/project/${owner_alias}/${alias}.git`,
+    sshTransportUrl: `git@${new URL(publicUrl).hostname}:${owner_alias}/${alias}.git`,
+  };
+}

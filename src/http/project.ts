@@ -1,0 +1,160 @@
+import { z } from "zod";
+
+import { createProject } from "../commands/process/create-project.ts";
+import { Alias, ProjectId } from "../events/ids.ts";
+import { OwnerType } from "../events/project.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { invariant } from "../platform/invariant.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findProjectById, listProjects, type ProjectFilter } from "../projections/project.ts";
+import { findUser } from "../projections/user.ts";
+import { commandDeps } from "./command-deps.ts";
+import type { Deps } from "./deps.ts";
+import type { PageRequest } from "./page.ts";
+import { ProjectView, presentProject } from "./project-view.ts";
+import type { RequestFor } from "./request.ts";
+import { route } from "./route.ts";
+import { bool } from "./schema.ts";
+
+const tag = "Projects";
+
+/** The branch a repository has before anything was pushed. */
+const initialBranch = "main";
+
+const NewProject = z
+  .object({
+    title: z.string().trim().min(1).max(255),
+    alias: Alias,
+    isPrivate: bool().default(true),
+    ownerAlias: z.string().nullish().meta({ description: "The caller when not given." }),
+    ownerAliasType: OwnerType.default("USER"),
+    language: z.string().trim().max(64).nullish(),
+    description: z.string().max(10_000).nullish(),
+  })
+  .meta({ id: "NewProject" });
+
+export const postProject = route({
+  method: "post",
+  path: "/project",
+  operationId: "createProject",
+  summary: "Create a project",
+  tag,
+  scope: "PROJECT_WRITE",
+  access: "user",
+  body: NewProject,
+  reply: ProjectView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const ownerId = await ownerOf(body, request, deps);
+    const projectId = ProjectId.parse(deterministicId(request.commandId, "project"));
+    const command = {
+      type: "CreateProject",
+      projectId,
+      ownerId,
+      ownerType: body.ownerAliasType,
+      alias: body.alias,
+      title: body.title,
+      description: body.description ?? null,
+      language: body.language ?? null,
+      private: body.isPrivate,
+      defaultBranch: initialBranch,
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const result = await createProject(commandDeps(deps), command, await request.metadata());
+    await request.visible(result.position);
+    const row = await findProjectById(deps.db, projectId);
+    invariant(row !== undefined, "a created project is visible");
+    return presentProject(row, deps);
+  },
+});
+
+/** @throws Refusal when there is no such owner, or the caller may not create projects for it. */
+async function ownerOf(
+  { ownerAlias, ownerAliasType }: z.output<typeof NewProject>,
+  { userId }: RequestFor<"user">,
+  { db }: Deps,
+): Promise<string> {
+  if (ownerAliasType === "USER") {
+    if (ownerAlias === undefined || ownerAlias === null || ownerAlias === "") return userId;
+    const owner = await findUser(db, ownerAlias);
+    if (owner?.id === userId) return userId;
+    if (owner !== undefined) {
+      const message = "You may not create projects for this owner.";
+      throw new Refusal("forbidden", "owner.forbidden", message);
+    }
+  }
+  throw new Refusal("not_found", "owner.not_found", "There is no such owner.");
+}
+
+const TitleQuery = z.object({
+  q: z.string().max(255).optional().meta({ description: "Part of the title." }),
+});
+
+export const getPublicProjects = route({
+  method: "get",
+  path: "/project",
+  operationId: "listProjects",
+  summary: "List public projects",
+  tag,
+  scope: "PROJECT_READ",
+  access: "user",
+  query: TitleQuery,
+  list: "projectList",
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: ({ query, page }, deps) => listed(deps, { publicOnly: true, title: query.q }, page),
+});
+
+export const getOwnProjects = route({
+  method: "get",
+  path: "/project/my",
+  operationId: "listOwnProjects",
+  summary: "List the current user's projects",
+  tag,
+  scope: "PROJECT_READ",
+  access: "user",
+  query: TitleQuery,
+  list: "projectList",
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: ({ query, page, request }, deps) =>
+    listed(deps, { ownerId: request.userId, title: query.q }, page),
+});
+
+async function listed(
+  deps: Deps,
+  filter: Omit<ProjectFilter, "limit" | "offset">,
+  { size, offset }: PageRequest,
+) {
+  const { rows, total } = await listProjects(deps.db, { ...filter, limit: size, offset });
+  return { items: rows.map((row) => presentProject(row, deps)), totalElements: total };
+}
+
+export const getProject = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}",
+  operationId: "getProject",
+  summary: "Get a project by its alias",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: async ({ request }, deps) => presentProject(request.project, deps),
+});
+
+export const getProjectById = route({
+  method: "get",
+  path: "/project/{projectUuid}",
+  operationId: "getProjectById",
+  summary: "Get a project by its id",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ projectUuid: z.uuid() }),
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: async ({ request }, deps) => presentProject(request.project, deps),
+});

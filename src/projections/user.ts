@@ -1,0 +1,115 @@
+import type { Knex } from "knex";
+
+import { normaliseAlias, type UserId } from "../events/ids.ts";
+import { idInStream } from "../events/stream.ts";
+import { userEvents } from "../events/user.ts";
+import { defineProjection, type Tx } from "./projection.ts";
+
+export type UserRow = Readonly<{
+  id: UserId;
+  alias: string;
+  alias_normalised: string;
+  /** Personal fields are null once the person was forgotten. */
+  email: string | null;
+  name: string | null;
+  surname: string | null;
+  avatar: string | null;
+  cover: string | null;
+  password_hash: string | null;
+  is_admin: boolean;
+  is_confirmed: boolean;
+  banned_at: Date | null;
+  forgotten_at: Date | null;
+  created_at: Date;
+}>;
+
+export const userProjection = defineProjection({
+  name: "user",
+  version: 1,
+  tables: ["app_user"],
+  async create(tx) {
+    await tx.schema.createTable("app_user", (table) => {
+      table.uuid("id").primary();
+      table.text("alias").notNullable();
+      table.text("alias_normalised").notNullable().index();
+      for (const column of ["email", "name", "surname", "avatar", "cover", "password_hash"]) {
+        table.text(column);
+      }
+      table.boolean("is_admin").notNullable();
+      table.boolean("is_confirmed").notNullable();
+      table.timestamp("banned_at");
+      table.timestamp("forgotten_at");
+      table.timestamp("created_at").notNullable();
+      // Lists are paged in this order; the id makes it total.
+      table.index(["created_at", "id"]);
+    });
+    await tx.raw("create index app_user_email on app_user (lower(email))");
+  },
+  events: userEvents,
+  handlers: {
+    UserRegistered: async (tx, { data }, { open }) => {
+      const row = {
+        id: data.userId,
+        alias: data.alias,
+        alias_normalised: normaliseAlias(data.alias),
+        email: await open(data.email),
+        name: null,
+        surname: null,
+        avatar: null,
+        cover: null,
+        password_hash: data.passwordHash && (await open(data.passwordHash)),
+        is_admin: data.admin,
+        is_confirmed: data.confirmed,
+        banned_at: null,
+        forgotten_at: null,
+        created_at: new Date(data.registeredAt),
+      };
+      await tx<UserRow>("app_user").insert(row).onConflict("id").merge();
+    },
+    UserBanned: (tx, { stream, data }) =>
+      change(tx, stream, { banned_at: new Date(data.bannedAt) }),
+    UserUnbanned: (tx, { stream }) => change(tx, stream, { banned_at: null }),
+    UserForgotten: (tx, { stream, data }) =>
+      change(tx, stream, {
+        email: null,
+        name: null,
+        surname: null,
+        avatar: null,
+        cover: null,
+        password_hash: null,
+        forgotten_at: new Date(data.forgottenAt),
+      }),
+  },
+});
+
+async function change(tx: Tx, stream: string, columns: Partial<UserRow>): Promise<void> {
+  await tx<UserRow>("app_user").where("id", idInStream(stream)).update(columns);
+}
+
+export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> {
+  return db<UserRow>("app_user")
+    .where({ alias_normalised: normaliseAlias(alias) })
+    .first();
+}
+
+export function findUserById(db: Knex, id: string): Promise<UserRow | undefined> {
+  return db<UserRow>("app_user").where("id", id).first();
+}
+
+export type Slice<Row> = Readonly<{ rows: readonly Row[]; total: number }>;
+
+/** Everybody who was not forgotten, in order of registration. */
+export async function listUsers(
+  db: Knex,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Slice<UserRow>> {
+  const shown = () => db<UserRow>("app_user").whereNull("forgotten_at");
+  const [rows, counted] = await Promise.all([
+    shown()
+      .orderBy([{ column: "created_at" }, { column: "id" }])
+      .limit(limit)
+      .offset(offset),
+    shown().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
