@@ -1,0 +1,38 @@
+import { decode } from "../../events/decode.ts";
+import type { EventMetadata } from "../../events/event.ts";
+import { emailStream } from "../../events/reservation.ts";
+import { userEvents, userStream, userSubject } from "../../events/user.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { type CommandResult, handle } from "../handle.ts";
+import { user } from "../user.ts";
+import type { RegisterUserDeps } from "./register-user.ts";
+import { releaseName } from "./reserve-name.ts";
+
+/**
+ * Forgets a person: the event makes every read model drop the personal fields, and the deleted key
+ * makes them unreadable in the log, in exports and in backups of the log. The alias stays taken, so
+ * that nobody can pose as them; the e-mail becomes free. Every step may be repeated.
+ *
+ * @throws Refusal `user.not_found`.
+ */
+export async function forgetUser(
+  deps: RegisterUserDeps,
+  userId: string,
+  metadata: EventMetadata,
+): Promise<CommandResult> {
+  const { store, vault, now } = deps;
+  const emailDigest = await emailDigestOf(deps, userId);
+  const command = { type: "ForgetUser", at: now() } as const;
+  const result = await handle(store, user, { id: userId, command, metadata });
+  await vault.forget(userSubject(userId));
+  await releaseName(deps, emailStream(emailDigest), userId, metadata);
+  return result;
+}
+
+async function emailDigestOf({ store }: RegisterUserDeps, userId: string): Promise<string> {
+  for await (const recorded of store.readStream(userStream(userId))) {
+    const event = decode(userEvents, recorded);
+    if (event.type === "UserRegistered") return event.data.emailDigest;
+  }
+  throw new Refusal("not_found", "user.not_found", "User not found.");
+}
