@@ -29,10 +29,10 @@ export type Gate = Readonly<{
   ) => Promise<ResolvedProject>;
 }>;
 
-/** Scopes that contain others: who may change a thing may see it. */
+/** WRITE contains READ of the same resource; PROJECT_EDIT stands alone. */
 const implied: Partial<Record<Scope, readonly Scope[]>> = {
   USER_READ: ["USER_WRITE"],
-  PROJECT_READ: ["PROJECT_WRITE", "PROJECT_EDIT"],
+  PROJECT_READ: ["PROJECT_WRITE"],
   TEAM_READ: ["TEAM_WRITE"],
   COMPANY_READ: ["COMPANY_WRITE"],
   READ_REGISTRY: ["WRITE_REGISTRY"],

@@ -1,0 +1,38 @@
+import type { Knex } from "knex";
+
+import type { AccessTokenRow } from "./access-token.ts";
+import { findUser, type UserRow } from "./user.ts";
+
+export type TokenCallerRow = Pick<
+  UserRow,
+  "alias" | "is_admin" | "is_confirmed" | "banned_at" | "forgotten_at"
+> &
+  Pick<AccessTokenRow, "user_id" | "scopes" | "expires_at"> &
+  Readonly<{ token_id: string }>;
+
+/** The token of this hash with its user, in one round trip: every request begins with it. */
+export function findTokenCaller(db: Knex, tokenHash: string): Promise<TokenCallerRow | undefined> {
+  return db<AccessTokenRow>("access_token")
+    .join("app_user", "app_user.id", "access_token.user_id")
+    .where("access_token.token_hash", tokenHash)
+    .first(
+      "access_token.id as token_id",
+      "access_token.user_id",
+      "access_token.scopes",
+      "access_token.expires_at",
+      "app_user.alias",
+      "app_user.is_admin",
+      "app_user.is_confirmed",
+      "app_user.banned_at",
+      "app_user.forgotten_at",
+    );
+}
+
+/** Who logs in under this alias or e-mail. */
+export async function findLogin(db: Knex, login: string): Promise<UserRow | undefined> {
+  if (!login.includes("@")) return await findUser(db, login);
+  return await db<UserRow>("app_user")
+    .whereRaw("lower(email) = lower(?)", [login])
+    .whereNull("forgotten_at")
+    .first();
+}
