@@ -1,0 +1,22 @@
+const quietMs = 30_000;
+
+/**
+ * Passes on the first call and then at most one in 30 s, with the number of those it swallowed: an
+ * outage is reported, but does not fill the log.
+ */
+export function occasionally<Value>(
+  report: (value: Value, suppressed: number) => void,
+  now: () => number = Date.now,
+): (value: Value) => void {
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  let suppressed = 0;
+  return (value) => {
+    if (now() < quietUntil) {
+      suppressed += 1;
+      return;
+    }
+    report(value, suppressed);
+    quietUntil = now() + quietMs;
+    suppressed = 0;
+  };
+}

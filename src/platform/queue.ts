@@ -1,0 +1,198 @@
+import {
+  createPostgresBackend,
+  createRedisBackend,
+  type DefaultJobOptions,
+  type IQueueBackend,
+  type Queue,
+  runMigrations,
+  UnrecoverableError,
+  type WorkerOptions,
+  withBackend,
+} from "bullmq";
+import type { Logger } from "pino";
+import { occasionally } from "./occasionally.ts";
+import { connectPostgres } from "./postgres.ts";
+
+/** Work to be done at least once. Adding one whose id is known to the queue changes nothing. */
+export type Job = Readonly<{
+  queue: string;
+  /** Deterministic, so that a repeated step adds nothing; without colons. */
+  id: string;
+  data: Readonly<Record<string, unknown>>;
+  delayMs?: number;
+}>;
+
+/** Trying again cannot help: a malformed payload, a thing that is gone for good. */
+export class PermanentFailure extends Error {
+  override readonly name = "PermanentFailure";
+}
+
+export type WorkOptions = Readonly<{
+  queue: string;
+  concurrency: number;
+  /**
+   * One attempt. A PermanentFailure fails the job for good; anything else thrown is tried again
+   * later. The signal aborts when the process must end, or the job was taken for lost.
+   */
+  run: (data: unknown, signal: AbortSignal) => Promise<void>;
+}>;
+
+export type RunningWorker = Readonly<{
+  /** Takes no more jobs, lets running ones end, and aborts those that take longer than the limit. */
+  close: () => Promise<void>;
+}>;
+
+export type Queues = Readonly<{
+  add: (jobs: readonly Job[]) => Promise<void>;
+  /** Resolves once the worker takes jobs. */
+  work: (options: WorkOptions) => Promise<RunningWorker>;
+  /** For looking inside; its type is BullMQ's, whatever the backend. */
+  queue: (name: string) => Queue;
+  close: () => Promise<void>;
+}>;
+
+export type QueueOptions = Readonly<{
+  databaseUrl: string;
+  /** Queues live in Redis when given, otherwise in the schema `bullmq` of the database. */
+  redisUrl?: string | undefined;
+  log: Logger;
+}>;
+
+/** Attempts come to about a day at one a minute: longer than an outage nobody looks at. */
+const attemptsMax = 1_500;
+const backoffMaxMs = 60_000;
+const backoffMinMs = 500;
+const closeGraceMs = 5_000;
+const hourSeconds = 3_600;
+
+const jobOptions: DefaultJobOptions = {
+  attempts: attemptsMax,
+  backoff: { type: "custom" },
+  removeOnComplete: { age: 24 * hourSeconds, count: 1_000 },
+  removeOnFail: { age: 7 * 24 * hourSeconds, count: 5_000 },
+};
+
+/**
+ * Opens the queues, and makes their tables when they live in PostgreSQL. What a job did is known by
+ * the events it appended, never by the queue: BullMQ's own events get lost on PostgreSQL.
+ */
+export async function openQueues(options: QueueOptions): Promise<Queues> {
+  if (options.redisUrl !== undefined) return queuesOn(redisBackend(options.redisUrl), options.log);
+  await migrate(options.databaseUrl);
+  return queuesOn(postgresBackend(options.databaseUrl), options.log);
+}
+
+async function migrate(databaseUrl: string): Promise<void> {
+  const client = await connectPostgres(databaseUrl, "queue migration");
+  try {
+    await runMigrations(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The classes bound to one backend, and what each of them connects by. */
+type Backend = Pick<ReturnType<typeof withBackend<IQueueBackend, object>>, "Queue" | "Worker"> &
+  Readonly<{ connection: (purpose: string) => object }>;
+
+function postgresBackend(connectionString: string): Backend {
+  const classes = withBackend(createPostgresBackend) as unknown as Backend;
+  return {
+    ...classes,
+    // A pool for each, because a worker holds one connection for LISTEN all its life.
+    connection: (purpose) => ({
+      connectionString,
+      max: 2,
+      application_name: purpose,
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    }),
+  };
+}
+
+function redisBackend(url: string): Backend {
+  const classes = withBackend(createRedisBackend) as unknown as Backend;
+  // A blocking read must not give up: the worker would end with it.
+  return { ...classes, connection: () => ({ url, maxRetriesPerRequest: null }) };
+}
+
+function queuesOn(backend: Backend, log: Logger): Queues {
+  const queues = new Map<string, Queue>();
+  const report = (name: string) =>
+    occasionally((error: unknown, suppressed: number) =>
+      log.error({ err: error, queue: name, suppressed }, "queue connection failed"),
+    );
+
+  function queue(name: string): Queue {
+    const known = queues.get(name);
+    if (known !== undefined) return known;
+    const connection = backend.connection(`queue ${name}`);
+    const made = new backend.Queue(name, { connection, defaultJobOptions: jobOptions });
+    made.on("error", report(name));
+    const shared = made as unknown as Queue;
+    queues.set(name, shared);
+    return shared;
+  }
+
+  return {
+    queue,
+    async add(jobs) {
+      for (const name of new Set(jobs.map((job) => job.queue))) {
+        const inQueue = jobs.filter((job) => job.queue === name);
+        await queue(name).addBulk(
+          inQueue.map(({ id, data, delayMs = 0 }) => ({
+            name,
+            data,
+            opts: { jobId: id, delay: Math.max(0, Math.round(delayMs)) },
+          })),
+        );
+      }
+    },
+    work: (options) => work(backend, options, report(options.queue)),
+    async close() {
+      await Promise.all([...queues.values()].map((each) => each.close()));
+    },
+  };
+}
+
+async function work(
+  backend: Backend,
+  { queue, concurrency, run }: WorkOptions,
+  onError: (error: unknown) => void,
+): Promise<RunningWorker> {
+  const ending = new AbortController();
+  const options: WorkerOptions<object> = {
+    connection: backend.connection(`worker ${queue}`),
+    concurrency,
+    // After a kill, its jobs go to others within half a minute.
+    lockDuration: 15_000,
+    stalledInterval: 10_000,
+    // Being killed is nobody's fault: a job is not given up for it.
+    maxStalledCount: attemptsMax,
+    // The default leaves a worker asleep for 15 s after an outage.
+    runRetryDelay: 1_000,
+    settings: {
+      backoffStrategy: (attempt) => Math.min(backoffMinMs * 2 ** (attempt - 1), backoffMaxMs),
+    },
+  };
+  // BullMQ gives a signal only to a function that names three parameters.
+  const process = async (job: { data: unknown }, _token?: string, lost?: AbortSignal) => {
+    const signal = lost ? AbortSignal.any([ending.signal, lost]) : ending.signal;
+    try {
+      await run(job.data, signal);
+    } catch (error) {
+      if (error instanceof PermanentFailure) throw new UnrecoverableError(error.message);
+      throw error;
+    }
+  };
+  const worker = new backend.Worker(queue, process, options);
+  worker.on("error", onError);
+  await worker.waitUntilReady();
+  return {
+    async close() {
+      const late = setTimeout(() => ending.abort(), closeGraceMs);
+      await worker.close();
+      clearTimeout(late);
+    },
+  };
+}

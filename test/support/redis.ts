@@ -1,0 +1,50 @@
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+
+/**
+ * A Redis for the calling file: the one REDIS_URL names, else a server of its own when the program is
+ * installed; undefined when there is neither, for no package of npm carries one.
+ */
+export async function testRedis(): Promise<string | undefined> {
+  if (process.env["REDIS_URL"] !== undefined) return process.env["REDIS_URL"];
+  const installed = await promisify(execFile)("redis-server", ["--version"]).catch(() => undefined);
+  if (installed === undefined) return undefined;
+
+  const dir = await mkdtemp(path.join(tmpdir(), "ledgerforge-redis-"));
+  const port = await freePort();
+  const options = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", dir];
+  const server = spawn("redis-server", options, { stdio: "ignore" });
+  const exited = new Promise((resolve) => server.once("exit", resolve));
+  after(async () => {
+    server.kill("SIGTERM");
+    await exited;
+    await rm(dir, { recursive: true, force: true });
+  });
+  await until(() => promisify(execFile)("redis-cli", ["-p", String(port), "ping"]));
+  return `redis://127.0.0.1:${port}`;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function until(attempt: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (tries === 100) throw error;
+      await delay(20);
+    }
+  }
+}
