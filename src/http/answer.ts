@@ -77,5 +77,13 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   else if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) {
     ctx.set("ETag", `W/"${createHash("sha1").update(answer.body).digest("base64url")}"`);
   }
-  if (ctx.fresh) ctx.status = 304;
+  if (ctx.status === 200 && callerHas(ctx, String(ctx.response.get("ETag")))) ctx.status = 304;
+}
+
+/** RFC 9110, 13.1.2: any tag of the list, compared weakly. */
+function callerHas(ctx: Context, tag: string): boolean {
+  const bare = (text: string) => text.trim().replace(/^W\//, "");
+  const given = ctx.get("if-none-match");
+  if (given === "" || tag === "") return false;
+  return given.trim() === "*" || given.split(",").some((one) => bare(one) === bare(tag));
 }

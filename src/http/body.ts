@@ -4,12 +4,13 @@ import type { Context } from "koa";
 import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 
-/** decisions: 1 MiB where no file is expected. */
-export const bodyBytesMax = 1024 * 1024;
 /** No request of ours nests deeper than a handful; recursion further in must never meet more. */
 const bodyDepthMax = 64;
-/** A body this slow is an attack or a dead line. */
-export const bodyTimeoutMs = 20_000;
+
+export type BodyLimits = Readonly<{ bytesMax: number; timeoutMs: number }>;
+
+/** No operation but an upload needs more; a slower body is an attack or a dead line. */
+export const bodyLimitsDefault: BodyLimits = { bytesMax: 1024 * 1024, timeoutMs: 20_000 };
 
 export type Body = Readonly<{ bytes: Buffer; json: unknown }>;
 
@@ -20,10 +21,7 @@ export type Body = Readonly<{ bytes: Buffer; json: unknown }>;
  * @throws Refusal 400 not JSON, 413 too large, 422 what JSON allows but nobody can store;
  *   HttpRefusal 408 too slow
  */
-export async function readJson(
-  ctx: Context,
-  limits: Readonly<{ bytesMax: number; timeoutMs: number }>,
-): Promise<Body> {
+export async function readJson(ctx: Context, limits: BodyLimits): Promise<Body> {
   const bytes = await readBytes(ctx.req, limits);
   if (bytes.length === 0) return { bytes, json: {} };
   // A form or a plain text can be sent by any web page in a visitor's name; JSON cannot.
@@ -34,10 +32,7 @@ export async function readJson(
   return { bytes, json };
 }
 
-async function readBytes(
-  request: IncomingMessage,
-  limits: Readonly<{ bytesMax: number; timeoutMs: number }>,
-): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const tooLarge = () =>
     new Refusal("too_large", "body.too_large", `The body is over ${limits.bytesMax} bytes.`);
   if (Number(request.headers["content-length"] ?? 0) > limits.bytesMax) throw tooLarge();

@@ -3,6 +3,7 @@ import type { Context, Middleware } from "koa";
 
 import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
+import type { BodyLimits } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import type { Gate } from "./gate.ts";
 import type { Idempotency } from "./idempotency.ts";
@@ -13,7 +14,12 @@ import { serve } from "./serve.ts";
 const prefix = "/rest-api";
 
 /** What serving a route takes beside the route. */
-export type Machinery = Readonly<{ deps: Deps; gate: Gate; idempotency: Idempotency }>;
+export type Machinery = Readonly<{
+  deps: Deps;
+  gate: Gate;
+  idempotency: Idempotency;
+  bodyLimits?: BodyLimits;
+}>;
 
 /**
  * One middleware that answers every declared route, at `/…` and at `/rest-api/…`, 405 with Allow for

@@ -15,7 +15,7 @@ import {
   send,
   streamAnswer,
 } from "./answer.ts";
-import { type Body, bodyBytesMax, bodyTimeoutMs, readJson } from "./body.ts";
+import { bodyLimitsDefault, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { type Caller, type ResolvedProject, requireScope } from "./gate.ts";
 import { readInput } from "./input.ts";
@@ -32,7 +32,7 @@ export async function serve(
   ctx: Context,
   route: Route,
   params: Params,
-  { deps, gate, idempotency }: Machinery,
+  { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
 ): Promise<void> {
   stateOf(ctx).operationId = route.operationId;
   const caller = await gate.caller(ctx, route.access);
@@ -44,7 +44,7 @@ export async function serve(
   const needed = neededRole(route.access);
   const resolved = needed && (await gate.project(params, caller, needed));
 
-  const body = await readBody(ctx, route);
+  const body = route.body && (await readJson(ctx, bodyLimits));
   const input = readInput(route, ctx, body?.json);
   const immutable: { tag?: string } = {};
   const run = async (commandId: string): Promise<Answer> => {
@@ -68,11 +68,6 @@ export async function serve(
           run,
         );
   send(ctx, answer, immutable.tag);
-}
-
-async function readBody(ctx: Context, route: Route): Promise<Body | undefined> {
-  if (route.body === undefined) return undefined;
-  return await readJson(ctx, { bytesMax: bodyBytesMax, timeoutMs: bodyTimeoutMs });
 }
 
 async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {

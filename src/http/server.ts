@@ -6,6 +6,7 @@ import type Koa from "koa";
 export const headersTimeoutMs = 10_000;
 const keepAliveTimeoutMs = 15_000;
 const connectionsCheckMs = 1_000;
+const closeIdleMs = 20;
 const closeTimeoutMs = 5_000;
 
 export type ListenOptions = Readonly<{ host: string; port: number; headersTimeoutMs?: number }>;
@@ -59,8 +60,10 @@ function answerMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
 /** Stops accepting, lets what is being answered finish for a while, then cuts the rest. */
 async function close(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // A connection that has its answer would be kept alive for the next request.
+  const idle = setInterval(() => server.closeIdleConnections(), closeIdleMs);
   const timer = setTimeout(() => server.closeAllConnections(), closeTimeoutMs);
   await closed;
+  clearInterval(idle);
   clearTimeout(timer);
 }

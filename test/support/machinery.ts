@@ -29,24 +29,28 @@ const openGate: Gate = {
   },
 };
 
-/** Serves routes made for a test over real HTTP. `log` collects what would be logged. */
-export async function serveRoutes(
-  routes: readonly Route[],
-  options: Partial<AppOptions> & Readonly<{ headersTimeoutMs?: number }> = {},
-): Promise<Readonly<{ url: string; log: string[] }>> {
-  const log: string[] = [];
+/** What an app of these routes takes. `log` collects what would be logged. */
+export function machinery(routes: readonly Route[], log: string[] = []): AppOptions {
   const deps = {
-    store: unused<EventStore>("store"),
-    db: unused<Knex>("db"),
-    vault: unused<Vault>("vault"),
+    store: unused<EventStore>("the event store"),
+    db: unused<Knex>("the database"),
+    vault: unused<Vault>("the vault"),
     visible: async () => undefined,
     now: () => new Date(),
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     publicUrl: "http://127.0.0.1",
   };
-  const idempotency = { once: unused, sweep: async () => undefined };
-  const app = buildApp({ deps, gate: openGate, idempotency, routes, ...options } as AppOptions);
-  const listening = await listen(app, { host: "127.0.0.1", port: 0, ...options });
+  return { deps, gate: openGate, idempotency: unused("idempotency"), routes };
+}
+
+/** Serves routes made for a test over real HTTP, until the test file ends. */
+export async function serveRoutes(
+  routes: readonly Route[],
+  options: Partial<AppOptions> & Readonly<{ headersTimeoutMs?: number }> = {},
+): Promise<Readonly<{ url: string; log: string[] }>> {
+  const log: string[] = [];
+  const app = buildApp({ ...machinery(routes, log), ...options });
+  const listening = await listen(app, { ...options, host: "127.0.0.1", port: 0 });
   after(() => listening.close());
   return { url: listening.url, log };
 }
