@@ -1,0 +1,165 @@
+import {
+  ANY,
+  BACKWARDS,
+  END,
+  EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  type RecordedEvent,
+  START,
+  type StreamingRead,
+  StreamNotFoundError,
+} from "@eventstore/db-client";
+
+import type { NewEvent, Recorded } from "../events/event.ts";
+import {
+  type Appended,
+  type EventStore,
+  type ExpectedRevision,
+  StoreUnavailable,
+} from "./event-store.ts";
+import { storeError } from "./eventstoredb-error.ts";
+import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
+import { subscribeAll } from "./eventstoredb-subscription.ts";
+import { invariant } from "./invariant.ts";
+import { Limiter } from "./limiter.ts";
+
+/**
+ * The client writes all appends to one call. From the 16th unsent one on it queues them itself, and
+ * when the connection breaks then, it rejects promises nobody can catch, which ends the process.
+ */
+const appendsAtOnceMax = 15;
+
+/** The server answers an append within 10 s; this is for the case that it does not. */
+const appendTimeoutMs = 15_000;
+
+/** Events in flight between the connection and the reader. */
+const readAhead = { highWaterMark: 256 };
+
+/**
+ * The port over the official client, against EventStoreDB or the embedded server. Open one in a
+ * process: a failure of one client's appends rejects those of every other client there.
+ *
+ * @param url esdb:// connection string
+ */
+export function openEventStore(url: string): EventStore {
+  const client = EventStoreDBClient.connectionString(url);
+  const appends = new Limiter(appendsAtOnceMax);
+  return {
+    append: (stream, expected, events) =>
+      appends.run(() => append(client, stream, expected, events)),
+    readStream: (stream, fromRevision = 0n) =>
+      recorded(() => client.readStream(stream, { fromRevision }, readAhead)),
+    readStreamBackwards: (stream, countMax) => {
+      const options = { direction: BACKWARDS, fromRevision: END, ...limit(countMax) } as const;
+      return recorded(() => client.readStream(stream, options, readAhead));
+    },
+    readAll: ({ after, countMax } = {}) => readAll(client, after, countMax),
+    head: () => head(client),
+    subscribeAll: ({ after, signal }) => subscribeAll(client, after, signal),
+    ping: (timeoutMs) => ping(client, timeoutMs),
+    close: () => client.dispose(),
+  };
+}
+
+async function append(
+  client: EventStoreDBClient,
+  stream: string,
+  expected: ExpectedRevision,
+  events: readonly NewEvent[],
+): Promise<Appended> {
+  invariant(events.length > 0, "an append has events");
+  const expectedRevision = expected === "none" ? NO_STREAM : expected === "any" ? ANY : expected;
+  const proposed = events.map(({ id, type, data, metadata }) =>
+    jsonEvent({ id, type, data, metadata }),
+  );
+  try {
+    const appending = client.appendToStream(stream, proposed, { expectedRevision });
+    const result = await within(appendTimeoutMs, "The append was not answered", appending);
+    invariant(result.position !== undefined, "a stored event has a position");
+    return { position: result.position.commit, revision: result.nextExpectedRevision };
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** The client cannot leave out system events while reading, and reads at a position, not after it. */
+async function* readAll(
+  client: EventStoreDBClient,
+  after: bigint | undefined,
+  countMax: number | undefined,
+): AsyncGenerator<Recorded> {
+  if (countMax === 0) return;
+  const fromPosition = after === undefined ? START : { commit: after, prepare: after };
+  let count = 0;
+  for await (const event of recorded(() => client.readAll({ fromPosition }, readAhead))) {
+    if (isSystemEvent(event.type) || event.position === after) continue;
+    yield event;
+    count += 1;
+    if (count === countMax) return;
+  }
+}
+
+async function head(client: EventStoreDBClient): Promise<bigint | undefined> {
+  for await (const event of readNewest(client)) {
+    if (!isSystemEvent(event.type)) return event.position;
+  }
+  return undefined;
+}
+
+async function ping(client: EventStoreDBClient, timeoutMs: number): Promise<void> {
+  const reading = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 });
+  try {
+    const newest = first(recorded(() => reading));
+    await within(timeoutMs, "The event store does not answer", newest);
+  } finally {
+    reading.destroy();
+  }
+}
+
+function readNewest(client: EventStoreDBClient): AsyncGenerator<Recorded> {
+  return recorded(() => client.readAll({ direction: BACKWARDS, fromPosition: END }));
+}
+
+type Resolved = Readonly<{ event?: RecordedEvent }>;
+
+/** What the client reads, in the port's shape; nothing for a stream that does not exist. */
+async function* recorded(open: () => StreamingRead<Resolved>): AsyncGenerator<Recorded> {
+  const reading = open();
+  // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
+  reading.on("error", () => undefined);
+  try {
+    for await (const { event } of reading as AsyncIterable<Resolved>) {
+      if (event !== undefined) yield recordedOf(event);
+    }
+  } catch (error) {
+    if (!(error instanceof StreamNotFoundError)) throw storeError(error);
+  } finally {
+    void reading.cancel().catch(() => undefined);
+  }
+}
+
+function limit(countMax: number | undefined): { maxCount?: number } {
+  return countMax === undefined ? {} : { maxCount: countMax };
+}
+
+async function first<Item>(items: AsyncIterable<Item>): Promise<Item | undefined> {
+  for await (const item of items) return item;
+  return undefined;
+}
+
+async function within<Result>(
+  timeoutMs: number,
+  text: string,
+  task: Promise<Result>,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreUnavailable(text)), timeoutMs);
+  });
+  try {
+    return await Promise.race([task, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
