@@ -1,0 +1,176 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, rename, stat } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { until } from "../process.ts";
+import { watch } from "../watchdog.ts";
+import { locateBinaries } from "./binaries.ts";
+import { type ClusterPaths, clusterPaths, ensureCluster } from "./cluster.ts";
+import { clearEarlierRun, readPostmasterPid, stopServer } from "./postmaster-pid.ts";
+import { assertReachable, chooseRunAs, type RunAs } from "./run-as.ts";
+
+export type PostgresOptions = Readonly<{
+  dataDir: string;
+  /** False gives up safety against power failure, for databases that are thrown away. */
+  durable?: boolean;
+  runAs?: RunAs;
+}>;
+
+export type PostgresServer = Readonly<{
+  /** Of the database `postgres`, as its superuser. */
+  url: string;
+  pid: number;
+  /** Resolves when the server has ended, asked or not. */
+  exited: Promise<void>;
+  /** Waits until all is written and the server has ended. */
+  close: () => Promise<void>;
+}>;
+
+const readyTimeoutMs = 60_000;
+const attemptsMax = 6;
+const retryMs = 250;
+const logBytesMax = 16 * 1024 * 1024;
+
+/**
+ * Starts the embedded PostgreSQL of a data directory and makes its database on the first start. It ends
+ * with this process, however this process ends.
+ *
+ * @throws Error with the end of the server's log when it does not come up.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
+  const { durable = true } = options;
+  const paths = clusterPaths(options.dataDir);
+  const binaries = await locateBinaries();
+  const runAs = options.runAs ?? (await chooseRunAs());
+  const password = await ensureCluster(paths, binaries, runAs, durable);
+  await assertReachable(runAs, [binaries.postgres, paths.pgDir, paths.socketDir]);
+  await clearEarlierRun(paths.pgDir, paths.socketDir);
+  await rotateLog(paths.logFile);
+
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnce(paths, binaries.postgres, runAs, password, durable);
+    } catch (error) {
+      // Sessions of a server that was killed take a moment to notice, and hold the directory meanwhile.
+      if (attempt === attemptsMax) throw error;
+      await delay(retryMs * attempt);
+    }
+  }
+}
+
+async function startOnce(
+  paths: ClusterPaths,
+  postgres: string,
+  runAs: RunAs,
+  password: string,
+  durable: boolean,
+): Promise<PostgresServer> {
+  const listen = await chooseAddress(paths.socketDir);
+  const args = ["-D", paths.pgDir, ...settings(listen, paths.socketDir, durable)];
+  const [program = "", ...rest] = [...runAs.prefix, postgres, ...args];
+  const log = await open(paths.logFile, "a", 0o600);
+  // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
+  const child = spawn(program, rest, {
+    cwd: "/",
+    env: { LC_ALL: "C" },
+    detached: true,
+    stdio: ["ignore", log.fd, log.fd],
+    ...runAs.user,
+  });
+  try {
+    await once(child, "spawn");
+  } finally {
+    await log.close();
+  }
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${program} has no pid`);
+
+  const watchdog = watch(pid, "INT");
+  let ended = false;
+  const exited = once(child, "exit").then(() => {
+    ended = true;
+    watchdog.dismiss();
+  });
+  const isReady = async (): Promise<boolean> => {
+    const status = await readPostmasterPid(paths.pgDir);
+    return ended || (status?.pid === pid && status.ready);
+  };
+  const ready = await until(isReady, readyTimeoutMs);
+  if (ended || !ready) {
+    if (!ended) await stopServer(pid, async () => ended);
+    throw new Error(`PostgreSQL did not start. ${await logTail(paths.logFile)}`);
+  }
+  return {
+    url: serverUrl(listen, paths.socketDir, password),
+    pid,
+    exited,
+    close: async () => {
+      if (!ended) await stopServer(pid, async () => ended);
+    },
+  };
+}
+
+/** A port of the loopback address, or the socket directory alone. */
+type Address = Readonly<{ port: number | undefined }>;
+
+/** A socket's path must fit `sockaddr_un`: 104 bytes on macOS, 108 on Linux, with a closing NUL. */
+const socketPathBytesMax = 103;
+
+/** The socket keeps other users out by the directory's mode; a deep data directory needs a port. */
+async function chooseAddress(socketDir: string): Promise<Address> {
+  const socket = path.join(socketDir, ".s.PGSQL.5432");
+  if (Buffer.byteLength(socket) <= socketPathBytesMax) return { port: undefined };
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return { port: typeof address === "object" && address !== null ? address.port : undefined };
+}
+
+function settings({ port }: Address, socketDir: string, durable: boolean): string[] {
+  const values = {
+    listen_addresses: port === undefined ? "" : "127.0.0.1",
+    port: String(port ?? 5432),
+    unix_socket_directories: port === undefined ? socketDir : "",
+    unix_socket_permissions: "0700",
+    // Every worker and every listener keeps a connection of its own.
+    max_connections: "200",
+    password_encryption: "scram-sha-256",
+    log_checkpoints: "off",
+    ...(durable ? {} : { fsync: "off", synchronous_commit: "off", full_page_writes: "off" }),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+}
+
+function serverUrl({ port }: Address, socketDir: string, password: string): string {
+  const host = port === undefined ? encodeURIComponent(socketDir) : `127.0.0.1:${port}`;
+  return `postgres://postgres:${password}@${host}/postgres`;
+}
+
+/** One earlier log is kept. */
+async function rotateLog(file: string): Promise<void> {
+  const size = await stat(file).then(
+    (entry) => entry.size,
+    () => 0,
+  );
+  if (size > logBytesMax) await rename(file, `${file}.1`);
+}
+
+const tailBytes = 2_000;
+
+/** The end of the server's log, for the error that stops the start. */
+export async function logTail(file: string): Promise<string> {
+  const handle = await open(file, "r");
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(0, size - tailBytes);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(tailBytes), 0, tailBytes, from);
+    return `The end of ${file}:\n${buffer.toString("utf8", 0, bytesRead).trim()}`;
+  } finally {
+    await handle.close();
+  }
+}
