@@ -1,0 +1,41 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Knex } from "knex";
+
+type Migration = Readonly<{ name: string; file: string }>;
+
+/** Any number, the same in every version: only one process may migrate at a time. */
+const advisoryLock = 7_310_558_201;
+
+/**
+ * Brings the tables that are not read models up to date, in the schema `public`; projections make
+ * theirs. Safe to call by several processes at once: they take turns.
+ */
+export async function migrate(db: Knex): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.raw("select pg_advisory_xact_lock(?)", [advisoryLock]);
+    const config = { migrationSource: source, schemaName: "public" };
+    // Whoever died while migrating left knex's own lock; holding ours, nobody else can be at it.
+    await db.migrate.forceFreeMigrationsLock(config);
+    await db.migrate.latest(config);
+  });
+}
+
+/** Beside the code: TypeScript in the source tree, JavaScript in the build. */
+const extension = path.extname(fileURLToPath(import.meta.url));
+const directory = fileURLToPath(
+  new URL(extension === ".ts" ? "../../migrations" : "../migrations", import.meta.url),
+);
+
+const source: Knex.MigrationSource<Migration> = {
+  async getMigrations() {
+    const files = (await readdir(directory)).filter((file) => path.extname(file) === extension);
+    return files
+      .sort()
+      .map((file) => ({ name: path.basename(file, extension), file: path.join(directory, file) }));
+  },
+  // Without the extension, so that a build continues what the source tree began.
+  getMigrationName: ({ name }) => name,
+  getMigration: ({ file }) => import(pathToFileURL(file).href) as Promise<Knex.Migration>,
+};

@@ -1,0 +1,29 @@
+import { randomBytes } from "node:crypto";
+import type { Knex } from "knex";
+
+import { openPostgres } from "../../src/platform/postgres.ts";
+import { databaseUrl, testServer } from "./postgres-server.ts";
+
+export type TestDatabase = Readonly<{ url: string; db: Knex }>;
+
+/**
+ * A private database for the calling test file, with all migrations applied, dropped when the file
+ * ends. Call it at the top of the file or of a `describe`, with `await`.
+ */
+export async function testDatabase(): Promise<TestDatabase> {
+  const server = await testServer();
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  const admin = openPostgres(server.url, { poolMax: 1 });
+  await admin.raw("create database ?? template ??", [name, server.template]);
+
+  const url = databaseUrl(server.url, name);
+  const db = openPostgres(url);
+  after(async () => {
+    await db.destroy();
+    // Not `with (force)`: a pool that ended may still have sockets open, and forcing them surfaces as
+    // an unhandled error; a plain drop waits for them.
+    await admin.raw("drop database ??", [name]);
+    await admin.destroy();
+  });
+  return { url, db };
+}

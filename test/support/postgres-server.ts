@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+import { type PostgresServer, startPostgres } from "../../src/embedded/postgres/server.ts";
+import { migrate } from "../../src/platform/migrate.ts";
+import { openPostgres } from "../../src/platform/postgres.ts";
+
+/**
+ * One PostgreSQL for the whole run: the one TEST_DATABASE_URL or DATABASE_URL names, else an embedded
+ * one in a temporary directory. Its address and the template's name reach the test files, which may run
+ * in processes of their own, by the environment.
+ */
+const templateVariable = "TEST_DATABASE_TEMPLATE";
+const serverVariable = "TEST_DATABASE_URL";
+
+export type TestServer = Readonly<{ url: string; template: string }>;
+
+let started: Promise<TestServer> | undefined;
+let undo: (() => Promise<void>) | undefined;
+
+/** The server, started when nobody did yet. */
+export function testServer(): Promise<TestServer> {
+  const url = process.env[serverVariable];
+  const template = process.env[templateVariable];
+  if (url !== undefined && template !== undefined) return Promise.resolve({ url, template });
+  started ??= startTestServer();
+  return started;
+}
+
+/** Ends what this process started; a server given by its address stays, without the template. */
+export async function stopTestServer(): Promise<void> {
+  await started;
+  await undo?.();
+}
+
+async function startTestServer(): Promise<TestServer> {
+  const given = process.env[serverVariable] ?? process.env["DATABASE_URL"];
+  const embedded = given === undefined ? await startEmbedded() : undefined;
+  const url = given ?? embedded?.server.url;
+  if (url === undefined) throw new Error("no server for the tests");
+
+  const template = `test_template_${process.pid}`;
+  const admin = openPostgres(url, { poolMax: 2 });
+  await admin.raw("create database ??", [template]);
+  const db = openPostgres(databaseUrl(url, template));
+  await migrate(db);
+  await db.destroy();
+
+  undo = async () => {
+    // A run that was cut off may have left clones; they go with the embedded server, or by hand.
+    await admin.raw("drop database ??", [template]);
+    await admin.destroy();
+    await embedded?.server.close();
+    if (embedded !== undefined) await rm(embedded.dataDir, { recursive: true, force: true });
+  };
+  process.env[serverVariable] = url;
+  process.env[templateVariable] = template;
+  return { url, template };
+}
+
+async function startEmbedded(): Promise<{ server: PostgresServer; dataDir: string }> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-test-"));
+  return { server: await startPostgres({ dataDir, durable: false }), dataDir };
+}
+
+/** The address of another database of the same server. */
+export function databaseUrl(url: string, database: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${database}`;
+  return changed.href;
+}
