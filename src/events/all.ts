@@ -1,6 +1,7 @@
 import { accessTokenEvents } from "./access-token.ts";
 import type { EventSchemas } from "./event.ts";
 import { projectEvents } from "./project.ts";
+import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { userEvents } from "./user.ts";
 
@@ -8,6 +9,7 @@ import { userEvents } from "./user.ts";
 export const slices = {
   "access-token": accessTokenEvents,
   project: projectEvents,
+  repository: repositoryEvents,
   reservation: reservationEvents,
   user: userEvents,
 } as const satisfies Readonly<Record<string, EventSchemas>>;

@@ -1,4 +1,5 @@
 import { accessTokenProjection } from "./access-token.ts";
+import { gitRefProjection } from "./git-ref.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { userProjection } from "./user.ts";
@@ -6,6 +7,7 @@ import { userProjection } from "./user.ts";
 /** Every read model, sorted by name. */
 export const allProjections: readonly Projection[] = [
   accessTokenProjection,
+  gitRefProjection,
   projectProjection,
   userProjection,
 ];

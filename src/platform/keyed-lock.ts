@@ -1,0 +1,19 @@
+/** Runs what is given under the same key one after another, in the order it came. */
+export type KeyedLock = <Result>(key: string, run: () => Promise<Result>) => Promise<Result>;
+
+/** A lock within this process. Keys that nobody waits for take no memory. */
+export function keyedLock(): KeyedLock {
+  const tails = new Map<string, Promise<unknown>>();
+  return async (key, run) => {
+    const before = tails.get(key) ?? Promise.resolve();
+    const result = before.then(run, run);
+    // The next in line waits for the end, whatever it is.
+    const tail = result.catch(() => undefined);
+    tails.set(key, tail);
+    try {
+      return await result;
+    } finally {
+      if (tails.get(key) === tail) tails.delete(key);
+    }
+  };
+}

@@ -1,0 +1,239 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../events/event.ts";
+import {
+  branchPrefix,
+  type RepositoryEvent,
+  refAfter,
+  repositoryEvents,
+  tagPrefix,
+} from "../events/repository.ts";
+import { idInStream } from "../events/stream.ts";
+import { defineProjection, type Tx } from "./projection.ts";
+
+export type GitRefRow = Readonly<{
+  project_id: string;
+  /** Full name. */
+  ref: string;
+  kind: "branch" | "tag";
+  /** What follows `refs/heads/` or `refs/tags/`. */
+  name: string;
+  object_id: string;
+  /** Null for a tag of a tree or a blob. */
+  commit_id: string | null;
+  light_weight: boolean;
+  created_at: Date;
+  updated_at: Date;
+}>;
+
+/** One change of one ref: the reflog of the service. */
+export type GitRefChangeRow = Readonly<{
+  project_id: string;
+  /** Within the repository's stream. */
+  revision: bigint;
+  ref: string;
+  before: string | null;
+  after: string | null;
+  forced: boolean;
+  /** Command that made it; the same for all refs of one push. */
+  push_id: string;
+  changed_by_id: string | null;
+  changed_at: Date;
+}>;
+
+export type GitRepositoryRow = Readonly<{
+  project_id: string;
+  /** Of the last event of the repository's stream that these tables show. */
+  revision: bigint;
+  changed_at: Date;
+}>;
+
+type Stored<Type extends RepositoryEvent["type"]> = Recorded<
+  Extract<RepositoryEvent, { type: Type }>
+>;
+
+async function create(tx: Tx): Promise<void> {
+  await tx.schema.createTable("git_ref", (table) => {
+    table.uuid("project_id").notNullable();
+    table.specificType("ref", 'text collate "C"').notNullable();
+    table.text("kind").notNullable();
+    table.specificType("name", 'text collate "C"').notNullable();
+    table.text("object_id").notNullable();
+    table.text("commit_id");
+    table.boolean("light_weight").notNullable();
+    table.timestamp("created_at").notNullable();
+    table.timestamp("updated_at").notNullable();
+    table.primary(["project_id", "ref"]);
+    table.index(["project_id", "kind", "name"]);
+    table.index(["project_id", "commit_id"]);
+  });
+  await tx.schema.createTable("git_ref_change", (table) => {
+    table.uuid("project_id").notNullable();
+    table.bigInteger("revision").notNullable();
+    table.text("ref").notNullable();
+    table.text("before");
+    table.text("after");
+    table.boolean("forced").notNullable();
+    table.uuid("push_id").notNullable();
+    table.uuid("changed_by_id");
+    table.timestamp("changed_at").notNullable();
+    table.primary(["project_id", "revision"]);
+    table.index(["project_id", "push_id"]);
+  });
+  await tx.schema.createTable("git_repository", (table) => {
+    table.uuid("project_id").primary();
+    table.bigInteger("revision").notNullable();
+    table.timestamp("changed_at").notNullable();
+  });
+}
+
+export const gitRefProjection = defineProjection({
+  name: "git_ref",
+  version: 1,
+  tables: ["git_ref", "git_ref_change", "git_repository"],
+  create,
+  events: repositoryEvents,
+  handlers: {
+    BranchCreated: (tx, event) =>
+      record(tx, event, { commit_id: event.data.commitId, light_weight: true }, null, false),
+    BranchUpdated: (tx, event) =>
+      record(
+        tx,
+        event,
+        { commit_id: event.data.after, light_weight: true },
+        event.data.before,
+        event.data.forced,
+      ),
+    BranchDeleted: (tx, event) => record(tx, event, null, event.data.commitId, false),
+    TagCreated: (tx, event) => record(tx, event, target(event), null, false),
+    TagUpdated: (tx, event) => record(tx, event, target(event), event.data.before, true),
+    TagDeleted: (tx, event) => record(tx, event, null, event.data.objectId, false),
+  },
+});
+
+type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
+
+const target = ({ data }: Stored<"TagCreated"> | Stored<"TagUpdated">): Target => ({
+  commit_id: data.commitId,
+  light_weight: data.lightWeight,
+});
+
+async function record(
+  tx: Tx,
+  event: Recorded<RepositoryEvent>,
+  points: Target | null,
+  before: string | null,
+  forced: boolean,
+): Promise<void> {
+  const project_id = idInStream(event.stream);
+  const { ref, objectId } = refAfter(event);
+  const changed_at = new Date(event.data.changedAt);
+
+  if (objectId === null || points === null) {
+    await tx<GitRefRow>("git_ref").where({ project_id, ref }).delete();
+  } else {
+    const row = {
+      ...{ project_id, ref, ...named(ref), object_id: objectId, ...points },
+      ...{ created_at: changed_at, updated_at: changed_at },
+    };
+    const { created_at: _, ...later } = row;
+    await tx<GitRefRow>("git_ref").insert(row).onConflict(["project_id", "ref"]).merge(later);
+  }
+  const { revision } = event;
+  await tx<GitRefChangeRow>("git_ref_change")
+    .insert({
+      ...{ project_id, revision, ref, before, after: objectId, forced, changed_at },
+      ...{ push_id: event.metadata.commandId, changed_by_id: event.data.changedById },
+    })
+    .onConflict(["project_id", "revision"])
+    .ignore();
+  await tx<GitRepositoryRow>("git_repository")
+    .insert({ project_id, revision, changed_at })
+    .onConflict("project_id")
+    .merge();
+}
+
+function named(ref: string): Pick<GitRefRow, "kind" | "name"> {
+  return ref.startsWith(branchPrefix)
+    ? { kind: "branch", name: ref.slice(branchPrefix.length) }
+    : { kind: "tag", name: ref.slice(tagPrefix.length) };
+}
+
+export async function findRef(
+  db: Knex,
+  projectId: string,
+  kind: GitRefRow["kind"],
+  name: string,
+): Promise<GitRefRow | undefined> {
+  return db<GitRefRow>("git_ref").where({ project_id: projectId, kind, name }).first();
+}
+
+/** Refs of one kind by name, and how many there are in all. */
+export async function listRefs(
+  db: Knex,
+  projectId: string,
+  kind: GitRefRow["kind"],
+  page: Readonly<{ size: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly GitRefRow[]; total: number }>> {
+  const rows = await db<GitRefRow>("git_ref")
+    .where({ project_id: projectId, kind })
+    .orderBy("name")
+    .limit(page.size)
+    .offset(page.offset);
+  const counted = await db("git_ref")
+    .where({ project_id: projectId, kind })
+    .count<{ count: bigint }[]>("* as count");
+  return { rows, total: Number(counted[0]?.count ?? 0n) };
+}
+
+/** Names of the branches that stand at one of the commits. */
+export async function branchesAt(
+  db: Knex,
+  projectId: string,
+  commitIds: readonly string[],
+): Promise<readonly Pick<GitRefRow, "name" | "commit_id">[]> {
+  if (commitIds.length === 0) return [];
+  return db<GitRefRow>("git_ref")
+    .where({ project_id: projectId, kind: "branch" })
+    .whereIn("commit_id", commitIds)
+    .orderBy("name")
+    .select("name", "commit_id");
+}
+
+export type RecordedRefs = Readonly<{
+  /** Full ref name → object id. */
+  refs: ReadonlyMap<string, string>;
+  /** Of the last event these show, or of an earlier one; undefined before the first. */
+  revision: bigint | undefined;
+}>;
+
+/**
+ * Refs as of some event of the repository's stream. Applying the events after `revision` in order
+ * gives the present: the revision is read first, and an event names the whole state of its ref.
+ */
+export async function recordedRefs(
+  db: Knex,
+  projectId: string,
+  names: readonly string[] | undefined,
+): Promise<RecordedRefs> {
+  const where = { project_id: projectId };
+  const repository = await db<GitRepositoryRow>("git_repository").where(where).first("revision");
+  const query = db<GitRefRow>("git_ref").where(where).select("ref", "object_id");
+  const rows = await (names === undefined ? query : query.whereRaw("ref = any(?)", [[...names]]));
+  const refs = new Map(rows.map(({ ref, object_id }) => [ref, object_id]));
+  return { refs, revision: repository?.revision };
+}
+
+/** Which ref changes of the pushes are in the read model. */
+export async function pushesShown(
+  db: Knex,
+  projectId: string,
+  pushIds: readonly string[],
+): Promise<readonly Readonly<{ pushId: string; ref: string }>[]> {
+  if (pushIds.length === 0) return [];
+  const rows = await db<GitRefChangeRow>("git_ref_change")
+    .where({ project_id: projectId })
+    .whereRaw("push_id = any(?)", [[...pushIds]])
+    .select("push_id", "ref");
+  return rows.map(({ push_id, ref }) => ({ pushId: push_id, ref }));
+}

@@ -1,0 +1,207 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import { explainRefs, type PushedRef, type RefChange } from "../commands/repository.ts";
+import { decode } from "../events/decode.ts";
+import type { EventMetadata, NewEvent } from "../events/event.ts";
+import { refAfter, repositoryEvents, repositoryStream } from "../events/repository.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import {
+  type EventStore,
+  type ExpectedRevision,
+  RevisionConflict,
+} from "../platform/event-store.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Refs, Repository } from "../platform/git/repository.ts";
+import { keyedLock } from "../platform/keyed-lock.ts";
+import { pushesShown, recordedRefs } from "../projections/git-ref.ts";
+import { settleDefaultBranch } from "./default-branch.ts";
+import {
+  dropIntents,
+  dropStaleIntents,
+  endIntent,
+  intentsOf,
+  keepIntent,
+  type Push,
+  type PushIntent,
+  projectsWithIntents,
+} from "./push-intent.ts";
+import { refEvent } from "./ref-event.ts";
+
+export type RefRecorderDeps = Readonly<{
+  store: EventStore;
+  db: Knex;
+  git: GitRepositories;
+  now: () => Date;
+  log: Pick<Logger, "info" | "warn">;
+}>;
+
+/**
+ * Turns what pushes did to refs into events, each change once. The order of steps makes it so: the
+ * push is written down, git changes refs, the difference between the log and the repository is
+ * appended at the revision it was computed from. A process that dies on the way leaves the intent,
+ * and whoever looks next finishes the work.
+ */
+export type RefRecorder = Readonly<{
+  /** Before git is told of the push. */
+  begin: (push: Push) => Promise<void>;
+  /**
+   * After git has ended, however it did. Answers the log position that shows the push.
+   *
+   * @param made refs that git said it changed; undefined when it did not come to say
+   */
+  finish: (push: Push, made: ReadonlySet<string> | undefined) => Promise<bigint | undefined>;
+  /** Compares every ref of a repository with the log; changes nobody announced are the system's. */
+  reconcile: (projectId: string) => Promise<bigint | undefined>;
+  /** Accounts for pushes begun before `before` whose process did not live to do it. */
+  heal: (before: Date) => Promise<void>;
+}>;
+
+const attemptsMax = 20;
+/** EventStoreDB takes at most 1 MiB in one append. */
+const eventsAtOnce = 400;
+const staleAfterMs = 24 * 60 * 60_000;
+
+export function refRecorder(deps: RefRecorderDeps): RefRecorder {
+  const { db, log } = deps;
+  const inTurn = keyedLock();
+
+  const record = (projectId: string, refs: readonly string[] | undefined) =>
+    inTurn(projectId, async () => {
+      const repository = await deps.git.find(projectId);
+      if (repository === undefined) return undefined;
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await recordOnce(deps, { projectId, repository, refs });
+        } catch (error) {
+          // Another process recorded in between: what is left to record is computed anew.
+          if (!(error instanceof RevisionConflict) || attempt === attemptsMax) throw error;
+        }
+      }
+    });
+
+  return {
+    begin: (push) => keepIntent(db, push),
+    async finish(push, made) {
+      await endIntent(db, push, made);
+      const refs = push.refs.map(({ ref }) => ref);
+      return record(push.projectId, refs);
+    },
+    reconcile: (projectId) => record(projectId, undefined),
+    async heal(before) {
+      for (const projectId of await projectsWithIntents(db, before)) {
+        log.info({ projectId }, "accounting for a push that was cut off");
+        await record(projectId, undefined);
+      }
+      await dropStaleIntents(db, new Date(before.getTime() - staleAfterMs));
+    },
+  };
+}
+
+type Subject = Readonly<{
+  projectId: string;
+  repository: Repository;
+  /** Undefined: all. */
+  refs: readonly string[] | undefined;
+}>;
+
+async function recordOnce(deps: RefRecorderDeps, subject: Subject): Promise<bigint | undefined> {
+  const { projectId, repository } = subject;
+  // Read before the refs: a change confirmed here is in the refs or was overtaken by a later one.
+  const early = await intentsOf(deps.db, projectId);
+  const names = subject.refs && [...new Set([...subject.refs, ...early.map(({ ref }) => ref)])];
+  const actual = await repository.refs(names);
+  // Read after them: a change seen in the refs was announced before, so its push is among these.
+  const late = await intentsOf(deps.db, projectId);
+
+  const past = await recordedState(deps, projectId, names, late);
+  const confirmed = new Set(early.filter(({ doneOrder }) => doneOrder !== null).map(keyOf));
+  const open = late.filter(
+    (intent) => !past.shown.has(keyOf(intent)) && (names?.includes(intent.ref) ?? true),
+  );
+  const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
+  const changes = explainRefs(past.refs, actual, pushed);
+  const appended = await append(deps, subject, past.revision, changes);
+
+  const taken = changes.flatMap(({ push }) => (push === null ? [] : [push]));
+  const ended = early.filter((intent) => intent.ended && (names?.includes(intent.ref) ?? true));
+  const came = [...late, ...changes.map((change) => ({ ...change, ...change.push }))];
+  const settled = await settleDefaultBranch(deps, subject, came, systemMetadata(deps, subject));
+  await dropIntents(deps.db, [...taken, ...ended]);
+  return settled ?? appended ?? past.position;
+}
+
+type Past = Readonly<{
+  refs: Refs;
+  revision: ExpectedRevision;
+  /** Of the newest event the read model may not show yet. */
+  position: bigint | undefined;
+  /** Ref changes of pushes, by `keyOf`, that events tell of already. */
+  shown: ReadonlySet<string>;
+}>;
+
+const keyOf = ({ pushId, ref }: Pick<PushIntent, "pushId" | "ref">): string => `${pushId} ${ref}`;
+
+/** The read model, and on top of it the events it has not come to: the stream is never read whole. */
+async function recordedState(
+  { store, db }: RefRecorderDeps,
+  projectId: string,
+  names: readonly string[] | undefined,
+  intents: readonly PushIntent[],
+): Promise<Past> {
+  const known = await recordedRefs(db, projectId, names);
+  const refs = new Map(known.refs);
+  const pushIds = [...new Set(intents.map(({ pushId }) => pushId))];
+  const shown = new Set((await pushesShown(db, projectId, pushIds)).map(keyOf));
+  let revision: ExpectedRevision = known.revision ?? "none";
+  let position: bigint | undefined;
+  const from = known.revision === undefined ? 0n : known.revision + 1n;
+  for await (const recorded of store.readStream(repositoryStream(projectId), from)) {
+    const { ref, objectId } = refAfter(decode(repositoryEvents, recorded));
+    if (objectId === null) refs.delete(ref);
+    else if (names?.includes(ref) ?? true) refs.set(ref, objectId);
+    shown.add(keyOf({ pushId: recorded.metadata.commandId, ref }));
+    ({ revision, position } = recorded);
+  }
+  return { refs, revision, position, shown };
+}
+
+async function append(
+  deps: RefRecorderDeps,
+  subject: Subject,
+  expected: ExpectedRevision,
+  changes: readonly RefChange<PushedRef & PushIntent>[],
+): Promise<bigint | undefined> {
+  const stream = repositoryStream(subject.projectId);
+  let revision = expected;
+  let position: bigint | undefined;
+  for (let at = 0; at < changes.length; at += eventsAtOnce) {
+    const events: NewEvent[] = [];
+    for (const change of changes.slice(at, at + eventsAtOnce)) {
+      const next = (typeof revision === "bigint" ? revision + 1n : 0n) + BigInt(events.length);
+      const metadata = change.push?.metadata ?? systemMetadata(deps, subject);
+      const event = await refEvent(subject.repository, change, metadata);
+      // Named by its place: a repeated append of the same event at the same place is harmless.
+      events.push({ ...event, id: deterministicId(stream, String(next)), metadata });
+    }
+    ({ position, revision } = await deps.store.append(stream, revision, events));
+  }
+  const outside = changes.filter(({ push }) => push === null).map(({ ref }) => ref);
+  if (outside.length > 0) {
+    deps.log.warn({ projectId: subject.projectId, refs: outside }, "refs changed from outside");
+  }
+  return position;
+}
+
+function systemMetadata({ now }: RefRecorderDeps, { projectId }: Subject): EventMetadata {
+  const occurredAt = now().toISOString();
+  return {
+    actor: { userId: null, alias: null, via: "system", tokenId: null },
+    ip: null,
+    correlationId: `reconcile-${projectId}`,
+    causationId: null,
+    commandId: deterministicId("reconcile", projectId, occurredAt),
+    schemaVersion: 1,
+    occurredAt,
+  };
+}
