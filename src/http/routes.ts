@@ -1,3 +1,4 @@
+import { postAccessToken } from "./access-token.ts";
 import {
   getOwnProjects,
   getProject,
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   getPublicProjects,
   getUser,
   getUsers,
+  postAccessToken,
   postProject,
   postUser,
   unbanUser,
