@@ -26,6 +26,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
     searchPath: [...(options.searchPath ?? searchPathDefault)],
     pool: { min: 0, max: options.poolMax ?? poolMaxDefault },
     acquireConnectionTimeout: acquireTimeoutMs,
+    // Errors quote the statement with its placeholders: values may be personal, and errors are logged.
+    compileSqlOnError: false,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from "knex";
-import { beforeEverything, type CheckpointState } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow, type CheckpointState } from "./checkpoint.ts";
 import type { Projection, Tx } from "./projection.ts";
 
 /** The schema that queries read from. */
@@ -11,15 +11,21 @@ export async function install(
   projection: Projection,
   state: CheckpointState,
 ): Promise<void> {
-  const { name, version, tables } = projection;
+  // Tables without a checkpoint say nothing of what is in them.
+  await dropTables(tx, liveSchema, projection.tables);
   await createTables(tx, liveSchema, projection);
-  await tx("projection_checkpoint").insert({
-    name,
-    version,
-    tables,
-    position: beforeEverything,
-    state,
-  });
+  await tx<CheckpointRow>("projection_checkpoint").insert(firstCheckpoint(projection, state));
+}
+
+export function firstCheckpoint({ name, version, tables }: Projection, state: CheckpointState) {
+  return { name, version, tables: [...tables], position: beforeEverything, state };
+}
+
+/** In one statement, because they may refer to each other. */
+export async function dropTables(tx: Tx, schema: string, tables: readonly string[]): Promise<void> {
+  if (tables.length === 0) return;
+  const names = tables.map((table) => `${schema}.${table}`);
+  await tx.raw(`drop table if exists ${names.map(() => "??").join(", ")}`, names);
 }
 
 /** Makes the tables of a projection in a schema, and gives the search path back as it was. */
@@ -49,11 +55,9 @@ async function setSearchPath(tx: Tx, path: string): Promise<string> {
 }
 
 /** Drops what a projection owns: its tables and its checkpoint. */
-export async function uninstall(db: Knex, projection: Projection): Promise<void> {
+export async function uninstall(db: Knex, { name, tables }: Projection): Promise<void> {
   await db.transaction(async (tx) => {
-    for (const table of projection.tables) {
-      await tx.schema.withSchema(liveSchema).dropTableIfExists(table);
-    }
-    await tx("projection_checkpoint").where({ name: projection.name }).delete();
+    await tx("projection_checkpoint").where({ name }).delete();
+    await dropTables(tx, liveSchema, tables);
   });
 }

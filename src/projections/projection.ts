@@ -4,6 +4,7 @@ import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../events/event.
 import type { Sealed } from "../events/sealed.ts";
 import { invariant } from "../platform/invariant.ts";
 import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
+import { mayPass } from "./retry.ts";
 
 export type Tx = Knex.Transaction;
 
@@ -94,7 +95,26 @@ export async function project(
   });
 }
 
-/** Applies what the projection handles and has not seen; the caller holds its checkpoint's lock. */
+/** An event that a projection cannot take: its history or its code is wrong, and waiting is no help. */
+export class CannotApply extends Error {
+  override readonly name = "CannotApply";
+
+  constructor(
+    readonly projection: string,
+    readonly event: Recorded,
+    cause: unknown,
+  ) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const what = `${event.type} at ${event.position} in ${event.stream}`;
+    super(`Projection ${projection} cannot apply ${what}: ${why}`, { cause });
+  }
+}
+
+/**
+ * Applies what the projection handles and has not seen; the caller holds its checkpoint's lock.
+ *
+ * @throws CannotApply, or what a store that cannot be reached now throws
+ */
 export async function applyAfter(
   tx: Tx,
   projection: Projection,
@@ -103,8 +123,11 @@ export async function applyAfter(
   context: ProjectionContext,
 ): Promise<void> {
   for (const event of batch) {
-    if (event.position > position && projection.types.has(event.type)) {
+    if (event.position <= position || !projection.types.has(event.type)) continue;
+    try {
       await projection.apply(tx, event, context);
+    } catch (error) {
+      throw mayPass(error) ? error : new CannotApply(projection.name, event, error);
     }
   }
 }
