@@ -1,0 +1,40 @@
+import type { Knex } from "knex";
+import type { EventStore } from "../platform/event-store.ts";
+import type { Vault } from "../platform/vault.ts";
+import { allProjections } from "./all.ts";
+import type { Log } from "./feed.ts";
+import { runProjections } from "./runner.ts";
+
+/** What the role needs of the opened platform. */
+export type ProjectionsPlatform = Readonly<{
+  config: Readonly<{ databaseUrl: string }>;
+  db: Knex;
+  store: EventStore;
+  vault: Vault;
+  log: Log;
+}>;
+
+/** Starts to keep the read models up to date, as leader or standby, until closed. */
+export async function startProjections(
+  platform: ProjectionsPlatform,
+): Promise<Readonly<{ close: () => Promise<void> }>> {
+  const { config, db, store, vault, log } = platform;
+  const closing = new AbortController();
+  const running = runProjections(
+    {
+      databaseUrl: config.databaseUrl,
+      db,
+      store,
+      projections: allProjections,
+      context: { open: vault.open },
+      log,
+    },
+    closing.signal,
+  );
+  return {
+    async close() {
+      closing.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { Knex } from "knex";
+import { listen } from "../platform/postgres.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { channel } from "./announce.ts";
+import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+
+/**
+ * Resolves once every live projection has passed the position, so that whoever reads next sees it.
+ * At once when there is nothing to wait for.
+ *
+ * @throws Refusal `projection.lagging` (unavailable) when it takes longer than 5 s: the write
+ * itself happened.
+ */
+export type Visible = (position: bigint | undefined) => Promise<void>;
+
+export type VisibleDeps = Readonly<{
+  databaseUrl: string;
+  db: Knex;
+  /** For tests; 5000 unless told. */
+  waitMaxMs?: number;
+}>;
+
+export type Watching = Readonly<{ visible: Visible; close: () => Promise<void> }>;
+
+const waitMaxMsDefault = 5_000;
+/** Somebody who waits longer than a notification takes looks for themselves. */
+const lookMs = 250;
+
+/** Watches how far the read models are. One a process: all its requests wait on one connection. */
+export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
+  const { databaseUrl, db, waitMaxMs = waitMaxMsDefault } = deps;
+  const closing = new AbortController();
+  const waiters = new Set<Waiter>();
+  let reached = beforeEverything;
+  let looking = false;
+  let watch: NodeJS.Timeout | undefined;
+
+  const advance = (position: bigint): void => {
+    if (position > reached) reached = position;
+    for (const waiter of waiters) if (waiter.position <= reached) waiter.settle();
+  };
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    await furthestOfAll(db).then(advance, () => undefined);
+    looking = false;
+  };
+  const hear = (payload: string): void => {
+    if (/^\d+$/.test(payload)) advance(BigInt(payload));
+    else void look();
+  };
+  const relearn = (): void => {
+    // A crash of Postgres may have taken positions back that were heard of before it.
+    reached = beforeEverything;
+    void look();
+  };
+
+  const visible = async (position: bigint | undefined): Promise<void> => {
+    if (position === undefined || position <= reached) return;
+    watch ??= setInterval(() => void look(), lookMs);
+    const passed = await new Promise<boolean>((resolve) => {
+      const settle = (): void => finish(position <= reached);
+      const timer = setTimeout(settle, waitMaxMs);
+      const waiter: Waiter = { position, settle };
+      const finish = (done: boolean): void => {
+        clearTimeout(timer);
+        waiters.delete(waiter);
+        resolve(done);
+      };
+      waiters.add(waiter);
+      if (closing.signal.aborted) settle();
+    });
+    if (waiters.size === 0) {
+      clearInterval(watch);
+      watch = undefined;
+    }
+    if (!passed) throw lagging();
+  };
+
+  await listen(databaseUrl, channel, hear, closing.signal, relearn);
+  return {
+    visible,
+    async close() {
+      closing.abort();
+      for (const waiter of waiters) waiter.settle();
+    },
+  };
+}
+
+/** Settling looks at how far the read models are: passed, or waited in vain. */
+type Waiter = Readonly<{ position: bigint; settle: () => void }>;
+
+async function furthestOfAll(db: Knex): Promise<bigint> {
+  const row = await db<CheckpointRow>("projection_checkpoint")
+    .where({ state: "live" })
+    .min<{ min: bigint | null }>("position")
+    .first();
+  return row?.min ?? beforeEverything;
+}
+
+function lagging(): Refusal {
+  return new Refusal(
+    "unavailable",
+    "projection.lagging",
+    "The change was made, but does not show yet. Ask again in a moment.",
+    { retryAfterSeconds: 1 },
+  );
+}
