@@ -28,9 +28,20 @@ export function buildApp(options: AppOptions): Koa {
   app.use(securityHeaders(deps.publicUrl));
   app.use(closeUnread());
   app.use(errors(deps.log));
+  app.use(bothBases());
   for (const middleware of before) app.use(middleware);
   app.use(mount(routes, options));
   return app;
+}
+
+const prefix = "/rest-api";
+
+/** Everything answers at `/…` and at `/rest-api/…`, which clients in the field put in front. */
+function bothBases(): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path.startsWith(`${prefix}/`)) ctx.path = ctx.path.slice(prefix.length);
+    await next();
+  };
 }
 
 /**

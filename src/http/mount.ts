@@ -11,8 +11,6 @@ import { readParams } from "./input.ts";
 import type { Route, RoutePath } from "./route.ts";
 import { serve } from "./serve.ts";
 
-const prefix = "/rest-api";
-
 /** What serving a route takes beside the route. */
 export type Machinery = Readonly<{
   deps: Deps;
@@ -22,8 +20,8 @@ export type Machinery = Readonly<{
 }>;
 
 /**
- * One middleware that answers every declared route, at `/…` and at `/rest-api/…`, 405 with Allow for
- * a known path and another method, and 404 for the rest.
+ * One middleware that answers every declared route, 405 with Allow for a known path and another
+ * method, and 404 for the rest.
  */
 export function mount(routes: readonly Route[], machinery: Machinery): Middleware {
   const router = new Router({ strict: true, sensitive: true });
@@ -38,7 +36,6 @@ export function mount(routes: readonly Route[], machinery: Machinery): Middlewar
   const answerRoute = router.routes() as unknown as Middleware;
 
   return async (ctx) => {
-    if (ctx.path.startsWith(`${prefix}/`)) ctx.path = ctx.path.slice(prefix.length);
     await answerRoute(ctx, async () => answerUnknown(ctx, router));
   };
 }

@@ -10,10 +10,11 @@ const pageMax = 2 ** 31 - 1;
 /** `page` from 0 and `size`; a size over 200 is served as 200. */
 export function pageQuery(defaultSize = sizeDefault) {
   return z.object({
-    page: int({ min: 0, max: pageMax }).default(0),
+    page: int({ min: 0, max: pageMax }).default(0).meta({ description: "From 0." }),
     size: int({ min: 1 })
       .transform((size) => Math.min(size, sizeMax))
-      .default(defaultSize),
+      .default(defaultSize)
+      .meta({ description: `${defaultSize} when not given; served as ${sizeMax} at most.` }),
   });
 }
 

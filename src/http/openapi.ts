@@ -1,0 +1,207 @@
+import { z } from "zod";
+
+import { Scope } from "../events/access-token.ts";
+import { neededRole } from "./access.ts";
+import { problem as problemDocument } from "./errors.ts";
+import { exampleOf } from "./example.ts";
+import { isSchema, type JsonSchema, type SchemaWriter, schemaWriter } from "./json-schema.ts";
+import { envelopeOf, pageQuery } from "./page.ts";
+import type { Route } from "./route.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const FieldProblem = z.object({ field: z.string(), code: z.string(), message: z.string() });
+
+const ProblemSchema = z
+  .object({
+    type: z.string().meta({ examples: ["about:blank"] }),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.string().meta({
+      description: "Stable and dotted; made for programs.",
+      examples: ["project.not_found"],
+    }),
+    message: z.string().meta({ description: "The same as detail." }),
+    requestId: z.string(),
+    errors: z
+      .array(FieldProblem)
+      .optional()
+      .meta({ description: "With 422: everything that is wrong, field by field." }),
+  })
+  .meta({ id: "Problem", description: "RFC 9457." });
+
+/** Every status of a refusal: what it means, and a code for the example. */
+const meanings: Readonly<Record<number, readonly [meaning: string, code: string]>> = {
+  400: ["A body that is not JSON, or a step that was taken already.", "body.not_json"],
+  403: ["No valid token, or a scope or a role is missing.", "auth.scope_missing"],
+  404: ["Nothing there.", "project.not_found"],
+  405: ["The thing does not take this method.", "route.method_not_allowed"],
+  409: ["In conflict with what is there, or with another request.", "idempotency.in_progress"],
+  413: ["The body is too large.", "body.too_large"],
+  422: ["Understood, but invalid: `errors` lists every field.", "request.invalid"],
+  503: ["A store or a read model is behind; see Retry-After.", "projection.lagging"],
+};
+
+/** The whole interface as an OpenAPI 3.1 document, made from the declarations alone. */
+export function openApi(routes: readonly Route[]): Json {
+  const writer = schemaWriter();
+  const problem = writer.write(ProblemSchema, "output");
+  const paths: Record<string, Record<string, unknown>> = {};
+  const sorted = [...routes].sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method));
+  for (const route of sorted) {
+    paths[route.path] = { ...paths[route.path], [route.method]: operation(route, writer) };
+  }
+  const tags = [...new Set(routes.map(({ tag }) => tag))].sort();
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Ledgerforge",
+      version: "1",
+      description:
+        "Git hosting and collaboration that keeps everything that happened as events. " +
+        "Every path answers under `/rest-api` as well.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: writer.components(),
+      responses: responses(problem),
+      headers: {
+        RequestId: header("Given by the caller or made; names the request in every log.", "string"),
+        TotalCount: header("How many there are in all.", "integer"),
+        ETag: header("For If-None-Match.", "string"),
+      },
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: `An access token: \`Authorization: Bearer lfat_…\`, or \`token\` for
+            \`Bearer\`. Scopes: ${Scope.options.join(", ")}; WRITE contains READ.`.replaceAll(
+            /\s+/g,
+            " ",
+          ),
+        },
+        basic: { type: "http", scheme: "basic", description: "Alias or e-mail, and password." },
+      },
+    },
+  };
+}
+
+function operation(route: Route, writer: SchemaWriter): Json {
+  const failing = new Set([...route.errors, 503, ...(route.body ? [400, 413, 422] : [])]);
+  if (route.access !== "anonymous") failing.add(403);
+  const description = [route.description, accessText(route)].filter(Boolean).join("\n\n");
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(description === "" ? {} : { description }),
+    tags: [route.tag],
+    security: security(route),
+    parameters: [
+      ...parameters(route.params, "path", writer),
+      ...parameters(route.query, "query", writer),
+      ...(route.list === undefined ? [] : parameters(pageQuery(route.pageSize), "query", writer)),
+      ...(route.method === "post" ? [idempotencyKey] : []),
+    ],
+    ...(route.body && { requestBody: requestBody(route.body, writer) }),
+    responses: {
+      [String(route.status ?? 200)]: success(route, writer),
+      ...Object.fromEntries(
+        [...failing].sort().map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  };
+}
+
+/** What the declared access asks for, in words. */
+function accessText({ access }: Route): string {
+  const role = neededRole(access);
+  if (role === "GUEST") return "For everybody who may see the project.";
+  if (role !== undefined) return `Needs the role ${role} in the project.`;
+  return access === "admin" ? "For administrators of the instance." : "";
+}
+
+function security({ access, scope }: Route): readonly Json[] {
+  if (access === "basic") return [{ basic: [] }];
+  const token = { token: scope === "none" ? [] : [scope] };
+  return access === "anonymous" ? [{}, token] : [token];
+}
+
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The same key and body within 24 hours gets the first answer again.",
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
+} as const;
+
+function parameters(
+  schema: z.ZodType | undefined,
+  place: "path" | "query",
+  writer: SchemaWriter,
+): readonly Json[] {
+  if (schema === undefined) return [];
+  const { properties, required } = writer.write(schema, "input");
+  const needed = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(isSchema(properties) ? properties : {}).map(([name, value]) => {
+    const inner = isSchema(value) ? value : {};
+    const { description, ...rest } = inner;
+    return {
+      name,
+      in: place,
+      required: place === "path" || needed.has(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+      ...(place === "path" ? { example: exampleOf(rest, writer.components(), name) } : {}),
+    };
+  });
+}
+
+function requestBody(schema: z.ZodType, writer: SchemaWriter): Json {
+  return { required: !schema.safeParse({}).success, content: json(schema, "input", writer) };
+}
+
+function success(route: Route, writer: SchemaWriter): Json {
+  const { reply, list, method } = route;
+  const headers = {
+    "X-Request-Id": { $ref: "#/components/headers/RequestId" },
+    ...(method === "get" && { ETag: { $ref: "#/components/headers/ETag" } }),
+    ...(list !== undefined && { "X-Total-Count": { $ref: "#/components/headers/TotalCount" } }),
+  };
+  if (reply === "empty") return { description: "Done.", headers };
+  if (reply === "stream") {
+    const content = { "*/*": { schema: { type: "string", format: "binary" } } };
+    return { description: "The bytes.", headers, content };
+  }
+  const schema = list === undefined ? reply : envelopeOf(list, reply);
+  return { description: "Done.", headers, content: json(schema, "output", writer) };
+}
+
+function json(schema: z.ZodType, io: "input" | "output", writer: SchemaWriter): Json {
+  const written = writer.write(schema, io);
+  const example = exampleOf(written, writer.components());
+  return { "application/json": { schema: written, example } };
+}
+
+function responses(problem: JsonSchema): Json {
+  const headers = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
+  const entries = Object.entries(meanings).map(([status, [description, code]]) => {
+    const what = { status: Number(status), code, message: description };
+    const example = problemDocument("/project/anna/search", "1f0c8d5e", what);
+    const content = { "application/problem+json": { schema: problem, example } };
+    return [status, { description, headers, content }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function header(description: string, type: string): Json {
+  return { description, schema: { type } };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
