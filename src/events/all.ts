@@ -4,6 +4,8 @@ import { projectEvents } from "./project.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { userEvents } from "./user.ts";
+import { webhookEvents } from "./webhook.ts";
+import { webhookDeliveryEvents } from "./webhook-delivery.ts";
 
 /** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
 export const slices = {
@@ -12,4 +14,6 @@ export const slices = {
   repository: repositoryEvents,
   reservation: reservationEvents,
   user: userEvents,
+  webhook: webhookEvents,
+  "webhook-delivery": webhookDeliveryEvents,
 } as const satisfies Readonly<Record<string, EventSchemas>>;
