@@ -62,7 +62,7 @@ function packageRoot(name: string): string {
  * npm packages cannot hold symbolic links; a script makes them after the install, unless scripts are
  * switched off (`npm ci --ignore-scripts`). Without them the binaries do not find their libraries.
  */
-async function createSymlinks(root: string, name: string): Promise<void> {
+export async function createSymlinks(root: string, name: string): Promise<void> {
   const list = await readFile(path.join(root, "native", "pg-symlinks.json"), "utf8");
   for (const { source, target } of Symlinks.parse(JSON.parse(list))) {
     const link = path.join(root, target);
