@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { handle } from "../../src/commands/handle.ts";
+import { user } from "../../src/commands/user.ts";
+import { Alias, UserId } from "../../src/events/ids.ts";
+import { Sealed } from "../../src/events/sealed.ts";
+import { userStream } from "../../src/events/user.ts";
+import { type EventStore, RevisionConflict } from "../../src/platform/event-store.ts";
+import { testEventStore } from "../support/event-store.ts";
+import { at, metadataFor } from "../support/history.ts";
+
+const { store } = await testEventStore();
+
+describe("handling a command", () => {
+  const by = UserId.parse(randomUUID());
+  const ban = { type: "BanUser", reason: null, by, at } as const;
+  const order = <Command>(id: string, command: Command, commandId: string = randomUUID()) => ({
+    id,
+    command,
+    metadata: metadataFor(commandId),
+  });
+
+  async function registered(): Promise<UserId> {
+    const userId = UserId.parse(randomUUID());
+    const email = Sealed.parse(`sealed.user-${userId}.AAAA`);
+    const facts = { emailDigest: "d", passwordHash: null, admin: false, confirmed: true } as const;
+    const alias = Alias.parse("anna");
+    const command = { type: "RegisterUser", userId, alias, email, ...facts, at } as const;
+    await handle(store, user, order(userId, command));
+    return userId;
+  }
+
+  async function newestOf(id: string) {
+    for await (const event of store.readStreamBackwards(userStream(id), 1)) return event;
+    return undefined;
+  }
+
+  async function typesOf(id: string): Promise<string[]> {
+    const types: string[] = [];
+    for await (const event of store.readStream(userStream(id))) types.push(event.type);
+    return types;
+  }
+
+  it("appends what was decided and answers its position", async () => {
+    const id = await registered();
+    const { position } = await handle(store, user, order(id, ban));
+    const newest = await newestOf(id);
+    expect(newest).to.include({ type: "UserBanned", position, revision: 1n });
+  });
+
+  it("does not write a command again that it handled before", async () => {
+    const id = await registered();
+    const repeated = order(id, ban);
+    const first = await handle(store, user, repeated);
+    expect(await handle(store, user, repeated)).to.deep.equal(first);
+    expect(await typesOf(id)).to.deep.equal(["UserRegistered", "UserBanned"]);
+  });
+
+  it("decides again when another writer got in first", async () => {
+    const id = await registered();
+    let races = 1;
+    const contended: EventStore = {
+      ...store,
+      async append(...write) {
+        if (races-- > 0) {
+          await handle(store, user, order(id, ban));
+          throw new RevisionConflict();
+        }
+        return store.append(...write);
+      },
+    };
+    await expect(handle(contended, user, order(id, ban))).to.be.rejected.and.eventually.include({
+      code: "user.already_blocked",
+    });
+  });
+
+  it("lets one of two racing writers win, and the other see it", async () => {
+    const id = await registered();
+    const outcomes = await Promise.allSettled([
+      handle(store, user, order(id, ban)),
+      handle(store, user, order(id, ban)),
+    ]);
+    expect(outcomes.map(({ status }) => status).sort()).to.deep.equal(["fulfilled", "rejected"]);
+    expect(await typesOf(id)).to.deep.equal(["UserRegistered", "UserBanned"]);
+  });
+
+  it("gives up after five lost races", async () => {
+    const id = await registered();
+    let appends = 0;
+    const spinning: EventStore = {
+      ...store,
+      append: () => {
+        appends += 1;
+        return Promise.reject(new RevisionConflict());
+      },
+    };
+    await expect(handle(spinning, user, order(id, ban))).to.be.rejectedWith(RevisionConflict);
+    expect(appends).to.equal(5);
+  });
+
+  it("answers the last position when nothing had to change", async () => {
+    const id = await registered();
+    const unban = { type: "UnbanUser", by, at } as const;
+    const newest = await newestOf(id);
+    expect(await handle(store, user, order(id, unban))).to.deep.equal({
+      position: newest?.position,
+    });
+  });
+});
