@@ -1,0 +1,48 @@
+/**
+ * A bounded line between one sender and one receiver: sending waits while it is full, so a slow
+ * receiver slows the sender instead of filling the memory.
+ */
+export class Channel<Value> {
+  readonly #values: Value[] = [];
+  readonly #capacity: number;
+  #wakeSender: () => void = () => undefined;
+  #wakeReceiver: () => void = () => undefined;
+  #closed = false;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  /** Resolves when the value has a place; nothing is kept once closed. */
+  async send(value: Value): Promise<void> {
+    while (this.#values.length >= this.#capacity && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        this.#wakeSender = resolve;
+      });
+    }
+    if (this.#closed) return;
+    this.#values.push(value);
+    this.#wakeReceiver();
+  }
+
+  /** The receiver gets nothing more, also of what was sent already. */
+  close(): void {
+    this.#closed = true;
+    this.#wakeSender();
+    this.#wakeReceiver();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Value> {
+    while (!this.#closed) {
+      const [value] = this.#values.splice(0, 1);
+      if (value !== undefined) {
+        this.#wakeSender();
+        yield value;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wakeReceiver = resolve;
+        });
+      }
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import type { EventStore } from "../platform/event-store.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { OutboundHttp } from "../platform/outbound-http.ts";
+import type { Queues } from "../platform/queue.ts";
+import type { Vault } from "../platform/vault.ts";
+
+/** What reactors and workers work with. One object a process, made by the role. */
+export type WorkerDeps = Readonly<{
+  store: EventStore;
+  db: Knex;
+  vault: Vault;
+  git: GitRepositories;
+  queues: Queues;
+  outbound: OutboundHttp;
+  /** Resolves once every live projection has passed the position. @throws Refusal after 5 s */
+  visible: (position: bigint | undefined) => Promise<void>;
+  now: () => Date;
+  log: Logger;
+  /** Address that clients know us by, without a slash at the end. */
+  publicUrl: string;
+}>;

@@ -1,0 +1,68 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import type { EventStore } from "../platform/event-store.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import { parseOutboundAllow } from "../platform/outbound-address.ts";
+import { openOutboundHttp } from "../platform/outbound-http.ts";
+import type { Queues } from "../platform/queue.ts";
+import type { Vault } from "../platform/vault.ts";
+import { whileLeader } from "../projections/leader.ts";
+import { watchProjections } from "../projections/visible.ts";
+import { allReactors, allWorkers } from "./all.ts";
+import type { WorkerDeps } from "./deps.ts";
+import { type Reactor, runReactors } from "./reactor.ts";
+import { startWorker, type Worker } from "./worker.ts";
+
+/** What the role needs of the opened platform. */
+export type WorkersPlatform = Readonly<{
+  config: Readonly<{ databaseUrl: string; publicUrl: string; outboundAllow: readonly string[] }>;
+  store: EventStore;
+  db: Knex;
+  vault: Vault;
+  git: GitRepositories;
+  queues: Queues;
+  log: Logger;
+}>;
+
+export type WorkersOptions = Readonly<{
+  reactors?: readonly Reactor[];
+  workers?: readonly Worker[];
+  now?: () => Date;
+}>;
+
+/**
+ * Starts every worker, and every reactor as leader or standby, until closed. Any number of
+ * processes may run the role: jobs are shared among them, one at a time runs the reactors.
+ */
+export async function startWorkers(
+  platform: WorkersPlatform,
+  options: WorkersOptions = {},
+): Promise<Readonly<{ close: () => Promise<void> }>> {
+  const { reactors = allReactors, workers = allWorkers, now = () => new Date() } = options;
+  const { config, store, db, vault, git, queues, log } = platform;
+  const { databaseUrl, publicUrl } = config;
+  const outbound = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow) });
+  const watching = await watchProjections({ databaseUrl, db });
+  const { visible } = watching;
+  const common = { store, db, vault, git, queues, log, publicUrl };
+  const deps: WorkerDeps = { ...common, outbound, visible, now };
+
+  const running = await Promise.all(workers.map((worker) => startWorker(worker, deps)));
+  const closing = new AbortController();
+  const leading = whileLeader(
+    databaseUrl,
+    "reactors",
+    closing.signal,
+    (held) => runReactors(reactors, deps, held),
+    (error) => log.error({ err: error }, "reactors stopped, starting again"),
+  );
+  return {
+    async close() {
+      closing.abort();
+      await leading;
+      await Promise.all(running.map((worker) => worker.close()));
+      await watching.close();
+    },
+  };
+}
