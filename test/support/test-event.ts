@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { type EventData, jsonEvent, type ResolvedEvent } from "@eventstore/db-client";
+import {
+  type AllStreamSubscription,
+  type EventData,
+  jsonEvent,
+  type RecordedEvent,
+  type ResolvedEvent,
+  type StreamSubscription,
+} from "@eventstore/db-client";
 
 /** A stream nobody else has, also on a server that other tests use. */
 export const newStream = (): string => `test-${randomUUID()}`;
@@ -23,4 +30,41 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
   const collected: Item[] = [];
   for await (const item of items) collected.push(item);
   return collected;
+}
+
+/** What a subscription has given so far. */
+export type Followed = {
+  readonly events: RecordedEvent[];
+  readonly ids: readonly string[];
+  readonly numbers: readonly unknown[];
+  eventsOf: (stream: string) => RecordedEvent[];
+  /** How many times it said that it caught up. */
+  caughtUp: number;
+  error: unknown;
+  stop: () => Promise<void>;
+};
+
+export function follow(subscription: StreamSubscription | AllStreamSubscription): Followed {
+  const events: RecordedEvent[] = [];
+  const followed: Followed = {
+    events,
+    caughtUp: 0,
+    error: undefined,
+    get ids() {
+      return events.map(({ id }) => id);
+    },
+    get numbers() {
+      return events.map(({ data }) => (data as { n?: number }).n);
+    },
+    eventsOf: (stream) => events.filter(({ streamId }) => streamId === stream),
+    stop: () => subscription.unsubscribe(),
+  };
+  subscription.on("data", ({ event }: ResolvedEvent) => void events.push(event!));
+  subscription.on("caughtUp", () => {
+    followed.caughtUp += 1;
+  });
+  subscription.on("error", (error: unknown) => {
+    followed.error = error;
+  });
+  return followed;
 }

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { expect } from "chai";
+
+import type { EventMetadata, NewEvent } from "../../../src/events/event.ts";
+import {
+  type Appended,
+  type ExpectedRevision,
+  StoreUnavailable,
+} from "../../../src/platform/event-store.ts";
+import { openEventStore } from "../../../src/platform/eventstoredb.ts";
+import { testDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
+import { newStream } from "../../support/test-event.ts";
+
+const kills = 3;
+const writers = 8;
+
+let child: ChildProcess | undefined;
+after(() => child?.kill("SIGKILL"));
+const { url: databaseUrl, db } = await testDatabase();
+
+async function startServer(port: number): Promise<number> {
+  const script = new URL("../../support/event-store-process.ts", import.meta.url).pathname;
+  const started = spawn(process.execPath, ["--import=tsx", script, databaseUrl, String(port)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  child = started;
+  const [line] = (await once(createInterface(started.stdout), "line")) as [string];
+  return Number(new URL(line).port);
+}
+
+describe("killing the event store while appending", () => {
+  it("loses nothing acknowledged, doubles nothing, and leaves no gap", async () => {
+    const port = await startServer(0);
+    const store = openEventStore(`esdb://127.0.0.1:${port}?tls=false`);
+    const acknowledged: Appended[] = [];
+    const stopping = new AbortController();
+
+    /** As an application does: the same events, with the same expectation, until an answer comes. */
+    const append = async (
+      stream: string,
+      expected: ExpectedRevision,
+      events: NewEvent[],
+    ): Promise<Appended> => {
+      for (;;) {
+        try {
+          return await store.append(stream, expected, events);
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error;
+        }
+        await new Promise(setImmediate);
+      }
+    };
+    const write = async (stream: string, useAny: boolean): Promise<void> => {
+      let expected: ExpectedRevision = "none";
+      while (!stopping.signal.aborted) {
+        const events = [newEvent(), newEvent()];
+        const appended = await append(stream, useAny ? "any" : expected, events);
+        acknowledged.push(appended);
+        expected = appended.revision;
+      }
+    };
+    const seen: bigint[] = [];
+    const watching = new AbortController();
+    const watch = async (): Promise<void> => {
+      for await (const item of store.subscribeAll({ signal: watching.signal })) {
+        if (item.kind === "event") seen.push(item.event.position);
+      }
+    };
+
+    const watched = watch();
+    const writing = Array.from({ length: writers }, (_, n) => write(newStream(), n % 2 === 0));
+    for (let kill = 1; kill <= kills; kill += 1) {
+      const enough = kill * 100;
+      await eventually(() => acknowledged.length >= enough, 20_000);
+      child?.kill("SIGKILL");
+      await once(child!, "exit");
+      await startServer(port);
+    }
+    await eventually(() => acknowledged.length >= (kills + 1) * 100, 20_000);
+    stopping.abort();
+    await Promise.all(writing);
+
+    const { rows } = await db.raw<{ rows: { pos: bigint; id: string; last: boolean }[] }>(
+      `select pos, id from event_store.event order by pos`,
+    );
+    const positions = rows.map(({ pos }) => BigInt(pos));
+    expect(positions).to.deep.equal(positions.map((_, index) => BigInt(index + 1)));
+    expect(new Set(rows.map(({ id }) => id)).size).to.equal(rows.length);
+    // Every append is two events, each acknowledged once: nothing lost is nothing doubled.
+    expect(rows.length).to.equal(acknowledged.length * 2);
+    const ends = acknowledged.map(({ position }) => position);
+    expect(new Set(ends).size).to.equal(ends.length);
+
+    await eventually(() => seen.length >= rows.length);
+    expect(seen).to.deep.equal(positions);
+    watching.abort();
+    await watched;
+    await store.close();
+  }).timeout(90_000);
+});
+
+function newEvent(): NewEvent {
+  return { id: randomUUID(), type: "Tested", data: {}, metadata: {} as EventMetadata };
+}
