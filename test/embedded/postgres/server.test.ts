@@ -121,8 +121,8 @@ describe("the embedded PostgreSQL", () => {
     process.kill(pid, "SIGKILL");
     expect(await until(async () => !(await isRunning(pid)), goneMs)).to.equal(true);
     const file = path.join(dataDir, "pg18", "postmaster.pid");
-    await writeFile(file, (await readFile(file, "utf8")).replace(/^.*/, String(process.pid)));
-    await writeFile(path.join(dataDir, "run", ".s.PGSQL.5432.lock"), `${process.pid}\n`);
+    await writeFile(file, (await readFile(file, "utf8")).replace(/^.*/, String(process.ppid)));
+    await writeFile(path.join(dataDir, "run", ".s.PGSQL.5432.lock"), `${process.ppid}\n`);
 
     const again = await startPostgres({ dataDir });
 
