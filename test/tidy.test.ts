@@ -11,7 +11,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   workers: ["events", "platform", "commands", "projections"],
   http: ["events", "platform", "commands", "projections", "workers"],
   embedded: ["platform"],
-  cli: ["events", "platform", "commands", "projections", "workers", "http", "embedded"],
+  cli: [
+    ...["events", "platform", "commands", "projections", "workers", "http", "embedded"],
+    ...["config.ts", "main.ts"],
+  ],
 };
 
 /** Packages that only their owners may name, so that a swap touches one folder. */

@@ -1,0 +1,160 @@
+import path from "node:path";
+import { z } from "zod";
+
+import { Alias } from "./events/ids.ts";
+import { parseOutboundAllow } from "./platform/outbound-address.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One variable each; its message follows the variable's name. */
+const text = z.string().trim();
+const integer = (min: number, max: number) =>
+  text
+    .regex(/^\d{1,15}$/, "must be a whole number")
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`);
+
+const urlOf = (...schemes: readonly string[]) =>
+  text.refine(
+    (value) => URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1)),
+    `must be an address that starts with ${schemes.map((scheme) => `${scheme}://`).join(" or ")}`,
+  );
+
+/** As many characters as 24 random bytes have in base64: nothing a person would make up. */
+const secretKeyCharactersMin = 32;
+
+const blobBytesMax = 1024 * 1024 * 1024;
+
+const variables = z.object({
+  HOST: text.default("127.0.0.1"),
+  PORT: integer(0, 65_535).default(8080),
+  PUBLIC_URL: urlOf("http", "https")
+    .refine((value) => URL.canParse(value) && !/[?#]/.test(value), "must not have ? or #")
+    .transform((value) => value.replace(/\/+$/, ""))
+    .optional(),
+  DATA_DIR: text.default("./data"),
+  DATABASE_URL: urlOf("postgres", "postgresql").optional(),
+  EVENTSTORE_URL: urlOf("esdb", "esdb+discover").optional(),
+  REDIS_URL: urlOf("redis", "rediss").optional(),
+  SECRET_KEY: text
+    .min(secretKeyCharactersMin, `must have ${secretKeyCharactersMin} characters or more`)
+    .optional(),
+  ADMIN_ALIAS: text
+    .refine((value) => Alias.safeParse(value).success, "must be an alias of 2 to 64 characters")
+    .default("admin"),
+  ADMIN_EMAIL: text
+    .max(80, "must have 80 characters or fewer")
+    .regex(/^[^\s@]+@[^\s@]+$/, "must be an e-mail address")
+    .default("admin@localhost"),
+  ADMIN_PASSWORD: z
+    .string()
+    .min(8, "must have 8 characters or more")
+    .max(128, "must have 128 characters or fewer")
+    .optional(),
+  OUTBOUND_ALLOW: text
+    .transform((value) => value.split(/[\s,]+/).filter((entry) => entry !== ""))
+    .refine(isOutboundAllow, "must list address ranges or host:port, separated by commas")
+    .default([]),
+  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
+  MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
+});
+
+/** The names of all variables that are read. */
+export const variableNames: readonly string[] = Object.keys(variables.shape);
+
+/** What the environment says, before anything embedded is added. */
+export type Settings = Readonly<{
+  host: string;
+  port: number;
+  /** Without a slash at the end; undefined when it follows from host and port. */
+  publicUrl: string | undefined;
+  /** Absolute. */
+  dataDir: string;
+  databaseUrl: string | undefined;
+  eventStoreUrl: string | undefined;
+  redisUrl: string | undefined;
+  secretKey: string | undefined;
+  admin: Readonly<{ alias: string; email: string; password: string | undefined }>;
+  outboundAllow: readonly string[];
+  logLevel: z.output<typeof variables>["LOG_LEVEL"];
+  blobBytesMax: number;
+  recursionDepthMax: number;
+}>;
+
+/** What a role needs: every store has an address. */
+export type Config = Settings &
+  Readonly<{ publicUrl: string; databaseUrl: string; eventStoreUrl: string; secretKey: string }>;
+
+/** The operator's mistake: shown as it is, without a stack. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * Reads the environment. An empty variable counts as unset, as compose files write them.
+ *
+ * @throws ConfigError naming every bad variable and what is wrong with it, but not its value.
+ */
+export function readSettings(environment: Environment = process.env): Settings {
+  const set = Object.entries(environment).filter(([, value]) => value?.trim() !== "");
+  const parsed = variables.safeParse(Object.fromEntries(set));
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")} ${issue.message}`);
+    throw new ConfigError(`Bad configuration:\n${lines.join("\n")}`);
+  }
+  const { data } = parsed;
+  return {
+    host: data.HOST,
+    port: data.PORT,
+    publicUrl: data.PUBLIC_URL,
+    dataDir: path.resolve(data.DATA_DIR),
+    databaseUrl: data.DATABASE_URL,
+    eventStoreUrl: data.EVENTSTORE_URL,
+    redisUrl: data.REDIS_URL,
+    secretKey: data.SECRET_KEY,
+    admin: { alias: data.ADMIN_ALIAS, email: data.ADMIN_EMAIL, password: data.ADMIN_PASSWORD },
+    outboundAllow: data.OUTBOUND_ALLOW,
+    logLevel: data.LOG_LEVEL,
+    blobBytesMax: data.MAX_BLOB_BYTES,
+    recursionDepthMax: data.MAX_RECURSION_DEPTH,
+  };
+}
+
+/** @throws ConfigError naming every store that has no address yet. */
+export function requireStores(settings: Settings): Config {
+  const { databaseUrl, eventStoreUrl, secretKey } = settings;
+  if (databaseUrl === undefined || eventStoreUrl === undefined || secretKey === undefined) {
+    const missing = {
+      DATABASE_URL: databaseUrl,
+      EVENTSTORE_URL: eventStoreUrl,
+      SECRET_KEY: secretKey,
+    };
+    const lines = Object.entries(missing)
+      .filter(([, value]) => value === undefined)
+      .map(([name]) => `  ${name} is required`);
+    throw new ConfigError(`Bad configuration:\n${lines.join("\n")}`);
+  }
+  const publicUrl = settings.publicUrl ?? reachableUrl(settings);
+  return { ...settings, publicUrl, databaseUrl, eventStoreUrl, secretKey };
+}
+
+/** For programs we start, which bring variables of their own. */
+export function inheritedEnvironment(): Environment {
+  return { ...process.env };
+}
+
+/** Who listens on every address is reached by the name of this machine for itself. */
+function reachableUrl({ host, port }: Settings): string {
+  if (host === "0.0.0.0" || host === "::") return `http://localhost:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function isOutboundAllow(entries: readonly string[]): boolean {
+  try {
+    parseOutboundAllow(entries);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,117 @@
+import path from "node:path";
+import { expect } from "chai";
+
+import {
+  ConfigError,
+  type Environment,
+  readSettings,
+  requireStores,
+  variableNames,
+} from "../src/config.ts";
+
+const secretKey = "k".repeat(32);
+const stores = {
+  DATABASE_URL: "postgres://u:p@db/x",
+  EVENTSTORE_URL: "esdb://store:2113?tls=false",
+  SECRET_KEY: secretKey,
+};
+
+describe("the configuration", () => {
+  it("needs nothing set", () => {
+    const settings = readSettings({});
+    expect(settings).to.include({ host: "127.0.0.1", port: 8080, logLevel: "info" });
+    expect(settings).to.include({ blobBytesMax: 15_728_640, recursionDepthMax: 10 });
+    expect(settings.dataDir).to.equal(path.resolve("data"));
+    expect(settings.admin).to.deep.equal({
+      alias: "admin",
+      email: "admin@localhost",
+      password: undefined,
+    });
+    expect(settings.outboundAllow).to.deep.equal([]);
+  });
+
+  it("takes an empty variable as unset", () => {
+    expect(readSettings({ PORT: "", DATABASE_URL: " ", ADMIN_PASSWORD: "" })).to.deep.equal(
+      readSettings({}),
+    );
+  });
+
+  it("reads what is set", () => {
+    const settings = readSettings({
+      ...stores,
+      PORT: "9000",
+      PUBLIC_URL: "https://git.example.org/base/",
+      REDIS_URL: "redis://cache:6379",
+      OUTBOUND_ALLOW: "10.0.0.0/8, ci.internal:8443 fd00::/8",
+      MAX_BLOB_BYTES: "1000",
+    });
+    expect(settings).to.include({ port: 9000, publicUrl: "https://git.example.org/base" });
+    expect(settings).to.include({ redisUrl: "redis://cache:6379", blobBytesMax: 1000 });
+    expect(settings.outboundAllow).to.deep.equal(["10.0.0.0/8", "ci.internal:8443", "fd00::/8"]);
+  });
+
+  it("names every bad variable at once, and none of their values", () => {
+    const bad: Environment = {
+      PORT: "80a",
+      PUBLIC_URL: "ftp://example.org",
+      DATABASE_URL: "mysql://root:hunter2@db/x",
+      EVENTSTORE_URL: "store:2113",
+      REDIS_URL: "http://cache",
+      SECRET_KEY: "hunter2",
+      ADMIN_ALIAS: "../admin",
+      ADMIN_EMAIL: "nobody",
+      ADMIN_PASSWORD: "hunter2",
+      OUTBOUND_ALLOW: "10.0.0.0/99",
+      LOG_LEVEL: "loud",
+      MAX_BLOB_BYTES: "-1",
+      MAX_RECURSION_DEPTH: "1e3",
+    };
+    const message = failure(() => readSettings(bad));
+    for (const name of Object.keys(bad)) expect(message).to.match(new RegExp(`^  ${name} `, "m"));
+    expect(message).to.not.include("hunter2");
+  });
+
+  for (const port of ["65536", "-1", "1.5", "0x50", "９"]) {
+    it(`refuses the port ${port}`, () => {
+      expect(failure(() => readSettings({ PORT: port }))).to.include("PORT must be");
+    });
+  }
+
+  it("has every variable that is documented, and no other", () => {
+    expect(variableNames.join(" ")).to.equal(
+      "HOST PORT PUBLIC_URL DATA_DIR DATABASE_URL EVENTSTORE_URL REDIS_URL SECRET_KEY ADMIN_ALIAS " +
+        "ADMIN_EMAIL ADMIN_PASSWORD OUTBOUND_ALLOW LOG_LEVEL MAX_BLOB_BYTES MAX_RECURSION_DEPTH",
+    );
+  });
+});
+
+describe("the stores of a role", () => {
+  it("are all required, and all missing ones are named at once", () => {
+    const message = failure(() => requireStores(readSettings({})));
+    for (const name of Object.keys(stores)) expect(message).to.include(`${name} is required`);
+    expect(failure(() => requireStores(readSettings({ ...stores, SECRET_KEY: "" })))).to.equal(
+      "Bad configuration:\n  SECRET_KEY is required",
+    );
+  });
+
+  for (const [host, url] of [
+    ["127.0.0.1", "http://127.0.0.1:81"],
+    ["0.0.0.0", "http://localhost:81"],
+    ["::1", "http://[::1]:81"],
+  ] as const) {
+    it(`are reached by ${url} when HTTP listens on ${host}`, () => {
+      const settings = readSettings({ ...stores, HOST: host, PORT: "81" });
+      expect(requireStores(settings).publicUrl).to.equal(url);
+    });
+  }
+});
+
+function failure(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
