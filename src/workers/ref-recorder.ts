@@ -181,8 +181,10 @@ async function append(
       const next = (typeof revision === "bigint" ? revision + 1n : 0n) + BigInt(events.length);
       const metadata = change.push?.metadata ?? systemMetadata(deps, subject);
       const event = await refEvent(subject.repository, change, metadata);
-      // Named by its place: a repeated append of the same event at the same place is harmless.
-      events.push({ ...event, id: deterministicId(stream, String(next)), metadata });
+      // Named by place and content: the same event at the same place is a harmless repetition, another
+      // one that came first is a lost race. By place alone the store would take one for the other.
+      const id = deterministicId(stream, String(next), JSON.stringify(event), metadata.commandId);
+      events.push({ ...event, id, metadata });
     }
     ({ position, revision } = await deps.store.append(stream, revision, events));
   }
