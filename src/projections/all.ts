@@ -3,6 +3,8 @@ import { gitRefProjection } from "./git-ref.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { userProjection } from "./user.ts";
+import { webhookProjection } from "./webhook.ts";
+import { webhookDeliveryProjection } from "./webhook-delivery.ts";
 
 /** Every read model, sorted by name. */
 export const allProjections: readonly Projection[] = [
@@ -10,4 +12,6 @@ export const allProjections: readonly Projection[] = [
   gitRefProjection,
   projectProjection,
   userProjection,
+  webhookProjection,
+  webhookDeliveryProjection,
 ];

@@ -1,0 +1,124 @@
+import type { Knex } from "knex";
+
+import type { ProjectId, UserId, WebhookId } from "../events/ids.ts";
+import type { Sealed } from "../events/sealed.ts";
+import { idInStream } from "../events/stream.ts";
+import { type WebhookTopic, webhookEvents } from "../events/webhook.ts";
+import { defineProjection, ignore, type Tx } from "./projection.ts";
+
+export type WebhookRow = Readonly<{
+  id: WebhookId;
+  project_id: ProjectId;
+  url: string;
+  secret: Sealed | null;
+  topics: readonly WebhookTopic[];
+  /** Of its creation in the log: what happened before is not sent. */
+  created_at_position: bigint;
+  /** Null while it is on. */
+  switched_off_at: Date | null;
+  /** Why it was switched off: nothing arrived since then. */
+  failing_since: Date | null;
+  created_by_id: UserId;
+  created_at: Date;
+  updated_at: Date;
+}>;
+
+const on = { switched_off_at: null, failing_since: null } as const;
+
+export const webhookProjection = defineProjection({
+  name: "webhook",
+  version: 1,
+  tables: ["webhook"],
+  async create(tx) {
+    await tx.schema.createTable("webhook", (table) => {
+      table.uuid("id").primary();
+      table.uuid("project_id").notNullable();
+      table.text("url").notNullable();
+      table.text("secret");
+      table.specificType("topics", "text[]").notNullable();
+      table.bigInteger("created_at_position").notNullable();
+      table.timestamp("switched_off_at");
+      table.timestamp("failing_since");
+      table.uuid("created_by_id").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.timestamp("updated_at").notNullable();
+      table.index(["project_id", "created_at", "id"]);
+    });
+  },
+  events: webhookEvents,
+  handlers: {
+    WebhookCreated: async (tx, { data, position }) => {
+      const row = {
+        id: data.webhookId,
+        project_id: data.projectId,
+        url: data.url,
+        secret: data.secret,
+        topics: data.topics,
+        created_at_position: position,
+        ...on,
+        created_by_id: data.createdById,
+        created_at: new Date(data.createdAt),
+        updated_at: new Date(data.createdAt),
+      };
+      await tx<WebhookRow>("webhook").insert(row).onConflict("id").merge();
+    },
+    WebhookReconfigured: (tx, { stream, data }) =>
+      update(tx, stream, {
+        url: data.url,
+        secret: data.secret,
+        topics: data.topics,
+        updated_at: new Date(data.reconfiguredAt),
+      }),
+    WebhookSwitchedOff: (tx, { stream, data }) =>
+      update(tx, stream, {
+        switched_off_at: new Date(data.switchedOffAt),
+        failing_since: new Date(data.failingSince),
+      }),
+    WebhookSwitchedOn: (tx, { stream }) => update(tx, stream, on),
+    WebhookDeleted: async (tx, { stream }) => {
+      await tx<WebhookRow>("webhook").where("id", idInStream(stream)).delete();
+    },
+    WebhookReplayRequested: ignore,
+  },
+});
+
+async function update(tx: Tx, stream: string, change: Partial<WebhookRow>): Promise<void> {
+  await tx("webhook").where("id", idInStream(stream)).update(change);
+}
+
+/** One of this very project; another project's is not found. */
+export function findWebhook(
+  db: Knex,
+  projectId: ProjectId,
+  id: string,
+): Promise<WebhookRow | undefined> {
+  return db<WebhookRow>("webhook").where({ project_id: projectId }).andWhere("id", id).first();
+}
+
+export async function listWebhooks(
+  db: Knex,
+  projectId: ProjectId,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly WebhookRow[]; total: number }>> {
+  const own = db<WebhookRow>("webhook").where({ project_id: projectId });
+  const [rows, counted] = await Promise.all([
+    own.clone().orderBy(["created_at", "id"]).limit(limit).offset(offset),
+    own.clone().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** The webhooks that shall hear of what happened in the project at a position of the log. */
+export async function webhooksSubscribedTo(
+  db: Knex,
+  projectId: ProjectId,
+  topic: WebhookTopic,
+  position: bigint,
+): Promise<readonly WebhookRow[]> {
+  return db<WebhookRow>("webhook")
+    .where({ project_id: projectId })
+    .whereNull("switched_off_at")
+    .whereRaw("? = any(topics)", [topic])
+    .andWhere("created_at_position", "<", position)
+    .orderBy(["created_at", "id"]);
+}
