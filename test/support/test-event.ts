@@ -8,12 +8,29 @@ import {
   type StreamSubscription,
 } from "@eventstore/db-client";
 
+import type { EventMetadata, NewEvent } from "../../src/events/event.ts";
+
 /** A stream nobody else has, also on a server that other tests use. */
 export const newStream = (): string => `test-${randomUUID()}`;
 
 export function testEvent(n = 0, id: string = randomUUID()): EventData {
   return jsonEvent({ id, type: "Tested", data: { n }, metadata: { from: "test" } });
 }
+
+/** An event for the port. */
+export function newEvent(n = 0, type = "Tested"): NewEvent {
+  return { id: randomUUID(), type, data: { n }, metadata };
+}
+
+const metadata: EventMetadata = {
+  actor: { userId: null, alias: null, via: "system", tokenId: null },
+  ip: null,
+  correlationId: "test",
+  causationId: null,
+  commandId: randomUUID(),
+  schemaVersion: 1,
+  occurredAt: "2026-01-01T00:00:00.000Z",
+};
 
 /** So many events, numbered from 0. */
 export const testEvents = (count: number): EventData[] =>

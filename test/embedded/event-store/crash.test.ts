@@ -1,10 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { expect } from "chai";
 
-import type { EventMetadata, NewEvent } from "../../../src/events/event.ts";
+import type { NewEvent } from "../../../src/events/event.ts";
 import {
   type Appended,
   type ExpectedRevision,
@@ -12,30 +8,22 @@ import {
 } from "../../../src/platform/event-store.ts";
 import { openEventStore } from "../../../src/platform/eventstoredb.ts";
 import { testDatabase } from "../../support/database.ts";
+import { type EventStoreChild, spawnEventStore } from "../../support/event-store-child.ts";
 import { eventually } from "../../support/eventually.ts";
-import { newStream } from "../../support/test-event.ts";
+import { newEvent, newStream } from "../../support/test-event.ts";
 
 const kills = 3;
 const writers = 8;
 
-let child: ChildProcess | undefined;
-after(() => child?.kill("SIGKILL"));
+let server: EventStoreChild | undefined;
+after(() => server?.kill());
 const { url: databaseUrl, db } = await testDatabase();
-
-async function startServer(port: number): Promise<number> {
-  const script = new URL("../../support/event-store-process.ts", import.meta.url).pathname;
-  const started = spawn(process.execPath, ["--import=tsx", script, databaseUrl, String(port)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  child = started;
-  const [line] = (await once(createInterface(started.stdout), "line")) as [string];
-  return Number(new URL(line).port);
-}
 
 describe("killing the event store while appending", () => {
   it("loses nothing acknowledged, doubles nothing, and leaves no gap", async () => {
-    const port = await startServer(0);
-    const store = openEventStore(`esdb://127.0.0.1:${port}?tls=false`);
+    server = await spawnEventStore(databaseUrl);
+    const { url, port } = server;
+    const store = openEventStore(url);
     const acknowledged: Appended[] = [];
     const stopping = new AbortController();
 
@@ -76,9 +64,8 @@ describe("killing the event store while appending", () => {
     for (let kill = 1; kill <= kills; kill += 1) {
       const enough = kill * 100;
       await eventually(() => acknowledged.length >= enough, 20_000);
-      child?.kill("SIGKILL");
-      await once(child!, "exit");
-      await startServer(port);
+      await server.kill();
+      server = await spawnEventStore(databaseUrl, port);
     }
     await eventually(() => acknowledged.length >= (kills + 1) * 100, 20_000);
     stopping.abort();
@@ -102,7 +89,3 @@ describe("killing the event store while appending", () => {
     await store.close();
   }).timeout(90_000);
 });
-
-function newEvent(): NewEvent {
-  return { id: randomUUID(), type: "Tested", data: {}, metadata: {} as EventMetadata };
-}
