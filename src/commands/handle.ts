@@ -61,6 +61,19 @@ export async function handle<State, Command, Schemas extends EventSchemas>(
   }
 }
 
+/** What the events of a stream add up to now; for processes that look before they act. */
+export async function currentState<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  { events: schemas, stream, decider }: Slice<State, Command, Schemas>,
+  id: string,
+): Promise<State> {
+  let state = decider.initialState;
+  for await (const recorded of store.readStream(stream(id))) {
+    state = decider.evolve(state, decode(schemas, recorded));
+  }
+  return state;
+}
+
 type Past<State> = Readonly<{
   state: State;
   revision: ExpectedRevision;

@@ -31,10 +31,10 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  *
  * @throws Refusal `unprocessable` with `alias.reserved`.
  */
-export function mustNotBeReserved(alias: string): void {
+export function mustNotBeReserved(alias: string, field = "alias"): void {
   if (!reserved.has(alias.toLowerCase()) && !uuid.test(alias)) return;
   const message = "This alias is reserved.";
   throw new Refusal("unprocessable", "alias.reserved", message, {
-    errors: [{ field: "alias", code: "alias.reserved", message }],
+    errors: [{ field, code: "alias.reserved", message }],
   });
 }

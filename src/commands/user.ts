@@ -5,6 +5,8 @@ import { unreachable } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Decider, Slice } from "./decider.ts";
 
+type By = Readonly<{ by: UserId; at: string }>;
+
 export type UserCommand =
   | Readonly<{
       type: "RegisterUser";
@@ -17,13 +19,29 @@ export type UserCommand =
       confirmed: boolean;
       at: string;
     }>
-  | Readonly<{ type: "BanUser"; reason: Sealed | null; by: UserId; at: string }>
-  | Readonly<{ type: "UnbanUser"; by: UserId; at: string }>
+  | (By & Readonly<{ type: "ChangeUserAlias"; alias: Alias }>)
+  | (By &
+      Readonly<{ type: "ChangeUserEmail"; email: Sealed; emailDigest: string; confirmed: boolean }>)
+  | (By & Readonly<{ type: "ChangeUserPassword"; passwordHash: Sealed }>)
+  | (By &
+      Readonly<{
+        type: "ChangeUserProfile";
+        name: Sealed | null;
+        surname: Sealed | null;
+        avatar: Sealed | null;
+        cover: Sealed | null;
+      }>)
+  | (By & Readonly<{ type: "BanUser"; reason: Sealed | null }>)
+  | (By & Readonly<{ type: "UnbanUser" }>)
   | Readonly<{ type: "ForgetUser"; at: string }>;
 
-type State = Readonly<{ status: "absent" | "active" | "banned" | "forgotten" }>;
+type Names = Readonly<{ alias: Alias; emailDigest: string }>;
 
-const decider: Decider<State, UserCommand, UserEvent> = {
+export type UserState =
+  | Readonly<{ status: "absent" }>
+  | (Names & Readonly<{ status: "active" | "banned" | "forgotten" }>);
+
+const decider: Decider<UserState, UserCommand, UserEvent> = {
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -35,52 +53,103 @@ const decider: Decider<State, UserCommand, UserEvent> = {
         const { type: _, at: registeredAt, ...rest } = command;
         return [{ type: "UserRegistered", data: { ...rest, registeredAt } }];
       }
+      case "ForgetUser":
+        if (state.status === "absent") throw notFound();
+        if (state.status === "forgotten") return [];
+        return [{ type: "UserForgotten", data: { forgottenAt: command.at } }];
       case "BanUser": {
-        mustExist(state);
-        if (state.status === "banned") {
+        if (mustExist(state).status === "banned") {
           throw new Refusal("bad_request", "user.already_blocked", "The user is already blocked.");
         }
         const { reason, by: bannedById, at: bannedAt } = command;
         return [{ type: "UserBanned", data: { reason, bannedById, bannedAt } }];
       }
       case "UnbanUser":
-        mustExist(state);
         // Nothing to lift: the answer is the same as after lifting it.
-        if (state.status !== "banned") return [];
+        if (mustExist(state).status !== "banned") return [];
         return [
           { type: "UserUnbanned", data: { unbannedById: command.by, unbannedAt: command.at } },
         ];
-      case "ForgetUser":
-        if (state.status === "absent") throw notFound();
-        if (state.status === "forgotten") return [];
-        return [{ type: "UserForgotten", data: { forgottenAt: command.at } }];
+      case "ChangeUserAlias":
+      case "ChangeUserEmail":
+      case "ChangeUserPassword":
+      case "ChangeUserProfile":
+        return change(mustExist(state), command);
       default:
         return unreachable(command);
     }
   },
 
-  evolve(_state, event) {
+  evolve(state, event) {
     switch (event.type) {
-      case "UserRegistered":
+      case "UserRegistered": {
+        const { alias, emailDigest } = event.data;
+        return { status: "active", alias, emailDigest };
+      }
+      case "UserAliasChanged":
+        return altered(state, { alias: event.data.alias });
+      case "UserEmailChanged":
+        return altered(state, { emailDigest: event.data.emailDigest });
+      case "UserPasswordChanged":
+      case "UserProfileChanged":
+        return state;
       case "UserUnbanned":
-        return { status: "active" };
+        return altered(state, { status: "active" });
       case "UserBanned":
-        return { status: "banned" };
+        return altered(state, { status: "banned" });
       case "UserForgotten":
-        return { status: "forgotten" };
+        return altered(state, { status: "forgotten" });
       default:
         return unreachable(event);
     }
   },
 };
 
-function mustExist(state: State): void {
+type Change = Extract<UserCommand, { type: `ChangeUser${string}` }>;
+
+function change(state: Names, command: Change): readonly UserEvent[] {
+  const changed = { changedById: command.by, changedAt: command.at };
+  switch (command.type) {
+    case "ChangeUserAlias": {
+      const { alias } = command;
+      if (alias === state.alias) return [];
+      const data = { alias, previousAlias: state.alias, ...changed };
+      return [{ type: "UserAliasChanged", data }];
+    }
+    case "ChangeUserEmail": {
+      const { email, emailDigest, confirmed } = command;
+      if (emailDigest === state.emailDigest) return [];
+      const data = { email, emailDigest, confirmed, ...changed };
+      const previousEmailDigest = state.emailDigest;
+      return [{ type: "UserEmailChanged", data: { ...data, previousEmailDigest } }];
+    }
+    case "ChangeUserPassword":
+      return [
+        { type: "UserPasswordChanged", data: { passwordHash: command.passwordHash, ...changed } },
+      ];
+    case "ChangeUserProfile": {
+      const { name, surname, avatar, cover } = command;
+      return [{ type: "UserProfileChanged", data: { name, surname, avatar, cover, ...changed } }];
+    }
+    default:
+      return unreachable(command);
+  }
+}
+
+type Existing = Exclude<UserState, { status: "absent" }>;
+
+function altered(state: UserState, what: Partial<Existing>): UserState {
+  return state.status === "absent" ? state : { ...state, ...what };
+}
+
+function mustExist(state: UserState): Existing {
   if (state.status === "absent" || state.status === "forgotten") throw notFound();
+  return state;
 }
 
 const notFound = (): Refusal => new Refusal("not_found", "user.not_found", "User not found.");
 
-export const user: Slice<State, UserCommand, typeof userEvents> = {
+export const user: Slice<UserState, UserCommand, typeof userEvents> = {
   events: userEvents,
   stream: userStream,
   decider,

@@ -15,6 +15,10 @@ export type ReservationEvent = EventOf<typeof reservationEvents>;
 /** Users, teams and companies share one name space. */
 export const aliasStream = (alias: string): string => streamName("alias", normaliseAlias(alias));
 
+/** Where the holder of an alias would exist, whichever of the three it is. */
+export const aliasHolderStreams = (id: string): readonly string[] =>
+  ["user", "team", "company"].map((category) => streamName(category, id));
+
 /** `digest` is a keyed digest, so that the log does not tell who has an account here. */
 export const emailStream = (digest: string): string => streamName("email", digest);
 

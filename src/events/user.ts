@@ -18,6 +18,35 @@ export const userEvents = {
     confirmed: z.boolean(),
     registeredAt: IsoInstant,
   }),
+  /** The old alias is free from here on; projects move with their owner. */
+  UserAliasChanged: z.object({
+    alias: Alias,
+    previousAlias: Alias,
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  UserEmailChanged: z.object({
+    email: Sealed,
+    emailDigest: z.string(),
+    previousEmailDigest: z.string(),
+    confirmed: z.boolean(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  UserPasswordChanged: z.object({
+    passwordHash: Sealed,
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  /** The whole profile as it is from here on; null where nothing is told. */
+  UserProfileChanged: z.object({
+    name: Sealed.nullable(),
+    surname: Sealed.nullable(),
+    avatar: Sealed.nullable(),
+    cover: Sealed.nullable(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
   UserBanned: z.object({
     reason: Sealed.nullable(),
     bannedById: UserId,

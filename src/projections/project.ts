@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { normaliseAlias, type ProjectId } from "../events/ids.ts";
 import { type OwnerType, projectEvents } from "../events/project.ts";
 import { idInStream } from "../events/stream.ts";
+import { escapeLike } from "./like.ts";
 import { defineProjection } from "./projection.ts";
 
 type StoredProject = Readonly<{
@@ -123,6 +124,3 @@ export async function listProjects(
   ]);
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }
-
-/** `%`, `_` and the backslash stand for themselves in what a user typed. */
-const escapeLike = (text: string): string => text.replaceAll(/[\\%_]/g, "\\$&");

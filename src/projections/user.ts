@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { normaliseAlias, type UserId } from "../events/ids.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
+import { escapeLike } from "./like.ts";
 import { defineProjection, type Tx } from "./projection.ts";
 
 export type UserRow = Readonly<{
@@ -25,7 +26,7 @@ export type UserRow = Readonly<{
 
 export const userProjection = defineProjection({
   name: "user",
-  version: 1,
+  version: 2,
   tables: ["app_user"],
   async create(tx) {
     await tx.schema.createTable("app_user", (table) => {
@@ -66,6 +67,19 @@ export const userProjection = defineProjection({
       };
       await tx<UserRow>("app_user").insert(row).onConflict("id").merge();
     },
+    UserAliasChanged: (tx, { stream, data }) =>
+      change(tx, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
+    UserEmailChanged: async (tx, { stream, data }, { open }) =>
+      change(tx, stream, { email: await open(data.email), is_confirmed: data.confirmed }),
+    UserPasswordChanged: async (tx, { stream, data }, { open }) =>
+      change(tx, stream, { password_hash: await open(data.passwordHash) }),
+    UserProfileChanged: async (tx, { stream, data }, { open }) =>
+      change(tx, stream, {
+        name: data.name && (await open(data.name)),
+        surname: data.surname && (await open(data.surname)),
+        avatar: data.avatar && (await open(data.avatar)),
+        cover: data.cover && (await open(data.cover)),
+      }),
     UserBanned: (tx, { stream, data }) =>
       change(tx, stream, { banned_at: new Date(data.bannedAt) }),
     UserUnbanned: (tx, { stream }) => change(tx, stream, { banned_at: null }),
@@ -98,12 +112,26 @@ export function findUserById(db: Knex, id: string): Promise<UserRow | undefined>
 
 export type Slice<Row> = Readonly<{ rows: readonly Row[]; total: number }>;
 
+export type UserFilter = Readonly<{
+  /** Parts, in any case. */
+  alias?: string | undefined;
+  email?: string | undefined;
+  limit: number;
+  offset: number;
+}>;
+
 /** Everybody who was not forgotten, in order of registration. */
 export async function listUsers(
   db: Knex,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+  { alias, email, limit, offset }: UserFilter,
 ): Promise<Slice<UserRow>> {
-  const shown = () => db<UserRow>("app_user").whereNull("forgotten_at");
+  const shown = () =>
+    db<UserRow>("app_user")
+      .whereNull("forgotten_at")
+      .modify((query) => {
+        if (alias !== undefined) query.whereILike("alias", `%${escapeLike(alias)}%`);
+        if (email !== undefined) query.whereILike("email", `%${escapeLike(email)}%`);
+      });
   const [rows, counted] = await Promise.all([
     shown()
       .orderBy([{ column: "created_at" }, { column: "id" }])

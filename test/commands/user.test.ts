@@ -43,6 +43,50 @@ describe("registering a user", () => {
   });
 });
 
+describe("changing a user", () => {
+  const by = { by: admin, at } as const;
+  const changed = { changedById: admin, changedAt: at } as const;
+  const renamed: UserEvent = {
+    type: "UserAliasChanged",
+    data: { alias: Alias.parse("anne"), previousAlias: facts.alias, ...changed },
+  };
+  const rename = { type: "ChangeUserAlias", alias: Alias.parse("anne"), ...by } as const;
+
+  it("records the alias left and the one taken, and nothing when they are one", () => {
+    given(registered).when(rename).gives(renamed);
+    given(registered, renamed).when(rename).givesNothing();
+  });
+
+  it("records another e-mail, sealed, with the digests of both", () => {
+    const wanted = { email: box, emailDigest: "d2", confirmed: false };
+    given(registered)
+      .when({ type: "ChangeUserEmail", ...wanted, ...by })
+      .gives({
+        type: "UserEmailChanged",
+        data: { ...wanted, previousEmailDigest: "d1", ...changed },
+      });
+    given(registered)
+      .when({ type: "ChangeUserEmail", ...wanted, emailDigest: "d1", ...by })
+      .givesNothing();
+  });
+
+  it("records passwords and profiles as they are told", () => {
+    given(registered)
+      .when({ type: "ChangeUserPassword", passwordHash: box, ...by })
+      .gives({ type: "UserPasswordChanged", data: { passwordHash: box, ...changed } });
+    const profile = { name: box, surname: null, avatar: null, cover: null };
+    given(registered, banned)
+      .when({ type: "ChangeUserProfile", ...profile, ...by })
+      .gives({ type: "UserProfileChanged", data: { ...profile, ...changed } });
+  });
+
+  it("is refused for somebody who does not exist or was forgotten, and lifts no ban", () => {
+    given().when(rename).refuses("user.not_found");
+    given(registered, forgotten).when(rename).refuses("user.not_found");
+    given(registered, banned, renamed).when(ban).refuses("user.already_blocked");
+  });
+});
+
 describe("banning a user", () => {
   it("records by whom and why", () => {
     given(registered).when(ban).gives(banned);

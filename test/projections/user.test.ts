@@ -56,6 +56,57 @@ describe("the user read model", () => {
     expect((await findUserById(db, anna))?.banned_at).to.equal(null);
   });
 
+  it("shows alias, e-mail, password and profile as they were last changed", async () => {
+    const changed = { changedById: anna, changedAt: at };
+    await apply(
+      [anna, registered(anna, "anna")],
+      [
+        anna,
+        { type: "UserAliasChanged", data: { alias: "Anne", previousAlias: "anna", ...changed } },
+      ],
+      [
+        anna,
+        {
+          type: "UserEmailChanged",
+          data: {
+            email: `${box(anna)}B`,
+            emailDigest: "e",
+            previousEmailDigest: "d",
+            confirmed: false,
+            ...changed,
+          },
+        },
+      ],
+      [anna, { type: "UserPasswordChanged", data: { passwordHash: box(anna), ...changed } }],
+      [
+        anna,
+        {
+          type: "UserProfileChanged",
+          data: { name: box(anna), surname: null, avatar: null, cover: null, ...changed },
+        },
+      ],
+    );
+    expect(await findUser(db, "anna")).to.equal(undefined);
+    expect(await findUser(db, "anne")).to.include({
+      alias: "Anne",
+      email: `${box(anna)}B`,
+      is_confirmed: false,
+      password_hash: box(anna),
+      name: box(anna),
+      surname: null,
+    });
+  });
+
+  it("finds users by parts of alias and e-mail, in which no character is special", async () => {
+    await apply([anna, registered(anna, "an_na")], [boris, registered(boris, "anxna")]);
+    const found = async (filter: { alias?: string; email?: string }) =>
+      (await listUsers(db, { ...filter, limit: 10, offset: 0 })).rows.map(({ alias }) => alias);
+    expect(await found({ alias: "N_N" })).to.deep.equal(["an_na"]);
+    expect(await found({ email: boris.toUpperCase() })).to.deep.equal(["anxna"]);
+    expect(await found({ alias: "an", email: "nobody" })).to.deep.equal([]);
+    expect(await found({ alias: "%" })).to.deep.equal([]);
+  });
+
   it("drops everything personal of somebody who was forgotten, and lists them no more", async () => {
     await apply(
       [anna, registered(anna, "anna")],

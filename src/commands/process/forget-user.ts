@@ -1,9 +1,8 @@
-import { decode } from "../../events/decode.ts";
 import type { EventMetadata } from "../../events/event.ts";
 import { emailStream } from "../../events/reservation.ts";
-import { userEvents, userStream, userSubject } from "../../events/user.ts";
+import { userSubject } from "../../events/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type CommandResult, handle } from "../handle.ts";
+import { type CommandResult, currentState, handle } from "../handle.ts";
 import { user } from "../user.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { releaseName } from "./reserve-name.ts";
@@ -30,9 +29,7 @@ export async function forgetUser(
 }
 
 async function emailDigestOf({ store }: RegisterUserDeps, userId: string): Promise<string> {
-  for await (const recorded of store.readStream(userStream(userId))) {
-    const event = decode(userEvents, recorded);
-    if (event.type === "UserRegistered") return event.data.emailDigest;
-  }
+  const state = await currentState(store, user, userId);
+  if (state.status !== "absent") return state.emailDigest;
   throw new Refusal("not_found", "user.not_found", "User not found.");
 }

@@ -1,7 +1,7 @@
 import type { EventMetadata } from "../../events/event.ts";
 import type { Alias, UserId } from "../../events/ids.ts";
-import { aliasStream, emailStream } from "../../events/reservation.ts";
-import { userStream, userSubject } from "../../events/user.ts";
+import { aliasStream } from "../../events/reservation.ts";
+import { userSubject } from "../../events/user.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { hashPassword } from "../../platform/password.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -9,6 +9,7 @@ import type { Vault } from "../../platform/vault.ts";
 import { type CommandResult, handle } from "../handle.ts";
 import { user } from "../user.ts";
 import { releaseName, reserveName } from "./reserve-name.ts";
+import { normaliseEmail, userAliasToReserve, userEmailToReserve } from "./user-name.ts";
 
 export type RegisterUserDeps = Readonly<{ store: EventStore; vault: Vault; now: () => string }>;
 
@@ -38,19 +39,10 @@ export async function registerUser(
   const { userId, alias, email, password, ...flags } = newUser;
   const subject = userSubject(userId);
   const emailDigest = vault.digest("email", normaliseEmail(email));
-  const holderStreams = (id: string) => [userStream(id)];
 
-  await reserveName(
-    deps,
-    { name: aliasStream(alias), holderId: userId, holderStreams, taken: aliasTaken },
-    metadata,
-  );
+  await reserveName(deps, userAliasToReserve(store, userId, alias), metadata);
   try {
-    await reserveName(
-      deps,
-      { name: emailStream(emailDigest), holderId: userId, holderStreams, taken: emailTaken },
-      metadata,
-    );
+    await reserveName(deps, userEmailToReserve(store, userId, emailDigest), metadata);
   } catch (error) {
     if (error instanceof Refusal) await releaseName(deps, aliasStream(alias), userId, metadata);
     throw error;
@@ -67,18 +59,3 @@ export async function registerUser(
   } as const;
   return handle(store, user, { id: userId, command, metadata });
 }
-
-/** E-mail addresses are unique without regard to case. */
-export const normaliseEmail = (email: string): string => email.trim().toLowerCase();
-
-const aliasTaken = {
-  field: "alias",
-  code: "alias.taken",
-  message: "This alias is already taken.",
-} as const;
-
-const emailTaken = {
-  field: "email",
-  code: "email.taken",
-  message: "This e-mail is already in use.",
-} as const;

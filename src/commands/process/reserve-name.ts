@@ -20,6 +20,11 @@ export type NameToReserve = Readonly<{
   holderId: string;
   /** Streams in which a holder of this kind of name would exist. */
   holderStreams: (holderId: string) => readonly string[];
+  /**
+   * For names that can be changed: whether somebody who does exist still goes by this one. A change
+   * that died half-way leaves them with two. Without it, whoever exists holds the name.
+   */
+  stillHolds?: (holderId: string) => Promise<boolean>;
   /** What the caller is told when somebody else holds the name. */
   taken: Readonly<{ field: string; code: string; message: string }>;
 }>;
@@ -33,9 +38,10 @@ type Deps = Readonly<{ store: EventStore; now: () => string }>;
  */
 export async function reserveName(
   { store, now }: Deps,
-  { name, holderId, holderStreams, taken }: NameToReserve,
+  toReserve: NameToReserve,
   metadata: EventMetadata,
 ): Promise<void> {
+  const { name, holderId, taken } = toReserve;
   const reserve = (abandonedHolderId?: string) =>
     handle(store, reservation, {
       id: name,
@@ -45,7 +51,7 @@ export async function reserveName(
   try {
     await reserve().catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw error;
-      const abandoned = await abandonedHolder(store, name, holderStreams, Date.parse(now()));
+      const abandoned = await abandonedHolder(store, toReserve, Date.parse(now()));
       if (abandoned === undefined) throw error;
       return await reserve(abandoned);
     });
@@ -76,18 +82,23 @@ const ownCommand = (metadata: EventMetadata): EventMetadata => ({
 
 async function abandonedHolder(
   store: EventStore,
-  name: string,
-  holderStreams: NameToReserve["holderStreams"],
+  { name, holderStreams, stillHolds = async () => true }: NameToReserve,
   nowMs: number,
 ): Promise<string | undefined> {
   for await (const recorded of store.readStreamBackwards(name, 1)) {
     const event = decode(reservationEvents, recorded);
     if (event.type !== "NameReserved") return undefined;
     if (nowMs - Date.parse(event.data.reservedAt) < abandonedAfterMs) return undefined;
-    for (const stream of holderStreams(event.data.holderId)) {
-      for await (const _ of store.readStreamBackwards(stream, 1)) return undefined;
-    }
-    return event.data.holderId;
+    const { holderId } = event.data;
+    const exists = await anyExists(store, holderStreams(holderId));
+    return exists && (await stillHolds(holderId)) ? undefined : holderId;
   }
   return undefined;
+}
+
+async function anyExists(store: EventStore, streams: readonly string[]): Promise<boolean> {
+  for (const stream of streams) {
+    for await (const _ of store.readStreamBackwards(stream, 1)) return true;
+  }
+  return false;
 }
