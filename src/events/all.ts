@@ -1,5 +1,6 @@
 import { accessTokenEvents } from "./access-token.ts";
 import type { EventSchemas } from "./event.ts";
+import { followEvents } from "./follow.ts";
 import { projectEvents } from "./project.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
@@ -10,6 +11,7 @@ import { webhookDeliveryEvents } from "./webhook-delivery.ts";
 /** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
 export const slices = {
   "access-token": accessTokenEvents,
+  follow: followEvents,
   project: projectEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,

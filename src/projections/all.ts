@@ -1,4 +1,5 @@
 import { accessTokenProjection } from "./access-token.ts";
+import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
@@ -9,6 +10,7 @@ import { webhookDeliveryProjection } from "./webhook-delivery.ts";
 /** Every read model, sorted by name. */
 export const allProjections: readonly Projection[] = [
   accessTokenProjection,
+  followProjection,
   gitRefProjection,
   projectProjection,
   userProjection,
