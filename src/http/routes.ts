@@ -8,20 +8,42 @@ import {
 } from "./project.ts";
 import type { Route } from "./route.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
+import { putOwnEmail, putOwnPassword, putOwnProfile, putOwnUsername } from "./user-account.ts";
+import {
+  getUsersAsAdministrator,
+  putUserEmail,
+  putUserPassword,
+  putUserUsername,
+} from "./user-administration.ts";
 import { banUser, unbanUser } from "./user-ban.ts";
+import { deleteFollow, getFollowers, getFollowing, postFollow } from "./user-follow.ts";
+import { getUserProjects } from "./user-project.ts";
 
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
   banUser,
+  deleteFollow,
+  getFollowers,
+  getFollowing,
   getOwnProjects,
   getOwnUser,
   getProject,
   getProjectById,
   getPublicProjects,
   getUser,
+  getUserProjects,
   getUsers,
+  getUsersAsAdministrator,
   postAccessToken,
+  postFollow,
   postProject,
   postUser,
+  putOwnEmail,
+  putOwnPassword,
+  putOwnProfile,
+  putOwnUsername,
+  putUserEmail,
+  putUserPassword,
+  putUserUsername,
   unbanUser,
 ];

@@ -18,6 +18,14 @@ export const OwnUserView = z
   .object({ ...publicFields, email: z.string() })
   .meta({ id: "OwnUser", description: "A user as shown to that user." });
 
+export const AdminUserView = z
+  .object({ ...publicFields, email: z.string(), confirmed: z.boolean() })
+  .meta({ id: "AdminUser", description: "A user as shown to administrators." });
+
+export function presentAdminUser(row: UserRow): z.input<typeof AdminUserView> {
+  return { ...presentUser(row), email: row.email ?? "", confirmed: row.is_confirmed };
+}
+
 type Named = Pick<UserRow, "id" | "alias" | "name" | "surname" | "avatar" | "cover">;
 
 export function presentUser(row: Named): z.input<typeof UserView> {

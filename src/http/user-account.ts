@@ -1,0 +1,144 @@
+import { z } from "zod";
+
+import { handle } from "../commands/handle.ts";
+import {
+  changeUserAlias,
+  changeUserEmail,
+  changeUserPassword,
+} from "../commands/process/change-user.ts";
+import { mustNotBeReserved } from "../commands/reserved-alias.ts";
+import { user } from "../commands/user.ts";
+import { Alias } from "../events/ids.ts";
+import { userSubject } from "../events/user.ts";
+import { verifyPassword } from "../platform/password.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findUserById, type UserRow } from "../projections/user.ts";
+import { commandDeps } from "./command-deps.ts";
+import type { Deps } from "./deps.ts";
+import { route } from "./route.ts";
+import { Email, mustBeFound, Password } from "./user.ts";
+import { OwnUserView, presentUser } from "./user-view.ts";
+
+const tag = "User settings";
+const common = { tag, scope: "USER_WRITE", access: "user", errors: [403, 422] } as const;
+
+export const NewEmail = z.object({ email: Email }).meta({ id: "NewEmail" });
+export const NewUsername = z.object({ username: Alias }).meta({ id: "NewUsername" });
+
+export const putOwnEmail = route({
+  ...common,
+  method: "put",
+  path: "/user/change-email",
+  operationId: "changeOwnEmail",
+  summary: "Change one's e-mail",
+  body: NewEmail,
+  reply: "empty",
+  async handle({ body, request }, deps) {
+    const { userId } = request;
+    const change = { userId, by: userId, metadata: await request.metadata() };
+    const wanted = { email: body.email, confirmed: true };
+    await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+export const putOwnUsername = route({
+  ...common,
+  method: "put",
+  path: "/user/change-username",
+  operationId: "changeOwnUsername",
+  summary: "Change one's alias",
+  description: "The old alias becomes free; projects move with their owner.",
+  body: NewUsername,
+  reply: "empty",
+  async handle({ body, request }, deps) {
+    mustNotBeReserved(body.username, "username");
+    const { userId } = request;
+    const change = { userId, by: userId, metadata: await request.metadata() };
+    const result = await changeUserAlias(commandDeps(deps), change, body.username);
+    await request.visible(result.position);
+  },
+});
+
+/** @throws Refusal 422 when the two differ */
+export function mustBeConfirmed(body: Readonly<{ password: string; passwordConfirm: string }>) {
+  if (body.password === body.passwordConfirm) return;
+  throw fieldRefusal("passwordConfirm", "password.confirmation", "The two passwords differ.");
+}
+
+export const putOwnPassword = route({
+  ...common,
+  method: "put",
+  path: "/user/change-password",
+  operationId: "changeOwnPassword",
+  summary: "Change one's password",
+  body: z
+    .object({
+      oldPassword: z.string().max(512),
+      password: Password,
+      passwordConfirm: z.string().max(512),
+    })
+    .meta({ id: "OwnPasswordChange" }),
+  reply: "empty",
+  async handle({ body, request }, deps) {
+    mustBeConfirmed(body);
+    const { userId } = request;
+    const row = mustBeFound(await findUserById(deps.db, userId));
+    if (!(await verifyPassword(body.oldPassword, row.password_hash))) {
+      throw fieldRefusal("oldPassword", "password.wrong", "The old password is wrong.");
+    }
+    const change = { userId, by: userId, metadata: await request.metadata() };
+    const wanted = { password: body.password, unlike: 0 };
+    await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+const Name = z.string().trim().max(255).nullish();
+const Picture = z
+  .union([z.literal(""), z.url({ protocol: /^https?$/ }).max(2_000)], "This is not a web address")
+  .nullish();
+
+const Profile = z
+  .object({ name: Name, surname: Name, avatar: Picture, cover: Picture })
+  .meta({ id: "Profile", description: "What is not given stays as it is." });
+
+export const putOwnProfile = route({
+  ...common,
+  method: "put",
+  path: "/user/profile",
+  operationId: "changeOwnProfile",
+  summary: "Change one's name and pictures",
+  body: Profile,
+  reply: OwnUserView,
+  async handle({ body, request }, deps) {
+    const { userId } = request;
+    const row = mustBeFound(await findUserById(deps.db, userId));
+    const command = {
+      type: "ChangeUserProfile",
+      ...(await sealedProfile(deps, row, body)),
+      by: userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, user, { id: userId, command, metadata });
+    await request.visible(result.position);
+    const changed = mustBeFound(await findUserById(deps.db, userId));
+    return { ...presentUser(changed), email: changed.email ?? "" };
+  },
+});
+
+async function sealedProfile({ vault }: Deps, row: UserRow, body: z.output<typeof Profile>) {
+  const seal = async (given: string | null | undefined, before: string | null) => {
+    const text = given === undefined ? before : given;
+    return text === null || text === "" ? null : await vault.seal(userSubject(row.id), text);
+  };
+  return {
+    name: await seal(body.name, row.name),
+    surname: await seal(body.surname, row.surname),
+    avatar: await seal(body.avatar, row.avatar),
+    cover: await seal(body.cover, row.cover),
+  };
+}
+
+function fieldRefusal(field: string, code: string, message: string): Refusal {
+  return new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
+}

@@ -1,0 +1,112 @@
+import { z } from "zod";
+
+import {
+  changeUserAlias,
+  changeUserEmail,
+  changeUserPassword,
+  type UserChange,
+} from "../commands/process/change-user.ts";
+import { mustNotBeReserved } from "../commands/reserved-alias.ts";
+import { findUser, listUsers } from "../projections/user.ts";
+import { commandDeps } from "./command-deps.ts";
+import type { Deps } from "./deps.ts";
+import type { RequestFor } from "./request.ts";
+import { route } from "./route.ts";
+import { mustBeFound, Password } from "./user.ts";
+import { mustBeConfirmed, NewEmail, NewUsername } from "./user-account.ts";
+import { AdminUserView, presentAdminUser } from "./user-view.ts";
+
+const tag = "Administration";
+const common = { tag, scope: "USER_WRITE", access: "admin" } as const;
+const params = z.object({ userAlias: z.string() });
+const errors = [403, 404, 422] as const;
+
+const Part = z.string().max(255).optional();
+
+export const getUsersAsAdministrator = route({
+  ...common,
+  method: "get",
+  path: "/admin/user",
+  operationId: "listUsersAsAdministrator",
+  summary: "Find users by e-mail and alias",
+  query: z.object({
+    email: Part.meta({ description: "Part of the e-mail." }),
+    username: Part.meta({ description: "Part of the alias." }),
+  }),
+  list: "restUserAdminModelList",
+  reply: AdminUserView,
+  errors: [403, 404],
+  async handle({ query, page }, { db }) {
+    const { rows, total } = await listUsers(db, {
+      email: query.email,
+      alias: query.username,
+      limit: page.size,
+      offset: page.offset,
+    });
+    return { items: rows.map(presentAdminUser), totalElements: total };
+  },
+});
+
+export const putUserEmail = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-email",
+  operationId: "changeUserEmail",
+  summary: "Change a user's e-mail",
+  params,
+  body: NewEmail,
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    const change = await changeOf(params.userAlias, request, deps);
+    const wanted = { email: body.email, confirmed: true };
+    await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+export const putUserUsername = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-username",
+  operationId: "changeUserUsername",
+  summary: "Change a user's alias",
+  params,
+  body: NewUsername,
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    mustNotBeReserved(body.username, "username");
+    const change = await changeOf(params.userAlias, request, deps);
+    const result = await changeUserAlias(commandDeps(deps), change, body.username);
+    await request.visible(result.position);
+  },
+});
+
+export const putUserPassword = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-password",
+  operationId: "changeUserPassword",
+  summary: "Change a user's password",
+  params,
+  body: z
+    .object({ password: Password, passwordConfirm: z.string().max(512) })
+    .meta({ id: "PasswordChange" }),
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    mustBeConfirmed(body);
+    const change = await changeOf(params.userAlias, request, deps);
+    const wanted = { password: body.password, unlike: 0 };
+    await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+async function changeOf(
+  alias: string,
+  request: RequestFor<"admin">,
+  { db }: Deps,
+): Promise<UserChange> {
+  const row = mustBeFound(await findUser(db, alias));
+  return { userId: row.id, by: request.userId, metadata: await request.metadata() };
+}
