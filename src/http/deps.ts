@@ -2,6 +2,8 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import type { EventStore } from "../platform/event-store.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 
 /** What handlers work with. One object a process, made by the role. */
@@ -9,6 +11,8 @@ export type Deps = Readonly<{
   store: EventStore;
   db: Knex;
   vault: Vault;
+  git: GitRepositories;
+  queues: Queues;
   /**
    * Resolves once every live projection has passed the position, so that whoever reads next sees
    * it. @throws Refusal `projection.lagging` (503) after 5 s

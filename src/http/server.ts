@@ -13,27 +13,35 @@ export type ListenOptions = Readonly<{ host: string; port: number; headersTimeou
 export type Listening = Readonly<{ url: string; server: Server; close: () => Promise<void> }>;
 
 /**
- * Serves the app. The time of a whole request is not bounded here, because a push may rightly take
+ * Serves an app, which is made when its address is known. The time of a whole request is not bounded here, because a push may rightly take
  * long: whoever reads a body bounds it.
  */
-export async function listen(app: Koa, options: ListenOptions): Promise<Listening> {
-  const server = createServer(
-    {
-      headersTimeout: options.headersTimeoutMs ?? headersTimeoutMs,
-      requestTimeout: 0,
-      keepAliveTimeout: keepAliveTimeoutMs,
-      connectionsCheckingInterval: connectionsCheckMs,
-    },
-    app.callback(),
-  );
-  server.on("clientError", answerMalformed);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, resolve);
+export async function listen(
+  appAt: (url: string) => Koa,
+  options: ListenOptions,
+): Promise<Listening> {
+  const server = createServer({
+    headersTimeout: options.headersTimeoutMs ?? headersTimeoutMs,
+    requestTimeout: 0,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    connectionsCheckingInterval: connectionsCheckMs,
   });
+  server.on("clientError", answerMalformed);
+  const url = await new Promise<string>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, () => {
+      // Within the same turn, so that no request comes before there is somebody to answer it.
+      const bound = addressOf(server);
+      server.on("request", appAt(bound).callback());
+      resolve(bound);
+    });
+  });
+  return { url, server, close: () => close(server) };
+}
+
+function addressOf(server: Server): string {
   const { address, family, port } = server.address() as AddressInfo;
-  const host = family === "IPv6" ? `[${address}]` : address;
-  return { url: `http://${host}:${port}`, server, close: () => close(server) };
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
 /** What is not HTTP never reaches the app. */

@@ -106,7 +106,8 @@ describe("the server", () => {
   });
 
   it("answers what it has begun before it closes, and takes nothing new", async () => {
-    const listening = await listen(buildApp(machinery(routes)), { host: "127.0.0.1", port: 0 });
+    const app = buildApp(machinery(routes));
+    const listening = await listen(() => app, { host: "127.0.0.1", port: 0 });
     const answer = fetch(`${listening.url}/slow`).then((response) => response.json());
     const until = Date.now() + 5_000;
     while (waiting.length === 0 && Date.now() < until) await new Promise(setImmediate);

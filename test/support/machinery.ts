@@ -7,6 +7,8 @@ import type { Caller, Gate } from "../../src/http/gate.ts";
 import type { Route } from "../../src/http/route.ts";
 import { listen } from "../../src/http/server.ts";
 import type { EventStore } from "../../src/platform/event-store.ts";
+import type { GitRepositories } from "../../src/platform/git/repositories.ts";
+import type { Queues } from "../../src/platform/queue.ts";
 import type { Vault } from "../../src/platform/vault.ts";
 
 export const caller: Caller = {
@@ -35,6 +37,8 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     store: unused<EventStore>("the event store"),
     db: unused<Knex>("the database"),
     vault: unused<Vault>("the vault"),
+    git: unused<GitRepositories>("git"),
+    queues: unused<Queues>("the queues"),
     visible: async () => undefined,
     now: () => new Date(),
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
@@ -50,7 +54,7 @@ export async function serveRoutes(
 ): Promise<Readonly<{ url: string; log: string[] }>> {
   const log: string[] = [];
   const app = buildApp({ ...machinery(routes, log), ...options });
-  const listening = await listen(app, { ...options, host: "127.0.0.1", port: 0 });
+  const listening = await listen(() => app, { ...options, host: "127.0.0.1", port: 0 });
   after(() => listening.close());
   return { url: listening.url, log };
 }

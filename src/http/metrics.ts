@@ -1,0 +1,122 @@
+import type { Middleware } from "koa";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+import type { Queues } from "../platform/queue.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { projectionStatuses } from "../projections/status.ts";
+import type { Answered } from "./access-log.ts";
+import type { Deps } from "./deps.ts";
+import type { Gate } from "./gate.ts";
+
+const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+/** Those in which jobs can pile up unseen. */
+const queueStates = ["waiting", "active", "delayed", "failed"] as const;
+
+export type Metrics = Readonly<{
+  observe: (answered: Answered) => void;
+  /** `/metrics` in Prometheus' text format, for administrators' tokens. */
+  middleware: Middleware;
+}>;
+
+export type MetricsOptions = Readonly<{
+  deps: Pick<Deps, "db" | "store" | "now" | "queues" | "log">;
+  gate: Pick<Gate, "caller">;
+  /** Names of the queues whose depth is shown. */
+  queueNames: readonly string[];
+}>;
+
+export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "http_requests_total",
+    help: "Answered requests.",
+    labelNames: ["method", "operation", "status"] as const,
+    registers,
+  });
+  const durations = new Histogram({
+    name: "http_request_duration_seconds",
+    help: "From the headers of the request to the end of the answer.",
+    labelNames: ["operation"] as const,
+    buckets: durationBucketsSeconds,
+    registers,
+  });
+  const refusals = new Counter({
+    name: "http_refusals_total",
+    help: "Refused requests by code.",
+    labelNames: ["code"] as const,
+    registers,
+  });
+  gaugeProjections(registry, deps);
+  gaugeQueues(registry, deps.queues, queueNames);
+
+  return {
+    observe({ method, operationId, status, code, durationMs }) {
+      // Labels come from fixed sets: a caller cannot make the registry grow.
+      const operation = operationId ?? "none";
+      const known = methods.has(method) ? method : "other";
+      requests.inc({ method: known, operation, status });
+      durations.observe({ operation }, durationMs / 1000);
+      if (code !== undefined) refusals.inc({ code });
+    },
+    async middleware(ctx, next) {
+      if (ctx.path !== "/metrics" || ctx.method !== "GET") return await next();
+      const { isAdmin } = await gate.caller(ctx, "admin");
+      if (!isAdmin) {
+        throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
+      }
+      ctx.body = await registry.metrics();
+      ctx.set("Content-Type", registry.contentType);
+      ctx.set("Cache-Control", "no-store");
+    },
+  };
+}
+
+function gaugeProjections(
+  registry: Registry,
+  { db, store, now, log }: MetricsOptions["deps"],
+): void {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["projection"] as const, registers: [] });
+  const positions = gauge("projection_lag_positions", "Distance to the newest event.");
+  const seconds = gauge("projection_lag_seconds", "Age of the oldest event that does not show.");
+  const live = new Gauge({
+    name: "projection_live",
+    help: "1 when it is fed, 0 when it is catching up or has stopped.",
+    labelNames: ["projection"] as const,
+    registers: [registry],
+    async collect() {
+      for (const each of [positions, seconds, live]) each.reset();
+      const statuses = await projectionStatuses(db, store, now()).catch((error: unknown) => {
+        log.warn({ err: error }, "projections cannot be measured");
+        return [];
+      });
+      for (const { name: projection, state, lagPositions, lagSeconds } of statuses) {
+        live.set({ projection }, state === "live" ? 1 : 0);
+        positions.set({ projection }, Number(lagPositions));
+        seconds.set({ projection }, lagSeconds);
+      }
+    },
+  });
+  // After the one that collects for all three.
+  registry.registerMetric(positions);
+  registry.registerMetric(seconds);
+}
+
+function gaugeQueues(registry: Registry, queues: Queues, names: readonly string[]): void {
+  const gauge = new Gauge({
+    name: "queue_jobs",
+    help: "Jobs by queue and state.",
+    labelNames: ["queue", "state"] as const,
+    registers: [registry],
+    async collect() {
+      gauge.reset();
+      for (const queue of names) {
+        const counts = await queues.queue(queue).getJobCounts(...queueStates);
+        for (const state of queueStates) gauge.set({ queue, state }, counts[state] ?? 0);
+      }
+    },
+  });
+}

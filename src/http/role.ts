@@ -1,0 +1,59 @@
+import type { Logger } from "pino";
+
+import { watchProjections } from "../projections/visible.ts";
+import type { Deps } from "./deps.ts";
+import { listen } from "./server.ts";
+import { buildService } from "./service.ts";
+
+/** Kept answers are looked through this often for those past their time. */
+const sweepMs = 10 * 60_000;
+
+/** What the role needs of the opened platform. */
+export type HttpPlatform = Omit<Deps, "visible" | "now" | "publicUrl"> &
+  Readonly<{
+    config: Readonly<{
+      host: string;
+      /** 0: any that is free. */
+      port: number;
+      databaseUrl: string;
+      /** The address that was bound, when not given. */
+      publicUrl?: string | undefined;
+    }>;
+    now?: () => Date;
+  }>;
+
+export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promise<void> }>;
+
+/** Starts to answer requests, until closed; closing lets what was begun finish. */
+export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
+  const { config, log, store, db, vault, git, queues, now = () => new Date() } = platform;
+  const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
+  const made: { deps?: Deps; sweeper?: NodeJS.Timeout } = {};
+
+  const listening = await listen((url) => {
+    const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
+    const { visible } = watching;
+    const deps = { store, db, vault, git, queues, visible, now, log, publicUrl };
+    const { app, idempotency } = buildService(deps);
+    made.deps = deps;
+    made.sweeper = sweepOften(idempotency.sweep, log);
+    return app;
+  }, config);
+  log.info({ url: listening.url }, "answering requests");
+
+  return {
+    url: listening.url,
+    deps: made.deps as Deps,
+    async close() {
+      clearInterval(made.sweeper);
+      await listening.close();
+      await watching.close();
+    },
+  };
+}
+
+function sweepOften(sweep: () => Promise<void>, log: Logger): NodeJS.Timeout {
+  return setInterval(() => {
+    sweep().catch((error: unknown) => log.warn({ err: error }, "kept answers were not swept"));
+  }, sweepMs);
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import pino from "pino";
+
+import { accessToken } from "../../src/commands/access-token.ts";
+import { handle } from "../../src/commands/handle.ts";
+import { createProject } from "../../src/commands/process/create-project.ts";
+import { registerUser } from "../../src/commands/process/register-user.ts";
+import { Scope } from "../../src/events/access-token.ts";
+import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { commandDeps } from "../../src/http/command-deps.ts";
+import type { Deps } from "../../src/http/deps.ts";
+import { startHttp } from "../../src/http/role.ts";
+import { openGit } from "../../src/platform/git/repositories.ts";
+import { openQueues } from "../../src/platform/queue.ts";
+import { hashToken, newToken } from "../../src/platform/token.ts";
+import { openVault } from "../../src/platform/vault.ts";
+import { startProjections } from "../../src/projections/role.ts";
+import { testDatabase } from "./database.ts";
+import { testEventStore } from "./event-store.ts";
+import { metadataFor } from "./history.ts";
+
+export type Answer<Body = Record<string, unknown>> = Readonly<{
+  status: number;
+  body: Body;
+  text: string;
+  headers: Headers;
+}>;
+
+export type Send = Readonly<{
+  token?: string;
+  /** Sent as JSON, unless it is bytes. */
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+}>;
+
+export type TestUser = Readonly<{ id: UserId; alias: string; password: string; token: string }>;
+export type TestProject = Readonly<{ id: ProjectId; ownerAlias: string; alias: string }>;
+
+export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
+
+/**
+ * The whole service in this process, on real stores and a free port, closed when the file ends. Call
+ * it at the top of the file or of a `describe`, with `await`.
+ */
+export async function startTestApp() {
+  const closing: (() => Promise<void>)[] = [];
+  // Registered before the stores' own hooks, which run in this order too and end what it needs.
+  after(async () => {
+    for (const close of closing.reverse()) await close();
+  });
+  const { url: databaseUrl, db } = await testDatabase();
+  const { store } = await testEventStore();
+  const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-app-"));
+  const log = pino({ level: process.env["TEST_LOG_LEVEL"] ?? "silent" });
+  const vault = openVault(db, "a secret key for tests, 32 characters");
+  const git = openGit({ dataDir, log });
+  const queues = await openQueues({ databaseUrl, log });
+  const config = { host: "127.0.0.1", port: 0, databaseUrl };
+  const platform = { config, log, store, db, vault, git, queues };
+  closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
+  closing.push((await startProjections(platform)).close);
+  const http = await startHttp(platform);
+  closing.push(http.close);
+
+  const send = sender(http.url);
+  return {
+    url: http.url,
+    deps: http.deps,
+    platform,
+    dataDir,
+    send,
+    get: (at: string, options?: Send) => send("GET", at, options),
+    post: (at: string, options?: Send) => send("POST", at, options),
+    put: (at: string, options?: Send) => send("PUT", at, options),
+    delete: (at: string, options?: Send) => send("DELETE", at, options),
+    ...givers(http.deps),
+    /** Position of the newest event: unchanged when nothing was appended. */
+    head: () => store.head(),
+  };
+}
+
+function sender(base: string) {
+  return async (method: string, at: string, options: Send = {}): Promise<Answer> => {
+    const { token, body, headers = {} } = options;
+    const bytes = typeof body === "string" || body instanceof Uint8Array;
+    const response = await fetch(base + at, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(token === undefined ? {} : { authorization: `token ${token}` }),
+        ...(body === undefined || bytes ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
+    } as RequestInit);
+    const text = await response.text();
+    const json = /json/.test(response.headers.get("content-type") ?? "");
+    const parsed = json && text !== "" ? JSON.parse(text) : {};
+    return { status: response.status, body: parsed, text, headers: response.headers };
+  };
+}
+
+/** Arranges through commands what a test is given. */
+function givers(deps: Deps) {
+  const at = () => deps.now().toISOString();
+
+  async function givenToken(userId: UserId, scopes: readonly Scope[], expiresAt?: string) {
+    const token = newToken("lfat");
+    const command = {
+      type: "CreateAccessToken",
+      tokenId: AccessTokenId.parse(randomUUID()),
+      userId,
+      kind: "ACCESS",
+      name: randomUUID(),
+      scopes,
+      tokenHash: hashToken(token),
+      expiresAt: expiresAt ?? null,
+      at: at(),
+    } as const;
+    const order = { id: userId, command, metadata: metadataFor(randomUUID()) };
+    await deps.visible((await handle(deps.store, accessToken, order)).position);
+    return token;
+  }
+
+  /** A user with a token of every scope. */
+  async function givenUser(alias: string, options: Readonly<{ admin?: boolean }> = {}) {
+    const id = UserId.parse(randomUUID());
+    const password = `password of ${alias}`;
+    const newUser = {
+      userId: id,
+      alias: Alias.parse(alias),
+      email: `${alias}@example.org`,
+      password,
+      admin: options.admin ?? false,
+      confirmed: true,
+    };
+    await registerUser(commandDeps(deps), newUser, metadataFor(randomUUID()));
+    const token = await givenToken(id, Scope.options);
+    return { id, alias, password, token };
+  }
+
+  async function givenProject(
+    owner: Pick<TestUser, "id" | "alias">,
+    alias: string,
+    options: Readonly<{ private?: boolean }> = {},
+  ): Promise<TestProject> {
+    const id = ProjectId.parse(randomUUID());
+    const command = {
+      type: "CreateProject",
+      projectId: id,
+      ownerId: owner.id,
+      ownerType: "USER",
+      alias: Alias.parse(alias),
+      title: alias,
+      description: null,
+      language: null,
+      private: options.private ?? true,
+      defaultBranch: "main",
+      by: owner.id,
+      at: at(),
+    } as const;
+    const result = await createProject(commandDeps(deps), command, metadataFor(randomUUID()));
+    await deps.visible(result.position);
+    return { id, ownerAlias: owner.alias, alias };
+  }
+
+  return { givenToken, givenUser, givenProject };
+}
