@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { AnyEvent, EventSchemas } from "../../src/events/event.ts";
 import { idInStream } from "../../src/events/stream.ts";
@@ -56,8 +57,6 @@ async function createParcels(tx: Tx, name: string): Promise<void> {
   });
 }
 
-let appended = 0;
-
 /** Appends events to one stream, whatever is in it. */
 export async function append(
   store: EventStore,
@@ -65,8 +64,7 @@ export async function append(
   ...events: readonly AnyEvent[]
 ): Promise<bigint> {
   const created = events.map((event) => {
-    appended += 1;
-    const id = `00000000-0000-4000-8000-${String(appended).padStart(12, "0")}`;
+    const id = randomUUID();
     return { ...event, id, metadata: metadataFor(id) };
   });
   const { position } = await store.append(stream, "any", created);
