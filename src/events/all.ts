@@ -1,9 +1,12 @@
 import { accessTokenEvents } from "./access-token.ts";
+import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
 import { followEvents } from "./follow.ts";
+import { membershipEvents } from "./membership.ts";
 import { projectEvents } from "./project.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
+import { teamEvents } from "./team.ts";
 import { userEvents } from "./user.ts";
 import { webhookEvents } from "./webhook.ts";
 import { webhookDeliveryEvents } from "./webhook-delivery.ts";
@@ -11,10 +14,13 @@ import { webhookDeliveryEvents } from "./webhook-delivery.ts";
 /** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
 export const slices = {
   "access-token": accessTokenEvents,
+  company: companyEvents,
   follow: followEvents,
+  membership: membershipEvents,
   project: projectEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
+  team: teamEvents,
   user: userEvents,
   webhook: webhookEvents,
   "webhook-delivery": webhookDeliveryEvents,

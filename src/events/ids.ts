@@ -7,6 +7,12 @@ export type UserId = z.output<typeof UserId>;
 export const ProjectId = z.uuid().brand("ProjectId");
 export type ProjectId = z.output<typeof ProjectId>;
 
+export const TeamId = z.uuid().brand("TeamId");
+export type TeamId = z.output<typeof TeamId>;
+
+export const CompanyId = z.uuid().brand("CompanyId");
+export type CompanyId = z.output<typeof CompanyId>;
+
 export const AccessTokenId = z.uuid().brand("AccessTokenId");
 export type AccessTokenId = z.output<typeof AccessTokenId>;
 

@@ -1,6 +1,13 @@
-/** Roles in projects, teams and companies, weakest first. */
-export const roles = ["GUEST", "REPORTER", "DEVELOPER", "ADMIN"] as const;
-export type Role = (typeof roles)[number];
+import { Role } from "../events/role.ts";
+
+export type { Role } from "../events/role.ts";
+
+/** Weakest first. */
+export const roles = Role.options;
+
+/** What a path can name that has members and so roles. */
+export const resources = ["project", "team", "company"] as const;
+export type Resource = (typeof resources)[number];
 
 /**
  * Who may call an operation.
@@ -8,15 +15,21 @@ export type Role = (typeof roles)[number];
  * - `user`: every user with a valid token;
  * - `basic`: alias (or e-mail) and password, not a token;
  * - `admin`: administrators of the instance;
- * - `project:ROLE`: at least that role in the project that the path names. Everybody with a token is
- *   a guest of a public project.
+ * - `project:ROLE`, `team:ROLE`, `company:ROLE`: at least that role in what the path names. Everybody
+ *   with a token is a guest of what is public.
  */
-export type Access = "anonymous" | "user" | "basic" | "admin" | `project:${Role}`;
+export type Access = "anonymous" | "user" | "basic" | "admin" | `${Resource}:${Role}`;
 
 export function atLeast(role: Role | undefined, needed: Role): boolean {
   return role !== undefined && roles.indexOf(role) >= roles.indexOf(needed);
 }
 
-export function neededRole(access: Access): Role | undefined {
-  return roles.find((role) => access === `project:${role}`);
+export type Needed = Readonly<{ resource: Resource; role: Role }>;
+
+export function neededRole(access: Access): Needed | undefined {
+  for (const resource of resources) {
+    const role = roles.find((each) => access === `${resource}:${each}`);
+    if (role !== undefined) return { resource, role };
+  }
+  return undefined;
 }

@@ -4,7 +4,9 @@ import type { Scope } from "../events/access-token.ts";
 import type { Actor } from "../events/event.ts";
 import type { UserId } from "../events/ids.ts";
 import { Refusal } from "../platform/refusal.ts";
+import type { CompanyRow } from "../projections/company.ts";
 import type { ProjectRow } from "../projections/project.ts";
+import type { TeamRow } from "../projections/team.ts";
 import type { Access, Role } from "./access.ts";
 
 /** Who is calling, as far as they proved it. */
@@ -16,17 +18,24 @@ export type Caller = Readonly<{
 }>;
 
 export type ResolvedProject = Readonly<{ project: ProjectRow; role: Role }>;
+export type ResolvedTeam = Readonly<{ team: TeamRow; role: Role }>;
+export type ResolvedCompany = Readonly<{ company: CompanyRow; role: Role }>;
+export type Resolved = ResolvedProject | ResolvedTeam | ResolvedCompany;
+
+type Resolve<R extends Resolved> = (
+  params: Readonly<Record<string, unknown>>,
+  caller: Caller,
+  needed: Role,
+) => Promise<R>;
 
 /** Proves callers and finds what their roles are. */
 export type Gate = Readonly<{
   /** @throws Refusal 403 `auth.token_invalid` and its kind when the access asks for more than was proved */
   caller: (ctx: Context, access: Access) => Promise<Caller>;
-  /** @throws Refusal 404 when there is no such project, 403 when the caller's role is too low */
-  project: (
-    params: Readonly<Record<string, unknown>>,
-    caller: Caller,
-    needed: Role,
-  ) => Promise<ResolvedProject>;
+  /** Each: @throws Refusal 404 when there is no such thing, 403 when the caller's role is too low */
+  project: Resolve<ResolvedProject>;
+  team: Resolve<ResolvedTeam>;
+  company: Resolve<ResolvedCompany>;
 }>;
 
 /** WRITE contains READ of the same resource; PROJECT_EDIT stands alone. */

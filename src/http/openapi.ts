@@ -119,9 +119,9 @@ function operation(route: Route, writer: SchemaWriter): Json {
 
 /** What the declared access asks for, in words. */
 function accessText({ access }: Route): string {
-  const role = neededRole(access);
-  if (role === "GUEST") return "For everybody who may see the project.";
-  if (role !== undefined) return `Needs the role ${role} in the project.`;
+  const needed = neededRole(access);
+  if (needed?.role === "GUEST") return `For everybody who may see the ${needed.resource}.`;
+  if (needed !== undefined) return `Needs the role ${needed.role} in the ${needed.resource}.`;
   return access === "admin" ? "For administrators of the instance." : "";
 }
 

@@ -5,14 +5,12 @@ import { Alias, ProjectId } from "../events/ids.ts";
 import { OwnerType } from "../events/project.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { invariant } from "../platform/invariant.ts";
-import { Refusal } from "../platform/refusal.ts";
 import { findProjectById, listProjects, type ProjectFilter } from "../projections/project.ts";
-import { findUser } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
+import { ownerToBe } from "./owner.ts";
 import type { PageRequest } from "./page.ts";
 import { ProjectView, presentProject } from "./project-view.ts";
-import type { RequestFor } from "./request.ts";
 import { route } from "./route.ts";
 import { bool } from "./schema.ts";
 
@@ -45,12 +43,15 @@ export const postProject = route({
   reply: ProjectView,
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
-    const ownerId = await ownerOf(body, request, deps);
+    const owner = await ownerToBe(deps.db, request.userId, {
+      alias: body.ownerAlias,
+      type: body.ownerAliasType,
+    });
     const projectId = ProjectId.parse(deterministicId(request.commandId, "project"));
     const command = {
       type: "CreateProject",
       projectId,
-      ownerId,
+      ownerId: owner.id,
       ownerType: body.ownerAliasType,
       alias: body.alias,
       title: body.title,
@@ -68,24 +69,6 @@ export const postProject = route({
     return presentProject(row, deps);
   },
 });
-
-/** @throws Refusal when there is no such owner, or the caller may not create projects for it. */
-async function ownerOf(
-  { ownerAlias, ownerAliasType }: z.output<typeof NewProject>,
-  { userId }: RequestFor<"user">,
-  { db }: Deps,
-): Promise<string> {
-  if (ownerAliasType === "USER") {
-    if (ownerAlias === undefined || ownerAlias === null || ownerAlias === "") return userId;
-    const owner = await findUser(db, ownerAlias);
-    if (owner?.id === userId) return userId;
-    if (owner !== undefined) {
-      const message = "You may not create projects for this owner.";
-      throw new Refusal("forbidden", "owner.forbidden", message);
-    }
-  }
-  throw new Refusal("not_found", "owner.not_found", "There is no such owner.");
-}
 
 const TitleQuery = z.object({
   q: z.string().max(255).optional().meta({ description: "Part of the title." }),

@@ -1,7 +1,7 @@
 import type { Actor, EventMetadata } from "../events/event.ts";
 import type { UserId } from "../events/ids.ts";
-import type { ProjectRow } from "../projections/project.ts";
 import type { Access, Role } from "./access.ts";
+import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "./gate.ts";
 
 /** What a handler knows about the request, beyond what it was sent. */
 export type RequestContext = Readonly<{
@@ -27,6 +27,15 @@ export type RequestContext = Readonly<{
 }>;
 
 /** With what the declared access has already made sure of. */
-export type RequestFor<A extends Access> = RequestContext &
-  (A extends "anonymous" ? unknown : Readonly<{ userId: UserId }>) &
-  (A extends `project:${Role}` ? Readonly<{ project: ProjectRow; role: Role }> : unknown);
+export type RequestFor<A extends Access> = RequestContext & Proved<A>;
+
+type Known = Readonly<{ userId: UserId }>;
+type Proved<A extends Access> = A extends "anonymous"
+  ? unknown
+  : A extends `project:${Role}`
+    ? Known & ResolvedProject
+    : A extends `team:${Role}`
+      ? Known & ResolvedTeam
+      : A extends `company:${Role}`
+        ? Known & ResolvedCompany
+        : Known;

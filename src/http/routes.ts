@@ -1,4 +1,6 @@
 import { postAccessToken } from "./access-token.ts";
+import { companyRoutes } from "./company.ts";
+import { memberRoutes } from "./member.ts";
 import {
   getOwnProjects,
   getProject,
@@ -7,6 +9,8 @@ import {
   postProject,
 } from "./project.ts";
 import type { Route } from "./route.ts";
+import { teamRoutes } from "./team.ts";
+import { transferTeam } from "./team-transfer.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
 import { putOwnEmail, putOwnPassword, putOwnProfile, putOwnUsername } from "./user-account.ts";
 import {
@@ -45,5 +49,9 @@ export const routes: readonly Route[] = [
   putUserEmail,
   putUserPassword,
   putUserUsername,
+  transferTeam,
   unbanUser,
+  ...companyRoutes,
+  ...memberRoutes,
+  ...teamRoutes,
 ];

@@ -17,7 +17,7 @@ import {
 } from "./answer.ts";
 import { bodyLimitsDefault, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
-import { type Caller, type ResolvedProject, requireScope } from "./gate.ts";
+import { type Caller, type Resolved, requireScope } from "./gate.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
 import { envelope, type Listed } from "./page.ts";
@@ -42,7 +42,7 @@ export async function serve(
     throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
   }
   const needed = neededRole(route.access);
-  const resolved = needed && (await gate.project(params, caller, needed));
+  const resolved = needed && (await gate[needed.resource](params, caller, needed.role));
 
   const body = route.body && (await readJson(ctx, bodyLimits));
   const input = readInput(route, ctx, body?.json);
@@ -95,7 +95,7 @@ function encode(schema: z.ZodType, value: unknown): unknown {
 
 type Made = Readonly<{
   caller: Caller;
-  resolved: ResolvedProject | undefined;
+  resolved: Resolved | undefined;
   commandId: string;
   immutable: { tag?: string };
 }>;

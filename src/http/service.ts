@@ -9,7 +9,7 @@ import type { Gate } from "./gate.ts";
 import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
 import { metrics } from "./metrics.ts";
-import { projectAccess } from "./project-access.ts";
+import { roleAccess } from "./role-access.ts";
 import { routes } from "./routes.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
@@ -20,7 +20,7 @@ export type Service = Readonly<{ app: Koa; idempotency: Idempotency }>;
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
   const prover = authenticate(deps.db, deps.now);
-  const gate: Gate = { caller: prover.caller, project: projectAccess(deps.db) };
+  const gate: Gate = { caller: prover.caller, ...roleAccess(deps.db) };
   const proofs = { deps, authenticate: prover, gate };
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames: [] });

@@ -4,6 +4,7 @@ import { normaliseAlias, type ProjectId } from "../events/ids.ts";
 import { type OwnerType, projectEvents } from "../events/project.ts";
 import { idInStream } from "../events/stream.ts";
 import { escapeLike } from "./like.ts";
+import { owners } from "./owner.ts";
 import { defineProjection } from "./projection.ts";
 
 type StoredProject = Readonly<{
@@ -20,8 +21,14 @@ type StoredProject = Readonly<{
   created_at: Date;
 }>;
 
-/** As queries give it: with its owner's alias of today. */
-export type ProjectRow = StoredProject & Readonly<{ owner_alias: string }>;
+/** As queries give it: with its owner of today. */
+export type ProjectRow = StoredProject &
+  Readonly<{
+    owner_alias: string;
+    /** The person it belongs to in the end, through a team and a company if there are. */
+    owner_user_id: string;
+    owner_company_id: string | null;
+  }>;
 
 export const projectProjection = defineProjection({
   name: "project",
@@ -73,11 +80,15 @@ export const projectProjection = defineProjection({
   },
 });
 
-/** Owners are users until there are teams and companies to join as well. */
 const projects = (db: Knex) =>
   db<ProjectRow>("project")
-    .join("app_user", "app_user.id", "project.owner_id")
-    .select("project.*", "app_user.alias as owner_alias");
+    .join(db.raw(owners), "owner.id", "project.owner_id")
+    .select(
+      "project.*",
+      "owner.alias as owner_alias",
+      "owner.user_id as owner_user_id",
+      "owner.company_id as owner_company_id",
+    );
 
 export function findProject(
   db: Knex,
@@ -85,7 +96,7 @@ export function findProject(
   alias: string,
 ): Promise<ProjectRow | undefined> {
   return projects(db)
-    .where("app_user.alias_normalised", normaliseAlias(ownerAlias))
+    .where("owner.alias_normalised", normaliseAlias(ownerAlias))
     .where("project.alias_normalised", normaliseAlias(alias))
     .first();
 }

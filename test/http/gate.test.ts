@@ -4,8 +4,6 @@ import type { Scope } from "../../src/events/access-token.ts";
 import { atLeast, neededRole, roles } from "../../src/http/access.ts";
 import { basicCredentials } from "../../src/http/authenticate.ts";
 import { hasScope } from "../../src/http/gate.ts";
-import { roleIn } from "../../src/http/project-access.ts";
-import type { ProjectRow } from "../../src/projections/project.ts";
 
 describe("scopes", () => {
   const has = (own: Scope, needed: Scope) => hasScope(new Set([own]), needed);
@@ -26,8 +24,6 @@ describe("scopes", () => {
 });
 
 describe("roles", () => {
-  const project = { owner_id: "u1", owner_type: "USER", is_private: true } as ProjectRow;
-
   it("are ordered", () => {
     expect(roles.map((role) => atLeast(role, "DEVELOPER"))).to.deep.equal([
       false,
@@ -36,17 +32,13 @@ describe("roles", () => {
       true,
     ]);
     expect(atLeast(undefined, "GUEST")).to.equal(false);
-    expect(neededRole("project:REPORTER")).to.equal("REPORTER");
-    expect(neededRole("admin")).to.equal(undefined);
   });
 
-  it("make the owner ADMIN and everybody else a guest of what is public", () => {
-    expect(roleIn(project, "u1")).to.equal("ADMIN");
-    expect(roleIn(project, "u2")).to.equal(undefined);
-    expect(roleIn(project, null)).to.equal(undefined);
-    expect(roleIn({ ...project, is_private: false }, "u2")).to.equal("GUEST");
-    expect(roleIn({ ...project, is_private: false }, null)).to.equal("GUEST");
-    expect(roleIn({ ...project, owner_type: "TEAM" }, "u1")).to.equal(undefined);
+  it("are read from the declared access, with what they are roles in", () => {
+    expect(neededRole("project:REPORTER")).to.deep.equal({ resource: "project", role: "REPORTER" });
+    expect(neededRole("team:GUEST")).to.deep.equal({ resource: "team", role: "GUEST" });
+    expect(neededRole("company:ADMIN")).to.deep.equal({ resource: "company", role: "ADMIN" });
+    expect(neededRole("admin")).to.equal(undefined);
   });
 });
 

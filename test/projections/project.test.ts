@@ -4,6 +4,7 @@ import { expect } from "chai";
 import type { AnyEvent } from "../../src/events/event.ts";
 import { projectStream } from "../../src/events/project.ts";
 import { userStream } from "../../src/events/user.ts";
+import { companyProjection } from "../../src/projections/company.ts";
 import {
   findProject,
   findProjectById,
@@ -11,6 +12,7 @@ import {
   projectProjection,
 } from "../../src/projections/project.ts";
 import { project } from "../../src/projections/projection.ts";
+import { teamProjection } from "../../src/projections/team.ts";
 import { userProjection } from "../../src/projections/user.ts";
 import { testDatabase } from "../support/database.ts";
 import { at, history } from "../support/history.ts";
@@ -56,6 +58,8 @@ describe("the project read model", () => {
   beforeEach(async () => {
     await reset(db, projectProjection);
     await reset(db, userProjection);
+    await reset(db, teamProjection);
+    await reset(db, companyProjection);
     await project(db, userProjection, history([userStream(anna), owner]), context);
   });
 

@@ -1,0 +1,141 @@
+import { z } from "zod";
+
+import { handle } from "../commands/handle.ts";
+import { type MembershipCommand, membership } from "../commands/membership.ts";
+import type { UserId } from "../events/ids.ts";
+import { Role } from "../events/role.ts";
+import { listMembers } from "../projections/member.ts";
+import { findUser } from "../projections/user.ts";
+import type { Deps } from "./deps.ts";
+import type { Resolved } from "./gate.ts";
+import { accessAt, type Place, parentOf, places } from "./parent.ts";
+import type { RequestContext } from "./request.ts";
+import { type Route, route } from "./route.ts";
+import { mustBeFound } from "./user.ts";
+import { presentUser, UserView } from "./user-view.ts";
+
+const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
+
+const MemberRole = z
+  .object({ userAlias: z.string().min(1), role: Role })
+  .meta({ id: "MemberRole" });
+
+/** The members of projects, teams and companies: the same four operations at each. */
+export const memberRoutes: readonly Route[] = places.flatMap((place) => [
+  list(place),
+  invite(place),
+  changeRole(place),
+  remove(place),
+]);
+
+function list(place: Place): Route {
+  return route({
+    method: "get",
+    path: `${place.base}/member`,
+    operationId: `list${place.noun}Members`,
+    summary: `List the members of a ${place.resource}`,
+    description: "The owner comes first, as ADMIN.",
+    tag: place.tag,
+    scope: place.read,
+    access: accessAt(place, "GUEST"),
+    params: place.params,
+    query: z.object({
+      q: z.string().max(255).optional().meta({ description: "Part of the user's alias." }),
+    }),
+    list: "userList",
+    reply: MemberView,
+    errors: [403, 404],
+    async handle({ query, page, request }, { db }) {
+      const { id, ownerUserId } = parentOf(request);
+      const { rows, total } = await listMembers(db, {
+        parentId: id,
+        ownerId: ownerUserId,
+        alias: query.q,
+        limit: page.size,
+        offset: page.offset,
+      });
+      const items = rows.map((row) => ({ ...presentUser(row), role: row.role }));
+      return { items, totalElements: total };
+    },
+  });
+}
+
+function invite(place: Place): Route {
+  return route({
+    method: "post",
+    path: `${place.base}/member/invite`,
+    operationId: `invite${place.noun}Member`,
+    summary: `Make somebody a member of a ${place.resource}`,
+    description: "The person is a member at once.",
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: MemberRole,
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ body: { userAlias, role }, request }, deps) =>
+      change({ type: "AddMember", role }, userAlias, request, deps),
+  });
+}
+
+function changeRole(place: Place): Route {
+  return route({
+    method: "put",
+    path: `${place.base}/member/role`,
+    operationId: `change${place.noun}MemberRole`,
+    summary: `Change the role of a member of a ${place.resource}`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: MemberRole,
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ body: { userAlias, role }, request }, deps) =>
+      change({ type: "ChangeMemberRole", role }, userAlias, request, deps),
+  });
+}
+
+function remove(place: Place): Route {
+  return route({
+    method: "delete",
+    path: `${place.base}/member/{userAlias}`,
+    operationId: `remove${place.noun}Member`,
+    summary: `Remove a member of a ${place.resource}`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params.and(z.object({ userAlias: z.string() })),
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ params, request }, deps) =>
+      change({ type: "RemoveMember" }, params.userAlias, request, deps),
+  });
+}
+
+type Wish = Readonly<
+  { type: "AddMember" | "ChangeMemberRole"; role: Role } | { type: "RemoveMember" }
+>;
+
+/** @throws Refusal 404 for an unknown user, and what the members' own rules refuse */
+async function change(
+  wish: Wish,
+  userAlias: string,
+  request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
+  { db, store, now }: Deps,
+): Promise<void> {
+  const { id, type: parentType, ownerUserId: ownerId } = parentOf(request);
+  const user = mustBeFound(await findUser(db, userAlias));
+  const command: MembershipCommand = {
+    ...wish,
+    parentId: id,
+    parentType,
+    ownerId,
+    userId: user.id,
+    by: request.userId,
+    at: now().toISOString(),
+  };
+  const metadata = await request.metadata();
+  await request.visible((await handle(store, membership, { id, command, metadata })).position);
+}

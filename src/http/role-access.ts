@@ -1,0 +1,64 @@
+import type { Knex } from "knex";
+
+import { Refusal } from "../platform/refusal.ts";
+import { type CompanyRow, findCompany } from "../projections/company.ts";
+import { companyRole, projectRole, teamRole } from "../projections/member-role.ts";
+import { findProject, findProjectById, type ProjectRow } from "../projections/project.ts";
+import { findTeam, type TeamRow } from "../projections/team.ts";
+import { atLeast, type Needed, type Role } from "./access.ts";
+import type { Gate } from "./gate.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+/**
+ * Finds what a path names (a project by `ownerAlias` and `projectAlias` or by `projectUuid`, a team by
+ * `teamAlias`, a company by `companyAlias`) and holds the caller's role against the one needed. The
+ * administrator flag of the instance opens the administrator endpoints and gives no role here.
+ */
+export function roleAccess(db: Knex): Omit<Gate, "caller"> {
+  return {
+    async project(params, { userId }, needed) {
+      const project = mustBeFound(await projectNamed(db, params), "project");
+      const role = await projectRole(db, project, userId);
+      return { project, role: mustSuffice(role, { resource: "project", role: needed }) };
+    },
+    async team(params, { userId }, needed) {
+      const team = mustBeFound(await teamNamed(db, params), "team");
+      const role = await teamRole(db, team, userId);
+      return { team, role: mustSuffice(role, { resource: "team", role: needed }) };
+    },
+    async company(params, { userId }, needed) {
+      const company = mustBeFound(await companyNamed(db, params), "company");
+      const role = await companyRole(db, company, userId);
+      return { company, role: mustSuffice(role, { resource: "company", role: needed }) };
+    },
+  };
+}
+
+/** @throws Refusal 403 */
+export function mustSuffice(role: Role | undefined, needed: Needed): Role {
+  if (role !== undefined && atLeast(role, needed.role)) return role;
+  const message = `This needs the role ${needed.role} in the ${needed.resource}.`;
+  throw new Refusal("forbidden", "auth.role_missing", message, { extra: { role: needed.role } });
+}
+
+/** @throws Refusal 404 */
+export function mustBeFound<Row>(row: Row | undefined, resource: Needed["resource"]): Row {
+  if (row !== undefined) return row;
+  const name = `${resource.charAt(0).toUpperCase()}${resource.slice(1)}`;
+  throw new Refusal("not_found", `${resource}.not_found`, `${name} not found.`);
+}
+
+function projectNamed(
+  db: Knex,
+  { ownerAlias, projectAlias, projectUuid }: Params,
+): Promise<ProjectRow | undefined> {
+  if (typeof projectUuid === "string") return findProjectById(db, projectUuid);
+  return findProject(db, String(ownerAlias), String(projectAlias));
+}
+
+const teamNamed = (db: Knex, { teamAlias }: Params): Promise<TeamRow | undefined> =>
+  findTeam(db, String(teamAlias));
+
+const companyNamed = (db: Knex, { companyAlias }: Params): Promise<CompanyRow | undefined> =>
+  findCompany(db, String(companyAlias));
