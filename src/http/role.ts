@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 
 import { watchProjections } from "../projections/visible.ts";
+import { type Healer, healOften } from "../workers/ref-healer.ts";
 import type { Deps } from "./deps.ts";
 import { listen } from "./server.ts";
 import { buildService } from "./service.ts";
@@ -28,15 +29,16 @@ export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promi
 export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, git, queues, now = () => new Date() } = platform;
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
-  const made: { deps?: Deps; sweeper?: NodeJS.Timeout } = {};
+  const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const { visible } = watching;
     const deps = { store, db, vault, git, queues, visible, now, log, publicUrl };
-    const { app, idempotency } = buildService(deps);
+    const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);
+    made.healer = healOften(refs, now, log);
     return app;
   }, config);
   log.info({ url: listening.url }, "answering requests");
@@ -47,6 +49,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     async close() {
       clearInterval(made.sweeper);
       await listening.close();
+      await made.healer?.close();
       await watching.close();
     },
   };

@@ -1,11 +1,13 @@
 import type Koa from "koa";
 import type { Middleware } from "koa";
 
+import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
 import { buildApp } from "./app.ts";
 import { type Authenticate, authenticate } from "./authenticate.ts";
 import type { Deps } from "./deps.ts";
 import { documentation } from "./documentation.ts";
 import type { Gate } from "./gate.ts";
+import { gitHttp } from "./git-http.ts";
 import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
 import { metrics } from "./metrics.ts";
@@ -13,15 +15,21 @@ import { roleAccess } from "./role-access.ts";
 import { routes } from "./routes.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
-export type Proofs = Readonly<{ deps: Deps; authenticate: Authenticate; gate: Gate }>;
+export type Proofs = Readonly<{
+  deps: Deps;
+  authenticate: Authenticate;
+  gate: Gate;
+  refs: RefRecorder;
+}>;
 
-export type Service = Readonly<{ app: Koa; idempotency: Idempotency }>;
+export type Service = Readonly<{ app: Koa; idempotency: Idempotency; refs: RefRecorder }>;
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
   const prover = authenticate(deps.db, deps.now);
   const gate: Gate = { caller: prover.caller, ...roleAccess(deps.db) };
-  const proofs = { deps, authenticate: prover, gate };
+  const refs = refRecorder(deps);
+  const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames: [] });
   const app = buildApp({
@@ -32,10 +40,12 @@ export function buildService(deps: Deps): Service {
     before: [health(deps), measured.middleware, documentation(routes), ...beside(proofs)],
     observe: measured.observe,
   });
-  return { app, idempotency: once };
+  return { app, idempotency: once, refs };
 }
 
 /** Git smart HTTP, the queue dashboard: what is not JSON and so is no declared route. */
-function beside(_proofs: Proofs): readonly Middleware[] {
-  return [];
+function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware[] {
+  // The default of the setting pullRepoFromAnonUserIsEnabled.
+  const anonymousPull = async (): Promise<boolean> => true;
+  return [gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull })];
 }

@@ -25,11 +25,14 @@ export function startPackService(
   { advertise, protocol }: PackOptions,
 ): PackProcess {
   const args = [service, "--stateless-rpc", ...(advertise ? ["--advertise-refs"] : []), gitDir];
-  return spawn("git", args, {
+  const child = spawn("git", args, {
     cwd: "/",
     env: gitEnvironment(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),
     stdio: ["pipe", "pipe", "pipe"],
   });
+  // A program that cannot be started closes at once: callers hear of it by "close".
+  child.on("error", () => undefined);
+  return child;
 }
 
 /** Ends the program and, through the end of its input, the helpers it started. */

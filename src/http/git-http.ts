@@ -1,0 +1,131 @@
+import { PassThrough } from "node:stream";
+import type { Context, Middleware } from "koa";
+import type { Logger } from "pino";
+
+import { Alias } from "../events/ids.ts";
+import type { PackProcess, PackService } from "../platform/git/pack-service.ts";
+import { stopPackService } from "../platform/git/pack-service.ts";
+import { flushPacket, packet } from "../platform/git/pkt-line.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { HttpRefusal } from "./errors.ts";
+import { type GitAccessDeps, gitAccess } from "./git-access.ts";
+import { Places, type PlacesOptions } from "./git-places.ts";
+import { type PushDeps, receivePack } from "./git-receive-pack.ts";
+import { watchConnection } from "./git-stream.ts";
+import { uploadPack } from "./git-upload-pack.ts";
+import { stateOf } from "./state.ts";
+
+export type GitHttpDeps = GitAccessDeps &
+  PushDeps &
+  Readonly<{
+    git: GitRepositories;
+    log: Logger;
+    places?: Partial<PlacesOptions>;
+    limits?: Partial<typeof limitsDefault>;
+  }>;
+
+/** A line that is silent for so long is dead; nobody's repository takes longer in all. */
+const limitsDefault = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 } as const;
+
+const path = /^(?:\/rest-api)?\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|git-[a-z-]+)$/;
+
+/**
+ * Git's smart HTTP protocol; gitprotocol-http(5), protocols 0 to 2. Fetch and push of one project's
+ * repository at `/project/{owner}/{alias}.git` and without the ending. Other paths are passed on.
+ */
+export function gitHttp(deps: GitHttpDeps): Middleware {
+  const places = new Places(deps.places);
+  const limits = { ...limitsDefault, ...deps.limits };
+  return async (ctx, next) => {
+    const match = path.exec(ctx.path);
+    const [, owner = "", alias = "", rest = ""] = match ?? [];
+    if (match === null) return await next();
+    const names = { ownerAlias: owner, projectAlias: alias };
+    if (!Alias.safeParse(owner).success || !Alias.safeParse(alias).success) throw unknownProject();
+
+    const service = serviceOf(ctx, rest);
+    stateOf(ctx).operationId = `git-${service}`;
+    const { caller, project } = await gitAccess(ctx, service, names, deps);
+    if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+    // Nothing of it may be kept: the next answer depends on the refs of that moment.
+    ctx.set({
+      "Cache-Control": "no-cache, max-age=0, must-revalidate",
+      Expires: "Fri, 01 Jan 1980 00:00:00 GMT",
+      Pragma: "no-cache",
+    });
+
+    const leave = await places.enter(caller.userId ?? ctx.ip);
+    let child: PackProcess | undefined;
+    try {
+      const repository = await deps.git.ensure(project.id, project.default_branch);
+      const advertise = rest === "info/refs";
+      child = repository.start(service, { advertise, protocol: protocolOf(ctx) });
+      child.once("close", leave);
+      const started = child;
+      const stop = (): void => stopPackService(started);
+      watchConnection(ctx, limits, () => ctx.req.socket.destroy());
+      if (advertise) return advertiseRefs(ctx, service, started, stop);
+      if (service === "upload-pack") return uploadPack(ctx, started, stop, deps.log);
+      return await receivePack(ctx, { child: started, stop, caller, project }, deps);
+    } catch (error) {
+      if (child === undefined) leave();
+      else stopPackService(child);
+      throw error;
+    }
+  };
+}
+
+/** What the request asks for, when path, query, method and content type agree on it. */
+function serviceOf(ctx: Context, rest: string): PackService {
+  const named = rest === "info/refs" ? ctx.query["service"] : rest;
+  if (named !== "git-upload-pack" && named !== "git-receive-pack") {
+    if (rest !== "info/refs") throw new Refusal("not_found", "route.not_found", "No such service.");
+    const message = "Only git's smart protocol is served; please update git.";
+    throw new Refusal("forbidden", "git.service_unknown", message);
+  }
+  const method = rest === "info/refs" ? "GET" : "POST";
+  if (ctx.method !== method) {
+    const message = `${ctx.method} is not a method of this path.`;
+    throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: method });
+  }
+  if (method === "POST") {
+    if (ctx.get("content-type") !== `application/x-${named}-request`) {
+      const message = "Path and content type name different services.";
+      throw new HttpRefusal(415, "git.service_mismatch", message);
+    }
+    const asked = ctx.query["service"];
+    if (asked !== undefined && asked !== named) {
+      const message = "Path and query name different services.";
+      throw new Refusal("bad_request", "git.service_mismatch", message);
+    }
+  }
+  return named === "git-upload-pack" ? "upload-pack" : "receive-pack";
+}
+
+/** Git-Protocol as git sends it, `version=2`; anything else would be a variable of a child process. */
+function protocolOf(ctx: Context): string | undefined {
+  const header = ctx.get("git-protocol");
+  return /^[a-z0-9=:-]{1,64}$/.test(header) ? header : undefined;
+}
+
+function advertiseRefs(
+  ctx: Context,
+  service: PackService,
+  child: PackProcess,
+  stop: () => void,
+): void {
+  ctx.type = `application/x-git-${service}-advertisement`;
+  ctx.res.once("close", stop);
+  child.stdin.end();
+  child.stderr.resume();
+  const answer = new PassThrough();
+  // Version 2 begins with its own capabilities; before it, the service is named first.
+  const second = service === "upload-pack" && /version=2/.test(protocolOf(ctx) ?? "");
+  if (!second) answer.write(Buffer.concat([packet(`# service=git-${service}\n`), flushPacket]));
+  ctx.body = child.stdout.pipe(answer);
+}
+
+function unknownProject(): Refusal {
+  return new Refusal("not_found", "project.not_found", "Project not found.");
+}

@@ -1,0 +1,92 @@
+import { Refusal } from "../platform/refusal.ts";
+
+export type PlacesOptions = Readonly<{
+  /** Git programs at work at once: each may use a processor and a few hundred megabytes. */
+  placesMax: number;
+  /** Of these, how many one caller may hold. */
+  perCallerMax: number;
+  waitMs: number;
+  waitersMax: number;
+}>;
+
+export const placesDefault: PlacesOptions = {
+  placesMax: 16,
+  perCallerMax: 6,
+  waitMs: 30_000,
+  waitersMax: 200,
+};
+
+type Waiter = Readonly<{ caller: string; enter: () => void }>;
+
+/** Bounds the packs that are made or taken in at once, so that one caller cannot starve the others. */
+export class Places {
+  readonly #options: PlacesOptions;
+  readonly #held = new Map<string, number>();
+  readonly #waiters: Waiter[] = [];
+  #taken = 0;
+
+  constructor(options: Partial<PlacesOptions> = {}) {
+    this.#options = { ...placesDefault, ...options };
+  }
+
+  /**
+   * Resolves with a function that gives the place back; calling it twice does nothing.
+   *
+   * @throws Refusal 503 `git.busy` when none comes free in time
+   */
+  async enter(caller: string): Promise<() => void> {
+    if (!this.#free(caller)) await this.#wait(caller);
+    else this.#take(caller);
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#leave(caller);
+    };
+  }
+
+  #free(caller: string): boolean {
+    const { placesMax, perCallerMax } = this.#options;
+    return this.#taken < placesMax && (this.#held.get(caller) ?? 0) < perCallerMax;
+  }
+
+  #take(caller: string): void {
+    this.#taken += 1;
+    this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
+  }
+
+  #wait(caller: string): Promise<void> {
+    if (this.#waiters.length >= this.#options.waitersMax) throw busy();
+    return new Promise((resolve, reject) => {
+      const waiter = {
+        caller,
+        enter: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        reject(busy());
+      }, this.#options.waitMs);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  #leave(caller: string): void {
+    this.#taken -= 1;
+    const held = (this.#held.get(caller) ?? 1) - 1;
+    if (held === 0) this.#held.delete(caller);
+    else this.#held.set(caller, held);
+    const index = this.#waiters.findIndex((waiter) => this.#free(waiter.caller));
+    const [next] = index < 0 ? [] : this.#waiters.splice(index, 1);
+    if (next === undefined) return;
+    this.#take(next.caller);
+    next.enter();
+  }
+}
+
+function busy(): Refusal {
+  const message = "Too many fetches and pushes are under way.";
+  return new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 10 });
+}

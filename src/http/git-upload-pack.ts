@@ -1,0 +1,31 @@
+import type { Context } from "koa";
+import type { Logger } from "pino";
+
+import type { PackProcess } from "../platform/git/pack-service.ts";
+import { requestBody } from "./git-stream.ts";
+import { stateOf } from "./state.ts";
+
+/** What a client has and wants, in ids: enough for the largest repositories known. */
+const requestBytesMax = 64 * 1024 ** 2;
+
+/** Streams the request to git and its answer back; a client that goes away ends git. */
+export function uploadPack(ctx: Context, child: PackProcess, stop: () => void, log: Logger): void {
+  const body = requestBody(ctx, requestBytesMax);
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString()).slice(-1000);
+  });
+  child.once("close", (exitCode) => {
+    if (exitCode === 0 || ctx.res.destroyed) return;
+    const { requestId } = stateOf(ctx);
+    log.info({ requestId, exitCode, stderr }, "git upload-pack ended early");
+  });
+  // Git may end without reading all of it: what it printed is still the answer.
+  child.stdin.on("error", () => undefined);
+  body.once("error", stop);
+  ctx.res.once("close", stop);
+  body.pipe(child.stdin);
+
+  ctx.type = "application/x-git-upload-pack-result";
+  ctx.body = child.stdout;
+}

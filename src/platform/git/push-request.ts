@@ -1,0 +1,85 @@
+import { isNullObjectId, isObjectId, isRefName } from "./name.ts";
+import { packetAt } from "./pkt-line.ts";
+
+/** One ref the client asks to change; null where there is, or shall be, no ref. */
+export type PushCommand = Readonly<{ ref: string; before: string | null; after: string | null }>;
+
+export type PushHead = Readonly<{
+  commands: readonly PushCommand[];
+  capabilities: ReadonlySet<string>;
+}>;
+
+/** What the client sent is not a push we can carry out; the message is for its user. */
+export class PushMalformed extends Error {
+  override readonly name = "PushMalformed";
+  /** Whether the client said that it takes errors through the side band. */
+  sideBand = false;
+}
+
+/** A mirror of the largest known repositories; more is an attack on memory. */
+const commandsMax = 100_000;
+export const pushHeadBytesMax = 32 * 1024 ** 2;
+
+/**
+ * Reads the commands of a push up to the flush packet; gitprotocol-pack(5), "Reference Update
+ * Request".
+ *
+ * @param buffer whole, the flush included
+ * @throws PushMalformed, PacketMalformed
+ */
+export function parsePushHead(buffer: Buffer): PushHead {
+  const capabilities = new Set<string>();
+  try {
+    return { commands: parseCommands(buffer, capabilities), capabilities };
+  } catch (error) {
+    if (error instanceof PushMalformed) error.sideBand = capabilities.has("side-band-64k");
+    throw error;
+  }
+}
+
+/** @param capabilities filled from the first command */
+function parseCommands(buffer: Buffer, capabilities: Set<string>): readonly PushCommand[] {
+  const commands: PushCommand[] = [];
+  const seen = new Set<string>();
+  for (let offset = 0; ; ) {
+    const next = packetAt(buffer, offset);
+    if (next.kind === "partial") throw new PushMalformed("the push broke off");
+    if (next.kind === "flush") return commands;
+    offset = next.end;
+    const line = textOf(next.payload).replace(/\n$/, "");
+    // A shallow client tells where its history ends; that concerns git alone.
+    if (/^shallow [0-9a-f]{40,64}$/.test(line)) continue;
+    const [command = "", words = ""] = line.split("\0", 2);
+    for (const word of words.split(" ").filter(Boolean)) capabilities.add(word);
+    const parsed = parseCommand(command);
+    if (seen.has(parsed.ref)) throw new PushMalformed(`${parsed.ref} is named twice`);
+    seen.add(parsed.ref);
+    commands.push(parsed);
+    if (commands.length > commandsMax) throw new PushMalformed("too many refs in one push");
+  }
+}
+
+function parseCommand(line: string): PushCommand {
+  const [before = "", after = "", ...words] = line.split(" ");
+  const ref = words.join(" ");
+  if (!isObjectId(before) || !isObjectId(after) || before.length !== after.length) {
+    throw new PushMalformed("this kind of push is not supported");
+  }
+  if (!isRefName(ref) || ref === "refs/heads/HEAD") {
+    throw new PushMalformed(`${JSON.stringify(ref)} cannot be pushed: only branches and tags can`);
+  }
+  return {
+    ref,
+    before: isNullObjectId(before) ? null : before,
+    after: isNullObjectId(after) ? null : after,
+  };
+}
+
+/** Names of refs become text in events and answers: bytes that are not UTF-8 have none. */
+function textOf(payload: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
+  } catch {
+    throw new PushMalformed("a ref's name is not UTF-8");
+  }
+}

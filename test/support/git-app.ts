@@ -1,0 +1,145 @@
+import { randomUUID } from "node:crypto";
+import pino from "pino";
+
+import { accessToken } from "../../src/commands/access-token.ts";
+import { handle } from "../../src/commands/handle.ts";
+import { createProject } from "../../src/commands/process/create-project.ts";
+import { registerUser } from "../../src/commands/process/register-user.ts";
+import type { Scope } from "../../src/events/access-token.ts";
+import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { buildApp } from "../../src/http/app.ts";
+import { authenticate } from "../../src/http/authenticate.ts";
+import { type GitHttpDeps, gitHttp } from "../../src/http/git-http.ts";
+import { idempotency } from "../../src/http/idempotency.ts";
+import { roleAccess } from "../../src/http/role-access.ts";
+import { routes } from "../../src/http/routes.ts";
+import { listen } from "../../src/http/server.ts";
+import { openGit } from "../../src/platform/git/repositories.ts";
+import { openQueues } from "../../src/platform/queue.ts";
+import { hashToken, newToken } from "../../src/platform/token.ts";
+import { openVault } from "../../src/platform/vault.ts";
+import { startProjections } from "../../src/projections/role.ts";
+import { watchProjections } from "../../src/projections/visible.ts";
+import { refRecorder } from "../../src/workers/ref-recorder.ts";
+import { testDatabase } from "./database.ts";
+import { testEventStore } from "./event-store.ts";
+import { temporaryDirectory } from "./git.ts";
+import { at, metadataFor } from "./history.ts";
+
+export const password = "correct horse battery";
+
+export type TestUser = Readonly<{ id: UserId; alias: string; token: string }>;
+export type TestProject = Readonly<{ id: ProjectId; owner: string; alias: string; path: string }>;
+
+async function startServices(options: Partial<GitHttpDeps>) {
+  const closing: (() => Promise<void>)[] = [];
+  // Registered before the database's own hook, which drops it and needs it to be left alone.
+  after(async () => {
+    for (const close of closing.reverse()) await close();
+  });
+  const { url: databaseUrl, db } = await testDatabase();
+  const { store } = await testEventStore();
+  const dataDir = await temporaryDirectory();
+  const logged: string[] = [];
+  const log = pino({ level: "debug" }, { write: (line: string) => logged.push(line) });
+  const vault = openVault(db, "a secret key for tests");
+  const now = (): Date => new Date();
+  const git = openGit({ dataDir, log });
+  const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
+  const watching = await watchProjections({ databaseUrl, db });
+  const { visible } = watching;
+  const refs = refRecorder({ store, db, git, now, log });
+
+  const auth = authenticate(db, now);
+  const access = roleAccess(db);
+  const { project } = access;
+  const queues = await openQueues({ databaseUrl, log });
+  const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
+  const before = [gitHttp({ ...gitDeps, vault, now, log, visible, ...options })];
+  const publicUrl = "http://127.0.0.1";
+  const deps = { store, db, vault, git, queues, visible, now, log, publicUrl };
+  const gate = { caller: auth.caller, ...access };
+  const app = buildApp({ deps, gate, idempotency: idempotency(db, vault), routes, before });
+  const { url, close } = await listen(() => app, { host: "127.0.0.1", port: 0 });
+
+  closing.push(queues.close, git.close, projections.close, watching.close, close);
+
+  return { ...deps, databaseUrl, dataDir, refs, url, logged };
+}
+
+/**
+ * The service as far as git needs it, on a real event store, database, repositories and HTTP; all
+ * of it ends with the calling test file.
+ */
+export async function startGitApp(options: Partial<GitHttpDeps> = {}) {
+  const services = await startServices(options);
+  const { store, vault, visible, url } = services;
+  const commandDeps = { store, vault, now: () => at };
+  return {
+    ...services,
+
+    /** A user with a password and a token that may do everything to projects. */
+    async user(alias: string): Promise<TestUser> {
+      const id = UserId.parse(randomUUID());
+      const email = `${alias}@example.test`;
+      const flags = { admin: false, confirmed: true };
+      const user = { userId: id, alias: Alias.parse(alias), email, password, ...flags };
+      await registerUser(commandDeps, user, metadataFor(randomUUID()));
+      const token = await this.token(id, ["PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"]);
+      return { id, alias, token };
+    },
+
+    async token(userId: UserId, scopes: readonly Scope[]): Promise<string> {
+      const token = newToken("lfat");
+      const tokenId = AccessTokenId.parse(randomUUID());
+      const command = {
+        type: "CreateAccessToken",
+        tokenId,
+        userId,
+        kind: "ACCESS",
+        name: tokenId,
+        scopes,
+        tokenHash: hashToken(token),
+        expiresAt: null,
+        at,
+      } as const;
+      const metadata = metadataFor(randomUUID());
+      await visible((await handle(store, accessToken, { id: userId, command, metadata })).position);
+      return token;
+    },
+
+    async project(owner: TestUser, alias: string, isPrivate = true): Promise<TestProject> {
+      const id = ProjectId.parse(randomUUID());
+      const command = {
+        type: "CreateProject",
+        projectId: id,
+        ownerId: owner.id,
+        ownerType: "USER",
+        alias: Alias.parse(alias),
+        title: alias,
+        description: null,
+        language: null,
+        private: isPrivate,
+        defaultBranch: "main",
+        by: owner.id,
+        at,
+      } as const;
+      const result = await createProject(commandDeps, command, metadataFor(randomUUID()));
+      await visible(result.position);
+      return { id, owner: owner.alias, alias, path: `/project/${owner.alias}/${alias}` };
+    },
+
+    /** What git is given; with credentials in it. */
+    remote({ path: at }: TestProject, user?: Pick<TestUser, "alias" | "token">): string {
+      const credentials = user === undefined ? "" : `${user.alias}:${user.token}@`;
+      return `${url.replace("//", `//${credentials}`)}${at}.git`;
+    },
+
+    get(at: string, token?: string, headers: Record<string, string> = {}): Promise<Response> {
+      const authorization = token === undefined ? {} : { authorization: `token ${token}` };
+      return fetch(url + at, { headers: { ...authorization, ...headers } });
+    },
+  };
+}
+
+export type GitApp = Awaited<ReturnType<typeof startGitApp>>;
