@@ -40,7 +40,8 @@ export type WebhookCommand =
       Within);
 
 export type WebhookState =
-  | Readonly<{ status: "absent" | "deleted" }>
+  | Readonly<{ status: "absent" }>
+  | Readonly<{ status: "deleted" }>
   | (Readonly<{ status: "on" | "off"; projectId: ProjectId }> & Settings);
 
 type Existing = Extract<WebhookState, { status: "on" | "off" }>;

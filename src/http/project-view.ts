@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import { OwnerType } from "../events/project.ts";
 import type { ProjectRow } from "../projections/project.ts";
+import { transportUrls } from "../projections/project-url.ts";
 import type { Deps } from "./deps.ts";
 
 export const ProjectView = z
@@ -53,16 +54,5 @@ export function presentProject(
     topics: [],
     mirror: false,
     private: row.is_private,
-  };
-}
-
-/** The addresses git is given. */
-export function transportUrls(
-  { owner_alias, alias }: Pick<ProjectRow, "owner_alias" | "alias">,
-  publicUrl: string,
-): Readonly<{ httpTransportUrl: string; sshTransportUrl: string }> {
-  return {
-    httpTransportUrl: `${publicUrl}/project/${owner_alias}/${alias}.git`,
-    sshTransportUrl: `git@${new URL(publicUrl).hostname}:${owner_alias}/${alias}.git`,
   };
 }

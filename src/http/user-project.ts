@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 import { listProjects, type ProjectRow } from "../projections/project.ts";
+import { transportUrls } from "../projections/project-url.ts";
 import { findUser } from "../projections/user.ts";
-import { transportUrls } from "./project-view.ts";
 import { route } from "./route.ts";
 import { mustBeFound } from "./user.ts";
 

@@ -1,8 +1,21 @@
+import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
+import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
+import { webhookDispatch } from "./webhook-dispatch.ts";
+import { webhookNotification } from "./webhook-notification.ts";
+import { webhookReplayWorker } from "./webhook-replay.ts";
+import { sweepWebhooks } from "./webhook-sweep.ts";
 import type { Worker } from "./worker.ts";
 
 /** Everything that turns events into jobs, sorted by name. */
-export const allReactors: readonly Reactor[] = [];
+export const allReactors: readonly Reactor[] = [webhookDispatch, webhookNotification];
 
 /** Everything that does jobs, sorted by queue. */
-export const allWorkers: readonly Worker[] = [];
+export const allWorkers: readonly Worker[] = [
+  webhookDeliveryWorker,
+  webhookReplayWorker,
+  webhookRetryWorker,
+];
+
+/** What the leader does every minute to put right what got stuck. */
+export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [sweepWebhooks];

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
@@ -9,7 +10,7 @@ import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 import { whileLeader } from "../projections/leader.ts";
 import { watchProjections } from "../projections/visible.ts";
-import { allReactors, allWorkers } from "./all.ts";
+import { allReactors, allSweeps, allWorkers } from "./all.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { type Reactor, runReactors } from "./reactor.ts";
 import { startWorker, type Worker } from "./worker.ts";
@@ -24,6 +25,8 @@ export type WorkersPlatform = Readonly<{
   queues: Queues;
   log: Logger;
 }>;
+
+const sweepMs = 60_000;
 
 export type WorkersOptions = Readonly<{
   reactors?: readonly Reactor[];
@@ -54,7 +57,9 @@ export async function startWorkers(
     databaseUrl,
     "reactors",
     closing.signal,
-    (held) => runReactors(reactors, deps, held),
+    async (held) => {
+      await Promise.all([runReactors(reactors, deps, held), runSweeps(deps, held)]);
+    },
     (error) => log.error({ err: error }, "reactors stopped, starting again"),
   );
   return {
@@ -65,4 +70,16 @@ export async function startWorkers(
       await watching.close();
     },
   };
+}
+
+/** At once, because the leader before may have left something, and then every minute. */
+async function runSweeps(deps: WorkerDeps, signal: AbortSignal): Promise<void> {
+  do {
+    for (const sweep of allSweeps) {
+      await sweep(deps).catch((error: unknown) =>
+        deps.log.error({ err: error }, "sweep failed, tried again in a minute"),
+      );
+    }
+    await delay(sweepMs, undefined, { signal }).catch(() => undefined);
+  } while (!signal.aborted);
 }

@@ -1,0 +1,47 @@
+import type { Slice } from "../commands/decider.ts";
+import { decode } from "../events/decode.ts";
+import type { EventMetadata, EventSchemas, Recorded } from "../events/event.ts";
+import type { EventStore } from "../platform/event-store.ts";
+
+/** What a stream adds up to, and its events' common thread. */
+export type Loaded<State> = Readonly<{
+  state: State;
+  /** Of the stream; undefined when there is no event in it. */
+  last: Pick<Recorded, "id" | "metadata"> | undefined;
+}>;
+
+export async function load<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  { events, stream, decider }: Slice<State, Command, Schemas>,
+  id: string,
+): Promise<Loaded<State>> {
+  let state = decider.initialState;
+  let last: Recorded | undefined;
+  for await (const recorded of store.readStream(stream(id))) {
+    state = decider.evolve(state, decode(events, recorded));
+    last = recorded;
+  }
+  return { state, last };
+}
+
+/**
+ * The envelope of what the system does because of an event. Whose request began it all stays
+ * known by the correlation id.
+ *
+ * @param commandId names the step after what caused it, so that doing it again writes nothing
+ */
+export function causedBy(
+  cause: Pick<Recorded, "id" | "metadata">,
+  commandId: string,
+  now: Date,
+): EventMetadata {
+  return {
+    actor: { userId: null, alias: null, via: "system", tokenId: null },
+    ip: null,
+    correlationId: cause.metadata.correlationId,
+    causationId: cause.id,
+    commandId,
+    schemaVersion: 1,
+    occurredAt: now.toISOString(),
+  };
+}

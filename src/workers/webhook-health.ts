@@ -1,0 +1,41 @@
+import { handle } from "../commands/handle.ts";
+import { webhook } from "../commands/webhook.ts";
+import type { Recorded } from "../events/event.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import type { WorkerDeps } from "./deps.ts";
+import { causedBy } from "./order.ts";
+
+/** Nothing but failure for this long switches a webhook off. */
+const failingMaxMs = 5 * 24 * 60 * 60_000;
+
+type HealthRow = Readonly<{ webhook_id: string; failing_since: Date }>;
+
+/** Something arrived: what failed before counts no more. */
+export async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promise<void> {
+  await db<HealthRow>("webhook_health").where({ webhook_id: webhookId }).delete();
+}
+
+/** An attempt failed: since when has everything? */
+export async function noteFailure(
+  deps: WorkerDeps,
+  webhookId: string,
+  cause: Pick<Recorded, "id" | "metadata">,
+): Promise<void> {
+  const { db, store } = deps;
+  const now = deps.now();
+  await db<HealthRow>("webhook_health")
+    .insert({ webhook_id: webhookId, failing_since: now })
+    .onConflict("webhook_id")
+    .ignore();
+  const row = await db<HealthRow>("webhook_health").where({ webhook_id: webhookId }).first();
+  if (row === undefined || now.getTime() - row.failing_since.getTime() < failingMaxMs) return;
+
+  const failingSince = row.failing_since.toISOString();
+  await handle(store, webhook, {
+    id: webhookId,
+    command: { type: "SwitchOffWebhook", failingSince, at: now.toISOString() },
+    metadata: causedBy(cause, deterministicId("switch off", webhookId, failingSince), now),
+  });
+  // Switched on again it starts with a clean record.
+  await noteSuccess(deps, webhookId);
+}

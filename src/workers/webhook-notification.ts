@@ -1,0 +1,79 @@
+import { handle } from "../commands/handle.ts";
+import { webhookDelivery } from "../commands/webhook-delivery.ts";
+import type { Recorded } from "../events/event.ts";
+import { WebhookDeliveryId, type WebhookId } from "../events/ids.ts";
+import { projectSubject } from "../events/project.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { findProjectById } from "../projections/project.ts";
+import { webhooksSubscribedTo } from "../projections/webhook.ts";
+import type { WorkerDeps } from "./deps.ts";
+import { causedBy } from "./order.ts";
+import type { Reactor } from "./reactor.ts";
+import { type Notification, payloadText } from "./webhook-payload.ts";
+import { payloadBuilders } from "./webhook-payloads.ts";
+
+/**
+ * Turns what happened in a project into deliveries to the webhooks that were subscribed to it. It
+ * schedules them itself, one event after another, so that their order in the log is the order in
+ * which things happened.
+ */
+export const webhookNotification: Reactor = {
+  name: "webhook-notification",
+  types: new Set(payloadBuilders.flatMap(({ types }) => [...types])),
+  async react(event, deps) {
+    const notification = await notificationOf(event, deps);
+    if (notification === undefined) return [];
+    const { projectId, topic, exceptWebhookId } = notification;
+    await deps.visible(event.position);
+    const webhooks = await webhooksSubscribedTo(deps.db, projectId, topic, event.position);
+    const ids = webhooks.map(({ id }) => id).filter((id) => id !== exceptWebhookId);
+    await notify(event, notification, ids, event.id, deps);
+    return [];
+  },
+};
+
+export async function notificationOf(
+  event: Recorded,
+  deps: WorkerDeps,
+): Promise<Notification | undefined> {
+  const builder = payloadBuilders.find(({ types }) => types.has(event.type));
+  return builder?.build(event, deps);
+}
+
+/**
+ * Schedules one delivery to each webhook; repeated under the same occasion it changes nothing.
+ *
+ * @param occasion what makes it one delivery: the event's own id, or the id of a replay
+ */
+export async function notify(
+  event: Recorded,
+  { projectId, topic, fields }: Notification,
+  webhookIds: readonly WebhookId[],
+  occasion: string,
+  deps: WorkerDeps,
+): Promise<void> {
+  if (webhookIds.length === 0) return;
+  const project = await findProjectById(deps.db, projectId);
+  if (project === undefined) return;
+  const text = payloadText(topic, project, await fields(), deps.publicUrl);
+  const body = await deps.vault.seal(projectSubject(projectId), text);
+  for (const webhookId of webhookIds) {
+    const id = deterministicId("webhook delivery", occasion, event.id, webhookId);
+    const deliveryId = WebhookDeliveryId.parse(id);
+    const now = deps.now();
+    await handle(deps.store, webhookDelivery, {
+      id: deliveryId,
+      command: {
+        type: "ScheduleDelivery",
+        deliveryId,
+        webhookId,
+        projectId,
+        action: topic,
+        body,
+        redeliveryOf: null,
+        at: now.toISOString(),
+      },
+      metadata: causedBy(event, deterministicId("schedule", deliveryId), now),
+    });
+  }
+}

@@ -1,0 +1,117 @@
+import type { Knex } from "knex";
+
+/**
+ * Deliveries under way. The first attempts of one webhook form a line: only its head is worked on,
+ * by whoever claimed it, so they start one after another in the order of the log, whatever process
+ * takes which job. Later attempts stand beside the line.
+ */
+type OutboxRow = Readonly<{
+  delivery_id: string;
+  webhook_id: string;
+  position: bigint;
+  is_first: boolean;
+  claimed_by: string | null;
+  claimed_until: Date | null;
+  due_at: Date;
+}>;
+
+/** Longer than an attempt and its recording take; only a claim nobody will repeat runs out. */
+const claimMs = 60_000;
+
+const free = { claimed_by: null, claimed_until: null } as const;
+
+/** Puts a delivery at its place in the line of its webhook; again, it changes nothing. */
+export async function enqueue(
+  db: Knex,
+  delivery: Readonly<{ deliveryId: string; webhookId: string; position: bigint; now: Date }>,
+): Promise<void> {
+  const { deliveryId: delivery_id, webhookId: webhook_id, position, now: due_at } = delivery;
+  await db("webhook_outbox")
+    .insert({ delivery_id, webhook_id, position, due_at })
+    .onConflict("delivery_id")
+    .ignore();
+}
+
+/**
+ * The delivery to attempt first now; undefined when the line is empty, or somebody else works on its
+ * head and will call the next one.
+ *
+ * @param turn id of the job; one that runs again after a crash gets back what it had claimed
+ */
+export async function claimFirst(
+  db: Knex,
+  webhookId: string,
+  turn: string,
+  now: Date,
+): Promise<string | undefined> {
+  return db.transaction(async (tx) => {
+    const head = await headOf(tx, webhookId);
+    if (head === undefined) return undefined;
+    const claimed = head.claimed_until !== null && head.claimed_until > now;
+    if (claimed && head.claimed_by !== turn) return undefined;
+    await tx<OutboxRow>("webhook_outbox")
+      .where({ delivery_id: head.delivery_id })
+      .update({ claimed_by: turn, claimed_until: new Date(now.getTime() + claimMs) });
+    return head.delivery_id;
+  });
+}
+
+/**
+ * The first attempt is over. With a time, the delivery stays, beside the line.
+ *
+ * @returns the delivery that is the head of the line now
+ */
+export async function endFirst(
+  db: Knex,
+  webhookId: string,
+  deliveryId: string,
+  retryAt: Date | undefined,
+): Promise<string | undefined> {
+  return db.transaction(async (tx) => {
+    await lockLine(tx, webhookId);
+    await leave(tx, deliveryId, retryAt);
+    return (await headOf(tx, webhookId))?.delivery_id;
+  });
+}
+
+/** A later attempt is over. */
+export async function endRetry(
+  db: Knex,
+  deliveryId: string,
+  retryAt: Date | undefined,
+): Promise<void> {
+  await leave(db, deliveryId, retryAt);
+}
+
+/** Webhooks whose line stands still, and later attempts nobody made, since before `before`. */
+export async function stuckSince(
+  db: Knex,
+  before: Date,
+): Promise<Readonly<{ webhookIds: readonly string[]; deliveryIds: readonly string[] }>> {
+  const rows = await db<OutboxRow>("webhook_outbox")
+    .where("due_at", "<", before)
+    .andWhere((open) => open.whereNull("claimed_until").orWhere("claimed_until", "<", before))
+    .select("webhook_id", "delivery_id", "is_first");
+  const first = rows.filter(({ is_first }) => is_first).map(({ webhook_id }) => webhook_id);
+  const later = rows.filter(({ is_first }) => !is_first).map(({ delivery_id }) => delivery_id);
+  return { webhookIds: [...new Set(first)], deliveryIds: later };
+}
+
+async function leave(db: Knex, deliveryId: string, retryAt: Date | undefined): Promise<void> {
+  const row = db<OutboxRow>("webhook_outbox").where({ delivery_id: deliveryId });
+  if (retryAt === undefined) await row.delete();
+  else await row.update({ is_first: false, due_at: retryAt, ...free });
+}
+
+async function headOf(tx: Knex.Transaction, webhookId: string): Promise<OutboxRow | undefined> {
+  await lockLine(tx, webhookId);
+  return tx<OutboxRow>("webhook_outbox")
+    .where({ webhook_id: webhookId, is_first: true })
+    .orderBy(["position", "delivery_id"])
+    .first();
+}
+
+/** One at a time looks at the head of a line and moves it. */
+async function lockLine(tx: Knex.Transaction, webhookId: string): Promise<void> {
+  await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`webhook ${webhookId}`]);
+}

@@ -1,0 +1,6 @@
+import type { PayloadBuilder } from "./webhook-payload.ts";
+import { deliveryPayload } from "./webhook-payload-delivery.ts";
+import { repositoryPayload } from "./webhook-payload-repository.ts";
+
+/** Everything webhooks can hear of. No event type is in two of them. */
+export const payloadBuilders: readonly PayloadBuilder[] = [deliveryPayload, repositoryPayload];

@@ -1,0 +1,123 @@
+import pino from "pino";
+
+import { handle } from "../../src/commands/handle.ts";
+import { project } from "../../src/commands/project.ts";
+import { user } from "../../src/commands/user.ts";
+import { Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { Sealed } from "../../src/events/sealed.ts";
+import { deterministicId } from "../../src/platform/deterministic-id.ts";
+import { openGit } from "../../src/platform/git/repositories.ts";
+import { parseOutboundAllow } from "../../src/platform/outbound-address.ts";
+import { openOutboundHttp } from "../../src/platform/outbound-http.ts";
+import { openQueues } from "../../src/platform/queue.ts";
+import { openVault } from "../../src/platform/vault.ts";
+import { allProjections } from "../../src/projections/all.ts";
+import { runProjections } from "../../src/projections/runner.ts";
+import { watchProjections } from "../../src/projections/visible.ts";
+import type { WorkerDeps } from "../../src/workers/deps.ts";
+import { testDatabase } from "./database.ts";
+import { testEventStore } from "./event-store.ts";
+import { temporaryDirectory } from "./git.ts";
+import { at, metadataFor } from "./history.ts";
+
+export type TestWorkers = Readonly<{
+  deps: WorkerDeps;
+  databaseUrl: string;
+  /** Time as the workers see it. */
+  clock: { now: Date };
+  /** Lines of the log. */
+  log: string[];
+}>;
+
+/**
+ * Everything workers work with, for the calling file: stores, queues and running projections, on a
+ * database of their own. Outbound requests may reach this machine.
+ */
+export async function testWorkers(): Promise<TestWorkers> {
+  const closing: (() => Promise<unknown>)[] = [];
+  // Registered before the hooks of the stores, which these need until they are closed.
+  after(async () => {
+    for (const close of closing.reverse()) await close();
+  });
+  const { url: databaseUrl, db } = await testDatabase();
+  const { store } = await testEventStore();
+  const log: string[] = [];
+  const logger = pino({ level: "warn" }, { write: (line: string) => log.push(line) });
+  const vault = openVault(db, "a secret key of the tests, long enough");
+  const git = openGit({ dataDir: await temporaryDirectory(), log: logger });
+  closing.push(git.close);
+  const queues = await openQueues({ databaseUrl, log: logger });
+  closing.push(queues.close);
+
+  const stop = new AbortController();
+  const context = { open: vault.open };
+  const projections = allProjections;
+  const running = runProjections(
+    { databaseUrl, db, store, projections, context, log: logger },
+    stop.signal,
+  );
+  closing.push(() => {
+    stop.abort();
+    return running;
+  });
+  const watching = await watchProjections({ databaseUrl, db, waitMaxMs: 20_000 });
+  closing.push(watching.close);
+
+  const clock = { now: new Date(at) };
+  const deps: WorkerDeps = {
+    store,
+    db,
+    vault,
+    git,
+    queues,
+    outbound: openOutboundHttp({ allow: parseOutboundAllow(["127.0.0.1/32"]) }),
+    visible: watching.visible,
+    now: () => clock.now,
+    log: logger,
+    publicUrl: "https://forge.example",
+  };
+  return { deps, databaseUrl, clock, log };
+}
+
+export type TestProject = Readonly<{ projectId: ProjectId; userId: UserId }>;
+
+/** A user and a project of theirs, written by commands and visible. */
+export async function givenProject(deps: WorkerDeps, name: string): Promise<TestProject> {
+  const userId = UserId.parse(deterministicId("user", name));
+  const projectId = ProjectId.parse(deterministicId("project", name));
+  await handle(deps.store, user, {
+    id: userId,
+    command: {
+      type: "RegisterUser",
+      userId,
+      alias: Alias.parse(`user-${name}`),
+      email: Sealed.parse(await deps.vault.seal(`user-${userId}`, `${name}@example.test`)),
+      emailDigest: name,
+      passwordHash: await deps.vault.seal(`user-${userId}`, "none"),
+      admin: false,
+      confirmed: true,
+      at,
+    },
+    metadata: metadataFor(deterministicId("register", name)),
+  });
+  const { position } = await handle(deps.store, project, {
+    id: projectId,
+    command: {
+      type: "CreateProject",
+      projectId,
+      ownerId: userId,
+      ownerType: "USER",
+      alias: Alias.parse(name),
+      title: `Project ${name}`,
+      description: null,
+      language: "TypeScript",
+      private: true,
+      defaultBranch: "main",
+      by: userId,
+      at,
+    },
+    metadata: metadataFor(deterministicId("create", name)),
+  });
+  await deps.visible(position);
+  return { projectId, userId };
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import type { WorkerDeps } from "../../src/workers/deps.ts";
+import { webhookDeliveryWorker } from "../../src/workers/webhook-delivery.ts";
+import { enqueue } from "../../src/workers/webhook-outbox.ts";
+import { type DeliveryBench, deliveryBench, never } from "../support/delivery-bench.ts";
+import { givenDelivery } from "../support/webhook-order.ts";
+
+describe("the deliveries of one webhook", () => {
+  let bench: DeliveryBench;
+  before(async () => {
+    bench = await deliveryBench();
+  });
+  beforeEach(() => bench.reset());
+
+  it("starts them in the order of the log, whatever job runs first", async () => {
+    const webhook = await bench.given();
+    const first = await givenDelivery(bench.deps, webhook);
+    const second = await givenDelivery(bench.deps, webhook);
+    const { webhookId } = webhook;
+    const now = bench.clock.now;
+    await enqueue(bench.deps.db, { ...second, webhookId, now });
+    await enqueue(bench.deps.db, { ...first, webhookId, now });
+    await bench.turn(webhook);
+    await bench.turn(webhook);
+    expect(bench.ids()).to.deep.equal([first.deliveryId, second.deliveryId]);
+  });
+
+  it("starts the next only after the first attempt before it ended", async () => {
+    const webhook = await bench.given();
+    const first = await bench.inLine(webhook);
+    await bench.inLine(webhook);
+    let overtaken: Promise<void> | undefined;
+    bench.receiver.answer((response, { headers }) => {
+      if (headers["webhook-id"] !== first) return void response.end();
+      // Another job of the same webhook while the first request is under way.
+      overtaken = bench.turn(webhook).then(() => void response.end());
+    });
+    await bench.turn(webhook);
+    await overtaken;
+    expect(bench.ids()).to.deep.equal([first]);
+    // Who ended calls the next.
+    const waiting = await bench.deps.queues.queue("webhook-delivery").getWaiting();
+    const called = waiting.filter(({ data }) => data.webhookId === webhook.webhookId);
+    expect(called).to.have.length(1);
+    await webhookDeliveryWorker.runJob(called[0]!.data, bench.deps, never);
+    expect(bench.ids()).to.have.length(2);
+  });
+
+  it("does not let a delivery that is tried again hold up the next", async () => {
+    const webhook = await bench.given();
+    const failing = await bench.inLine(webhook);
+    const next = await bench.inLine(webhook);
+    bench.receiver.answer((response, { headers }) => {
+      response.writeHead(headers["webhook-id"] === failing ? 500 : 200).end();
+    });
+    await bench.turn(webhook);
+    await bench.turn(webhook);
+    expect(bench.ids()).to.deep.equal([failing, next]);
+    expect(await bench.stateOf(failing)).to.include({ status: "pending" });
+    expect(await bench.stateOf(next)).to.include({ status: "succeeded" });
+  });
+
+  it("gives a job that runs again after a crash what it had claimed", async () => {
+    const webhook = await bench.given();
+    const deliveryId = await bench.inLine(webhook);
+    const job = randomUUID();
+    const dead = { ...bench.deps, outbound: { ...bench.deps.outbound, request: () => crash() } };
+    const died = new AbortController();
+    const crash = (): Promise<never> => {
+      died.abort(new Error("killed"));
+      return Promise.reject(new Error("killed"));
+    };
+    const data = { webhookId: webhook.webhookId, turn: job };
+    await expect(webhookDeliveryWorker.runJob(data, dead, died.signal)).to.be.rejectedWith(
+      "killed",
+    );
+    // Others leave it alone; the job itself goes on.
+    await bench.turn(webhook);
+    expect(bench.receiver.received).to.deep.equal([]);
+    await bench.turn(webhook, job);
+    expect(bench.ids()).to.deep.equal([deliveryId]);
+    expect(await bench.stateOf(deliveryId)).to.include({ status: "succeeded", attempts: 1 });
+  });
+
+  for (const line of ["seal", "append", "add", "endFirst"] as const) {
+    it(`survives dying at the ${line} after a failed request`, async () => {
+      const webhook = await bench.given();
+      const deliveryId = await bench.inLine(webhook);
+      const next = await bench.inLine(webhook);
+      bench.receiver.answer((response, { headers }) => {
+        response.writeHead(headers["webhook-id"] === deliveryId ? 500 : 200).end();
+      });
+      const job = randomUUID();
+      await expect(bench.turn(webhook, job, dyingAt(line, bench.deps))).to.be.rejectedWith(
+        "killed",
+      );
+      await bench.turn(webhook, job);
+      await bench.turn(webhook);
+
+      expect(await bench.stateOf(deliveryId)).to.include({ status: "pending", attempts: 1 });
+      expect(await bench.retryWaiting(deliveryId)).to.be.within(4_500, 5_500);
+      expect(await bench.stateOf(next)).to.include({ status: "succeeded" });
+      const sent = bench.ids().filter((id) => id === deliveryId).length;
+      expect(sent).to.equal(line === "seal" || line === "append" ? 2 : 1);
+    });
+  }
+});
+
+/** Workers that die when they come to a line, once. */
+function dyingAt(line: "seal" | "append" | "add" | "endFirst", deps: WorkerDeps): WorkerDeps {
+  const killed = () => Promise.reject(new Error("killed"));
+  switch (line) {
+    case "seal":
+      return { ...deps, vault: { ...deps.vault, seal: killed } };
+    case "append":
+      return { ...deps, store: { ...deps.store, append: killed } };
+    case "add":
+      return { ...deps, queues: { ...deps.queues, add: killed } };
+    case "endFirst": {
+      // The claim is the first transaction of a job, leaving the line the second.
+      let transactions = 0;
+      const db = new Proxy(deps.db, {
+        get(target, property, receiver) {
+          if (property === "transaction" && ++transactions === 2) return killed;
+          return Reflect.get(target, property, receiver);
+        },
+      });
+      return { ...deps, db };
+    }
+  }
+}
