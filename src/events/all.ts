@@ -6,6 +6,7 @@ import { membershipEvents } from "./membership.ts";
 import { projectEvents } from "./project.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
+import { sshKeyEvents } from "./ssh-key.ts";
 import { teamEvents } from "./team.ts";
 import { userEvents } from "./user.ts";
 import { webhookEvents } from "./webhook.ts";
@@ -21,6 +22,7 @@ export const slices = {
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,
+  "ssh-key": sshKeyEvents,
   user: userEvents,
   webhook: webhookEvents,
   "webhook-delivery": webhookDeliveryEvents,

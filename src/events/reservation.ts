@@ -24,3 +24,5 @@ export const emailStream = (digest: string): string => streamName("email", diges
 
 export const projectAliasStream = (ownerId: string, alias: string): string =>
   streamName("projectAlias", `${ownerId}~${normaliseAlias(alias)}`);
+
+export const sshKeyNameStream = (fingerprint: string): string => streamName("sshKey", fingerprint);

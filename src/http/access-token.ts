@@ -5,18 +5,15 @@ import { handle } from "../commands/handle.ts";
 import { Scope } from "../events/access-token.ts";
 import { AccessTokenId } from "../events/ids.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
-import { Refusal } from "../platform/refusal.ts";
 import { hashToken, newToken, tokenPrefixes } from "../platform/token.ts";
+import { Expiry, endOfDay, mustBeAhead } from "./expiry.ts";
 import { route } from "./route.ts";
-
-/** A day, or a time of a day. */
-const Day = z.union([z.literal(""), z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
 
 const NewAccessToken = z
   .object({
     name: z.string().trim().min(1).max(255),
     scopes: z.array(Scope).min(1, "A token needs at least one scope"),
-    expiresAt: Day.nullish().meta({
+    expiresAt: Expiry.meta({
       description: "The last day on which the token is valid; without one it never ends.",
     }),
   })
@@ -45,8 +42,8 @@ export const postAccessToken = route({
   errors: [403, 422],
   async handle({ body, request }, { store, vault, now }) {
     const at = now().toISOString();
-    const expiresAt = endOfDay(body.expiresAt ?? "");
-    if (expiresAt !== null && expiresAt < at) throw expired();
+    const expiresAt = endOfDay(body.expiresAt);
+    mustBeAhead(expiresAt, now(), "token.expiry_past");
     // The same request always makes the same token, so one whose answer got lost can be repeated.
     const entropy = Buffer.from(vault.digest("access token", request.commandId), "hex");
     const token = newToken(tokenPrefixes.access, entropy);
@@ -67,16 +64,3 @@ export const postAccessToken = route({
     return { token, name: body.name, scopeSet: [...new Set(body.scopes)], expiresAt };
   },
 });
-
-/** The given day counts: the token ends with it, in UTC. */
-function endOfDay(day: string): string | null {
-  if (day === "") return null;
-  return `${new Date(day).toISOString().slice(0, 10)}T23:59:59.999Z`;
-}
-
-function expired(): Refusal {
-  const message = "The last valid day has passed already.";
-  return new Refusal("unprocessable", "token.expiry_past", message, {
-    errors: [{ field: "expiresAt", code: "token.expiry_past", message }],
-  });
-}

@@ -9,6 +9,15 @@ import {
   postProject,
 } from "./project.ts";
 import type { Route } from "./route.ts";
+import {
+  deleteOwnSshKey,
+  deleteUserSshKey,
+  getOwnSshKeys,
+  getUserSshKey,
+  getUserSshKeys,
+  postOwnSshKey,
+  postUserSshKey,
+} from "./ssh-key.ts";
 import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
@@ -27,9 +36,12 @@ import { getUserProjects } from "./user-project.ts";
 export const routes: readonly Route[] = [
   banUser,
   deleteFollow,
+  deleteOwnSshKey,
+  deleteUserSshKey,
   getFollowers,
   getFollowing,
   getOwnProjects,
+  getOwnSshKeys,
   getOwnUser,
   getProject,
   getProjectById,
@@ -38,10 +50,14 @@ export const routes: readonly Route[] = [
   getUserProjects,
   getUsers,
   getUsersAsAdministrator,
+  getUserSshKey,
+  getUserSshKeys,
   postAccessToken,
   postFollow,
+  postOwnSshKey,
   postProject,
   postUser,
+  postUserSshKey,
   putOwnEmail,
   putOwnPassword,
   putOwnProfile,

@@ -5,6 +5,7 @@ import { gitRefProjection } from "./git-ref.ts";
 import { memberProjection } from "./member.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
+import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
 import { userProjection } from "./user.ts";
 import { webhookProjection } from "./webhook.ts";
@@ -19,6 +20,7 @@ export const allProjections: readonly Projection[] = [
   memberProjection,
   projectProjection,
   teamProjection,
+  sshKeyProjection,
   userProjection,
   webhookProjection,
   webhookDeliveryProjection,

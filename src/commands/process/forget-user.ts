@@ -6,6 +6,7 @@ import { type CommandResult, currentState, handle } from "../handle.ts";
 import { user } from "../user.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { releaseName } from "./reserve-name.ts";
+import { releaseSshKeys } from "./ssh-key.ts";
 
 /**
  * Forgets a person: the event makes every read model drop the personal fields, and the deleted key
@@ -24,6 +25,7 @@ export async function forgetUser(
   const command = { type: "ForgetUser", at: now() } as const;
   const result = await handle(store, user, { id: userId, command, metadata });
   await vault.forget(userSubject(userId));
+  await releaseSshKeys(deps, userId, metadata);
   await releaseName(deps, emailStream(emailDigest), userId, metadata);
   return result;
 }

@@ -1,0 +1,110 @@
+import type { Knex } from "knex";
+import { sshKeyEvents } from "../events/ssh-key.ts";
+import { idInStream } from "../events/stream.ts";
+import { userEvents } from "../events/user.ts";
+import { defineProjection, ignore } from "./projection.ts";
+import type { Slice, UserRow } from "./user.ts";
+
+export type SshKeyRow = Readonly<{
+  id: string;
+  user_id: string;
+  title: string;
+  public_key: string;
+  fingerprint: string;
+  expires_at: Date | null;
+  created_at: Date;
+}>;
+
+export const sshKeyProjection = defineProjection({
+  name: "ssh_key",
+  version: 1,
+  tables: ["ssh_key"],
+  async create(tx) {
+    await tx.schema.createTable("ssh_key", (table) => {
+      table.uuid("id").primary();
+      table.uuid("user_id").notNullable();
+      table.text("title").notNullable();
+      table.text("public_key").notNullable();
+      table.text("fingerprint").notNullable().index();
+      table.timestamp("expires_at");
+      table.timestamp("created_at").notNullable();
+      table.index(["user_id", "created_at", "id"]);
+    });
+  },
+  events: { ...sshKeyEvents, ...userEvents },
+  handlers: {
+    SshKeyAdded: async (tx, { data }, { open }) => {
+      const row = {
+        id: data.keyId,
+        user_id: data.userId,
+        title: (await open(data.title)) ?? "",
+        public_key: data.publicKey,
+        fingerprint: data.fingerprint,
+        expires_at: data.expiresAt === null ? null : new Date(data.expiresAt),
+        created_at: new Date(data.addedAt),
+      };
+      await tx<SshKeyRow>("ssh_key").insert(row).onConflict("id").merge();
+    },
+    SshKeyDeleted: async (tx, { data }) => {
+      await tx<SshKeyRow>("ssh_key").where({ id: data.keyId }).delete();
+    },
+    UserForgotten: async (tx, { stream }) => {
+      await tx<SshKeyRow>("ssh_key")
+        .where({ user_id: idInStream(stream) })
+        .delete();
+    },
+    UserRegistered: ignore,
+    UserAliasChanged: ignore,
+    UserEmailChanged: ignore,
+    UserPasswordChanged: ignore,
+    UserProfileChanged: ignore,
+    UserBanned: ignore,
+    UserUnbanned: ignore,
+  },
+});
+
+export async function listSshKeys(
+  db: Knex,
+  { userId, limit, offset }: Readonly<{ userId: string; limit: number; offset: number }>,
+): Promise<Slice<SshKeyRow>> {
+  const shown = () => db<SshKeyRow>("ssh_key").where({ user_id: userId });
+  const [rows, counted] = await Promise.all([
+    shown()
+      .orderBy([{ column: "created_at" }, { column: "id" }])
+      .limit(limit)
+      .offset(offset),
+    shown().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** A key of this user; another user's is as good as none. */
+export function findSshKey(db: Knex, userId: string, id: string): Promise<SshKeyRow | undefined> {
+  return db<SshKeyRow>("ssh_key").where({ id, user_id: userId }).first();
+}
+
+export type SshLoginRow = Pick<UserRow, "alias" | "is_admin"> &
+  Readonly<{ user_id: string; key_id: string; public_key: string }>;
+
+/** Whom this key lets in now: nobody when it expired, or its user is blocked or forgotten. */
+export function findSshLogin(
+  db: Knex,
+  fingerprint: string,
+  now: Date,
+): Promise<SshLoginRow | undefined> {
+  return db<SshKeyRow>("ssh_key")
+    .join("app_user", "app_user.id", "ssh_key.user_id")
+    .where("ssh_key.fingerprint", fingerprint)
+    .where((query) =>
+      query.whereNull("ssh_key.expires_at").orWhere("ssh_key.expires_at", ">=", now),
+    )
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at")
+    .first(
+      "ssh_key.id as key_id",
+      "ssh_key.public_key",
+      "app_user.id as user_id",
+      "app_user.alias",
+      "app_user.is_admin",
+    );
+}
