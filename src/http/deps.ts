@@ -8,6 +8,12 @@ import type { Vault } from "../platform/vault.ts";
 
 /** What handlers work with. One object a process, made by the role. */
 export type Deps = Readonly<{
+  config: Readonly<{
+    /** Largest file that is shown as text. */
+    blobBytesMax: number;
+    /** Deepest recursive listing. */
+    recursionDepthMax: number;
+  }>;
   store: EventStore;
   db: Knex;
   vault: Vault;

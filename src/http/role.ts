@@ -34,7 +34,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const { visible } = watching;
-    const deps = { store, db, vault, git, queues, visible, now, log, publicUrl };
+    const deps = { config, store, db, vault, git, queues, visible, now, log, publicUrl };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);

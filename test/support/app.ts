@@ -58,7 +58,8 @@ export async function startTestApp() {
   const vault = openVault(db, "a secret key for tests, 32 characters");
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
-  const config = { host: "127.0.0.1", port: 0, databaseUrl };
+  const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
+  const config = { host: "127.0.0.1", port: 0, databaseUrl, ...limits };
   const platform = { config, log, store, db, vault, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
   closing.push((await startProjections(platform)).close);

@@ -38,6 +38,7 @@ async function nothingNamed(): Promise<never> {
 /** What an app of these routes takes. `log` collects what would be logged. */
 export function machinery(routes: readonly Route[], log: string[] = []): AppOptions {
   const deps = {
+    config: { blobBytesMax: 1000, recursionDepthMax: 10 },
     store: unused<EventStore>("the event store"),
     db: unused<Knex>("the database"),
     vault: unused<Vault>("the vault"),
