@@ -28,6 +28,8 @@ describe("the log", () => {
     { headers: { authorization: "hunter2", cookie: "hunter2" } },
     { request: { body: { password: "hunter2" } } },
     { job: { data: { hook: { secret: "hunter2" } } } },
+    { headers: { "set-cookie": ["hunter2", "hunter2"] } },
+    { token: 'a"quoted\\"hunter2' },
     { config: { databaseUrl: "hunter2", secretKey: "hunter2" } },
   ]) {
     it(`keeps secrets out: ${JSON.stringify(object)}`, () => {
