@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   ANY,
   BACKWARDS,
@@ -33,6 +34,9 @@ const appendsAtOnceMax = 15;
 /** The server answers an append within 10 s; this is for the case that it does not. */
 const appendTimeoutMs = 15_000;
 
+/** The client waits for the end of every stream, also of those that ended before: for ever. */
+const closeTimeoutMs = 250;
+
 /** Events in flight between the connection and the reader. */
 const readAhead = { highWaterMark: 256 };
 
@@ -58,7 +62,7 @@ export function openEventStore(url: string): EventStore {
     head: () => head(client),
     subscribeAll: ({ after, signal }) => subscribeAll(client, after, signal),
     ping: (timeoutMs) => ping(client, timeoutMs),
-    close: () => client.dispose(),
+    close: () => Promise.race([client.dispose(), sleep(closeTimeoutMs, undefined, { ref: false })]),
   };
 }
 
