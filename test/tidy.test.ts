@@ -10,7 +10,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   projections: ["events", "platform"],
   workers: ["events", "platform", "commands", "projections"],
   http: ["events", "platform", "commands", "projections", "workers"],
-  embedded: ["platform"],
+  embedded: ["platform", "config.ts"],
   cli: [
     ...["events", "platform", "commands", "projections", "workers", "http", "embedded"],
     ...["config.ts", "main.ts"],

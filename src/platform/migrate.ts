@@ -22,11 +22,9 @@ export async function migrate(db: Knex): Promise<void> {
   });
 }
 
-/** Beside the code: TypeScript in the source tree, JavaScript in the build. */
+/** TypeScript in the source tree, JavaScript in the build, which has the same folders. */
 const extension = path.extname(fileURLToPath(import.meta.url));
-const directory = fileURLToPath(
-  new URL(extension === ".ts" ? "../../migrations" : "../migrations", import.meta.url),
-);
+const directory = fileURLToPath(new URL("../../migrations", import.meta.url));
 
 const source: Knex.MigrationSource<Migration> = {
   async getMigrations() {

@@ -1,13 +1,15 @@
 import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { access, chmod, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { access, chmod, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 
+import { ensureSecretFile, syncDirectory } from "../secret-file.ts";
 import type { PostgresBinaries } from "./binaries.ts";
 import { handOver, type RunAs } from "./run-as.ts";
 
 const run = promisify(execFile);
+
+const passwordBytes = 24;
 
 /** Where a cluster and what belongs to it live below the data directory. */
 export type ClusterPaths = Readonly<{
@@ -42,12 +44,15 @@ export async function ensureCluster(
   durable: boolean,
 ): Promise<string> {
   const dataDir = path.dirname(paths.pgDir);
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  // Another user than ours must get through to its own directories, and sees nothing else.
+  if (runAs.user !== undefined) await chmod(dataDir, 0o711);
   for (const dir of [paths.socketDir, path.dirname(paths.logFile)]) {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   }
   await handOver(paths.socketDir, runAs);
-  const password = await ensurePassword(paths.passwordFile, runAs);
+  const password = await ensureSecretFile(paths.passwordFile, passwordBytes);
+  await handOver(paths.passwordFile, runAs);
   if (await exists(path.join(paths.pgDir, "PG_VERSION"))) return password;
 
   const initDir = path.join(dataDir, "pg.init");
@@ -87,27 +92,6 @@ async function initdb(
     const { stderr } = error as { stderr?: string };
     throw new Error(`initdb failed: ${stderr?.trim() || String(error)}`, { cause: error });
   }
-}
-
-/** Made once; readable by the owner alone. */
-async function ensurePassword(file: string, runAs: RunAs): Promise<string> {
-  if (!(await exists(file))) {
-    const handle = await open(`${file}.new`, "w", 0o600);
-    await handle.writeFile(randomBytes(24).toString("base64url"));
-    await handle.sync();
-    await handle.close();
-    await chmod(`${file}.new`, 0o600);
-    await rename(`${file}.new`, file);
-  }
-  await handOver(file, runAs);
-  return (await readFile(file, "utf8")).trim();
-}
-
-/** Makes a rename survive a power failure. */
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, "r");
-  await handle.sync();
-  await handle.close();
 }
 
 function exists(file: string): Promise<boolean> {

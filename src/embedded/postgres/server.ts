@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, rename, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { logTail, rotateLog } from "../log-file.ts";
 import { until } from "../process.ts";
 import { watch } from "../watchdog.ts";
 import { locateBinaries } from "./binaries.ts";
@@ -17,12 +18,16 @@ export type PostgresOptions = Readonly<{
   /** False gives up safety against power failure, for databases that are thrown away. */
   durable?: boolean;
   runAs?: RunAs;
+  /** Taken where there is no room for a socket; a free one unless told. */
+  port?: number | undefined;
 }>;
 
 export type PostgresServer = Readonly<{
   /** Of the database `postgres`, as its superuser. */
   url: string;
   pid: number;
+  /** Of 127.0.0.1; undefined when it listens on a socket alone. */
+  port: number | undefined;
   /** Resolves when the server has ended, asked or not. */
   exited: Promise<void>;
   /** Waits until all is written and the server has ended. */
@@ -32,7 +37,6 @@ export type PostgresServer = Readonly<{
 const readyTimeoutMs = 60_000;
 const attemptsMax = 6;
 const retryMs = 250;
-const logBytesMax = 16 * 1024 * 1024;
 
 /**
  * Starts the embedded PostgreSQL of a data directory and makes its database on the first start. It ends
@@ -49,10 +53,18 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   await assertReachable(runAs, [binaries.postgres, paths.pgDir, paths.socketDir]);
   await clearEarlierRun(paths.pgDir, paths.socketDir);
   await rotateLog(paths.logFile);
+  const address = await chooseAddress(paths.socketDir, options.port);
 
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await startOnce(paths, binaries.postgres, runAs, password, durable);
+      return await startOnce({
+        paths,
+        postgres: binaries.postgres,
+        runAs,
+        password,
+        address,
+        durable,
+      });
     } catch (error) {
       // Sessions of a server that was killed take a moment to notice, and hold the directory meanwhile.
       if (attempt === attemptsMax) throw error;
@@ -61,15 +73,18 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   }
 }
 
-async function startOnce(
-  paths: ClusterPaths,
-  postgres: string,
-  runAs: RunAs,
-  password: string,
-  durable: boolean,
-): Promise<PostgresServer> {
-  const listen = await chooseAddress(paths.socketDir);
-  const args = ["-D", paths.pgDir, ...settings(listen, paths.socketDir, durable)];
+type Attempt = Readonly<{
+  paths: ClusterPaths;
+  postgres: string;
+  runAs: RunAs;
+  password: string;
+  address: Address;
+  durable: boolean;
+}>;
+
+async function startOnce(attempt: Attempt): Promise<PostgresServer> {
+  const { paths, postgres, runAs, address } = attempt;
+  const args = ["-D", paths.pgDir, ...settings(address, paths.socketDir, attempt.durable)];
   const [program = "", ...rest] = [...runAs.prefix, postgres, ...args];
   const log = await open(paths.logFile, "a", 0o600);
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
@@ -104,8 +119,9 @@ async function startOnce(
     throw new Error(`PostgreSQL did not start. ${await logTail(paths.logFile)}`);
   }
   return {
-    url: serverUrl(listen, paths.socketDir, password),
+    url: serverUrl(address, paths.socketDir, attempt.password),
     pid,
+    port: address.port,
     exited,
     close: async () => {
       if (!ended) await stopServer(pid, async () => ended);
@@ -120,9 +136,10 @@ type Address = Readonly<{ port: number | undefined }>;
 const socketPathBytesMax = 103;
 
 /** The socket keeps other users out by the directory's mode; a deep data directory needs a port. */
-async function chooseAddress(socketDir: string): Promise<Address> {
+async function chooseAddress(socketDir: string, wanted: number | undefined): Promise<Address> {
   const socket = path.join(socketDir, ".s.PGSQL.5432");
   if (Buffer.byteLength(socket) <= socketPathBytesMax) return { port: undefined };
+  if (wanted !== undefined) return { port: wanted };
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();
@@ -149,28 +166,4 @@ function settings({ port }: Address, socketDir: string, durable: boolean): strin
 function serverUrl({ port }: Address, socketDir: string, password: string): string {
   const host = port === undefined ? encodeURIComponent(socketDir) : `127.0.0.1:${port}`;
   return `postgres://postgres:${password}@${host}/postgres`;
-}
-
-/** One earlier log is kept. */
-async function rotateLog(file: string): Promise<void> {
-  const size = await stat(file).then(
-    (entry) => entry.size,
-    () => 0,
-  );
-  if (size > logBytesMax) await rename(file, `${file}.1`);
-}
-
-const tailBytes = 2_000;
-
-/** The end of the server's log, for the error that stops the start. */
-export async function logTail(file: string): Promise<string> {
-  const handle = await open(file, "r");
-  try {
-    const { size } = await handle.stat();
-    const from = Math.max(0, size - tailBytes);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(tailBytes), 0, tailBytes, from);
-    return `The end of ${file}:\n${buffer.toString("utf8", 0, bytesRead).trim()}`;
-  } finally {
-    await handle.close();
-  }
 }

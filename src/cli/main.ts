@@ -1,0 +1,42 @@
+import { ConfigError } from "../config.ts";
+import { write } from "./write.ts";
+
+/** A command: gets what follows its name on the command line, gives the exit code. */
+type Command = Readonly<{ run: (args: readonly string[]) => Promise<number> }>;
+
+/** Each in a file of its own, loaded only when it is called. */
+const commands: Readonly<Record<string, readonly [string, () => Promise<Command>]>> = {
+  start: [
+    "[role…]   everything on this machine; with roles (http, projections, workers) only those",
+    () => import("./start.ts"),
+  ],
+  "event-store": ["serve the event store from DATABASE_URL", () => import("./event-store.ts")],
+};
+
+const exitUsage = 64;
+const exitConfig = 78;
+
+process.exit(await main(process.argv.slice(2)));
+
+async function main([name = "", ...args]: readonly string[]): Promise<number> {
+  const [, load] = commands[name] ?? [];
+  if (load === undefined) return usage(name);
+  try {
+    return await (await load()).run(args);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    write(process.stderr, `${error.message}\n`);
+    return exitConfig;
+  }
+}
+
+function usage(name: string): number {
+  const wanted = ["help", "--help", "-h"].includes(name);
+  const lines = Object.entries(commands).map(
+    ([command, [text]]) => `  ${command.padEnd(12)} ${text}`,
+  );
+  const problem = wanted || name === "" ? "" : `No command named ${name}.\n`;
+  const text = `${problem}Usage: ledgerforge <command>\n\n${lines.join("\n")}\n`;
+  write(wanted ? process.stdout : process.stderr, text);
+  return wanted ? 0 : exitUsage;
+}

@@ -1,0 +1,96 @@
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import {
+  ConfigError,
+  inheritedEnvironment,
+  readSettings,
+  requireStores,
+  type Settings,
+} from "../config.ts";
+import { supervise } from "../embedded/supervisor.ts";
+import { forgetFirstPassword } from "../first-administrator.ts";
+import { type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
+import { stopSignal } from "./stop-signal.ts";
+import { type Welcome, welcome } from "./welcome.ts";
+import { write } from "./write.ts";
+
+/** All of a Ctrl-C; a role in a process of its own has a little less, to end before it is killed. */
+const closeLimitMs = 10_000;
+const roleCloseLimitMs = 6_000;
+
+/**
+ * Without arguments everything on this machine, supervised; with names of roles only those, in this
+ * process, on stores given by their addresses.
+ */
+export async function run(args: readonly string[]): Promise<number> {
+  const unknown = args.filter((name) => !(roleNames as readonly string[]).includes(name));
+  if (unknown.length > 0) {
+    throw new ConfigError(
+      `No role named ${unknown.join(", ")}; there are ${roleNames.join(", ")}.`,
+    );
+  }
+  const settings = readSettings();
+  if (args.length === 0) return runEverything(settings);
+  return runRoles(settings, args as readonly RoleName[]);
+}
+
+async function runRoles(settings: Settings, names: readonly RoleName[]): Promise<number> {
+  const stop = stopSignal(roleCloseLimitMs);
+  const config = requireStores(settings);
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const roles = await startRoles(config, names);
+  const { url, administrator } = roles;
+  if (process.send !== undefined) process.send({ ready: { url, administrator } });
+  else if (url !== undefined) await greet(config.dataDir, { url, administrator });
+
+  await stop.stopped;
+  await roles.close();
+  return 0;
+}
+
+/** Beside the logs, because a password must not get into them. */
+async function greet(dataDir: string, about: Welcome): Promise<void> {
+  write(process.stderr, welcome(about));
+  await forgetFirstPassword(dataDir);
+}
+
+/** Longer than the read models of a fresh service take by far. */
+const readyWithinMs = 60_000;
+const readyPollMs = 50;
+
+async function runEverything(settings: Settings): Promise<number> {
+  const stop = stopSignal(closeLimitMs);
+  const report = (text: string): void => write(process.stderr, `${text}\n`);
+  const service = await supervise({
+    settings,
+    environment: inheritedEnvironment(),
+    program: path.resolve(process.argv[1] ?? ""),
+    roles: roleNames,
+    report,
+  });
+  try {
+    const { url, administrator } = service.ready["http"] as RunningRoles;
+    if (url !== undefined && !stop.signal.aborted) {
+      await untilReady(url, stop.signal);
+      await greet(settings.dataDir, { url: settings.publicUrl ?? url, administrator });
+    }
+    await Promise.race([stop.stopped, service.givenUp]);
+    report("Stopping …");
+    return 0;
+  } finally {
+    await service.close();
+  }
+}
+
+/** The roles run; the read models may still be on their way to the newest event. */
+async function untilReady(url: string, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + readyWithinMs;
+  while (!signal.aborted && performance.now() < deadline) {
+    const answer = await fetch(`${url}/health/ready`, { signal }).catch(() => undefined);
+    await answer?.body?.cancel();
+    if (answer?.ok === true) return;
+    await delay(readyPollMs, undefined, { signal }).catch(() => undefined);
+  }
+}

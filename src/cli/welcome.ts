@@ -1,0 +1,25 @@
+import type { Administrator } from "../first-administrator.ts";
+
+export type Welcome = Readonly<{ url: string; administrator: Administrator | undefined }>;
+
+/** What a newcomer needs to push a repository. */
+export function welcome({ url, administrator }: Welcome): string {
+  const { alias = "admin", password } = administrator ?? {};
+  const login = `${alias}:${password ?? "PASSWORD"}`;
+  const target = new URL(url);
+  target.username = alias;
+  const json = "-H 'Content-Type: application/json'";
+  return [
+    "",
+    `Ledgerforge answers at ${url}`,
+    `Administrator: ${alias}`,
+    ...(password === undefined ? [] : [`Password:      ${password}   (shown only now)`]),
+    "",
+    "A first push:",
+    `  token=$(curl -su '${login}' ${json} -d '{"name":"first","scopes":["USER_WRITE","PROJECT_WRITE","PROJECT_EDIT"]}' ${url}/user/settings/access-token/create | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
+    `  curl -s -H "Authorization: token $token" ${json} -d '{"title":"Hello","alias":"hello","isPrivate":false}' ${url}/project`,
+    `  git push "${target.protocol}//${alias}:$token@${target.host}${target.pathname.replace(/\/$/, "")}/project/${alias}/hello.git" HEAD:main`,
+    "",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,94 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { open } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { Running } from "./keep-running.ts";
+import { logTail, rotateLog } from "./log-file.ts";
+import { claimPidFile, releasePidFile } from "./pid-file.ts";
+
+export type NodeChildOptions = Readonly<{
+  /** The script, run by the same Node with the same flags as this process. */
+  program: string;
+  args: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Gets what the child writes. */
+  logFile: string;
+  /** By it the next start finds a child that outlived this process. */
+  pidFile: string;
+  /** After this a child that was asked to end is killed. */
+  closeTimeoutMs?: number;
+}>;
+
+export type NodeChild<Ready> = Running & Readonly<{ pid: number; ready: Ready }>;
+
+const readyTimeoutMs = 60_000;
+const closeTimeoutMsDefault = 7_000;
+
+/**
+ * Starts a Node process and waits until it says `{ ready }`. When this process dies, the channel
+ * between the two closes, by which the child knows that it must end.
+ *
+ * @throws Error with the end of the child's log when it does not get ready.
+ */
+export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<NodeChild<Ready>> {
+  await rotateLog(options.logFile);
+  const log = await open(options.logFile, "a", 0o600);
+  // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
+  const child = fork(options.program, [...options.args], {
+    detached: true,
+    env: { ...options.environment },
+    stdio: ["ignore", log.fd, log.fd, "ipc"],
+  });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  try {
+    await once(child, "spawn");
+  } finally {
+    await log.close();
+  }
+  // A message that can no longer be delivered: the end of the child is what counts.
+  child.on("error", () => undefined);
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${options.program} has no pid`);
+  await claimPidFile(options.pidFile, pid);
+
+  const close = async (): Promise<void> => {
+    await stop(child, exited, options.closeTimeoutMs ?? closeTimeoutMsDefault);
+    await releasePidFile(options.pidFile);
+  };
+  const ready = await Promise.race([
+    readiness<Ready>(child),
+    exited.then(() => undefined),
+    delay(readyTimeoutMs, undefined, { ref: false }),
+  ]);
+  if (ready === undefined) {
+    await close();
+    throw new Error(`${options.args.join(" ")} did not start. ${await logTail(options.logFile)}`);
+  }
+  return { pid, ready, exited, close };
+}
+
+function readiness<Ready>(child: ChildProcess): Promise<Ready> {
+  return new Promise((resolve) => {
+    const hear = (message: unknown): void => {
+      if (typeof message !== "object" || message === null || !("ready" in message)) return;
+      child.off("message", hear);
+      resolve(message.ready as Ready);
+    };
+    child.on("message", hear);
+  });
+}
+
+async function stop(child: ChildProcess, exited: Promise<void>, timeoutMs: number): Promise<void> {
+  const ended = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  if (ended()) return;
+  child.kill("SIGTERM");
+  const limit = new AbortController();
+  await Promise.race([
+    exited,
+    delay(timeoutMs, undefined, { signal: limit.signal }).catch(() => undefined),
+  ]);
+  limit.abort();
+  if (!ended()) child.kill("SIGKILL");
+  await exited;
+}

@@ -1,0 +1,95 @@
+import { execFile } from "node:child_process";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
+import { promisify } from "node:util";
+
+import { signal, until } from "./process.ts";
+
+const run = promisify(execFile);
+
+/** Somebody living holds the file. */
+export class PidFileHeld extends Error {
+  override readonly name = "PidFileHeld";
+
+  constructor(readonly pid: number) {
+    super(`held by process ${pid}`);
+  }
+}
+
+/**
+ * Writes down that a process holds what the file stands for.
+ *
+ * @throws PidFileHeld while the process that wrote it before lives.
+ */
+export async function claimPidFile(file: string, pid: number): Promise<void> {
+  const draft = `${file}.${pid}`;
+  await writeFile(draft, `${pid} ${await birthOf(pid)}\n`, { mode: 0o600 });
+  try {
+    for (;;) {
+      const holder = await holderOf(file);
+      if (holder !== undefined && holder !== pid) throw new PidFileHeld(holder);
+      await rm(file, { force: true });
+      // Unlike a write, a link fails when somebody else was quicker.
+      if (await linked(draft, file)) return;
+    }
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+export function releasePidFile(file: string): Promise<void> {
+  return rm(file, { force: true });
+}
+
+/** The living process that wrote the file; undefined when it is gone. */
+export async function holderOf(file: string): Promise<number | undefined> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  const [, pid, birth] = /^(\d+) (.+)\n$/.exec(text) ?? [];
+  if (pid === undefined || birth === undefined) return undefined;
+  return (await birthOf(Number(pid))) === birth ? Number(pid) : undefined;
+}
+
+/**
+ * Ends the process an earlier run left behind and waits for its end: kindly first, by force after
+ * the limit.
+ */
+export async function stopHolder(file: string, timeoutMs: number): Promise<void> {
+  const gone = async (): Promise<boolean> => (await holderOf(file)) === undefined;
+  for (const how of ["SIGTERM", "SIGKILL"] as const) {
+    const pid = await holderOf(file);
+    if (pid === undefined) break;
+    signal(pid, how);
+    await until(gone, timeoutMs);
+  }
+  await rm(file, { force: true });
+}
+
+/**
+ * When a process began, in whatever form: pids are used again, the pair is not. Undefined for one that
+ * ended, also when nobody has taken notice of that yet.
+ */
+async function birthOf(pid: number): Promise<string | undefined> {
+  try {
+    if (process.platform !== "linux") {
+      const { stdout } = await run("ps", ["-o", "lstart=", "-p", String(pid)]);
+      return stdout.trim() || undefined;
+    }
+    // proc(5): the name in brackets may hold anything, state is field 3, starttime field 22.
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (fields[0] === "Z" || fields[0] === "X") return undefined;
+    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
+    return `${boot.trim()}/${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+}
+
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
