@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { link, readFile, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
 import { signal, until } from "./process.ts";
@@ -24,16 +24,27 @@ export async function claimPidFile(file: string, pid: number): Promise<void> {
   const draft = `${file}.${pid}`;
   await writeFile(draft, `${pid} ${await birthOf(pid)}\n`, { mode: 0o600 });
   try {
-    for (;;) {
+    // Unlike a write, a link fails when there is a file already.
+    while (!(await linked(draft, file))) {
       const holder = await holderOf(file);
       if (holder !== undefined && holder !== pid) throw new PidFileHeld(holder);
-      await rm(file, { force: true });
-      // Unlike a write, a link fails when somebody else was quicker.
-      if (await linked(draft, file)) return;
+      await removeStale(file, `${draft}.stale`);
     }
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** Somebody else may have replaced the file since it was found stale: theirs is given back. */
+async function removeStale(file: string, aside: string): Promise<void> {
+  const moved = await rename(file, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!moved) return;
+  const holder = await holderOf(aside);
+  if (holder !== undefined && holder !== process.pid) await linked(aside, file);
+  await rm(aside, { force: true });
 }
 
 export function releasePidFile(file: string): Promise<void> {

@@ -1,0 +1,78 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { type NodeChild, startNodeChild } from "../../src/embedded/node-child.ts";
+import { holderOf } from "../../src/embedded/pid-file.ts";
+import { eventually } from "../support/eventually.ts";
+import { forkProgram, isRunning, killHard } from "../support/process.ts";
+
+type Ready = { manner: string; value: string };
+
+describe("a child process", () => {
+  let dir: string;
+  let child: NodeChild<Ready> | undefined;
+  before(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), "lf-child-"));
+  });
+  afterEach(async () => {
+    await child?.close();
+    child = undefined;
+  });
+  after(() => rm(dir, { recursive: true }));
+
+  const start = (manner: string) =>
+    startNodeChild<Ready>({
+      program: "test/support/child-program.ts",
+      args: [manner],
+      environment: { VALUE: "given" },
+      logFile: path.join(dir, "child.log"),
+      pidFile: path.join(dir, "child.pid"),
+      closeTimeoutMs: 500,
+    });
+  const log = () => readFile(path.join(dir, "child.log"), "utf8");
+
+  it("says what it has to say when it is ready, and can be found by its pid file", async () => {
+    child = await start("well");
+    expect(child.ready).to.deep.equal({ manner: "well", value: "given" });
+    expect(await holderOf(path.join(dir, "child.pid"))).to.equal(child.pid);
+    expect(await log()).to.include("started well");
+    expect((await stat(path.join(dir, "child.log"))).mode & 0o777).to.equal(0o600);
+  });
+
+  it("is asked to end, and its pid file goes with it", async () => {
+    child = await start("well");
+    await child.close();
+    expect(await isRunning(child.pid)).to.equal(false);
+    expect(await log()).to.include("asked to end");
+    await expect(stat(path.join(dir, "child.pid"))).to.be.rejectedWith(/ENOENT/);
+  });
+
+  it("is ended by force when it does not listen", async () => {
+    child = await start("stubborn");
+    await child.close();
+    expect(await isRunning(child.pid)).to.equal(false);
+  });
+
+  it("that fails to start is reported with the end of its log", async () => {
+    await expect(start("fails")).to.be.rejectedWith(/fails did not start[\s\S]*the reason is here/);
+  });
+
+  it("tells when it ended by itself", async () => {
+    child = await start("well");
+    process.kill(child.pid, "SIGKILL");
+    await child.exited;
+    expect(await isRunning(child.pid)).to.equal(false);
+  });
+
+  it("ends when the process that started it is killed", async () => {
+    const program = path.resolve("test/support/node-child-process.ts");
+    const { child: starter, message } = await forkProgram<{ pid: number }>(program, [dir]);
+    expect(await isRunning(message.pid)).to.equal(true);
+
+    await killHard(starter);
+
+    await eventually(async () => !(await isRunning(message.pid)));
+  });
+});

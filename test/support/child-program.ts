@@ -1,0 +1,18 @@
+// Run as a program of its own by tests of what starts programs; the argument says how it behaves.
+const [manner = ""] = process.argv.slice(2);
+process.stdout.write(`started ${manner}\n`);
+
+if (manner === "fails") {
+  process.stderr.write("the reason is here\n");
+  process.exit(3);
+}
+// What it waits for: whatever comes first ends it.
+const alive = setInterval(() => undefined, 1_000);
+process.on("disconnect", () => clearInterval(alive));
+process.on("SIGTERM", () => {
+  if (manner === "stubborn") return;
+  process.stdout.write("asked to end\n");
+  clearInterval(alive);
+  process.disconnect?.();
+});
+if (manner !== "silent") process.send?.({ ready: { manner, value: process.env["VALUE"] } });

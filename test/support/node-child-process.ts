@@ -1,0 +1,13 @@
+import { startNodeChild } from "../../src/embedded/node-child.ts";
+
+// Run as a program of its own, so that a test can kill it: starts a child and reports its pid.
+const [dir = ""] = process.argv.slice(2);
+const child = await startNodeChild({
+  program: "test/support/child-program.ts",
+  args: ["well"],
+  environment: {},
+  logFile: `${dir}/child.log`,
+  pidFile: `${dir}/child.pid`,
+});
+process.send?.({ pid: child.pid });
+await child.exited;
