@@ -13,7 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   embedded: ["platform", "config.ts"],
   cli: [
     ...["events", "platform", "commands", "projections", "workers", "http", "embedded"],
-    ...["config.ts", "main.ts"],
+    ...["config.ts", "main.ts", "first-administrator.ts"],
   ],
 };
 
