@@ -1,7 +1,9 @@
 import { accessTokenProjection } from "./access-token.ts";
+import { auditEntryProjection } from "./audit-entry.ts";
 import { companyProjection } from "./company.ts";
 import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
+import { logChainProjection } from "./log-chain.ts";
 import { memberProjection } from "./member.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
@@ -14,9 +16,11 @@ import { webhookDeliveryProjection } from "./webhook-delivery.ts";
 /** Every read model, sorted by name. */
 export const allProjections: readonly Projection[] = [
   accessTokenProjection,
+  auditEntryProjection,
   companyProjection,
   followProjection,
   gitRefProjection,
+  logChainProjection,
   memberProjection,
   projectProjection,
   teamProjection,

@@ -26,6 +26,8 @@ export type Projection = Readonly<{
   /** Types of events it handles; others move only its checkpoint. */
   types: ReadonlySet<string>;
   apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
+  /** Applies many in one go, where a statement for each would be slow; in order, none seen before. */
+  applyAll?: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
 }>;
 
 type Handler<Event extends AnyEvent> = (
@@ -122,8 +124,14 @@ export async function applyAfter(
   batch: readonly Recorded[],
   context: ProjectionContext,
 ): Promise<void> {
-  for (const event of batch) {
-    if (event.position <= position || !projection.types.has(event.type)) continue;
+  const events = batch.filter(
+    (event) => event.position > position && projection.types.has(event.type),
+  );
+  if (projection.applyAll !== undefined) {
+    if (events.length > 0) await projection.applyAll(tx, events, context);
+    return;
+  }
+  for (const event of events) {
     try {
       await projection.apply(tx, event, context);
     } catch (error) {
