@@ -1,7 +1,6 @@
 import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-import type { Queues } from "../platform/queue.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { projectionStatuses } from "../projections/status.ts";
 import type { Answered } from "./access-log.ts";
@@ -49,8 +48,8 @@ export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
     labelNames: ["code"] as const,
     registers,
   });
-  gaugeProjections(registry, deps);
-  gaugeQueues(registry, deps.queues, queueNames);
+  const measureProjections = gaugeProjections(registry, deps);
+  const measureQueues = gaugeQueues(registry, deps, queueNames);
 
   return {
     observe({ method, operationId, status, code, durationMs }) {
@@ -67,6 +66,7 @@ export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
       if (!isAdmin) {
         throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
       }
+      await Promise.all([measureProjections(), measureQueues()]);
       ctx.body = await registry.metrics();
       ctx.set("Content-Type", registry.contentType);
       ctx.set("Cache-Control", "no-store");
@@ -74,49 +74,55 @@ export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
   };
 }
 
-function gaugeProjections(
-  registry: Registry,
-  { db, store, now, log }: MetricsOptions["deps"],
-): void {
+function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () => Promise<void> {
+  const { db, store, now, log } = deps;
   const gauge = (name: string, help: string) =>
-    new Gauge({ name, help, labelNames: ["projection"] as const, registers: [] });
+    new Gauge({ name, help, labelNames: ["projection"] as const, registers: [registry] });
+  const live = gauge("projection_live", "1 when it is fed, 0 when it catches up or has stopped.");
   const positions = gauge("projection_lag_positions", "Distance to the newest event.");
   const seconds = gauge("projection_lag_seconds", "Age of the oldest event that does not show.");
-  const live = new Gauge({
-    name: "projection_live",
-    help: "1 when it is fed, 0 when it is catching up or has stopped.",
-    labelNames: ["projection"] as const,
-    registers: [registry],
-    async collect() {
-      for (const each of [positions, seconds, live]) each.reset();
-      const statuses = await projectionStatuses(db, store, now()).catch((error: unknown) => {
-        log.warn({ err: error }, "projections cannot be measured");
-        return [];
-      });
-      for (const { name: projection, state, lagPositions, lagSeconds } of statuses) {
-        live.set({ projection }, state === "live" ? 1 : 0);
-        positions.set({ projection }, Number(lagPositions));
-        seconds.set({ projection }, lagSeconds);
-      }
-    },
-  });
-  // After the one that collects for all three.
-  registry.registerMetric(positions);
-  registry.registerMetric(seconds);
+
+  return async () => {
+    // The rest is worth showing when a store is gone, then above all.
+    const statuses = await projectionStatuses(db, store, now()).catch((error: unknown) => {
+      log.warn({ err: error }, "projections cannot be measured");
+      return [];
+    });
+    for (const each of [live, positions, seconds]) each.reset();
+    for (const { name: projection, state, lagPositions, lagSeconds } of statuses) {
+      live.set({ projection }, state === "live" ? 1 : 0);
+      positions.set({ projection }, Number(lagPositions));
+      seconds.set({ projection }, lagSeconds);
+    }
+  };
 }
 
-function gaugeQueues(registry: Registry, queues: Queues, names: readonly string[]): void {
+function gaugeQueues(
+  registry: Registry,
+  { queues, log }: MetricsOptions["deps"],
+  names: readonly string[],
+): () => Promise<void> {
   const gauge = new Gauge({
     name: "queue_jobs",
     help: "Jobs by queue and state.",
     labelNames: ["queue", "state"] as const,
     registers: [registry],
-    async collect() {
-      gauge.reset();
-      for (const queue of names) {
-        const counts = await queues.queue(queue).getJobCounts(...queueStates);
-        for (const state of queueStates) gauge.set({ queue, state }, counts[state] ?? 0);
-      }
-    },
   });
+
+  const jobCounts = (name: string): Promise<Readonly<Record<string, number>>> =>
+    queues
+      .queue(name)
+      .getJobCounts(...queueStates)
+      .catch((error: unknown) => {
+        log.warn({ err: error, queue: name }, "a queue cannot be measured");
+        return {};
+      });
+
+  return async () => {
+    gauge.reset();
+    for (const queue of names) {
+      const counts = await jobCounts(queue);
+      for (const state of queueStates) gauge.set({ queue, state }, counts[state] ?? 0);
+    }
+  };
 }

@@ -1,6 +1,7 @@
 import type Koa from "koa";
 import type { Middleware } from "koa";
 
+import { allWorkers } from "../workers/all.ts";
 import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
 import { buildApp } from "./app.ts";
 import { type Authenticate, authenticate } from "./authenticate.ts";
@@ -31,7 +32,7 @@ export function buildService(deps: Deps): Service {
   const refs = refRecorder(deps);
   const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
-  const measured = metrics({ deps, gate, queueNames: [] });
+  const measured = metrics({ deps, gate, queueNames: allWorkers.map(({ queue }) => queue) });
   const app = buildApp({
     deps,
     gate,

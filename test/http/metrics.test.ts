@@ -1,0 +1,75 @@
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../support/app.ts";
+
+const app = await startTestApp();
+
+let root: TestUser;
+before(async () => {
+  root = await app.givenUser("root", { admin: true });
+});
+
+async function scrape(): Promise<string> {
+  const { status, text, headers } = await app.get("/metrics", {
+    headers: { authorization: `Bearer ${root.token}` },
+  });
+  expect(status, text).to.equal(200);
+  expect(headers.get("content-type")).to.match(/^text\/plain; version=0\.0\.4/);
+  return text;
+}
+
+const sampleOf = (text: string, sample: string): number =>
+  Number(
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${sample} `))
+      ?.split(" ")
+      .at(-1) ?? 0,
+  );
+
+describe("metrics", () => {
+  it("are for administrators", async () => {
+    const anna = await app.givenUser("anna");
+    expect((await app.get("/metrics")).body["code"]).to.equal("auth.token_invalid");
+    const refused = await app.get("/metrics", { token: anna.token });
+    expect([refused.status, refused.body["code"]]).to.deep.equal([403, "auth.admin_required"]);
+  });
+
+  it("count requests by operation and status, and refusals by code", async () => {
+    const { token } = await app.givenUser("nick");
+    await app.get("/user/me", { token });
+    await app.get("/user/me");
+    await app.get("/no/such/path");
+    const text = await scrape();
+    const requests = (operation: string, status: number) =>
+      sampleOf(
+        text,
+        `http_requests_total{method="GET",operation="${operation}",status="${status}"}`,
+      );
+    expect(requests("getOwnUser", 200)).to.equal(1);
+    expect(requests("getOwnUser", 403)).to.equal(1);
+    expect(sampleOf(text, 'http_refusals_total{code="auth.token_invalid"}')).to.be.greaterThan(0);
+    expect(sampleOf(text, 'http_refusals_total{code="route.not_found"}')).to.equal(1);
+    expect(text).to.contain(
+      'http_request_duration_seconds_bucket{le="0.1",operation="getOwnUser"}',
+    );
+    expect(text).to.contain("nodejs_eventloop_lag_p99_seconds");
+  });
+
+  it("do not grow with what callers make up", async () => {
+    for (const path of ["/a", "/b", "/user/x", "/user/y?q=1"]) await app.get(path);
+    await app.send("PROPFIND", "/a");
+    const text = await scrape();
+    expect(text).not.to.match(/\/a|\/user|PROPFIND/);
+    expect(text).to.contain('method="other"');
+  });
+
+  it("show how far every read model is", async () => {
+    const text = await scrape();
+    for (const projection of ["user", "project", "access_token"]) {
+      expect(sampleOf(text, `projection_live{projection="${projection}"}`)).to.equal(1);
+      expect(text).to.contain(`projection_lag_positions{projection="${projection}"}`);
+      expect(text).to.contain(`projection_lag_seconds{projection="${projection}"}`);
+    }
+  });
+});
