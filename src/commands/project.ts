@@ -1,6 +1,7 @@
 import type { Alias, ProjectId, UserId } from "../events/ids.ts";
 import {
   type OwnerType,
+  type ProjectDetails,
   type ProjectEvent,
   projectEvents,
   projectStream,
@@ -9,28 +10,45 @@ import { unreachable } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Decider, Slice } from "./decider.ts";
 
+type Stamp = Readonly<{ by: UserId; at: string }>;
+
 export type ProjectCommand =
-  | Readonly<{
-      type: "CreateProject";
-      projectId: ProjectId;
-      ownerId: string;
-      ownerType: OwnerType;
-      alias: Alias;
-      title: string;
-      description: string | null;
-      language: string | null;
-      private: boolean;
-      defaultBranch: string;
-      by: UserId;
-      at: string;
-    }>
-  | Readonly<{ type: "ChangeDefaultBranch"; branch: string; at: string }>;
+  | (Stamp &
+      Readonly<{
+        type: "CreateProject";
+        projectId: ProjectId;
+        ownerId: string;
+        ownerType: OwnerType;
+        alias: Alias;
+        title: string;
+        description: string | null;
+        language: string | null;
+        private: boolean;
+        defaultBranch: string;
+      }>)
+  | Readonly<{ type: "ChangeDefaultBranch"; branch: string; at: string }>
+  | (Stamp & Readonly<{ type: "ChangeProjectDetails"; details: Partial<ProjectDetails> }>)
+  | (Stamp & Readonly<{ type: "ChangeProjectVisibility"; private: boolean }>)
+  /** `ownerId` is under whom the new alias was reserved. */
+  | (Stamp & Readonly<{ type: "ChangeProjectAlias"; alias: Alias; ownerId: string }>)
+  /** `alias` is what was reserved under the new owner. */
+  | (Stamp &
+      Readonly<{ type: "TransferProject"; ownerId: string; ownerType: OwnerType; alias: Alias }>)
+  | (Stamp & Readonly<{ type: "DeleteProject" }>)
+  | (Stamp & Readonly<{ type: "RestoreProject" }>);
 
-type State =
-  | Readonly<{ status: "absent" }>
-  | Readonly<{ status: "created"; defaultBranch: string }>;
+export type ExistingProject = Readonly<{
+  status: "created" | "deleted";
+  ownerId: string;
+  ownerType: OwnerType;
+  alias: Alias;
+  details: ProjectDetails;
+  private: boolean;
+  defaultBranch: string;
+}>;
+export type ProjectState = Readonly<{ status: "absent" }> | ExistingProject;
 
-const decider: Decider<State, ProjectCommand, ProjectEvent> = {
+const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
   initialState: { status: "absent" },
 
   decide(state, command) {
@@ -43,36 +61,130 @@ const decider: Decider<State, ProjectCommand, ProjectEvent> = {
         return [{ type: "ProjectCreated", data: { ...rest, createdById, createdAt } }];
       }
       case "ChangeDefaultBranch": {
-        if (state.status === "absent") {
-          throw new Refusal("not_found", "project.not_found", "Project not found.");
-        }
+        // A push that is under way while the project is deleted may still set it.
+        if (state.status === "absent") throw notFound();
         const { branch, at: changedAt } = command;
         if (branch === state.defaultBranch) return [];
-        return [
-          {
-            type: "ProjectDefaultBranchChanged",
-            data: { branch, previousBranch: state.defaultBranch, changedAt },
-          },
-        ];
+        const data = { branch, previousBranch: state.defaultBranch, changedAt };
+        return [{ type: "ProjectDefaultBranchChanged", data }];
+      }
+      case "ChangeProjectDetails":
+        return changeDetails(mustBeThere(state), command);
+      case "ChangeProjectVisibility": {
+        const previous = mustBeThere(state).private;
+        const { by: changedById, at: changedAt } = command;
+        if (command.private === previous) return [];
+        const data = { private: command.private, previous, changedById, changedAt };
+        return [{ type: "ProjectVisibilityChanged", data }];
+      }
+      case "ChangeProjectAlias":
+        return changeAlias(mustBeThere(state), command);
+      case "TransferProject":
+        return transfer(mustBeThere(state), command);
+      case "DeleteProject": {
+        if (state.status === "deleted") return [];
+        mustBeThere(state);
+        const data = { deletedById: command.by, deletedAt: command.at };
+        return [{ type: "ProjectDeleted", data }];
+      }
+      case "RestoreProject": {
+        if (state.status === "absent") throw notFound();
+        if (state.status === "created") return [];
+        const data = { restoredById: command.by, restoredAt: command.at };
+        return [{ type: "ProjectRestored", data }];
       }
       default:
         return unreachable(command);
     }
   },
 
-  evolve(_state, event) {
-    switch (event.type) {
-      case "ProjectCreated":
-        return { status: "created", defaultBranch: event.data.defaultBranch };
-      case "ProjectDefaultBranchChanged":
-        return { status: "created", defaultBranch: event.data.branch };
-      default:
-        return unreachable(event);
+  evolve(state, event) {
+    if (event.type === "ProjectCreated") {
+      const { ownerId, ownerType, alias, defaultBranch, title, description, language } = event.data;
+      const details = { title, description, language, topics: [], siteUrl: null };
+      const owner = { ownerId, ownerType };
+      return {
+        status: "created",
+        ...owner,
+        alias,
+        details,
+        private: event.data.private,
+        defaultBranch,
+      };
     }
+    return state.status === "absent" ? state : { ...state, ...change(event) };
   },
 };
 
-export const project: Slice<State, ProjectCommand, typeof projectEvents> = {
+function change(
+  event: Exclude<ProjectEvent, { type: "ProjectCreated" }>,
+): Partial<ExistingProject> {
+  switch (event.type) {
+    case "ProjectDefaultBranchChanged":
+      return { defaultBranch: event.data.branch };
+    case "ProjectDetailsChanged":
+      return { details: event.data.details };
+    case "ProjectVisibilityChanged":
+      return { private: event.data.private };
+    case "ProjectAliasChanged":
+      return { alias: event.data.alias };
+    case "ProjectTransferred":
+      return { ownerId: event.data.ownerId, ownerType: event.data.ownerType };
+    case "ProjectDeleted":
+      return { status: "deleted" };
+    case "ProjectRestored":
+      return { status: "created" };
+    default:
+      return unreachable(event);
+  }
+}
+
+type Order<Type extends ProjectCommand["type"]> = Extract<ProjectCommand, { type: Type }>;
+
+function changeDetails(
+  { details: previous }: ExistingProject,
+  command: Order<"ChangeProjectDetails">,
+): readonly ProjectEvent[] {
+  const details = { ...previous, ...command.details };
+  const { by: changedById, at: changedAt } = command;
+  // Both are plain values in one order of keys, so equal texts are equal values.
+  if (JSON.stringify(details) === JSON.stringify(previous)) return [];
+  return [{ type: "ProjectDetailsChanged", data: { details, previous, changedById, changedAt } }];
+}
+
+function changeAlias(
+  { alias: previousAlias, ownerId }: ExistingProject,
+  command: Order<"ChangeProjectAlias">,
+): readonly ProjectEvent[] {
+  const { alias, by: changedById, at: changedAt } = command;
+  if (alias === previousAlias) return [];
+  if (ownerId !== command.ownerId) throw changedMeanwhile();
+  return [{ type: "ProjectAliasChanged", data: { alias, previousAlias, changedById, changedAt } }];
+}
+
+function transfer(
+  { ownerId: previousOwnerId, ownerType: previousOwnerType, alias }: ExistingProject,
+  command: Order<"TransferProject">,
+): readonly ProjectEvent[] {
+  const { ownerId, ownerType, by: transferredById, at: transferredAt } = command;
+  if (ownerId === previousOwnerId) return [];
+  if (alias !== command.alias) throw changedMeanwhile();
+  const previous = { previousOwnerId, previousOwnerType };
+  const data = { ownerId, ownerType, ...previous, transferredById, transferredAt };
+  return [{ type: "ProjectTransferred", data }];
+}
+
+function mustBeThere(state: ProjectState): ExistingProject {
+  if (state.status === "created") return state;
+  throw notFound();
+}
+
+const notFound = (): Refusal => new Refusal("not_found", "project.not_found", "Project not found.");
+
+const changedMeanwhile = (): Refusal =>
+  new Refusal("conflict", "project.changed", "Somebody else changed the project just now.");
+
+export const project: Slice<ProjectState, ProjectCommand, typeof projectEvents> = {
   events: projectEvents,
   stream: projectStream,
   decider,

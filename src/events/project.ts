@@ -7,6 +7,16 @@ import { streamName } from "./stream.ts";
 export const OwnerType = z.enum(["USER", "TEAM", "COMPANY"]);
 export type OwnerType = z.output<typeof OwnerType>;
 
+/** What its administrators may change at will. */
+export const ProjectDetails = z.object({
+  title: z.string(),
+  description: z.string().nullable(),
+  language: z.string().nullable(),
+  topics: z.array(z.string()),
+  siteUrl: z.string().nullable(),
+});
+export type ProjectDetails = Readonly<z.output<typeof ProjectDetails>>;
+
 export const projectEvents = {
   ProjectCreated: z.object({
     projectId: ProjectId,
@@ -26,6 +36,35 @@ export const projectEvents = {
     previousBranch: z.string(),
     changedAt: IsoInstant,
   }),
+  ProjectDetailsChanged: z.object({
+    details: ProjectDetails,
+    previous: ProjectDetails,
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  ProjectVisibilityChanged: z.object({
+    private: z.boolean(),
+    previous: z.boolean(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  ProjectAliasChanged: z.object({
+    alias: Alias,
+    previousAlias: Alias,
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  ProjectTransferred: z.object({
+    ownerId: z.uuid(),
+    ownerType: OwnerType,
+    previousOwnerId: z.uuid(),
+    previousOwnerType: OwnerType,
+    transferredById: UserId,
+    transferredAt: IsoInstant,
+  }),
+  /** Everything stays where it is, unseen, and can be restored for a time. */
+  ProjectDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
+  ProjectRestored: z.object({ restoredById: UserId, restoredAt: IsoInstant }),
 } as const satisfies EventSchemas;
 
 export type ProjectEvent = EventOf<typeof projectEvents>;

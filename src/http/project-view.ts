@@ -41,7 +41,7 @@ export function presentProject(
     alias: row.alias,
     defaultBranch: row.default_branch,
     workBranch: row.default_branch,
-    siteUrl: null,
+    siteUrl: row.site_url,
     language: row.language,
     owner: { alias: row.owner_alias, type: row.owner_type },
     forEducation: false,
@@ -51,7 +51,7 @@ export function presentProject(
     allowedMemory: null,
     forkUrl: null,
     ...transportUrls(row, publicUrl),
-    topics: [],
+    topics: [...row.topics],
     mirror: false,
     private: row.is_private,
   };

@@ -94,6 +94,7 @@ export const getOwnProjects = route({
   path: "/project/my",
   operationId: "listOwnProjects",
   summary: "List the current user's projects",
+  description: "Those of the user's teams and companies too.",
   tag,
   scope: "PROJECT_READ",
   access: "user",
@@ -102,7 +103,24 @@ export const getOwnProjects = route({
   reply: ProjectView,
   errors: [403, 404],
   handle: ({ query, page, request }, deps) =>
-    listed(deps, { ownerId: request.userId, title: query.q }, page),
+    listed(deps, { mine: request.userId, title: query.q }, page),
+});
+
+export const getSharedProjects = route({
+  method: "get",
+  path: "/project/shared",
+  operationId: "listSharedProjects",
+  summary: "List projects that the current user takes part in",
+  description: "By membership in them, in their team or in their company.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "user",
+  query: TitleQuery,
+  list: "projectList",
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: ({ query, page, request }, deps) =>
+    listed(deps, { sharedWith: request.userId, title: query.q }, page),
 });
 
 async function listed(

@@ -6,8 +6,11 @@ import {
   getProject,
   getProjectById,
   getPublicProjects,
+  getSharedProjects,
   postProject,
 } from "./project.ts";
+import { projectDeletionRoutes } from "./project-deletion.ts";
+import { projectSettingRoutes } from "./project-setting.ts";
 import type { Route } from "./route.ts";
 import {
   deleteOwnSshKey,
@@ -46,6 +49,7 @@ export const routes: readonly Route[] = [
   getProject,
   getProjectById,
   getPublicProjects,
+  getSharedProjects,
   getUser,
   getUserProjects,
   getUsers,
@@ -69,5 +73,7 @@ export const routes: readonly Route[] = [
   unbanUser,
   ...companyRoutes,
   ...memberRoutes,
+  ...projectDeletionRoutes,
+  ...projectSettingRoutes,
   ...teamRoutes,
 ];

@@ -5,7 +5,7 @@ import { type OwnerType, projectEvents } from "../events/project.ts";
 import { idInStream } from "../events/stream.ts";
 import { escapeLike } from "./like.ts";
 import { owners } from "./owner.ts";
-import { defineProjection } from "./projection.ts";
+import { defineProjection, type Tx } from "./projection.ts";
 
 type StoredProject = Readonly<{
   id: ProjectId;
@@ -18,7 +18,10 @@ type StoredProject = Readonly<{
   language: string | null;
   is_private: boolean;
   default_branch: string;
+  topics: readonly string[];
+  site_url: string | null;
   created_at: Date;
+  deleted_at: Date | null;
 }>;
 
 /** As queries give it: with its owner of today. */
@@ -32,7 +35,7 @@ export type ProjectRow = StoredProject &
 
 export const projectProjection = defineProjection({
   name: "project",
-  version: 1,
+  version: 2,
   tables: ["project"],
   async create(tx) {
     await tx.schema.createTable("project", (table) => {
@@ -46,12 +49,16 @@ export const projectProjection = defineProjection({
       table.text("language");
       table.boolean("is_private").notNullable();
       table.text("default_branch").notNullable();
+      table.specificType("topics", "text[]").notNullable();
+      table.text("site_url");
       table.timestamp("created_at").notNullable();
+      table.timestamp("deleted_at");
       table.index(["alias_normalised", "owner_id"]);
       table.index(["owner_id", "created_at", "id"]);
     });
     await tx.raw(
-      "create index project_public on project (created_at, id) where is_private = false",
+      "create index project_public on project (created_at, id) " +
+        "where is_private = false and deleted_at is null",
     );
   },
   events: projectEvents,
@@ -68,19 +75,36 @@ export const projectProjection = defineProjection({
         language: data.language,
         is_private: data.private,
         default_branch: data.defaultBranch,
+        topics: [],
+        site_url: null,
         created_at: new Date(data.createdAt),
+        deleted_at: null,
       };
       await tx<StoredProject>("project").insert(row).onConflict("id").merge();
     },
-    ProjectDefaultBranchChanged: async (tx, { stream, data }) => {
-      await tx<StoredProject>("project")
-        .where("id", idInStream(stream))
-        .update({ default_branch: data.branch });
+    ProjectDefaultBranchChanged: (tx, { stream, data }) =>
+      change(tx, stream, { default_branch: data.branch }),
+    ProjectDetailsChanged: (tx, { stream, data: { details } }) => {
+      const { title, description, language, topics, siteUrl } = details;
+      return change(tx, stream, { title, description, language, topics, site_url: siteUrl });
     },
+    ProjectVisibilityChanged: (tx, { stream, data }) =>
+      change(tx, stream, { is_private: data.private }),
+    ProjectAliasChanged: (tx, { stream, data: { alias } }) =>
+      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    ProjectTransferred: (tx, { stream, data }) =>
+      change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    ProjectDeleted: (tx, { stream, data }) =>
+      change(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+    ProjectRestored: (tx, { stream }) => change(tx, stream, { deleted_at: null }),
   },
 });
 
-const projects = (db: Knex) =>
+async function change(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
+  await tx<StoredProject>("project").where("id", idInStream(stream)).update(columns);
+}
+
+const withOwner = (db: Knex) =>
   db<ProjectRow>("project")
     .join(db.raw(owners), "owner.id", "project.owner_id")
     .select(
@@ -89,6 +113,9 @@ const projects = (db: Knex) =>
       "owner.user_id as owner_user_id",
       "owner.company_id as owner_company_id",
     );
+
+/** Those that were not deleted, for every reader but one. */
+const projects = (db: Knex) => withOwner(db).whereNull("project.deleted_at");
 
 export function findProject(
   db: Knex,
@@ -105,9 +132,18 @@ export function findProjectById(db: Knex, id: string): Promise<ProjectRow | unde
   return projects(db).where("project.id", id).first();
 }
 
+/** Among those that were deleted, for who wants it back. */
+export function findDeletedProject(db: Knex, id: string): Promise<ProjectRow | undefined> {
+  return withOwner(db).whereNotNull("project.deleted_at").where("project.id", id).first();
+}
+
 export type ProjectFilter = Readonly<{
   /** Only this owner's. */
   ownerId?: string;
+  /** Only what belongs to this user in the end. */
+  mine?: string;
+  /** Only what this user has a role in without owning it. */
+  sharedWith?: string;
   /** Only what everybody may see. */
   publicOnly?: boolean;
   /** Part of the title, in any case. */
@@ -118,20 +154,52 @@ export type ProjectFilter = Readonly<{
 
 export async function listProjects(
   db: Knex,
-  { ownerId, publicOnly, title, limit, offset }: ProjectFilter,
+  { limit, offset, ...filter }: ProjectFilter,
 ): Promise<Readonly<{ rows: readonly ProjectRow[]; total: number }>> {
-  const narrow = (query: Knex.QueryBuilder) => {
-    if (ownerId !== undefined) query.where("project.owner_id", ownerId);
-    if (publicOnly === true) query.where("project.is_private", false);
-    if (title !== undefined) query.whereILike("project.title", `%${escapeLike(title)}%`);
-  };
+  const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, filter);
   const [rows, counted] = await Promise.all([
     projects(db)
       .modify(narrow)
       .orderBy(["project.created_at", "project.id"])
       .limit(limit)
       .offset(offset),
-    db("project").modify(narrow).count({ total: "*" }).first(),
+    db("project").whereNull("project.deleted_at").modify(narrow).count({ total: "*" }).first(),
   ]);
   return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+function narrowed(
+  db: Knex,
+  query: Knex.QueryBuilder,
+  { ownerId, mine, sharedWith, publicOnly, title }: Omit<ProjectFilter, "limit" | "offset">,
+): void {
+  if (ownerId !== undefined) query.where("project.owner_id", ownerId);
+  if (mine !== undefined) query.whereIn("project.owner_id", ownersOf(db, mine));
+  if (sharedWith !== undefined) {
+    query
+      .whereIn("project.id", sharedProjects(db, sharedWith))
+      .whereNotIn("project.owner_id", ownersOf(db, sharedWith));
+  }
+  if (publicOnly === true) query.where("project.is_private", false);
+  if (title !== undefined) query.whereILike("project.title", `%${escapeLike(title)}%`);
+}
+
+/** The user, and the teams and companies that belong to the user in the end. */
+function ownersOf(db: Knex, userId: string): Knex.QueryBuilder {
+  const companies = () => db("company").where("owner_id", userId).select("id");
+  return companies().unionAll([
+    db("team").where("owner_id", userId).select("id"),
+    db("team").whereIn("owner_id", companies()).select("id"),
+    db.raw("select ?::uuid", [userId]),
+  ]);
+}
+
+/** Ids of projects that membership in them, their team or their company reaches; each index once. */
+function sharedProjects(db: Knex, userId: string): Knex.QueryBuilder {
+  const parents = () => db("member").where("user_id", userId).select("parent_id");
+  const teams = db("team").whereIn("owner_id", parents()).select("id");
+  return parents().unionAll([
+    db("project").whereIn("owner_id", parents()).select("id"),
+    db("project").whereIn("owner_id", teams).select("id"),
+  ]);
 }

@@ -135,7 +135,7 @@ function narrowed(db: Knex, query: Knex.QueryBuilder, belonging: Belonging): voi
   const owners = db("company")
     .where("owner_id", userId)
     .select("id")
-    .unionAll(db.select(db.raw("?::uuid", [userId])));
+    .unionAll([db.raw("select ?::uuid", [userId])]);
   if (belonging.which === "mine") {
     query.whereIn("team.owner_id", owners);
     return;

@@ -57,3 +57,134 @@ describe("changing the default branch", () => {
     given().when(toTrunk).refuses("project.not_found");
   });
 });
+
+const tools = "9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d";
+const deleted: ProjectEvent = { type: "ProjectDeleted", data: { deletedById: by, deletedAt: at } };
+const restored: ProjectEvent = {
+  type: "ProjectRestored",
+  data: { restoredById: by, restoredAt: at },
+};
+const transferred: ProjectEvent = {
+  type: "ProjectTransferred",
+  data: {
+    ownerId: tools,
+    ownerType: "TEAM",
+    previousOwnerId: by,
+    previousOwnerType: "USER",
+    transferredById: by,
+    transferredAt: at,
+  },
+};
+const renamed: ProjectEvent = {
+  type: "ProjectAliasChanged",
+  data: {
+    alias: Alias.parse("finder"),
+    previousAlias: facts.alias,
+    changedById: by,
+    changedAt: at,
+  },
+};
+
+describe("changing what a project says about itself", () => {
+  const before = {
+    title: "Search",
+    description: null,
+    language: null,
+    topics: [],
+    siteUrl: null,
+  };
+  const changing = (details: object) =>
+    ({ type: "ChangeProjectDetails", details, by, at }) as const;
+  const changedTo = (details: typeof before): ProjectEvent => ({
+    type: "ProjectDetailsChanged",
+    data: { details, previous: before, changedById: by, changedAt: at },
+  });
+
+  it("records it before and after, and keeps what was not given", () => {
+    const after = { ...before, topics: ["index"] as never[], language: "Go" as never };
+    const change = changing({ language: "Go", topics: ["index"] });
+    given(created).when(change).gives(changedTo(after));
+    given(created, changedTo(after)).when(change).givesNothing();
+    given(created).when(changing({})).givesNothing();
+  });
+
+  it("is refused without a project, and while it is deleted", () => {
+    given().when(changing({})).refuses("project.not_found");
+    given(created, deleted).when(changing({})).refuses("project.not_found");
+  });
+});
+
+describe("changing a project's visibility", () => {
+  it("records it before and after, once", () => {
+    const open = { type: "ChangeProjectVisibility", private: false, by, at } as const;
+    const opened: ProjectEvent = {
+      type: "ProjectVisibilityChanged",
+      data: { private: false, previous: true, changedById: by, changedAt: at },
+    };
+    given(created).when(open).gives(opened);
+    given(created, opened).when(open).givesNothing();
+  });
+});
+
+describe("changing a project's alias", () => {
+  const rename = {
+    type: "ChangeProjectAlias",
+    alias: Alias.parse("finder"),
+    ownerId: by,
+    by,
+    at,
+  } as const;
+
+  it("records both aliases, once", () => {
+    given(created).when(rename).gives(renamed);
+    given(created, renamed).when(rename).givesNothing();
+  });
+
+  it("is refused when the project went to another owner meanwhile", () => {
+    given(created, transferred).when(rename).refuses("project.changed");
+  });
+});
+
+describe("transferring a project", () => {
+  const transfer = {
+    type: "TransferProject",
+    ownerId: tools,
+    ownerType: "TEAM",
+    alias: facts.alias,
+    by,
+    at,
+  } as const;
+
+  it("records the owner before and after, once", () => {
+    given(created).when(transfer).gives(transferred);
+    given(created, transferred).when(transfer).givesNothing();
+  });
+
+  it("is refused when the alias was changed meanwhile", () => {
+    given(created, renamed).when(transfer).refuses("project.changed");
+  });
+});
+
+describe("deleting and restoring a project", () => {
+  const remove = { type: "DeleteProject", by, at } as const;
+  const restore = { type: "RestoreProject", by, at } as const;
+
+  it("is recorded once each", () => {
+    given(created).when(remove).gives(deleted);
+    given(created, deleted).when(remove).givesNothing();
+    given(created, deleted).when(restore).gives(restored);
+    given(created, deleted, restored).when(restore).givesNothing();
+    given(created, deleted, restored).when(remove).gives(deleted);
+  });
+
+  it("is refused without a project", () => {
+    given().when(remove).refuses("project.not_found");
+    given().when(restore).refuses("project.not_found");
+  });
+
+  it("lets a push under way set the default branch", () => {
+    given(created, deleted)
+      .when({ type: "ChangeDefaultBranch", branch: "trunk", at })
+      .gives(changed("trunk", "main"));
+  });
+});

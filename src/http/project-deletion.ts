@@ -1,0 +1,73 @@
+import { z } from "zod";
+
+import { deleteProject, restoreProject } from "../commands/process/change-project.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { projectRole } from "../projections/member-role.ts";
+import { findDeletedProject, findProjectById } from "../projections/project.ts";
+import { commandDeps } from "./command-deps.ts";
+import { ProjectView, presentProject } from "./project-view.ts";
+import { mustBeFound, mustSuffice } from "./role-access.ts";
+import { type Route, route } from "./route.ts";
+
+const Params = z.object({ projectUuid: z.uuid() });
+
+/** So long a deleted project can be restored. */
+const retentionMs = 30 * 24 * 3_600_000;
+
+const remove = route({
+  method: "delete",
+  path: "/project/{projectUuid}/delete",
+  operationId: "deleteProject",
+  summary: "Delete a project",
+  description: "It can be restored with everything in it for 30 days. Its alias is free at once.",
+  tag: "Projects",
+  scope: "PROJECT_EDIT",
+  access: "project:ADMIN",
+  params: Params,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ request }, deps) {
+    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const command = { type: "DeleteProject", ...stamp } as const;
+    const change = { id: request.project.id, metadata: await request.metadata() };
+    const result = await deleteProject(commandDeps(deps), change, command);
+    await request.visible(result.position);
+  },
+});
+
+const restore = route({
+  method: "post",
+  path: "/project/{projectUuid}/restore",
+  operationId: "restoreProject",
+  summary: "Restore a deleted project",
+  description: "For its ADMINs, within 30 days, while no other project has taken its alias.",
+  tag: "Projects",
+  scope: "PROJECT_EDIT",
+  access: "user",
+  params: Params,
+  reply: ProjectView,
+  errors: [403, 404, 422],
+  async handle({ params: { projectUuid: id }, request }, deps) {
+    const { db, now } = deps;
+    // One that is there already is answered as it is.
+    const row = mustBeFound(
+      (await findDeletedProject(db, id)) ?? (await findProjectById(db, id)),
+      "project",
+    );
+    mustSuffice(await projectRole(db, row, request.userId), { resource: "project", role: "ADMIN" });
+    if (row.deleted_at !== null && now().getTime() - row.deleted_at.getTime() > retentionMs) {
+      throw new Refusal("not_found", "project.not_found", "Project not found.");
+    }
+    const command = {
+      type: "RestoreProject",
+      by: request.userId,
+      at: now().toISOString(),
+    } as const;
+    const change = { id, metadata: await request.metadata() };
+    const result = await restoreProject(commandDeps(deps), change, command);
+    await request.visible(result.position);
+    return presentProject(mustBeFound(await findProjectById(db, id), "project"), deps);
+  },
+});
+
+export const projectDeletionRoutes: readonly Route[] = [remove, restore];
