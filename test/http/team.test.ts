@@ -114,7 +114,7 @@ describe("teams", () => {
     await create({ alias: "gone" });
     const project = {
       title: "P",
-      alias: "p",
+      alias: "pp",
       ownerAlias: "gone",
       ownerAliasType: "TEAM",
       isPrivate: false,
