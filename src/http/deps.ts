@@ -24,6 +24,8 @@ export type Deps = Readonly<{
    * it. @throws Refusal `projection.lagging` (503) after 5 s
    */
   visible: (position: bigint | undefined) => Promise<void>;
+  /** Refuses a URL users may not send us to. @throws OutboundRefused */
+  checkUrl: (url: string) => URL;
   now: () => Date;
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */

@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
 
+import { parseOutboundAllow } from "../platform/outbound-address.ts";
+import { openOutboundHttp } from "../platform/outbound-http.ts";
 import { watchProjections } from "../projections/visible.ts";
 import { type Healer, healOften } from "../workers/ref-healer.ts";
 import type { Deps } from "./deps.ts";
@@ -10,7 +12,7 @@ import { buildService } from "./service.ts";
 const sweepMs = 10 * 60_000;
 
 /** What the role needs of the opened platform. */
-export type HttpPlatform = Omit<Deps, "visible" | "now" | "publicUrl"> &
+export type HttpPlatform = Omit<Deps, "visible" | "now" | "publicUrl" | "checkUrl"> &
   Readonly<{
     config: Readonly<{
       host: string;
@@ -19,6 +21,8 @@ export type HttpPlatform = Omit<Deps, "visible" | "now" | "publicUrl"> &
       databaseUrl: string;
       /** The address that was bound, when not given. */
       publicUrl?: string | undefined;
+      /** What requests on behalf of users may reach although it is not public. */
+      outboundAllow?: readonly string[];
     }>;
     now?: () => Date;
   }>;
@@ -28,13 +32,14 @@ export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promi
 /** Starts to answer requests, until closed; closing lets what was begun finish. */
 export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, git, queues, now = () => new Date() } = platform;
+  const { checkUrl } = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow ?? []) });
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
   const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const { visible } = watching;
-    const deps = { config, store, db, vault, git, queues, visible, now, log, publicUrl };
+    const deps = { config, store, db, vault, git, queues, visible, checkUrl, now, log, publicUrl };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);

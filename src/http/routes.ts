@@ -35,6 +35,9 @@ import { banUser, unbanUser } from "./user-ban.ts";
 import { deleteFollow, getFollowers, getFollowing, postFollow } from "./user-follow.ts";
 import { getUserProjects } from "./user-project.ts";
 
+import { webhookRoutes } from "./webhook.ts";
+import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
+
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
   banUser,
@@ -76,4 +79,6 @@ export const routes: readonly Route[] = [
   ...projectDeletionRoutes,
   ...projectSettingRoutes,
   ...teamRoutes,
+  ...webhookDeliveryRoutes,
+  ...webhookRoutes,
 ];

@@ -178,7 +178,7 @@ async function finish(
     .update({ ...change, next_attempt_at: null, finished_at });
 }
 
-export type Summary = WebhookDeliveryRow &
+export type DeliverySummary = WebhookDeliveryRow &
   Readonly<{
     /** Of the last attempt. */
     last_status: number | null;
@@ -190,7 +190,7 @@ export async function listWebhookDeliveries(
   db: Knex,
   webhookId: WebhookId,
   { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly Summary[]; total: number }>> {
+): Promise<Readonly<{ rows: readonly DeliverySummary[]; total: number }>> {
   const own = db("webhook_delivery").where("webhook_id", webhookId);
   const [rows, counted] = await Promise.all([
     withLastAttempt(own.clone()).orderBy("position", "desc").limit(limit).offset(offset),
@@ -204,7 +204,7 @@ export function findWebhookDelivery(
   db: Knex,
   webhookId: WebhookId,
   id: string,
-): Promise<Summary | undefined> {
+): Promise<DeliverySummary | undefined> {
   const own = db("webhook_delivery").where("webhook_id", webhookId);
   return withLastAttempt(own.where("webhook_delivery.id", id)).first();
 }

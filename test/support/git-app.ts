@@ -57,8 +57,9 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
   const before = [gitHttp({ ...gitDeps, vault, now, log, visible, ...options })];
   const publicUrl = "http://127.0.0.1";
+  const checkUrl = (url: string): URL => new URL(url);
   const config = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
-  const deps = { config, store, db, vault, git, queues, visible, now, log, publicUrl };
+  const deps = { config, store, db, vault, git, queues, visible, checkUrl, now, log, publicUrl };
   const gate = { caller: auth.caller, ...access };
   const app = buildApp({ deps, gate, idempotency: idempotency(db, vault), routes, before });
   const { url, close } = await listen(() => app, { host: "127.0.0.1", port: 0 });

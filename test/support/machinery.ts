@@ -45,6 +45,7 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     git: unused<GitRepositories>("git"),
     queues: unused<Queues>("the queues"),
     visible: async () => undefined,
+    checkUrl: (url: string) => new URL(url),
     now: () => new Date(),
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     publicUrl: "http://127.0.0.1",
