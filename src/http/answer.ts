@@ -12,6 +12,10 @@ export type StreamReply = Readonly<{
   bytes?: number;
   /** Given: a browser saves the answer under this name instead of showing it. */
   fileName?: string;
+  /** Whether parts of it may be asked for by Range. */
+  acceptRanges?: boolean;
+  /** Which bytes the body is, when it is not the whole; both ends included. */
+  part?: Readonly<{ first: number; last: number; total: number }>;
 }>;
 
 /** An answer before it is put on the wire, so that it can be kept and given again. */
@@ -33,13 +37,15 @@ export function emptyAnswer(status: number): Answer {
 }
 
 export function streamAnswer(status: number, reply: StreamReply): Answer {
-  const { fileName } = reply;
+  const { fileName, part } = reply;
   const headers = {
     "Content-Type": reply.type,
     ...(reply.bytes === undefined ? {} : { "Content-Length": String(reply.bytes) }),
     ...(fileName === undefined ? {} : { "Content-Disposition": attachment(fileName) }),
+    ...(reply.acceptRanges === true ? { "Accept-Ranges": "bytes" } : {}),
+    ...(part && { "Content-Range": `bytes ${part.first}-${part.last}/${part.total}` }),
   };
-  return { status, headers, body: reply.body };
+  return { status: part === undefined ? status : 206, headers, body: reply.body };
 }
 
 /** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */

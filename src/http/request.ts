@@ -14,6 +14,8 @@ export type RequestContext = Readonly<{
   /** Address of the peer. Headers that claim another one are not believed. */
   ip: string;
   requestId: string;
+  /** A header of the request, empty when it is not there. */
+  header: (name: string) => string;
   /** From Idempotency-Key, or random: the same on every attempt at the same request. */
   commandId: string;
   /** The envelope for the events of this request. */

@@ -1,4 +1,7 @@
 import { postAccessToken } from "./access-token.ts";
+import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
+import { getBranches, getDefaultBranch } from "./branch.ts";
+import { getCommit, getCommits } from "./commit.ts";
 import { companyRoutes } from "./company.ts";
 import { memberRoutes } from "./member.ts";
 import {
@@ -21,6 +24,7 @@ import {
   postOwnSshKey,
   postUserSshKey,
 } from "./ssh-key.ts";
+import { getTag, getTags } from "./tag.ts";
 import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
@@ -42,6 +46,13 @@ import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 export const routes: readonly Route[] = [
   banUser,
   deleteFollow,
+  downloadBlob,
+  getBlob,
+  getBranches,
+  getCommit,
+  getCommits,
+  getDefaultBranch,
+  getFileSize,
   deleteOwnSshKey,
   deleteUserSshKey,
   getFollowers,
@@ -53,12 +64,15 @@ export const routes: readonly Route[] = [
   getProjectById,
   getPublicProjects,
   getSharedProjects,
+  getTag,
+  getTags,
   getUser,
   getUserProjects,
   getUsers,
   getUsersAsAdministrator,
   getUserSshKey,
   getUserSshKeys,
+  listBlobs,
   postAccessToken,
   postFollow,
   postOwnSshKey,

@@ -128,6 +128,7 @@ function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
     scopes: caller.scopes,
     ip,
     requestId,
+    header: (name) => ctx.get(name),
     commandId,
     metadata: () => {
       metadata ??= seal();

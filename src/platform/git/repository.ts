@@ -129,6 +129,27 @@ export class Repository {
     return exitCode === 0;
   }
 
+  /** Which of the branch heads the target contains: two commands, however many there are. */
+  async mergedInto(target: string, heads: readonly string[]): Promise<ReadonlySet<string>> {
+    const keyOf = (head: string): string => `${head} ${target}`;
+    if (heads.some((head) => head !== target && ancestries.get(keyOf(head)) === undefined)) {
+      for (const merged of [true, false]) {
+        const { stdout } = await runGit(this.gitDir, [
+          "for-each-ref",
+          merged ? `--merged=${target}` : `--no-merged=${target}`,
+          "--format=%(objectname)",
+          "refs/heads",
+        ]);
+        for (const head of stdout.toString().split("\n").filter(Boolean)) {
+          ancestries.set(keyOf(head), merged, keyOf(head).length + 50);
+        }
+      }
+    }
+    // A head that moved between the two looks is asked about alone.
+    const contained = await Promise.all(heads.map((head) => this.isAncestor(head, target)));
+    return new Set(heads.filter((_, index) => contained[index]));
+  }
+
   /**
    * Files below a directory with their sizes, in path order; depth 0 is the directory itself.
    * Directories and submodules are left out, symbolic links are files holding their target.
@@ -162,7 +183,10 @@ export class Repository {
     return files;
   }
 
-  /** A blob as a stream from a process of its own, for what is too large to hold in memory. */
+  /**
+   * A blob as a stream from a process of its own, for what is too large to hold in memory. Closing
+   * the stream ends the process.
+   */
   blobStream(id: string): Readable {
     const child = spawn("git", [`--git-dir=${this.gitDir}`, "cat-file", "blob", id], {
       cwd: "/",

@@ -1,0 +1,218 @@
+import { pipeline, type Readable } from "node:stream";
+import { z } from "zod";
+
+import { lfsObjectId, pointerBytesMax, pointerBytesMin } from "../platform/git/lfs-pointer.ts";
+import { repositoryPath } from "../platform/git/name.ts";
+import type { Commit, TreeEntry } from "../platform/git/object.ts";
+import type { FileEntry, Repository } from "../platform/git/repository.ts";
+import { invariant } from "../platform/invariant.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { sliceStream } from "../platform/slice-stream.ts";
+import { findRef } from "../projections/git-ref.ts";
+import type { StreamReply } from "./answer.ts";
+import { byteRange } from "./byte-range.ts";
+import { HttpRefusal } from "./errors.ts";
+import { contentTypeOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
+import { mustFindCommit } from "./repository-access.ts";
+import { route } from "./route.ts";
+import { int } from "./schema.ts";
+
+const tag = "Files";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const FileQuery = z.object({
+  commitHash: z.string().min(1),
+  file: z.string().min(1).meta({ description: "Full path with the name." }),
+});
+
+/** Larger ones are streamed from a process of their own instead of being held in memory. */
+const inMemoryBytesMax = 1024 ** 2;
+/** Files in one listing; more would be an answer of tens of megabytes. */
+const listedFilesMax = 100_000;
+
+export const getBlob = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/blob",
+  operationId: "getBlob",
+  summary: "Get a text file of a commit",
+  description: "Binary files, images and files over the limit are for the download.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object(names),
+  query: FileQuery,
+  reply: "stream",
+  errors: [400, 403, 404, 422],
+  async handle({ query, request }, deps) {
+    const { repository, commit } = await mustFindCommit(deps, request.project, query.commitHash);
+    const entry = await entryAt(repository, commit, query.file);
+    if (entry?.kind === "directory") throw refused("is_directory", "This is a directory.");
+    const { id, bytes } = await mustBeFile(repository, entry);
+    if (bytes > deps.config.blobBytesMax) {
+      const message = `The file is over ${deps.config.blobBytesMax} bytes: download it.`;
+      throw refused("too_large", message);
+    }
+    const content = await repository.objects.blob(id);
+    invariant(content !== undefined, "an object of known size can be read");
+    if (isImage(query.file, content)) throw refused("image", "This is an image: download it.");
+    if (isBinary(content)) throw refused("binary", "This is a binary file: download it.");
+    request.immutable(id);
+    return { body: content, type: textTypeOf(content), bytes };
+  },
+});
+
+export const downloadBlob = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/blob/download",
+  operationId: "downloadBlob",
+  summary: "Download a file of a commit",
+  description: "Answers parts of it when asked by Range.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object(names),
+  query: FileQuery,
+  reply: "stream",
+  errors: [403, 404, 422],
+  async handle({ query, request }, deps): Promise<StreamReply> {
+    const { repository, commit } = await mustFindCommit(deps, request.project, query.commitHash);
+    const entry = await entryAt(repository, commit, query.file);
+    const { id, bytes } = await mustBeFile(repository, entry);
+    const fileName = query.file.split("/").at(-1) ?? "file";
+    const type = contentTypeOf(fileName);
+    request.immutable(id);
+
+    const condition = request.header("if-range");
+    const range = condition === "" || condition === `"${id}"` ? request.header("range") : "";
+    const part = byteRange(range, bytes);
+    if (part === "unsatisfiable") {
+      const message = `The file has ${bytes} bytes.`;
+      const headers = { "Content-Range": `bytes */${bytes}` };
+      throw new HttpRefusal(416, "blob.range_unsatisfiable", message, headers);
+    }
+    const { first, last } = part ?? { first: 0, last: bytes - 1 };
+    const body = await contentOf(repository, { id, bytes, first, last });
+    const partial = part && { part: { ...part, total: bytes } };
+    return { body, type, bytes: last - first + 1, fileName, acceptRanges: true, ...partial };
+  },
+});
+
+const BlobEntryView = z
+  .object({
+    filePath: z.string(),
+    extension: z.string().meta({ description: "With its dot; `.null` when there is none." }),
+    size: z.int(),
+    lfsOid: z.string().nullable(),
+    lockedBy: z.string().nullable(),
+  })
+  .meta({ id: "BlobEntry" });
+
+export const listBlobs = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/blob/recursive",
+  operationId: "listBlobs",
+  summary: "List the files below a directory of a commit",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object(names),
+  query: z.object({
+    commitHash: z.string().min(1),
+    directory: z.string().default("").meta({ description: "The root when not given." }),
+    depth: int({ min: 0 }).default(0).meta({ description: "0: the directory itself." }),
+  }),
+  reply: z.array(BlobEntryView),
+  errors: [403, 404, 422],
+  async handle({ query, request }, deps) {
+    const { recursionDepthMax } = deps.config;
+    if (query.depth > recursionDepthMax) {
+      const message = `The depth is over ${recursionDepthMax}.`;
+      const errors = [{ field: "depth", code: "error.field.too_large", message }];
+      throw new Refusal("unprocessable", "request.invalid", message, { errors });
+    }
+    const { repository, commit } = await mustFindCommit(deps, request.project, query.commitHash);
+    const parts = repositoryPath(query.directory);
+    const directory = await repository.objects.entry(commit.id, parts);
+    if (directory?.kind !== "directory") {
+      throw new Refusal("not_found", "directory.not_found", "There is no such directory.");
+    }
+    const prefix = parts.join("/");
+    const files = await repository.files(directory, prefix, query.depth, listedFilesMax);
+    if (files.length > listedFilesMax) {
+      const message = `There are more than ${listedFilesMax} files: list fewer levels at a time.`;
+      throw new Refusal("unprocessable", "directory.too_large", message);
+    }
+    const views = await Promise.all(files.map((file) => presentFile(repository, file)));
+    request.immutable(`${commit.id}-${directory.id}-${query.depth}`);
+    return views;
+  },
+});
+
+export const getFileSize = route({
+  method: "get",
+  path: "/project/{projectUuid}/file-size",
+  operationId: "getFileSize",
+  summary: "Get the size of a file of a branch",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ projectUuid: z.uuid() }),
+  query: z.object({ filepath: z.string().min(1), branchName: z.string().min(1) }),
+  reply: z.string(),
+  errors: [403, 404, 422],
+  async handle({ query, request }, deps) {
+    const branch = await findRef(deps.db, request.project.id, "branch", query.branchName);
+    if (branch === undefined) {
+      throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
+    }
+    const { repository, commit } = await mustFindCommit(deps, request.project, branch.object_id);
+    const entry = await entryAt(repository, commit, query.filepath);
+    return `${(await mustBeFile(repository, entry)).bytes} bytes`;
+  },
+});
+
+function entryAt(
+  repository: Repository,
+  commit: Commit,
+  path: string,
+): Promise<TreeEntry | undefined> {
+  return repository.objects.entry(commit.id, repositoryPath(path));
+}
+
+/** A symbolic link counts as the text it holds: it is never followed. */
+async function mustBeFile(repository: Repository, entry: TreeEntry | undefined) {
+  const info = entry && (await repository.objects.info(entry.id));
+  if (info?.type === "blob") return info;
+  throw new Refusal("not_found", "blob.not_found", "There is no such file.");
+}
+
+type Part = Readonly<{ id: string; bytes: number; first: number; last: number }>;
+
+async function contentOf(
+  repository: Repository,
+  { id, bytes, first, last }: Part,
+): Promise<Buffer | Readable> {
+  if (bytes <= inMemoryBytesMax) {
+    const content = await repository.objects.blob(id);
+    invariant(content !== undefined, "an object of known size can be read");
+    return content.subarray(first, last + 1);
+  }
+  const slice = sliceStream(first, last);
+  // An error of either ends both, and with them the process; the answer then breaks off.
+  pipeline(repository.blobStream(id), slice, () => undefined);
+  return slice;
+}
+
+async function presentFile(
+  repository: Repository,
+  { path, entry, bytes }: FileEntry,
+): Promise<z.input<typeof BlobEntryView>> {
+  const small = bytes >= pointerBytesMin && bytes < pointerBytesMax;
+  const content = small ? await repository.objects.blob(entry.id) : undefined;
+  const extension = /[^.](\.[^.]+)$/.exec(entry.name)?.[1] ?? ".null";
+  const lfsOid = content === undefined ? null : (lfsObjectId(content) ?? null);
+  return { filePath: path, extension, size: bytes, lfsOid, lockedBy: null };
+}
+
+function refused(code: string, message: string): Refusal {
+  return new Refusal("bad_request", `blob.${code}`, message);
+}

@@ -1,0 +1,94 @@
+import { z } from "zod";
+
+import { branchPrefix } from "../events/repository.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findRef, type GitRefRow, listRefs } from "../projections/git-ref.ts";
+import type { ProjectRow } from "../projections/project.ts";
+import { CommitView, presentCommits } from "./commit-view.ts";
+import type { Deps } from "./deps.ts";
+import { envelope, envelopeOf, pageQuery, pageRequest } from "./page.ts";
+import { route } from "./route.ts";
+
+const tag = "Branches";
+const params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
+
+const BranchView = z
+  .object({
+    name: z.string(),
+    fullName: z.string(),
+    lastCommit: CommitView.nullable(),
+    default: z.boolean(),
+    merged: z.boolean().meta({ description: "The default branch contains it." }),
+    work: z.boolean().meta({ description: "Work is done on it unless another is named." }),
+  })
+  .meta({ id: "Branch" });
+
+export const getBranches = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/branch",
+  operationId: "listBranches",
+  summary: "List the branches, or get one",
+  description: "With `branchName` the answer is that branch, otherwise a page of all.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params,
+  query: pageQuery().extend({ branchName: z.string().optional() }),
+  reply: z.union([envelopeOf("branchList", BranchView), BranchView]),
+  errors: [403, 404, 422],
+  async handle({ query, request: { project } }, deps) {
+    if (query.branchName !== undefined) return oneBranch(deps, project, query.branchName);
+    const page = pageRequest(query);
+    const { rows, total } = await listRefs(deps.db, project.id, "branch", page);
+    const items = await presentBranches(deps, project, rows);
+    const listed = envelope("branchList", page, { items, totalElements: total });
+    return { ...listed, _embedded: { branchList: [...items] } };
+  },
+});
+
+export const getDefaultBranch = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/branch/default",
+  operationId: "getDefaultBranch",
+  summary: "Get the default branch",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params,
+  reply: BranchView,
+  errors: [403, 404],
+  handle: async ({ request: { project } }, deps) =>
+    oneBranch(deps, project, project.default_branch),
+});
+
+async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
+  const row = await findRef(deps.db, project.id, "branch", name);
+  const [view] = row === undefined ? [] : await presentBranches(deps, project, [row]);
+  if (view !== undefined) return view;
+  throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
+}
+
+async function presentBranches(
+  deps: Deps,
+  { id: projectId, default_branch }: ProjectRow,
+  rows: readonly GitRefRow[],
+): Promise<readonly z.input<typeof BranchView>[]> {
+  const repository = await deps.git.find(projectId);
+  const heads = rows.map(({ object_id }) => object_id);
+  const main = await findRef(deps.db, projectId, "branch", default_branch);
+  const [found, merged] = await Promise.all([
+    Promise.all(heads.map((id) => repository?.objects.commit(id))),
+    main === undefined ? undefined : repository?.mergedInto(main.object_id, heads),
+  ]);
+  const commits = found.filter((commit) => commit !== undefined);
+  const views = await presentCommits(deps, projectId, commits);
+  const byHash = new Map(views.map((view) => [view.hash, view]));
+  return rows.map(({ name, object_id }) => ({
+    name,
+    fullName: branchPrefix + name,
+    lastCommit: byHash.get(object_id) ?? null,
+    default: name === default_branch,
+    merged: merged?.has(object_id) ?? false,
+    work: name === default_branch,
+  }));
+}

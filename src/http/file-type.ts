@@ -1,0 +1,51 @@
+/** How far git itself looks for a NUL before it calls a file text. */
+const sniffBytes = 8_000;
+
+/** As git decides it: a NUL near the beginning. */
+export function isBinary(content: Buffer): boolean {
+  return content.subarray(0, sniffBytes).includes(0);
+}
+
+const imageExtensions = /\.(?:png|jpe?g|gif|webp|bmp|ico|tiff?|avif|heic|jxl)$/i;
+const imageSignatures = ["89504e470d0a1a0a", "ffd8ff", "474946383761", "474946383961", "424d"];
+
+/** By its first bytes or its name. SVG is a text. */
+export function isImage(name: string, content: Buffer): boolean {
+  const begins = content.toString("hex", 0, 8);
+  return (
+    imageExtensions.test(name) ||
+    (isBinary(content) && imageSignatures.some((signature) => begins.startsWith(signature)))
+  );
+}
+
+/** UTF-8 is said when it is; of other encodings nothing is known. */
+export function textTypeOf(content: Buffer): string {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(content);
+    return "text/plain; charset=utf-8";
+  } catch {
+    return "text/plain";
+  }
+}
+
+/** Of downloads: what a browser may be told without it starting to run what it is told. */
+const contentTypes: Readonly<Record<string, string>> = {
+  gif: "image/gif",
+  gz: "application/gzip",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  json: "application/json",
+  md: "text/markdown",
+  pdf: "application/pdf",
+  png: "image/png",
+  tar: "application/x-tar",
+  txt: "text/plain",
+  webp: "image/webp",
+  zip: "application/zip",
+};
+
+export function contentTypeOf(fileName: string): string {
+  const extension = fileName.split(".").at(-1)?.toLowerCase() ?? "";
+  const known = Object.hasOwn(contentTypes, extension) ? contentTypes[extension] : undefined;
+  return known ?? "application/octet-stream";
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+
+import { tagPrefix } from "../events/repository.ts";
+import { subjectOf } from "../platform/git/object.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findCommitAuthors } from "../projections/commit-author.ts";
+import { findRef, type GitRefRow, listRefs } from "../projections/git-ref.ts";
+import { IdentView, presentIdent } from "./commit-view.ts";
+import type { Deps } from "./deps.ts";
+import { route } from "./route.ts";
+
+const section = "Tags";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+
+const TagView = z
+  .object({
+    name: z.string(),
+    fullName: z.string(),
+    objectId: z.string().meta({ description: "Equals the commit's hash for a lightweight tag." }),
+    shortMessage: z.string(),
+    fullMessage: z.string().meta({ description: "Empty for a lightweight tag." }),
+    commitId: z.string().nullable().meta({ description: "Null for a tag of a tree or a blob." }),
+    personIdent: IdentView.nullable().meta({
+      description: "Who made the tag; of a lightweight one, who made its commit.",
+    }),
+    lightWeight: z.boolean(),
+  })
+  .meta({ id: "Tag" });
+
+export const getTags = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/tag",
+  operationId: "listTags",
+  summary: "List the tags",
+  tag: section,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object(names),
+  list: "tagList",
+  reply: TagView,
+  errors: [403, 404, 422],
+  async handle({ page, request: { project } }, deps) {
+    const { rows, total } = await listRefs(deps.db, project.id, "tag", page);
+    return { items: await presentTags(deps, project.id, rows), totalElements: total };
+  },
+});
+
+export const getTag = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
+  operationId: "getTag",
+  summary: "Get a tag",
+  tag: section,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ...names, tagName: z.string() }),
+  reply: TagView,
+  errors: [403, 404],
+  async handle({ params, request: { project } }, deps) {
+    const row = await findRef(deps.db, project.id, "tag", params.tagName);
+    const [view] = row === undefined ? [] : await presentTags(deps, project.id, [row]);
+    if (view !== undefined) return view;
+    throw new Refusal("not_found", "tag.not_found", "There is no such tag.");
+  },
+});
+
+async function presentTags(
+  { db, git }: Deps,
+  projectId: string,
+  rows: readonly GitRefRow[],
+): Promise<readonly z.input<typeof TagView>[]> {
+  const repository = await git.find(projectId);
+  const found = await Promise.all(
+    rows.map(async (row) => {
+      const tag = row.light_weight ? undefined : await repository?.objects.tag(row.object_id);
+      const commit = await repository?.objects.commit(row.commit_id ?? "");
+      const person = tag === undefined ? commit?.committer : tag.tagger;
+      return { row, message: (tag ?? commit)?.message ?? "", person: person ?? null };
+    }),
+  );
+  const emails = found.flatMap(({ person }) => (person === null ? [] : [person.email]));
+  const authors = await findCommitAuthors(db, emails);
+  return found.map(({ row, message, person }) => ({
+    name: row.name,
+    fullName: tagPrefix + row.name,
+    objectId: row.object_id,
+    shortMessage: subjectOf(message),
+    fullMessage: row.light_weight ? "" : message,
+    commitId: row.commit_id,
+    personIdent: person === null ? null : presentIdent(person, authors),
+    lightWeight: row.light_weight,
+  }));
+}

@@ -1,0 +1,12 @@
+/** A pointer is smaller than this; git-lfs specification, "The Pointer". */
+export const pointerBytesMax = 1024;
+/** Version line, object id line and a size of one digit. */
+export const pointerBytesMin = 120;
+
+/** The object id a pointer file names, or undefined when the file is no pointer. */
+export function lfsObjectId(content: Buffer): string | undefined {
+  if (content.length >= pointerBytesMax) return undefined;
+  const text = content.toString("utf8");
+  if (!text.startsWith("version https://git-lfs.github.com/spec/v1\n")) return undefined;
+  return /^oid sha256:([0-9a-f]{64})$/m.exec(text)?.[1];
+}

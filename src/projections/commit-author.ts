@@ -1,0 +1,23 @@
+import type { Knex } from "knex";
+
+import type { UserRow } from "./user.ts";
+
+/** Who wrote commits: user by e-mail address in lower case. */
+export type CommitAuthors = ReadonlyMap<string, UserRow>;
+
+/**
+ * Anybody can put any address into a commit: it counts for the account that has proved it, and for
+ * nobody when none has.
+ */
+export async function findCommitAuthors(
+  db: Knex,
+  emails: readonly string[],
+): Promise<CommitAuthors> {
+  const wanted = [...new Set(emails.map((email) => email.toLowerCase()))].filter(Boolean);
+  if (wanted.length === 0) return new Map();
+  const rows = await db<UserRow>("app_user")
+    .whereRaw("lower(email) = any(?)", [wanted])
+    .where({ is_confirmed: true })
+    .whereNull("forgotten_at");
+  return new Map(rows.map((row) => [(row.email ?? "").toLowerCase(), row]));
+}
