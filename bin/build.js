@@ -2,7 +2,15 @@
 // Compiles src/ to dist/ when dist/ is missing or older, so that a fresh checkout starts by `npm start`.
 // Types are left to `npm run check`: without them this takes half a second.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -17,17 +25,38 @@ function build() {
   const changed = Math.max(...sources.map((name) => newest(path.join(root, name))));
   // Without sources (an image, a package) there is nothing to build.
   if (changed === 0) return 0;
-  if (existsSync(stamp) && statSync(stamp).mtimeMs >= changed) return 0;
+  if (existsSync(stamp) && Math.ceil(statSync(stamp).mtimeMs) >= Math.floor(changed)) return 0;
   // An install without development packages; also `npm install --package-lock-only`.
   if (!existsSync(compiler)) return existsSync(stamp) || preparing() ? 0 : explain();
 
-  // What was compiled from a file that is gone must go too: a migration would still be applied.
-  rmSync(path.join(root, "dist"), { recursive: true, force: true });
-  const args = ["-p", path.join(root, "tsconfig.build.json"), "--noCheck"];
-  const { status } = spawnSync(compiler, args, { stdio: "inherit" });
-  if (status !== 0) return status ?? 1;
-  writeFileSync(stamp, "");
-  return 0;
+  // Made anew beside the old one and then put in its place: what was compiled from a file that is gone
+  // must go too (a migration would still be applied), and two builds at once must not mix.
+  const draft = path.join(root, `dist-${process.pid}`);
+  const args = [
+    "-p",
+    path.join(root, "tsconfig.build.json"),
+    "--noCheck",
+    "--incremental",
+    "false",
+  ];
+  const { status } = spawnSync(compiler, [...args, "--outDir", draft], { stdio: "inherit" });
+  if (status === 0) {
+    writeFileSync(path.join(draft, ".built"), "");
+    utimesSync(path.join(draft, ".built"), new Date(), new Date(changed));
+    replace(path.join(root, "dist"), draft);
+  }
+  rmSync(draft, { recursive: true, force: true });
+  return status ?? 1;
+}
+
+function replace(target, draft) {
+  try {
+    rmSync(target, { recursive: true, force: true });
+    renameSync(draft, target);
+  } catch (error) {
+    // Another build of the same sources was quicker.
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+  }
 }
 
 /** Modification time of the newest file; a directory changes when a file is removed. 0 without any. */

@@ -19,7 +19,7 @@ const exitConfig = 78;
 process.exit(await main(process.argv.slice(2)));
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
-  const [, load] = commands[name] ?? [];
+  const [, load] = (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? [];
   if (load === undefined) return usage(name);
   try {
     return await (await load()).run(args);

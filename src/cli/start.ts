@@ -12,7 +12,7 @@ import {
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
 import { type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { type Welcome, welcome } from "./welcome.ts";
 import { write } from "./write.ts";
 
@@ -62,23 +62,32 @@ const readyPollMs = 50;
 
 async function runEverything(settings: Settings): Promise<number> {
   const stop = stopSignal(closeLimitMs);
+  try {
+    await runSupervised(settings, stop);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  }
+  return 0;
+}
+
+async function runSupervised(settings: Settings, stop: StopSignal): Promise<void> {
   const report = (text: string): void => write(process.stderr, `${text}\n`);
   const service = await supervise({
     settings,
     environment: inheritedEnvironment(),
     program: path.resolve(process.argv[1] ?? ""),
     roles: roleNames,
+    signal: stop.signal,
     report,
   });
   try {
     const { url, administrator } = service.ready["http"] as RunningRoles;
+    if (url !== undefined) await untilReady(url, stop.signal);
     if (url !== undefined && !stop.signal.aborted) {
-      await untilReady(url, stop.signal);
       await greet(settings.dataDir, { url: settings.publicUrl ?? url, administrator });
     }
     await Promise.race([stop.stopped, service.givenUp]);
     report("Stopping …");
-    return 0;
   } finally {
     await service.close();
   }

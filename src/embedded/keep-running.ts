@@ -18,11 +18,19 @@ export type Backoff = Readonly<{
   maxMs: number;
   /** Failures in a row after which it is given up. */
   failuresMax: number;
+  /** The same for the first start, where somebody waits and the reason is mostly a mistake of theirs. */
+  firstFailuresMax: number;
   /** Having run this long, it counts as sound again. */
   soundMs: number;
 }>;
 
-const backoffDefault: Backoff = { minMs: 100, maxMs: 5_000, failuresMax: 8, soundMs: 30_000 };
+const backoffDefault: Backoff = {
+  minMs: 100,
+  maxMs: 5_000,
+  failuresMax: 8,
+  firstFailuresMax: 3,
+  soundMs: 30_000,
+};
 
 export type Kept<R extends Running> = Readonly<{
   /** What runs at present. */
@@ -49,13 +57,15 @@ export async function keepRunning<R extends Running>(options: KeepOptions<R>): P
         return await options.start(previous);
       } catch (error) {
         failures += 1;
-        if (failures >= backoff.failuresMax || closing.signal.aborted) throw error;
+        const max = previous === undefined ? backoff.firstFailuresMax : backoff.failuresMax;
+        if (failures >= max || closing.signal.aborted) throw error;
         await pause(failures, backoff, closing.signal);
       }
     }
   };
 
   let current = await startUntilUp(undefined);
+  failures = 0;
   let startedAt = performance.now();
 
   const keep = async (): Promise<void> => {

@@ -16,6 +16,8 @@ export type SupervisorOptions = Readonly<{
   /** The script that is `ledgerforge`. */
   program: string;
   roles: readonly string[];
+  /** Ends a start that is under way. */
+  signal: AbortSignal;
   /** Told what a person at the terminal should know. */
   report: (text: string) => void;
 }>;
@@ -41,7 +43,7 @@ const storeCloseTimeoutMs = 1_500;
  * process for each role. What ends by itself is started again.
  *
  * @throws ConfigError when another supervisor has the data directory; Error with the end of a log when
- * something does not start.
+ * something does not start; the signal's reason when it aborts before everything runs.
  */
 export async function supervise(options: SupervisorOptions): Promise<Supervised> {
   const { dataDir } = options.settings;
@@ -92,6 +94,7 @@ async function startAll(
 ): Promise<Record<string, unknown>> {
   const { settings, report, roles } = options;
   const databaseUrl = settings.databaseUrl ?? (await startDatabase(options, started));
+  options.signal.throwIfAborted();
   const secretKey =
     settings.secretKey ?? (await ensureSecretFile(secretKeyFile(settings.dataDir), secretKeyBytes));
   const environment = {
@@ -103,24 +106,31 @@ async function startAll(
   const eventStoreUrl =
     settings.eventStoreUrl ?? (await startEventStore(options, environment, started));
 
-  const kept = await Promise.all(
-    roles.map((name) =>
-      keepRunning<NodeChild<unknown>>({
-        name,
-        report,
-        start: () =>
-          startNodeChild({
-            ...childFiles(options, name),
-            args: ["start", name],
-            environment: { ...environment, EVENTSTORE_URL: eventStoreUrl },
-            closeTimeoutMs: roleCloseTimeoutMs,
-          }),
-      }),
-    ),
-  );
-  started.push(kept);
+  options.signal.throwIfAborted();
+
+  const group: Kept<Running>[] = [];
+  started.push(group);
+  const startRole = async (name: string): Promise<readonly [string, unknown]> => {
+    const kept = await keepRunning<NodeChild<unknown>>({
+      name,
+      report,
+      start: () =>
+        startNodeChild({
+          ...childFiles(options, name),
+          args: ["start", name],
+          environment: { ...environment, EVENTSTORE_URL: eventStoreUrl },
+          closeTimeoutMs: roleCloseTimeoutMs,
+        }),
+    });
+    group.push(kept);
+    return [name, kept.current().ready];
+  };
+  // All of them have come up or failed before the first failure ends the others.
+  const results = await Promise.allSettled(roles.map(startRole));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
   await writeServiceFile(settings.dataDir, { databaseUrl, eventStoreUrl });
-  return Object.fromEntries(roles.map((name, index) => [name, kept[index]?.current().ready]));
+  return Object.fromEntries(results.flatMap((r) => (r.status === "fulfilled" ? [r.value] : [])));
 }
 
 async function startDatabase(

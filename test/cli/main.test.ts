@@ -1,0 +1,45 @@
+import { expect } from "chai";
+
+import { runProgram } from "../support/service.ts";
+
+describe("ledgerforge", () => {
+  const run = async (args: readonly string[], environment: Record<string, string> = {}) => {
+    const program = runProgram(args, environment);
+    const [code] = await program.exited;
+    return { code, output: program.output() };
+  };
+
+  it("lists its commands when asked, and is content", async () => {
+    const { code, output } = await run(["--help"]);
+    expect(code).to.equal(0);
+    expect(output).to.include("Usage: ledgerforge <command>");
+    expect(output).to.match(/^ {2}start /m);
+  });
+
+  it("lists them as well when it does not know what was meant", async () => {
+    for (const args of [[], ["strat"], ["constructor"]]) {
+      const { code, output } = await run(args);
+      expect(code).to.equal(64);
+      expect(output).to.include("Usage:");
+    }
+  });
+
+  it("names every bad variable, without a stack and without their values", async () => {
+    const { code, output } = await run(["start"], { PORT: "x", SECRET_KEY: "hunter2" });
+    expect(code).to.equal(78);
+    expect(output).to.match(/^Bad configuration:\n {2}PORT .*\n {2}SECRET_KEY .*\n$/);
+    expect(output).to.not.include("hunter2");
+  });
+
+  it("names every store that a role lacks", async () => {
+    const { code, output } = await run(["start", "http"]);
+    expect(code).to.equal(78);
+    expect(output).to.match(/DATABASE_URL is required\n {2}EVENTSTORE_URL is required/);
+  });
+
+  it("refuses roles that do not exist", async () => {
+    const { code, output } = await run(["start", "http", "htp"]);
+    expect(code).to.equal(78);
+    expect(output).to.equal("No role named htp; there are http, projections, workers.\n");
+  });
+});

@@ -1,0 +1,143 @@
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { eventually } from "../support/eventually.ts";
+import { isRunning } from "../support/process.ts";
+import {
+  freePort,
+  processesOn,
+  runProgram,
+  type Service,
+  startService,
+} from "../support/service.ts";
+
+const children = ["postgres", "event-store", "http", "projections", "workers"];
+const restartMs = 30_000;
+
+describe("ledgerforge start", function () {
+  this.timeout(120_000);
+
+  let dataDir: string;
+  let service: Service | undefined;
+  before(async () => {
+    dataDir = path.join(await mkdtemp(path.join(tmpdir(), "lf-start-")), "data");
+  });
+  afterEach(async () => {
+    await service?.stop();
+    service = undefined;
+  });
+  after(() => rm(path.dirname(dataDir), { recursive: true, force: true }));
+
+  const ready = async (url: string) =>
+    (await fetch(`${url}/health/ready`).catch(() => undefined))?.status === 200;
+
+  it("brings up everything, greets the administrator once and ends on Ctrl-C within 10 s", async () => {
+    service = await startService(dataDir);
+    const { url, output } = service;
+    expect(await ready(url)).to.equal(true);
+    const [, password = ""] = /Password: +(\S+)/.exec(output()) ?? [];
+    const token = await createToken(url, `admin:${password}`);
+    expect(token.status).to.equal(200);
+    for (const secret of ["secret-key", "pg-password"]) {
+      expect((await stat(path.join(dataDir, secret))).mode & 0o777).to.equal(0o600);
+    }
+    expect((await stat(dataDir)).mode & 0o777).to.equal(0o700);
+
+    const stoppedAt = performance.now();
+    expect(await service.stop("SIGINT")).to.equal(0);
+    expect(performance.now() - stoppedAt).to.be.below(10_000);
+    expect(await processesOn(dataDir)).to.deep.equal([]);
+
+    const logs = await readdir(path.join(dataDir, "log"));
+    for (const file of logs) {
+      expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
+    }
+  });
+
+  it("greets without a password from the second start on, and keeps what there was", async () => {
+    service = await startService(dataDir);
+    expect(service.output()).to.include("Administrator: admin").and.to.not.include("Password:");
+    expect((await createToken(service.url, "admin:wrong password")).status).to.equal(403);
+  });
+
+  it("refuses to run twice on one data directory, and leaves the first alone", async () => {
+    service = await startService(dataDir);
+    const second = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
+    expect((await second.exited)[0]).to.equal(78);
+    expect(second.output()).to.include(`already runs on ${dataDir}, as process`);
+    expect(await ready(service.url)).to.equal(true);
+  });
+
+  it("starts again whatever of it dies", async () => {
+    service = await startService(dataDir);
+    const { url, pidOf } = service;
+    for (const name of children) {
+      const pid = await pidOf(name);
+      process.kill(pid, "SIGKILL");
+      const again = await eventually(async () => {
+        const now = await pidOf(name);
+        return now === pid ? undefined : now;
+      }, restartMs);
+      expect(await isRunning(again!)).to.equal(true);
+      await eventually(() => ready(url), restartMs);
+    }
+  });
+
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
+    it(`ends on ${signal} as on Ctrl-C`, async () => {
+      service = await startService(dataDir);
+      expect(await service.stop(signal)).to.equal(0);
+      expect(await processesOn(dataDir)).to.deep.equal([]);
+    });
+  }
+
+  it("ends on Ctrl-C while it is still starting", async () => {
+    const program = runProgram(["start"], { DATA_DIR: dataDir, PORT: String(await freePort()) });
+    await eventually(() => stat(path.join(dataDir, "run", "event-store.pid")));
+    program.child.kill("SIGINT");
+    expect((await program.exited)[0]).to.equal(0);
+    expect(await processesOn(dataDir)).to.deep.equal([]);
+  });
+
+  it("can be killed: nothing is left running, and the next start works at once", async () => {
+    const killed = await startService(dataDir);
+    killed.child.kill("SIGKILL");
+    await killed.exited;
+
+    service = await startService(dataDir);
+    expect(await ready(service.url)).to.equal(true);
+    await service.stop();
+
+    expect(await processesOn(dataDir)).to.deep.equal([]);
+  });
+
+  it("stops everything when its supervisor is killed, without a next start", async () => {
+    const killed = await startService(dataDir);
+    killed.child.kill("SIGKILL");
+    await killed.exited;
+    await eventually(async () => (await processesOn(dataDir)).length === 0, restartMs);
+  });
+
+  it("gives up with the reason when its port is taken, and ends what it had started", async () => {
+    service = await startService(dataDir);
+    const other = path.join(path.dirname(dataDir), "other");
+    const port = new URL(service.url).port;
+    const second = runProgram(["start"], { DATA_DIR: other, PORT: port });
+    expect((await second.exited)[0]).to.equal(1);
+    expect(second.output()).to.match(/http did not start[\s\S]*EADDRINUSE/);
+    expect(await processesOn(other)).to.deep.equal([]);
+  });
+});
+
+function createToken(url: string, login: string): Promise<Response> {
+  return fetch(`${url}/user/settings/access-token/create`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(login).toString("base64")}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ name: `token ${Date.now()}`, scopes: ["USER_READ"] }),
+  });
+}
