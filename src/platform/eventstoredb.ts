@@ -34,7 +34,7 @@ const appendsAtOnceMax = 15;
 /** The server answers an append within 10 s; this is for the case that it does not. */
 const appendTimeoutMs = 15_000;
 
-/** The client waits for the end of every stream, also of those that ended before: for ever. */
+/** The client waits for the end of every call, also of one that ended without saying so. */
 const closeTimeoutMs = 250;
 
 /** Events in flight between the connection and the reader. */
@@ -117,7 +117,7 @@ async function ping(client: EventStoreDBClient, timeoutMs: number): Promise<void
     const newest = first(recorded(() => reading));
     await within(timeoutMs, "The event store does not answer", newest);
   } finally {
-    reading.destroy();
+    stopReading(reading);
   }
 }
 
@@ -133,14 +133,24 @@ async function* recorded(open: () => StreamingRead<Resolved>): AsyncGenerator<Re
   // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
   reading.on("error", () => undefined);
   try {
-    for await (const { event } of reading as AsyncIterable<Resolved>) {
+    const items: AsyncIterable<Resolved> = reading.iterator({ destroyOnReturn: false });
+    for await (const { event } of items) {
       if (event !== undefined) yield recordedOf(event);
     }
   } catch (error) {
     if (!(error instanceof StreamNotFoundError)) throw storeError(error);
   } finally {
-    void reading.cancel().catch(() => undefined);
+    stopReading(reading);
   }
+}
+
+/**
+ * Ends a read in the middle. It is read to its end all the same, which comes at once: destroyed
+ * instead, the call behind it would stay with the client for ever, and `dispose` wait for it.
+ */
+function stopReading(reading: StreamingRead<Resolved>): void {
+  void reading.cancel().catch(() => undefined);
+  reading.resume();
 }
 
 function limit(countMax: number | undefined): { maxCount?: number } {

@@ -1,5 +1,4 @@
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect } from "chai";
 
 import {
@@ -89,12 +88,14 @@ describe("the port to the event store, when the server goes away", () => {
   });
 
   it("bounds a ping to a server that accepts and never answers", async () => {
-    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
     await eventually(() => silent.listening);
     const { port } = silent.address() as AddressInfo;
     const unanswered = openEventStore(`esdb://127.0.0.1:${port}?tls=false`);
     await expect(unanswered.ping(200)).to.be.rejectedWith(StoreUnavailable);
     await unanswered.close();
     silent.close();
+    for (const socket of sockets) socket.destroy();
   });
 });

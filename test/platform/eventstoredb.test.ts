@@ -3,6 +3,7 @@ import { EventStoreDBClient } from "@eventstore/db-client";
 import { expect } from "chai";
 
 import { RevisionConflict, type SubscriptionItem } from "../../src/platform/event-store.ts";
+import { openEventStore } from "../../src/platform/eventstoredb.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { collect, newEvent, newStream } from "../support/test-event.ts";
@@ -90,6 +91,21 @@ describe("the port to the event store", () => {
     for await (const event of store.readStream(stream)) if (event.revision === 3n) break;
     expect(await collect(store.readStreamBackwards(stream, 1))).to.have.length(1);
   });
+});
+
+describe("closing the port to the event store", () => {
+  it("waits for no read that was stopped in the middle", async () => {
+    const stream = newStream();
+    await store.append(stream, "none", events(50));
+    const other = openEventStore(url);
+    for (let n = 0; n < 20; n += 1) {
+      await other.ping(5_000);
+      await other.head();
+      for await (const event of other.readStream(stream)) if (event.revision === 1n) break;
+      await collect(other.readAll({ countMax: 1 }));
+    }
+    await other.close();
+  }).timeout(10_000);
 });
 
 describe("a subscription by the port", () => {

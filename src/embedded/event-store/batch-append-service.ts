@@ -7,36 +7,23 @@ import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
 import emptyPb from "google-protobuf/google/protobuf/empty_pb.js";
 
+import { ArrivingAppend } from "./arriving-append.ts";
 import type { Written } from "./batch.ts";
-import {
-  appendBytesMax,
-  checkSize,
-  expectedOf,
-  proposedOf,
-  streamNameOf,
-  uuidTextOf,
-} from "./codec.ts";
-import { noRevision, type ProposedEvent, sizeOf } from "./event.ts";
+import { uuidTextOf } from "./codec.ts";
+import { noRevision } from "./event.ts";
 import { invalid, StoreFailure, unavailable } from "./failure.ts";
 import { serviceErrorOf, statusOf } from "./status.ts";
 import type { Writer } from "./writer.ts";
 
 type Call = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
 
-/** An append that is still arriving: clients split large ones. */
-type Arriving = {
-  readonly options: BatchAppendReq.Options;
-  readonly events: ProposedEvent[];
-  bytes: number;
-  failure: StoreFailure | undefined;
-};
-
-const defaultTimeoutMs = 10_000;
+const shuttingDown = () => unavailable("The event store is shutting down");
 
 /** Many appends over one call; each is answered once, in any order, under its correlation id. */
 export class BatchAppendService {
   readonly #writer: Writer;
   readonly #open = new Set<BatchCall>();
+  #isClosing = false;
 
   constructor(writer: Writer) {
     this.#writer = writer;
@@ -52,10 +39,12 @@ export class BatchAppendService {
     call.on("data", (request: BatchAppendReq) => open.receive(request));
     call.on("end", () => open.finish());
     for (const event of ["cancelled", "error", "close"]) call.on(event, stop);
+    if (this.#isClosing) open.shutDown();
   };
 
   /** Ends open calls; what is already being written is still answered. */
   shutDown(): void {
+    this.#isClosing = true;
     for (const open of this.#open) open.shutDown();
   }
 }
@@ -63,7 +52,7 @@ export class BatchAppendService {
 class BatchCall {
   readonly #writer: Writer;
   readonly #call: Call;
-  readonly #arriving = new Map<string, Arriving>();
+  readonly #arriving = new Map<string, ArrivingAppend>();
   #unanswered = 0;
   #isFinished = false;
   #isStopped = false;
@@ -75,27 +64,18 @@ class BatchCall {
   }
 
   receive(request: BatchAppendReq): void {
-    let id: string;
+    if (this.#isStopped) return;
     try {
-      id = uuidTextOf(request.getCorrelationId());
+      const id = uuidTextOf(request.getCorrelationId());
+      const append = this.#arriving.get(id) ?? begin(request);
+      this.#arriving.set(id, append);
+      append.take(request);
+      if (!request.getIsFinal()) return;
+      this.#arriving.delete(id);
+      void this.#write(request, append);
     } catch (error) {
       this.#fail(error);
-      return;
     }
-    const options = request.getOptions();
-    let arriving = this.#arriving.get(id);
-    if (arriving === undefined) {
-      if (options === undefined) {
-        this.#fail(invalid("An append begins with its options"));
-        return;
-      }
-      arriving = { options, events: [], bytes: 0, failure: undefined };
-      this.#arriving.set(id, arriving);
-    }
-    take(arriving, request);
-    if (!request.getIsFinal()) return;
-    this.#arriving.delete(id);
-    void this.#append(request, arriving);
   }
 
   /** The client sends no more; the call ends with its last answer. */
@@ -104,10 +84,9 @@ class BatchCall {
     if (this.#unanswered === 0 && !this.#isStopped) this.#call.end();
   }
 
-  /** What is already being written is still answered. */
   shutDown(): void {
     this.#isClosing = true;
-    if (this.#unanswered === 0) this.#fail(unavailable("The event store is shutting down"));
+    if (this.#unanswered === 0) this.#fail(shuttingDown());
   }
 
   stop(): void {
@@ -115,15 +94,15 @@ class BatchCall {
     this.#arriving.clear();
   }
 
-  async #append(request: BatchAppendReq, arriving: Arriving): Promise<void> {
+  async #write(request: BatchAppendReq, append: ArrivingAppend): Promise<void> {
     this.#unanswered += 1;
     const response = new streamsPb.BatchAppendResp();
     const correlationId = request.getCorrelationId();
-    const identifier = arriving.options.getStreamIdentifier();
+    const identifier = append.options.getStreamIdentifier();
     if (correlationId !== undefined) response.setCorrelationId(correlationId);
     if (identifier !== undefined) response.setStreamIdentifier(identifier);
     try {
-      response.setSuccess(successOf(await inTime(this.#writer, arriving)));
+      response.setSuccess(successOf(await inTime(this.#writer, append)));
     } catch (error) {
       const failure = error instanceof StoreFailure ? error.failure : undefined;
       // Not an answer to this append but the state of the server: the client has to reconnect.
@@ -131,7 +110,7 @@ class BatchCall {
       response.setError(statusOf(failure));
     }
     this.#unanswered -= 1;
-    // Writing to a call that has ended would kill its client, not only the call.
+    // A client that was told the call failed has given up its appends, and dies of a late answer.
     if (this.#isStopped) return;
     this.#call.write(response);
     if (this.#isFinished) this.finish();
@@ -146,40 +125,22 @@ class BatchCall {
   }
 }
 
-function take(arriving: Arriving, request: BatchAppendReq): void {
-  try {
-    for (const message of request.getProposedMessagesList()) {
-      // What is beyond the limit is read to its end, but not kept.
-      if (arriving.bytes > appendBytesMax || arriving.failure !== undefined) return;
-      const event = proposedOf(message);
-      arriving.bytes += sizeOf(event);
-      arriving.events.push(event);
-    }
-  } catch (error) {
-    if (!(error instanceof StoreFailure)) throw error;
-    arriving.failure = error;
-  }
+function begin(request: BatchAppendReq): ArrivingAppend {
+  const options = request.getOptions();
+  if (options === undefined) throw invalid("An append begins with its options");
+  return new ArrivingAppend(options);
 }
 
 /** Clients set no timer of their own: an answer must come by their deadline. */
-async function inTime(writer: Writer, { options, events, failure }: Arriving): Promise<Written> {
-  if (failure !== undefined) throw failure;
-  checkSize(events);
-  const stream = streamNameOf(options.getStreamIdentifier());
-  const order = {
-    stream,
-    expected: expectedOf(options),
-    work: { kind: "append", events } as const,
-  };
-  const deadline = options.getDeadline()?.toDate().getTime() ?? Date.now() + defaultTimeoutMs;
-
+async function inTime(writer: Writer, append: ArrivingAppend): Promise<Written> {
+  const { deadline } = append;
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     const late = (): void => reject(new StoreFailure({ kind: "timeout" }));
     timer = setTimeout(late, Math.min(deadline - Date.now(), 2 ** 31 - 1));
   });
   try {
-    return await Promise.race([writer.write(order, deadline), timeout]);
+    return await Promise.race([writer.write(append.order(), deadline), timeout]);
   } finally {
     clearTimeout(timer);
   }

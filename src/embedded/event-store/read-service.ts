@@ -4,11 +4,11 @@ import type { ReadReq } from "@eventstore/db-client/generated/streams_pb.js";
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import { type handleServerStreamingCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 
-import { clamp, readResponse, streamIdentifier, streamNameOf } from "./codec.ts";
-import { type StoredEvent, tombstoneRevision } from "./event.ts";
+import { readResponse, streamIdentifier } from "./codec.ts";
+import { tombstoneRevision } from "./event.ts";
 import { invalid, StoreFailure } from "./failure.ts";
-import { createFilter, type Filter } from "./filter.ts";
-import type { Page, StreamView } from "./reader.ts";
+import { type ReadRequest, readRequestOf } from "./read-request.ts";
+import type { Page } from "./reader.ts";
 import { serviceError, serviceErrorOf } from "./status.ts";
 import {
   type Source,
@@ -20,173 +20,144 @@ import {
 type ReadResp = streamsPb.ReadResp;
 type Call = ServerWritableStream<ReadReq, ReadResp>;
 
-const searchWindowDefault = 32;
+/** Reads and subscriptions. */
+export class ReadService {
+  readonly #source: Source;
+  readonly #open = new Set<AbortController>();
+  #isClosing = false;
 
-/** Reads and subscriptions. `closing` ends those still open when the server stops. */
-export function readHandler(
-  source: Source,
-  closing: AbortSignal,
-): handleServerStreamingCall<ReadReq, ReadResp> {
-  return (call) => {
-    const cancelled = new AbortController();
-    call.on("cancelled", () => cancelled.abort());
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  readonly handle: handleServerStreamingCall<ReadReq, ReadResp> = (call) => {
+    const ending = new AbortController();
+    let isGone = false;
+    const gone = (): void => {
+      isGone = true;
+      ending.abort();
+    };
+    call.on("cancelled", gone);
     // Without this a connection that breaks while we write would be an uncaught error.
-    call.on("error", () => cancelled.abort());
-    const signal = AbortSignal.any([cancelled.signal, closing]);
-    answer(source, call, signal).then(
-      () => {
-        if (cancelled.signal.aborted) return;
-        if (closing.aborted) call.emit("error", shutdown());
-        else call.end();
-      },
-      (error: unknown) => {
-        if (!cancelled.signal.aborted) call.emit("error", serviceErrorOf(error));
-      },
-    );
+    call.on("error", gone);
+    this.#open.add(ending);
+    if (this.#isClosing) ending.abort();
+
+    const done = (error?: unknown): void => {
+      this.#open.delete(ending);
+      if (isGone) return;
+      if (error !== undefined) call.emit("error", serviceErrorOf(error));
+      else if (ending.signal.aborted) call.emit("error", shuttingDown());
+      else call.end();
+    };
+    answer(this.#source, call, ending.signal).then(() => done(), done);
   };
+
+  /** Ends what is open: a subscription would never end by itself. */
+  shutDown(): void {
+    this.#isClosing = true;
+    for (const ending of this.#open) ending.abort();
+  }
 }
 
-/** CANCELLED makes a client drop its connection and make a new one; other statuses do not. */
-function shutdown() {
-  return serviceError(status.CANCELLED, "The event store is shutting down", {});
-}
+/** CANCELLED makes a client drop its connection and make a new one; most other statuses do not. */
+const shuttingDown = () => serviceError(status.CANCELLED, "The event store is shutting down", {});
 
 async function answer(source: Source, call: Call, signal: AbortSignal): Promise<void> {
   const options = call.request.getOptions();
   if (options === undefined) throw invalid("A read needs its options");
   const structuredIds = options.getUuidOption()?.hasStructured() ?? false;
-  const isBackwards =
-    options.getReadDirection() === streamsPb.ReadReq.Options.ReadDirection.BACKWARDS;
-
-  if (options.hasSubscription()) {
-    if (isBackwards) throw invalid("A subscription goes forwards");
-    const confirmation = new streamsPb.ReadResp.SubscriptionConfirmation();
-    confirmation.setSubscriptionId(randomUUID());
-    await send(call, new streamsPb.ReadResp().setConfirmation(confirmation), signal);
-    for await (const message of subscription(source, options, signal)) {
-      await send(call, subscriptionResponse(message, structuredIds), signal);
-      if (signal.aborted) return;
-    }
-    return;
-  }
-
-  const countMax = BigInt(options.getCount());
-  const pages = options.hasAll()
-    ? readAll(source, options, isBackwards)
-    : await readStream(source, options, isBackwards);
-  if (pages === undefined) return send(call, notFound(options), signal);
-  for await (const event of first(countMax, pages)) {
-    await send(call, readResponse(event, structuredIds), signal);
+  for await (const response of responses(source, readRequestOf(options), structuredIds, signal)) {
     if (signal.aborted) return;
+    // Waits while the client reads slower than we write.
+    if (!call.write(response)) await once(call, "drain", { signal }).catch(() => undefined);
   }
 }
 
-/** Waits while the client reads slower than we write. */
-async function send(call: Call, response: ReadResp, signal: AbortSignal): Promise<void> {
-  if (signal.aborted || call.write(response)) return;
-  await once(call, "drain", { signal }).catch(() => undefined);
+async function* responses(
+  source: Source,
+  request: ReadRequest,
+  structuredIds: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<ReadResp> {
+  switch (request.kind) {
+    case "readAll":
+      yield* events(readAll(source, request), request.countMax, structuredIds);
+      return;
+    case "readStream": {
+      const pages = await readStream(source, request);
+      if (pages === undefined) yield notFound(request.stream);
+      else yield* events(pages, request.countMax, structuredIds);
+      return;
+    }
+    case "subscribeToAll": {
+      yield confirmation();
+      const { after = source.tail.head, filter } = request;
+      for await (const message of subscribeToAll(source, { after, filter, signal })) {
+        yield responseTo(message, structuredIds);
+      }
+      return;
+    }
+    case "subscribeToStream":
+      yield confirmation();
+      for await (const message of subscribeToStream(source, { ...request, signal })) {
+        yield responseTo(message, structuredIds);
+      }
+  }
 }
 
-async function* first(countMax: bigint, pages: AsyncIterable<Page>): AsyncGenerator<StoredEvent> {
+async function* events(
+  pages: AsyncIterable<Page>,
+  countMax: bigint,
+  structuredIds: boolean,
+): AsyncGenerator<ReadResp> {
   let left = countMax;
   if (left === 0n) return;
   for await (const page of pages) {
     for (const event of page) {
-      yield event;
+      yield readResponse(event, structuredIds);
       left -= 1n;
       if (left === 0n) return;
     }
   }
 }
 
-function readAll(
+async function* readAll(
   { reader }: Source,
-  options: ReadReq.Options,
-  isBackwards: boolean,
-): AsyncIterable<Page> {
-  const filter = filterOf(options);
-  const from = allPosition(options);
-  // Forwards begins at the position, backwards before it.
-  const pages = isBackwards
-    ? reader.allBackwards(from ?? tombstoneRevision)
-    : reader.allForwards(from ?? tombstoneRevision);
-  return filter === undefined ? pages : filtered(pages, filter);
-}
-
-async function* filtered(pages: AsyncIterable<Page>, filter: Filter): AsyncGenerator<Page> {
-  for await (const page of pages) yield filter.select(page);
+  { from, isBackwards, filter }: Extract<ReadRequest, { kind: "readAll" }>,
+): AsyncGenerator<Page> {
+  const start = from ?? tombstoneRevision;
+  const pages = isBackwards ? reader.allBackwards(start) : reader.allForwards(start);
+  for await (const page of pages) yield filter === undefined ? page : filter.select(page);
 }
 
 /** Undefined when there is no such stream. */
 async function readStream(
   { reader }: Source,
-  options: ReadReq.Options,
-  isBackwards: boolean,
+  { stream, from, isBackwards }: Extract<ReadRequest, { kind: "readStream" }>,
 ): Promise<AsyncIterable<Page> | undefined> {
-  const stream = streamNameOf(options.getStream()?.getStreamIdentifier());
-  const view: StreamView = await reader.viewOf(stream);
+  const view = await reader.viewOf(stream);
   if (view.kind === "tombstoned") throw new StoreFailure({ kind: "streamDeleted", stream });
   if (view.kind === "absent") return undefined;
   const { first: oldest, createdMin } = view;
-  const wanted = streamRevision(options) ?? tombstoneRevision;
-  if (isBackwards) return reader.streamBackwards(stream, { from: oldest, to: wanted, createdMin });
-  const from = wanted > oldest ? wanted : oldest;
-  return reader.streamForwards(stream, { from, to: tombstoneRevision, createdMin });
+  const start = from ?? tombstoneRevision;
+  if (isBackwards) return reader.streamBackwards(stream, { from: oldest, to: start, createdMin });
+  const range = { from: start > oldest ? start : oldest, to: tombstoneRevision, createdMin };
+  return reader.streamForwards(stream, range);
 }
 
-function subscription(
-  source: Source,
-  options: ReadReq.Options,
-  signal: AbortSignal,
-): AsyncIterable<SubscriptionMessage> {
-  if (options.hasAll()) {
-    const after = allPosition(options) ?? source.tail.head;
-    return subscribeToAll(source, { after, filter: filterOf(options), signal });
-  }
-  const stream = streamNameOf(options.getStream()?.getStreamIdentifier());
-  const after = streamRevision(options);
-  const isFromStart = options.getStream()?.hasStart() ?? false;
-  // The revision given is one the client has seen; the start is not.
-  const from = isFromStart ? 0n : after === undefined ? undefined : after + 1n;
-  return subscribeToStream(source, { stream, from, signal });
+function confirmation(): ReadResp {
+  const message = new streamsPb.ReadResp.SubscriptionConfirmation();
+  return new streamsPb.ReadResp().setConfirmation(message.setSubscriptionId(randomUUID()));
 }
 
-/** 0 for the start, undefined for the end. */
-function allPosition(options: ReadReq.Options): bigint | undefined {
-  const all = options.getAll();
-  if (all?.hasPosition()) return clamp(all.getPosition()?.getCommitPosition() ?? "0");
-  return all?.hasEnd() ? undefined : 0n;
-}
-
-/** 0 for the start, undefined for the end. */
-function streamRevision(options: ReadReq.Options): bigint | undefined {
-  const stream = options.getStream();
-  if (stream?.hasRevision()) return clamp(stream.getRevision());
-  return stream?.hasEnd() ? undefined : 0n;
-}
-
-function filterOf(options: ReadReq.Options): Filter | undefined {
-  const filter = options.getFilter();
-  if (filter === undefined) return undefined;
-  const expression = filter.getStreamIdentifier() ?? filter.getEventType();
-  const window = filter.hasMax() ? filter.getMax() : searchWindowDefault;
-  return createFilter({
-    on: filter.hasStreamIdentifier() ? "stream" : "type",
-    regex: expression?.getRegex() ?? "",
-    prefixes: expression?.getPrefixList() ?? [],
-    checkpointInterval: Math.max(1, window * filter.getCheckpointintervalmultiplier()),
-  });
-}
-
-function notFound(options: ReadReq.Options): ReadResp {
-  const stream = streamNameOf(options.getStream()?.getStreamIdentifier());
+function notFound(stream: string): ReadResp {
   const message = new streamsPb.ReadResp.StreamNotFound();
-  return new streamsPb.ReadResp().setStreamNotFound(
-    message.setStreamIdentifier(streamIdentifier(stream)),
-  );
+  message.setStreamIdentifier(streamIdentifier(stream));
+  return new streamsPb.ReadResp().setStreamNotFound(message);
 }
 
-function subscriptionResponse(message: SubscriptionMessage, structuredIds: boolean): ReadResp {
+function responseTo(message: SubscriptionMessage, structuredIds: boolean): ReadResp {
   switch (message.kind) {
     case "event":
       return readResponse(message.event, structuredIds);

@@ -8,7 +8,7 @@ import pg from "pg";
 import { appendHandler, deleteHandler, tombstoneHandler } from "./append-service.ts";
 import { BatchAppendService } from "./batch-append-service.ts";
 import { getSupportedMethods, gossipHandler } from "./cluster-service.ts";
-import { readHandler } from "./read-service.ts";
+import { ReadService } from "./read-service.ts";
 import { Reader } from "./reader.ts";
 import { Writer } from "./writer.ts";
 
@@ -56,18 +56,14 @@ export async function startEventStoreServer(
   });
   pool.on("error", onOutage);
 
-  const closing = new AbortController();
   const server = new Server({ "grpc.max_receive_message_length": receiveBytesMax });
-  const batchAppend = new BatchAppendService(writer);
-  const source = {
-    reader: new Reader(pool, writer.heads),
-    tail: writer.tail,
-    topics: writer.topics,
-  };
+  const { heads, tail, topics } = writer;
+  const reads = new ReadService({ reader: new Reader(pool, heads), tail, topics });
+  const batchAppends = new BatchAppendService(writer);
   server.addService(streamsGrpc.StreamsService, {
-    read: readHandler(source, closing.signal),
+    read: reads.handle,
     append: appendHandler(writer),
-    batchAppend: batchAppend.handle,
+    batchAppend: batchAppends.handle,
     delete: deleteHandler(writer),
     tombstone: tombstoneHandler(writer),
   });
@@ -78,8 +74,8 @@ export async function startEventStoreServer(
 
   const close = async (): Promise<void> => {
     // Open calls end with a status that makes clients reconnect; a broken connection would not.
-    closing.abort();
-    batchAppend.shutDown();
+    reads.shutDown();
+    batchAppends.shutDown();
     await writer.close();
     await Promise.race([
       new Promise((resolve) => server.tryShutdown(resolve)),

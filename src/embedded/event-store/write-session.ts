@@ -35,6 +35,7 @@ export type WriteSession = Readonly<{
 export async function openWriteSession(
   databaseUrl: string,
   lockWaitMs: number,
+  signal: AbortSignal,
 ): Promise<WriteSession> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -47,7 +48,7 @@ export async function openWriteSession(
   client.on("end", () => lost.abort());
   try {
     await client.connect();
-    await takeLock(client, lockWaitMs);
+    await takeLock(client, lockWaitMs, signal);
     // An acknowledged append must survive a crash, whatever the server's default is.
     await client.query("set synchronous_commit = on");
     await migrate(client);
@@ -67,7 +68,7 @@ export async function openWriteSession(
   }
 }
 
-async function takeLock(client: pg.Client, waitMs: number): Promise<void> {
+async function takeLock(client: pg.Client, waitMs: number, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + waitMs;
   for (;;) {
     const { rows } = await client.query<{ locked: boolean }>(
@@ -78,7 +79,7 @@ async function takeLock(client: pg.Client, waitMs: number): Promise<void> {
     if (Date.now() >= deadline) {
       throw new Error("Another event store server writes to this database");
     }
-    await sleep(50);
+    await sleep(50, undefined, { signal });
   }
 }
 

@@ -1,27 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Order, type Outcome, type Plan, planBatch, type Written } from "./batch.ts";
-import { sizeOf } from "./event.ts";
 import { StoreFailure, unavailable } from "./failure.ts";
+import { OrderQueue, type Pending } from "./order-queue.ts";
 import { RecentPlaces } from "./recent-places.ts";
 import { StreamHeads } from "./stream-heads.ts";
 import { Tail } from "./tail.ts";
 import { allTopic, Topics } from "./topics.ts";
 import { openWriteSession, recentPlacesMax, type WriteSession } from "./write-session.ts";
 
-/** One transaction takes at most this much; the rest waits for the next. */
-const batchOrdersMax = 1_000;
-const batchBytesMax = 8 * 1024 * 1024;
-
 const reconnectDelayMsMax = 2_000;
 
-type Pending = Readonly<{
-  order: Order;
-  bytes: number;
-  /** Milliseconds since 1970; an order still waiting then is not written any more. */
-  deadline: number;
-  settle: (outcome: Outcome) => void;
-}>;
+/** How long a batch that is being written may hold up the end. */
+const closeMsMax = 5_000;
 
 export type WriterOptions = Readonly<{
   databaseUrl: string;
@@ -45,8 +36,8 @@ export class Writer {
   readonly topics = new Topics();
   readonly #options: WriterOptions;
   readonly #recent = new RecentPlaces(recentPlacesMax);
+  readonly #queue = new OrderQueue();
   readonly #closing = new AbortController();
-  #queue: Pending[] = [];
   #session: WriteSession | undefined;
   #running: Promise<void> | undefined;
 
@@ -62,14 +53,12 @@ export class Writer {
   /** @throws StoreFailure */
   write(order: Order, deadline: number): Promise<Written> {
     if (this.#closing.signal.aborted) throw unavailable("The event store is shutting down");
-    const events = order.work.kind === "append" ? order.work.events : [];
-    const bytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
     return new Promise((resolve, reject) => {
       const settle = (outcome: Outcome): void => {
         if (outcome instanceof StoreFailure) reject(outcome);
         else resolve(outcome);
       };
-      this.#queue.push({ order, bytes, deadline, settle });
+      this.#queue.push(order, deadline, settle);
       this.#running ??= this.#run();
     });
   }
@@ -81,18 +70,18 @@ export class Writer {
   /** Finishes the batch being written, refuses the rest. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#refuse(this.#queue.splice(0), "The event store is shutting down");
-    await this.#running;
+    this.#refuse(this.#queue.takeAll(), "The event store is shutting down");
+    await Promise.race([this.#running, sleep(closeMsMax, undefined, { ref: false })]);
     if (this.#session !== undefined) await this.#giveUp(this.#session);
   }
 
   async #run(): Promise<void> {
     // A turn of the event loop lets orders that arrived together be written together.
     await new Promise(setImmediate);
-    while (this.#queue.length > 0 || !this.#connected) {
+    while (!this.#queue.isEmpty || !this.#connected) {
       const session = await this.#ready();
       if (session === undefined) break;
-      const batch = this.#takeBatch();
+      const batch = this.#queue.takeBatch();
       if (batch.length > 0) await this.#writeBatch(session, batch);
     }
     this.#running = undefined;
@@ -111,7 +100,7 @@ export class Writer {
       const reason = error instanceof Error ? error.message : String(error);
       // Those still in the queue are refused too: they may count on what this batch would have
       // stored, and a client told of one failure gives up all it has on the same call.
-      this.#refuse([...batch, ...this.#queue.splice(0)], `The event store cannot write: ${reason}`);
+      this.#refuse([...batch, ...this.#queue.takeAll()], `The event store cannot write: ${reason}`);
       return;
     }
     this.#keep(plan);
@@ -135,25 +124,6 @@ export class Writer {
     this.topics.wake(allTopic);
   }
 
-  #takeBatch(): readonly Pending[] {
-    const batch: Pending[] = [];
-    const now = Date.now();
-    let bytes = 0;
-    let taken = 0;
-    for (const pending of this.#queue) {
-      if (batch.length >= batchOrdersMax || bytes + pending.bytes > batchBytesMax) break;
-      taken += 1;
-      if (pending.deadline <= now) {
-        pending.settle(new StoreFailure({ kind: "timeout" }));
-      } else {
-        batch.push(pending);
-        bytes += pending.bytes;
-      }
-    }
-    this.#queue.splice(0, taken);
-    return batch;
-  }
-
   #refuse(pending: readonly Pending[], message: string): void {
     for (const { settle } of pending) settle(unavailable(message));
   }
@@ -166,7 +136,9 @@ export class Writer {
         if (this.#session !== undefined) await this.#giveUp(this.#session);
         return await this.#connect();
       } catch (error) {
+        if (this.#closing.signal.aborted) break;
         this.#options.onOutage(error);
+        this.#queue.dropLate();
         const { signal } = this.#closing;
         await sleep(Math.min(delayMs, reconnectDelayMsMax), undefined, { signal }).catch(() => {});
       }
@@ -175,7 +147,8 @@ export class Writer {
   }
 
   async #connect(): Promise<WriteSession> {
-    const session = await openWriteSession(this.#options.databaseUrl, this.#options.lockWaitMs);
+    const { databaseUrl, lockWaitMs } = this.#options;
+    const session = await openWriteSession(databaseUrl, lockWaitMs, this.#closing.signal);
     this.#session = session;
     // At once, not at the next order: subscriptions wait for what a lost batch committed after all.
     session.lost.addEventListener("abort", () => {

@@ -175,13 +175,12 @@ describe("the embedded event store, when the database fails", () => {
     await expectContiguous();
   });
 
-  it("makes a new connection when its own is lost, also when idle", async () => {
+  it("makes a new connection when the one it writes with is lost, also when idle", async () => {
     const stream = newStream();
     const subscription = follow(client.subscribeToStream(stream));
     await eventually(() => subscription.caughtUp === 1);
     for (let n = 0; n < 3; n += 1) {
-      await db.raw(`select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name like 'ledgerforge event store%' and datname = current_database()`);
+      await terminate("ledgerforge event store writer");
       const event = testEvent(n);
       const expectedRevision = n === 0 ? "no_stream" : BigInt(n - 1);
       await eventually(() => client.appendToStream(stream, event, { expectedRevision }));
@@ -192,6 +191,22 @@ describe("the embedded event store, when the database fails", () => {
     await subscription.stop();
     await expectContiguous();
   });
+
+  it("reads again after the connections it reads with were lost", async () => {
+    const stream = newStream();
+    await client.appendToStream(stream, testEvent(5));
+    await terminate("ledgerforge event store reader");
+    const read = () => numbersIn(client.readStream(stream));
+    expect(await eventually(read)).to.deep.equal([5]);
+  });
+
+  async function terminate(applicationName: string): Promise<void> {
+    await db.raw(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = ? and datname = current_database()`,
+      [applicationName],
+    );
+  }
 
   it("does not write over what somebody else wrote meanwhile", async () => {
     const stream = newStream();
