@@ -18,6 +18,7 @@ import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
 import { openVault } from "../../src/platform/vault.ts";
 import { startProjections } from "../../src/projections/role.ts";
+import { startWorkers } from "../../src/workers/role.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
@@ -44,8 +45,10 @@ export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
 /**
  * The whole service in this process, on real stores and a free port, closed when the file ends. Call
  * it at the top of the file or of a `describe`, with `await`.
+ *
+ * @param options.workers reactors and workers run as well, and may reach this machine
  */
-export async function startTestApp() {
+export async function startTestApp(options: Readonly<{ workers?: boolean }> = {}) {
   const closing: (() => Promise<void>)[] = [];
   // Registered before the stores' own hooks, which run in this order too and end what it needs.
   after(async () => {
@@ -59,12 +62,17 @@ export async function startTestApp() {
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
   const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
-  const config = { host: "127.0.0.1", port: 0, databaseUrl, ...limits };
+  const outboundAllow = options.workers === true ? ["127.0.0.1/32"] : [];
+  const config = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ...limits };
   const platform = { config, log, store, db, vault, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
   closing.push((await startProjections(platform)).close);
   const http = await startHttp(platform);
   closing.push(http.close);
+  if (options.workers === true) {
+    const publicUrl = http.url;
+    closing.push((await startWorkers({ ...platform, config: { ...config, publicUrl } })).close);
+  }
 
   const send = sender(http.url);
   return {
