@@ -10,6 +10,10 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "[role…]   everything on this machine; with roles (http, projections, workers) only those",
     () => import("./start.ts"),
   ],
+  demo: [
+    "the whole round with real programs, against a service of its own",
+    () => import("./demo.ts"),
+  ],
   "event-store": ["serve the event store from DATABASE_URL", () => import("./event-store.ts")],
 };
 
