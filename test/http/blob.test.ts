@@ -134,6 +134,9 @@ describe("GET …/blob", () => {
     const query = { commitHash: head, file: "README.md" };
     expect((await ask("", query, {}, bob.token)).status).to.equal(403);
     const other = await app.project(bob, "other");
+    const unrelated = await workingCopy(parent, "unrelated");
+    await commit(unrelated, "Unrelated");
+    await git(unrelated, "push", "--quiet", app.remote(other, bob), "main");
     const foreign = await app.get(`${other.path}/blob?${new URLSearchParams(query)}`, bob.token);
     expect(foreign.status).to.equal(404);
   });

@@ -26,6 +26,7 @@ import { testEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
 
+export const secretKey = "a secret key for tests, 32 characters";
 export const password = "correct horse battery";
 
 export type TestUser = Readonly<{ id: UserId; alias: string; token: string }>;
@@ -38,11 +39,11 @@ async function startServices(options: Partial<GitHttpDeps>) {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase();
-  const { store } = await testEventStore();
+  const { store, url: eventStoreUrl } = await testEventStore();
   const dataDir = await temporaryDirectory();
   const logged: string[] = [];
   const log = pino({ level: "debug" }, { write: (line: string) => logged.push(line) });
-  const vault = openVault(db, "a secret key for tests");
+  const vault = openVault(db, secretKey);
   const now = (): Date => new Date();
   const git = openGit({ dataDir, log });
   const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
@@ -66,7 +67,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
 
   closing.push(queues.close, git.close, projections.close, watching.close, close);
 
-  return { ...deps, databaseUrl, dataDir, refs, url, logged };
+  return { ...deps, databaseUrl, eventStoreUrl, dataDir, refs, url, logged };
 }
 
 /**

@@ -1,0 +1,197 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { expect } from "chai";
+
+import { repositoryStream } from "../../src/events/repository.ts";
+import { RevisionConflict } from "../../src/platform/event-store.ts";
+import { runGit } from "../../src/platform/git/run.ts";
+import type { Push } from "../../src/workers/push-intent.ts";
+import { refRecorder } from "../../src/workers/ref-recorder.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import { secretKey, startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { metadataFor } from "../support/history.ts";
+
+const app = await startGitApp();
+const parent = await temporaryDirectory();
+let anna: TestUser;
+let project: TestProject;
+let copy: string;
+let first: string;
+let second: string;
+let gitDir: string;
+let count = 0;
+
+before(async () => {
+  anna = await app.user("anna");
+});
+
+beforeEach(async () => {
+  count += 1;
+  project = await app.project(anna, `project-${count}`);
+  ({ gitDir } = await app.git.ensure(project.id, "main"));
+  copy = await workingCopy(parent, `copy-${count}`);
+  first = await commit(copy, "First");
+  second = await commit(copy, "Second");
+  await git(copy, "push", "--quiet", app.remote(project, anna), `${first}:refs/heads/main`);
+});
+
+/** `BranchUpdated by anna` … in the order of the log. */
+async function told(): Promise<readonly string[]> {
+  const told: string[] = [];
+  for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
+    told.push(
+      `${type} ${data["branch"] ?? data["tag"]} by ${metadata.actor.alias ?? "the system"}`,
+    );
+  }
+  return told;
+}
+
+const intents = () => app.db("push_intent").where({ project_id: project.id });
+
+/** Pushes to a service that dies on the way; answers once it is dead. */
+async function pushToDying(when: "before" | "after", refspec: string): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    [
+      ...["--import", "tsx", "test/support/dying-service.ts", when],
+      ...[app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey],
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const ended = once(child, "close");
+  const remote = app.remote(project, anna).replace(/@[^/]+/, `@${line.toString().trim().slice(7)}`);
+  const { exitCode } = await tryGit(copy, ["push", remote, refspec]);
+  const [, signal] = (await ended) as [number | null, string | null];
+  expect(exitCode).not.to.equal(0);
+  expect(signal).to.equal("SIGKILL");
+}
+
+describe("a process that dies between the change of a ref and its event", () => {
+  it("leaves a push that is told of later, once, as its pusher's", async () => {
+    await pushToDying("before", `${second}:refs/heads/main`);
+    expect(await git(gitDir, "rev-parse", "refs/heads/main")).to.equal(second);
+    expect(await told()).to.deep.equal(["BranchCreated main by anna"]);
+
+    await app.refs.heal(new Date());
+    await app.refs.heal(new Date());
+
+    expect(await told()).to.deep.equal([
+      "BranchCreated main by anna",
+      "BranchUpdated main by anna",
+    ]);
+    expect(await intents()).to.deep.equal([]);
+  });
+
+  it("is made good by the next push to the project, whatever that changes", async () => {
+    await pushToDying("before", `${second}:refs/heads/dev`);
+    await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/other`);
+
+    expect([...(await told())].sort()).to.deep.equal([
+      "BranchCreated dev by anna",
+      "BranchCreated main by anna",
+      "BranchCreated other by anna",
+    ]);
+  });
+
+  it("is told of once when it died after the append, even if the ref goes back and forth", async () => {
+    await pushToDying("after", `${second}:refs/heads/main`);
+    expect(await intents()).to.have.length(1);
+    await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
+    await app.refs.heal(new Date());
+
+    expect(await told()).to.deep.equal([
+      "BranchCreated main by anna",
+      "BranchUpdated main by anna",
+      "BranchUpdated main by anna",
+    ]);
+    expect(await intents()).to.deep.equal([]);
+  });
+});
+
+describe("the recorder of refs", () => {
+  it("names the system for refs that were changed from outside", async () => {
+    await runGit(gitDir, ["update-ref", "refs/tags/outside", first]);
+    await app.refs.reconcile(project.id);
+    await app.refs.reconcile(project.id);
+
+    expect(await told()).to.deep.equal([
+      "BranchCreated main by anna",
+      "TagCreated outside by the system",
+    ]);
+  });
+
+  it("forgets a push that never changed anything, a day later", async () => {
+    await app.refs.begin(push("refs/heads/never", null, first));
+    await app.refs.heal(new Date());
+    expect(await intents()).to.have.length(1);
+
+    await app.refs.heal(new Date(Date.now() + 25 * 60 * 60_000));
+    expect(await intents()).to.deep.equal([]);
+    expect(await told()).to.have.length(1);
+  });
+
+  it("tells of a push once although two processes account for it at the same moment", async () => {
+    const asked = push("refs/heads/main", first, second);
+    await app.refs.begin(asked);
+    await git(copy, "push", "--quiet", gitDir, `${second}:refs/heads/main`);
+    const others = Array.from({ length: 4 }, () => refRecorder(app));
+    await Promise.all([
+      app.refs.finish(asked, new Set(["refs/heads/main"])),
+      ...others.map((other) => other.reconcile(project.id)),
+    ]);
+
+    expect(await told()).to.deep.equal([
+      "BranchCreated main by anna",
+      "BranchUpdated main by the system",
+    ]);
+  });
+
+  it("computes anew when somebody else appended in between", async () => {
+    let conflicts = 2;
+    const contended = refRecorder({
+      ...app,
+      store: {
+        ...app.store,
+        append: async (...args) => {
+          if (conflicts === 0) return app.store.append(...args);
+          conflicts -= 1;
+          throw new RevisionConflict();
+        },
+      },
+    });
+    await runGit(gitDir, ["update-ref", "refs/heads/other", first]);
+    await contended.reconcile(project.id);
+
+    expect(conflicts).to.equal(0);
+    expect(await told()).to.have.length(2);
+  });
+
+  it("reads no more of the stream than the read model has not seen", async () => {
+    const read: (bigint | undefined)[] = [];
+    const watched = refRecorder({
+      ...app,
+      store: {
+        ...app.store,
+        readStream: (stream, from) => {
+          read.push(from);
+          return app.store.readStream(stream, from);
+        },
+      },
+    });
+    await watched.reconcile(project.id);
+
+    expect(read).to.deep.equal([1n]);
+  });
+
+  it("does nothing for a project without a repository", async () => {
+    expect(await app.refs.reconcile(randomUUID())).to.equal(undefined);
+  });
+});
+
+function push(ref: string, before: string | null, after: string | null): Push {
+  const pushId = randomUUID();
+  const metadata = metadataFor(pushId);
+  return { pushId, projectId: project.id, metadata, refs: [{ ref, before, after }] };
+}
