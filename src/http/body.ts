@@ -26,7 +26,6 @@ export async function readJson(ctx: Context, limits: BodyLimits): Promise<Body> 
   if (bytes.length === 0) return { bytes, json: {} };
   // A form or a plain text can be sent by any web page in a visitor's name; JSON cannot.
   if (!ctx.is("application/json", "application/*+json")) throw notJson("its content type says so");
-  if (ctx.get("content-encoding") !== "") throw notJson("it is encoded");
   const json = parse(bytes);
   sanitise(json);
   return { bytes, json };

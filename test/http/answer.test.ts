@@ -137,6 +137,21 @@ describe("an answer", () => {
     expect(await response.text()).to.have.length(25);
   });
 
+  it("that breaks off in the hands of a middleware is cut as well", async () => {
+    const broken = await serveRoutes([], {
+      before: [
+        async (ctx) => {
+          ctx.respond = false;
+          ctx.res.writeHead(200, { "content-length": "10" });
+          ctx.res.write("half");
+          throw new Error("disk gone");
+        },
+      ],
+    });
+    await expect(fetch(broken.url).then((response) => response.text())).to.be.rejectedWith();
+    expect(broken.log.join()).to.contain("answer broke off");
+  });
+
   it("that breaks off is cut, not ended as if it were whole", async () => {
     const response = await get("/cut");
     await expect(response.text()).to.be.rejectedWith();

@@ -13,6 +13,7 @@ const Body = z.object({
   owner: z.object({ alias: z.string().min(1) }).optional(),
   scopes: z.array(z.enum(["A", "B"])).optional(),
   flags: z.record(z.string(), z.boolean()).optional(),
+  anything: z.unknown().optional(),
 });
 
 const { url } = await serveRoutes([
@@ -148,13 +149,15 @@ describe("a request's input", () => {
   it("is not moved by members named __proto__ or constructor", async () => {
     const sent =
       '{"title":"x","isPrivate":true,"__proto__":{"count":7},"flags":{"__proto__":true,"a":true,' +
-      '"constructor":false},"owner":{"alias":"a","__proto__":{"polluted":true}}}';
+      '"constructor":false},"owner":{"alias":"a","__proto__":{"polluted":true}},"anything":[{"__proto__":{"a":1}}]}';
     const { body } = await send(sent);
+    expect(JSON.stringify(body)).not.to.contain("__proto__");
     expect(body["body"]).to.deep.equal({
       title: "x",
       isPrivate: true,
       flags: { a: true, constructor: false },
       owner: { alias: "a" },
+      anything: [{}],
     });
     expect(({} as Record<string, unknown>)["polluted"]).to.equal(undefined);
   });

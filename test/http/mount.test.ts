@@ -33,6 +33,7 @@ const { url } = await serveRoutes([
   at("get", "/project/{projectUuid}/file-size", z.object({ projectUuid: z.uuid() })),
   at("get", "/user/{userAlias}", z.object({ userAlias: Alias })),
   at("get", "/user/me"),
+  at("get", "/note/{text}", z.object({ text: z.string() })),
   at("post", "/user/me"),
   at("put", "/saml/{samlUuid}change-status/", z.object({ samlUuid: z.uuid() })),
 ]);
@@ -76,6 +77,7 @@ describe("routing", () => {
     "/user/..",
     "/user/%2e%2e%2fme",
     "/user/an%00na",
+    "/note/a%00b",
     "/user/%zz",
     "/user/anna.git",
     `/user/${"a".repeat(300)}`,

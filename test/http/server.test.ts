@@ -114,8 +114,11 @@ describe("the server", () => {
 
     const closed = listening.close();
     await expect(fetch(`${listening.url}/slow`)).to.be.rejectedWith();
+    const start = performance.now();
     for (const letGo of waiting.splice(0)) letGo();
     expect(await answer).to.deep.equal({ done: true });
     await closed;
+    // A connection kept alive for more requests would hold it for the whole limit.
+    expect(performance.now() - start).to.be.lessThan(2_500);
   });
 });
