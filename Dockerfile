@@ -1,0 +1,29 @@
+# Every role of the service in one image; which one runs is said by the command. Without a command it
+# brings up everything, the embedded stores included, on the volume /data.
+FROM node:20.20.0-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY bin bin
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY migrations migrations
+COPY src src
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:20.20.0-bookworm-slim
+# git serves clones and pushes; ca-certificates let webhooks and git speak TLS.
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends ca-certificates git \
+  && rm -rf /var/lib/apt/lists/* \
+  && install -d -o node -g node -m 700 /data
+WORKDIR /app
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json LICENSE ./
+COPY bin bin
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+USER node
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["node", "bin/ledgerforge.js"]
+CMD ["start"]
