@@ -6,6 +6,7 @@ import { membershipEvents } from "./membership.ts";
 import { projectEvents } from "./project.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
+import { settingsEvents } from "./settings.ts";
 import { sshKeyEvents } from "./ssh-key.ts";
 import { teamEvents } from "./team.ts";
 import { userEvents } from "./user.ts";
@@ -22,6 +23,7 @@ export const slices = {
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,
+  settings: settingsEvents,
   "ssh-key": sshKeyEvents,
   user: userEvents,
   webhook: webhookEvents,

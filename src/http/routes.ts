@@ -15,6 +15,7 @@ import {
 import { projectDeletionRoutes } from "./project-deletion.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import type { Route } from "./route.ts";
+import { getSettings, settingsRoutes } from "./settings.ts";
 import {
   deleteOwnSshKey,
   deleteUserSshKey,
@@ -38,14 +39,22 @@ import {
 import { banUser, unbanUser } from "./user-ban.ts";
 import { deleteFollow, getFollowers, getFollowing, postFollow } from "./user-follow.ts";
 import { getUserProjects } from "./user-project.ts";
-
 import { webhookRoutes } from "./webhook.ts";
 import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
+  ...companyRoutes,
+  ...memberRoutes,
+  ...projectDeletionRoutes,
+  ...projectSettingRoutes,
+  ...teamRoutes,
+  ...webhookDeliveryRoutes,
+  ...webhookRoutes,
   banUser,
   deleteFollow,
+  deleteOwnSshKey,
+  deleteUserSshKey,
   downloadBlob,
   getBlob,
   getBranches,
@@ -53,8 +62,6 @@ export const routes: readonly Route[] = [
   getCommits,
   getDefaultBranch,
   getFileSize,
-  deleteOwnSshKey,
-  deleteUserSshKey,
   getFollowers,
   getFollowing,
   getOwnProjects,
@@ -63,6 +70,7 @@ export const routes: readonly Route[] = [
   getProject,
   getProjectById,
   getPublicProjects,
+  getSettings,
   getSharedProjects,
   getTag,
   getTags,
@@ -88,11 +96,5 @@ export const routes: readonly Route[] = [
   putUserUsername,
   transferTeam,
   unbanUser,
-  ...companyRoutes,
-  ...memberRoutes,
-  ...projectDeletionRoutes,
-  ...projectSettingRoutes,
-  ...teamRoutes,
-  ...webhookDeliveryRoutes,
-  ...webhookRoutes,
+  ...settingsRoutes,
 ];

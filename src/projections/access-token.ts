@@ -1,6 +1,8 @@
 import type { Knex } from "knex";
 
 import { accessTokenEvents, type Scope, type TokenKind } from "../events/access-token.ts";
+import { idInStream } from "../events/stream.ts";
+import { announceChange } from "./announce.ts";
 import { defineProjection } from "./projection.ts";
 
 export type AccessTokenRow = Readonly<{
@@ -48,8 +50,9 @@ export const accessTokenProjection = defineProjection({
       };
       await tx<AccessTokenRow>("access_token").insert(row).onConflict("id").merge();
     },
-    AccessTokenRevoked: async (tx, { data }) => {
+    AccessTokenRevoked: async (tx, { stream, data }) => {
       await tx<AccessTokenRow>("access_token").where({ id: data.tokenId }).delete();
+      await announceChange(tx, `user-${idInStream(stream)}`);
     },
   },
 });

@@ -7,6 +7,7 @@ import { logChainProjection } from "./log-chain.ts";
 import { memberProjection } from "./member.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
+import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
 import { userProjection } from "./user.ts";
@@ -23,8 +24,9 @@ export const allProjections: readonly Projection[] = [
   logChainProjection,
   memberProjection,
   projectProjection,
-  teamProjection,
+  settingsProjection,
   sshKeyProjection,
+  teamProjection,
   userProjection,
   webhookProjection,
   webhookDeliveryProjection,

@@ -10,3 +10,21 @@ export const reread = "";
 export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
   await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 }
+
+/** A thing that processes keep copies of: `settings`, or the callers of one user. */
+export type Subject = "settings" | `user-${string}`;
+
+const changed = "changed ";
+
+/**
+ * Tells every process to drop its copies. It goes the same way as positions and is sent before the
+ * position of its batch, so whoever waited for that position finds the copies gone.
+ */
+export async function announceChange(tx: Knex, subject: Subject): Promise<void> {
+  await tx.raw("select pg_notify(?, ?)", [channel, changed + subject]);
+}
+
+/** The subject, when the payload is of a change. */
+export function changedSubject(payload: string): string | undefined {
+  return payload.startsWith(changed) ? payload.slice(changed.length) : undefined;
+}

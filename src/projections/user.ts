@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { normaliseAlias, type UserId } from "../events/ids.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
+import { announceChange } from "./announce.ts";
 import { escapeLike } from "./like.ts";
 import { defineProjection, type Tx } from "./projection.ts";
 
@@ -97,7 +98,11 @@ export const userProjection = defineProjection({
 });
 
 async function change(tx: Tx, stream: string, columns: Partial<UserRow>): Promise<void> {
-  await tx<UserRow>("app_user").where("id", idInStream(stream)).update(columns);
+  const id = idInStream(stream);
+  await tx<UserRow>("app_user")
+    .where({ id: id as UserId })
+    .update(columns);
+  await announceChange(tx, `user-${id}`);
 }
 
 export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> {

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { listen } from "../platform/postgres.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { channel } from "./announce.ts";
+import { changedSubject, channel } from "./announce.ts";
 import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 
 /**
@@ -20,7 +20,15 @@ export type VisibleDeps = Readonly<{
   waitMaxMs?: number;
 }>;
 
-export type Watching = Readonly<{ visible: Visible; close: () => Promise<void> }>;
+/** Called with the subject of a change; without one, when anything may have changed unheard. */
+export type OnChange = (subject: string | undefined) => void;
+
+export type Watching = Readonly<{
+  visible: Visible;
+  /** See announceChange: called before `visible` resolves for the change's position. */
+  onChange: (listener: OnChange) => void;
+  close: () => Promise<void>;
+}>;
 
 const waitMaxMsDefault = 5_000;
 /** Somebody who waits longer than a notification takes looks for themselves. */
@@ -31,6 +39,7 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
   const { databaseUrl, db, waitMaxMs = waitMaxMsDefault } = deps;
   const closing = new AbortController();
   const waiters = new Set<Waiter>();
+  const listeners: OnChange[] = [];
   let reached = beforeEverything;
   let looking = false;
   let watch: NodeJS.Timeout | undefined;
@@ -39,19 +48,28 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
     if (position > reached) reached = position;
     for (const waiter of waiters) if (waiter.position <= reached) waiter.settle();
   };
+  const tell: OnChange = (subject) => listeners.forEach((listener) => void listener(subject));
+  /** A position that was not heard of but read: changes on the way to it may not be heard of yet. */
+  const seen = (position: bigint): void => {
+    if (position !== reached) tell(undefined);
+    advance(position);
+  };
   const look = async (): Promise<void> => {
     if (looking) return;
     looking = true;
-    await furthestOfAll(db).then(advance, () => undefined);
+    await furthestOfAll(db).then(seen, () => undefined);
     looking = false;
   };
   const hear = (payload: string): void => {
-    if (/^\d+$/.test(payload)) advance(BigInt(payload));
+    const subject = changedSubject(payload);
+    if (subject !== undefined) tell(subject);
+    else if (/^\d+$/.test(payload)) advance(BigInt(payload));
     else void look();
   };
+  /** A crash of Postgres may have taken positions back that were heard of before it. */
   const relearn = (): void => {
-    // A crash of Postgres may have taken positions back that were heard of before it.
     reached = beforeEverything;
+    tell(undefined);
     void look();
   };
 
@@ -80,6 +98,7 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
   await listen(databaseUrl, channel, hear, closing.signal, relearn);
   return {
     visible,
+    onChange: (listener) => void listeners.push(listener),
     async close() {
       closing.abort();
       for (const waiter of waiters) waiter.settle();
