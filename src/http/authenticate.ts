@@ -1,4 +1,4 @@
-import type { Knex } from "knex";
+import { createHash } from "node:crypto";
 import type { Context } from "koa";
 
 import { Scope } from "../events/access-token.ts";
@@ -6,12 +6,20 @@ import { UserId } from "../events/ids.ts";
 import { verifyPassword } from "../platform/password.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { hashToken, isToken } from "../platform/token.ts";
-import { findLogin, findTokenCaller } from "../projections/caller.ts";
+import { findLogin, findTokenCaller, type TokenCallerRow } from "../projections/caller.ts";
 import type { Access } from "./access.ts";
+import type { Deps } from "./deps.ts";
 import type { Caller } from "./gate.ts";
+import { networkOf } from "./login-lockout.ts";
+import { peerOf } from "./peer.ts";
+import { type Remembered, remembered } from "./remembered.ts";
+import { tokenUse } from "./token-use.ts";
 
 /** Hashing is slow on purpose; more callers than this in line would wait longer than they stay. */
 const passwordsWaitingMax = 32;
+/** Of those, from one network and for one account: nobody fills the line alone. */
+const passwordsWaitingMaxPerNetwork = 16;
+const passwordsWaitingMaxPerAccount = 8;
 /** Longer texts are no password of ours, and hashing them costs. */
 const credentialsLengthMax = 512;
 
@@ -21,9 +29,16 @@ export type Authenticate = Readonly<{
   /**
    * Git and package clients send a name and either the account's password or an access token, which
    * then counts whatever the name. Null when neither is right.
+   *
+   * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
    */
-  basic: (login: string, secret: string) => Promise<Caller | null>;
+  basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
 }>;
+
+export type AuthenticateDeps = Pick<
+  Deps,
+  "db" | "now" | "log" | "settings" | "lockout" | "onChange"
+>;
 
 export const anonymous: Caller = {
   actor: { userId: null, alias: null, via: "anonymous", tokenId: null },
@@ -32,14 +47,18 @@ export const anonymous: Caller = {
   scopes: new Set(),
 };
 
-export function authenticate(db: Knex, now: () => Date): Authenticate {
-  let waiting = 0;
+export function authenticate(deps: AuthenticateDeps): Authenticate {
+  const { now } = deps;
+  const tokens = rememberedTokens(deps);
+  const noteUse = tokenUse(deps.db, deps.log, now);
+  const byPassword = passwordCheck(deps);
 
   async function byToken(token: string): Promise<Caller | null> {
     if (!isToken(token)) return null;
-    const row = await findTokenCaller(db, hashToken(token));
+    const row = await tokens.get(hashToken(token));
     if (row === undefined || row.banned_at !== null || row.forgotten_at !== null) return null;
     if (row.expires_at !== null && row.expires_at < now()) return null;
+    noteUse(row.token_id);
     const userId = UserId.parse(row.user_id);
     return {
       actor: { userId, alias: row.alias, via: "token", tokenId: row.token_id },
@@ -49,14 +68,49 @@ export function authenticate(db: Knex, now: () => Date): Authenticate {
     };
   }
 
-  async function byPassword(login: string, password: string): Promise<Caller | null> {
-    if (waiting >= passwordsWaitingMax) {
-      const message = "Too many logins at once.";
-      throw new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
-    }
-    waiting += 1;
-    try {
-      const row = await findLogin(db, login);
+  return {
+    async caller(ctx, access) {
+      const header = ctx.get("authorization");
+      if (access === "basic") {
+        if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
+        const credentials = basicCredentials(header);
+        const caller = credentials && (await byPassword(...credentials, peerOf(ctx)));
+        return caller ?? refuseCredentials();
+      }
+      if (header === "" && access === "anonymous") return anonymous;
+      const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
+      const caller = token === undefined ? null : await byToken(token);
+      return caller ?? refuseToken();
+    },
+    async basic(login, secret, ip) {
+      if (tooLong(login, secret)) return null;
+      return isToken(secret) ? await byToken(secret) : await byPassword(login, secret, ip);
+    },
+  };
+}
+
+/** Tokens in use are asked for once a second at most, and forgotten at once when they change. */
+function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenCallerRow> {
+  const memory = remembered((tokenHash) => findTokenCaller(db, tokenHash));
+  onChange((subject) => {
+    if (subject === undefined) memory.forget();
+    else if (subject !== "settings") memory.forget((row) => `user-${row.user_id}` === subject);
+  });
+  return memory;
+}
+
+type ByPassword = (login: string, password: string, ip: string) => Promise<Caller | null>;
+
+function passwordCheck({ db, lockout }: AuthenticateDeps): ByPassword {
+  const all = new Waiting(passwordsWaitingMax);
+  const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
+  const forAccount = new Waiting(passwordsWaitingMaxPerAccount);
+
+  return async (login, password, ip) => {
+    const row = await findLogin(db, login);
+    // Whether there is such an account shows nowhere: an unknown one is counted and locked as well.
+    const account = row?.id ?? createHash("sha256").update(login.toLowerCase()).digest("hex");
+    const check = async (): Promise<Caller | null> => {
       // The work is done for unknown and blocked users too: the time taken tells nothing.
       const right = await verifyPassword(password, row?.password_hash ?? null);
       if (!right || row === undefined) return null;
@@ -67,29 +121,36 @@ export function authenticate(db: Knex, now: () => Date): Authenticate {
         isAdmin: row.is_admin,
         scopes: new Set(Scope.options),
       };
+    };
+    return await all.enter("", () =>
+      fromNetwork.enter(networkOf(ip), () =>
+        forAccount.enter(account, () => lockout.guard({ account, ip }, check)),
+      ),
+    );
+  };
+}
+
+/** Counts who waits under a key, and turns away who would be one too many. */
+class Waiting {
+  readonly #waiting = new Map<string, number>();
+
+  constructor(readonly max: number) {}
+
+  async enter<Result>(key: string, run: () => Promise<Result>): Promise<Result> {
+    const waiting = this.#waiting.get(key) ?? 0;
+    if (waiting >= this.max) {
+      const message = "Too many logins at once.";
+      throw new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
+    }
+    this.#waiting.set(key, waiting + 1);
+    try {
+      return await run();
     } finally {
-      waiting -= 1;
+      const left = (this.#waiting.get(key) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(key);
+      else this.#waiting.set(key, left);
     }
   }
-
-  return {
-    async caller(ctx, access) {
-      const header = ctx.get("authorization");
-      if (access === "basic") {
-        const credentials = basicCredentials(header);
-        const caller = credentials && (await byPassword(...credentials));
-        return caller ?? refuseCredentials();
-      }
-      if (header === "" && access === "anonymous") return anonymous;
-      const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
-      const caller = token === undefined ? null : await byToken(token);
-      return caller ?? refuseToken();
-    },
-    async basic(login, secret) {
-      if (tooLong(login, secret)) return null;
-      return isToken(secret) ? await byToken(secret) : await byPassword(login, secret);
-    },
-  };
 }
 
 /**
@@ -113,6 +174,11 @@ function tooLong(login: string, secret: string): boolean {
 function refuseToken(): never {
   const message = "The token is missing, malformed, unknown, expired or revoked.";
   throw new Refusal("forbidden", "auth.token_invalid", message);
+}
+
+function basicDisabled(): Refusal {
+  const message = "Tokens are not given by Basic authentication on this instance.";
+  return new Refusal("forbidden", "auth.basic_disabled", message);
 }
 
 function refuseCredentials(): never {

@@ -1,10 +1,14 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
+import type { Counters } from "../platform/counter.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
+import type { Watching } from "../projections/visible.ts";
+import type { Lockout } from "./login-lockout.ts";
+import type { ReadSettings } from "./settings-reader.ts";
 
 /** What handlers work with. One object a process, made by the role. */
 export type Deps = Readonly<{
@@ -26,6 +30,12 @@ export type Deps = Readonly<{
   visible: (position: bigint | undefined) => Promise<void>;
   /** Refuses a URL users may not send us to. @throws OutboundRefused */
   checkUrl: (url: string) => URL;
+  /** See announceChange: for those who keep copies of what is read for every request. */
+  onChange: Watching["onChange"];
+  /** The settings of the instance in force. */
+  settings: ReadSettings;
+  counters: Counters;
+  lockout: Lockout;
   now: () => Date;
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */

@@ -5,6 +5,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { type Authenticate, anonymous, basicCredentials } from "./authenticate.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type Caller, type Gate, type ResolvedProject, requireScope } from "./gate.ts";
+import { peerOf } from "./peer.ts";
 
 export type GitAccessDeps = Readonly<{
   authenticate: Authenticate;
@@ -52,7 +53,7 @@ async function callerOf(ctx: Context, { authenticate }: GitAccessDeps): Promise<
     });
   }
   const credentials = basicCredentials(header);
-  const caller = credentials && (await authenticate.basic(...credentials));
+  const caller = credentials && (await authenticate.basic(...credentials, peerOf(ctx)));
   if (caller === undefined || caller === null) throw unauthorised();
   return caller;
 }

@@ -1,24 +1,32 @@
 import type { Logger } from "pino";
-
+import { openCounters } from "../platform/counter.ts";
 import { parseOutboundAllow } from "../platform/outbound-address.ts";
 import { openOutboundHttp } from "../platform/outbound-http.ts";
+
 import { watchProjections } from "../projections/visible.ts";
 import { type Healer, healOften } from "../workers/ref-healer.ts";
 import type { Deps } from "./deps.ts";
+import { loginLockout } from "./login-lockout.ts";
 import { listen } from "./server.ts";
 import { buildService } from "./service.ts";
+import { settingsReader } from "./settings-reader.ts";
 
 /** Kept answers are looked through this often for those past their time. */
 const sweepMs = 10 * 60_000;
 
 /** What the role needs of the opened platform. */
-export type HttpPlatform = Omit<Deps, "visible" | "now" | "publicUrl" | "checkUrl"> &
+export type HttpPlatform = Omit<
+  Deps,
+  "visible" | "onChange" | "settings" | "counters" | "lockout" | "checkUrl" | "now" | "publicUrl"
+> &
   Readonly<{
     config: Readonly<{
       host: string;
       /** 0: any that is free. */
       port: number;
       databaseUrl: string;
+      /** Where limits are counted, instead of in the database. */
+      redisUrl?: string | undefined;
       /** The address that was bound, when not given. */
       publicUrl?: string | undefined;
       /** What requests on behalf of users may reach although it is not public. */
@@ -34,12 +42,16 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, git, queues, now = () => new Date() } = platform;
   const { checkUrl } = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow ?? []) });
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
+  const { visible, onChange } = watching;
+  const settings = settingsReader(db, onChange);
+  const counters = openCounters(config);
+  const lockout = loginLockout(counters, settings);
+  const heard = { visible, onChange, settings, counters, lockout };
   const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
-    const { visible } = watching;
-    const deps = { config, store, db, vault, git, queues, visible, checkUrl, now, log, publicUrl };
+    const deps = { config, store, db, vault, git, queues, ...heard, checkUrl, now, log, publicUrl };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);
@@ -56,6 +68,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       await listening.close();
       await made.healer?.close();
       await watching.close();
+      await counters.close();
     },
   };
 }

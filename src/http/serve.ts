@@ -21,6 +21,7 @@ import { type Caller, type Resolved, requireScope } from "./gate.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
 import { envelope, type Listed } from "./page.ts";
+import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import { stateOf } from "./state.ts";
@@ -103,7 +104,7 @@ type Made = Readonly<{
 function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
   const { caller, resolved, commandId, immutable } = made;
   const { requestId } = stateOf(ctx);
-  const ip = plainAddress(ctx.req.socket.remoteAddress ?? "");
+  const ip = peerOf(ctx);
   let metadata: Promise<EventMetadata> | undefined;
   const gone = new AbortController();
   ctx.res.once("close", () => {
@@ -140,9 +141,4 @@ function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
     },
     signal: gone.signal,
   };
-}
-
-/** An IPv4 peer on a dual-stack socket, written as IPv4. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/, "");
 }

@@ -3,6 +3,7 @@ import type { Middleware } from "koa";
 
 import { allWorkers } from "../workers/all.ts";
 import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
+import { apiLimit } from "./api-limit.ts";
 import { buildApp } from "./app.ts";
 import { type Authenticate, authenticate } from "./authenticate.ts";
 import type { Deps } from "./deps.ts";
@@ -12,6 +13,7 @@ import { gitHttp } from "./git-http.ts";
 import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
 import { metrics } from "./metrics.ts";
+import { peerOf } from "./peer.ts";
 import { roleAccess } from "./role-access.ts";
 import { routes } from "./routes.ts";
 
@@ -27,8 +29,16 @@ export type Service = Readonly<{ app: Koa; idempotency: Idempotency; refs: RefRe
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
-  const prover = authenticate(deps.db, deps.now);
-  const gate: Gate = { caller: prover.caller, ...roleAccess(deps.db) };
+  const prover = authenticate(deps);
+  const limit = apiLimit(deps.counters, deps.settings);
+  const gate: Gate = {
+    async caller(ctx, access) {
+      const caller = await prover.caller(ctx, access);
+      await limit(ctx, caller, peerOf(ctx));
+      return caller;
+    },
+    ...roleAccess(deps.db),
+  };
   const refs = refRecorder(deps);
   const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
@@ -46,7 +56,7 @@ export function buildService(deps: Deps): Service {
 
 /** Git smart HTTP, the queue dashboard: what is not JSON and so is no declared route. */
 function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware[] {
-  // The default of the setting pullRepoFromAnonUserIsEnabled.
-  const anonymousPull = async (): Promise<boolean> => true;
+  const anonymousPull = async (): Promise<boolean> =>
+    (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   return [gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull })];
 }

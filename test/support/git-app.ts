@@ -11,9 +11,12 @@ import { buildApp } from "../../src/http/app.ts";
 import { authenticate } from "../../src/http/authenticate.ts";
 import { type GitHttpDeps, gitHttp } from "../../src/http/git-http.ts";
 import { idempotency } from "../../src/http/idempotency.ts";
+import { loginLockout } from "../../src/http/login-lockout.ts";
 import { roleAccess } from "../../src/http/role-access.ts";
 import { routes } from "../../src/http/routes.ts";
 import { listen } from "../../src/http/server.ts";
+import { settingsReader } from "../../src/http/settings-reader.ts";
+import { openCounters } from "../../src/platform/counter.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
@@ -48,10 +51,13 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const git = openGit({ dataDir, log });
   const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
   const watching = await watchProjections({ databaseUrl, db });
-  const { visible } = watching;
+  const { visible, onChange } = watching;
+  const settings = settingsReader(db, onChange);
+  const counters = openCounters({ databaseUrl });
+  const lockout = loginLockout(counters, settings);
   const refs = refRecorder({ store, db, git, now, log });
 
-  const auth = authenticate(db, now);
+  const auth = authenticate({ db, now, log, settings, lockout, onChange });
   const access = roleAccess(db);
   const { project } = access;
   const queues = await openQueues({ databaseUrl, log });
@@ -60,12 +66,13 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const publicUrl = "http://127.0.0.1";
   const checkUrl = (url: string): URL => new URL(url);
   const config = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
-  const deps = { config, store, db, vault, git, queues, visible, checkUrl, now, log, publicUrl };
+  const heard = { visible, onChange, settings, counters, lockout };
+  const deps = { config, store, db, vault, git, queues, ...heard, checkUrl, now, log, publicUrl };
   const gate = { caller: auth.caller, ...access };
   const app = buildApp({ deps, gate, idempotency: idempotency(db, vault), routes, before });
   const { url, close } = await listen(() => app, { host: "127.0.0.1", port: 0 });
 
-  closing.push(queues.close, git.close, projections.close, watching.close, close);
+  closing.push(queues.close, counters.close, git.close, projections.close, watching.close, close);
 
   return { ...deps, databaseUrl, eventStoreUrl, dataDir, refs, url, logged };
 }

@@ -2,10 +2,13 @@ import type { Knex } from "knex";
 import pino from "pino";
 
 import type { UserId } from "../../src/events/ids.ts";
+import { settingsDefaults } from "../../src/events/settings.ts";
 import { type AppOptions, buildApp } from "../../src/http/app.ts";
 import type { Caller, Gate } from "../../src/http/gate.ts";
+import type { Lockout } from "../../src/http/login-lockout.ts";
 import type { Route } from "../../src/http/route.ts";
 import { listen } from "../../src/http/server.ts";
+import type { Counters } from "../../src/platform/counter.ts";
 import type { EventStore } from "../../src/platform/event-store.ts";
 import type { GitRepositories } from "../../src/platform/git/repositories.ts";
 import type { Queues } from "../../src/platform/queue.ts";
@@ -46,6 +49,10 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     queues: unused<Queues>("the queues"),
     visible: async () => undefined,
     checkUrl: (url: string) => new URL(url),
+    onChange: () => undefined,
+    settings: async () => settingsDefaults,
+    counters: unused<Counters>("the counters"),
+    lockout: unused<Lockout>("the lockout"),
     now: () => new Date(),
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     publicUrl: "http://127.0.0.1",
