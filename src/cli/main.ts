@@ -14,6 +14,15 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "the whole round with real programs, against a service of its own",
     () => import("./demo.ts"),
   ],
+  rebuild: [
+    "[name…] [--verify]   build read models again from the log while the service answers",
+    () => import("./rebuild.ts"),
+  ],
+  audit: [
+    "[--project owner/alias] [--user alias] [--since day] [--json] | verify   who did what",
+    () => import("./audit.ts"),
+  ],
+  events: ["export   the log as JSON lines", () => import("./events.ts")],
   "event-store": ["serve the event store from DATABASE_URL", () => import("./event-store.ts")],
 };
 
@@ -28,10 +37,19 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
   try {
     return await (await load()).run(args);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (error instanceof ConfigError) {
+      write(process.stderr, `${error.message}\n`);
+      return exitConfig;
+    }
+    if (!isBadArgument(error)) throw error;
     write(process.stderr, `${error.message}\n`);
-    return exitConfig;
+    return exitUsage;
   }
+}
+
+/** Of node's parseArgs: an option that the command does not have. */
+function isBadArgument(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && /^ERR_PARSE_ARGS/.test(String(error.code));
 }
 
 function usage(name: string): number {

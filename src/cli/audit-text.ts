@@ -1,0 +1,33 @@
+import type { AuditLine, Change } from "../projections/audit-trail.ts";
+
+/** One line a change of the log, for people: when, who, from where, what, and what it changed. */
+export function auditText(line: AuditLine): string {
+  const { occurredAt, actor, ip, type, stream, changes } = line;
+  const who = printable(actor.alias ?? actor.userId ?? actor.via);
+  const how = actor.alias === null && actor.userId === null ? "" : ` (${actor.via})`;
+  const where = ip === null ? "" : ` from ${printable(ip)}`;
+  const what = `${type} ${printable(stream)}`;
+  const told = changes.map(changeText).join(", ");
+  return `${occurredAt.toISOString()}  ${who}${how}${where}  ${what}${told && `  ${told}`}`;
+}
+
+function changeText({ field, before, after }: Change): string {
+  if (before === undefined) return `${field}: ${valueText(after)}`;
+  return `${field}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+const textMax = 200;
+
+function valueText(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "none");
+  const short = text.length > textMax ? `${text.slice(0, textMax)}…` : text;
+  return printable(short);
+}
+
+/** Whoever chose a title must not command the terminal of whoever reads it. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u{${code.toString(16)}}`;
+  });
+}

@@ -1,0 +1,19 @@
+import { once } from "node:events";
+import { stdout } from "node:process";
+
+/** Writes lines no faster than they are taken, until whoever reads has had enough, as `| head` has. */
+export async function writeLines(lines: AsyncIterable<string>): Promise<void> {
+  let closed = false;
+  const onError = (): void => {
+    closed = true;
+  };
+  stdout.on("error", onError);
+  try {
+    for await (const line of lines) {
+      if (closed) return;
+      if (!stdout.write(`${line}\n`)) await once(stdout, "drain").catch(onError);
+    }
+  } finally {
+    stdout.off("error", onError);
+  }
+}

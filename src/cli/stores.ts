@@ -1,0 +1,34 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+import { type Config, readSettings } from "../config.ts";
+import { configOfRunning } from "../embedded/service-file.ts";
+import type { EventStore } from "../platform/event-store.ts";
+import { openEventStore } from "../platform/eventstoredb.ts";
+import { openLog } from "../platform/log.ts";
+import { openPostgres } from "../platform/postgres.ts";
+import { openVault, type Vault } from "../platform/vault.ts";
+
+export type Stores = Readonly<{
+  config: Config;
+  log: Logger;
+  db: Knex;
+  store: EventStore;
+  vault: Vault;
+}>;
+
+/** Runs a command on the stores of the running service, or of the addresses in the environment. */
+export async function withStores<Result>(
+  name: string,
+  run: (stores: Stores) => Promise<Result>,
+): Promise<Result> {
+  const config = await configOfRunning(readSettings());
+  const log = openLog(config.logLevel, name);
+  const db = openPostgres(config.databaseUrl, { applicationName: `ledgerforge ${name}` });
+  const store = openEventStore(config.eventStoreUrl);
+  try {
+    return await run({ config, log, db, store, vault: openVault(db, config.secretKey) });
+  } finally {
+    await store.close();
+    await db.destroy();
+  }
+}
