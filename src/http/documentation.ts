@@ -61,7 +61,12 @@ type File = Readonly<{ type: string; body: string | Buffer }>;
 
 /** `/openapi.json`, and `/docs`, where it can be read and tried. */
 export function documentation(routes: readonly Route[]): Middleware {
-  const document = JSON.stringify(openApi(routes));
+  // Made when first asked for: a start should not wait for it.
+  let made: string | undefined;
+  const document = () => {
+    made ??= JSON.stringify(openApi(routes));
+    return made;
+  };
   return async (ctx, next) => {
     const file =
       ctx.method === "GET" || ctx.method === "HEAD" ? await find(ctx.path, document) : undefined;
@@ -70,8 +75,9 @@ export function documentation(routes: readonly Route[]): Middleware {
   };
 }
 
-async function find(name: string, document: string): Promise<File | undefined> {
-  if (name === "/openapi.json") return { type: "application/json; charset=utf-8", body: document };
+async function find(name: string, document: () => string): Promise<File | undefined> {
+  if (name === "/openapi.json")
+    return { type: "application/json; charset=utf-8", body: document() };
   if (name === "/docs" || name === "/docs/")
     return { type: "text/html; charset=utf-8", body: page };
   if (name === "/docs/start.js") return { type: "text/javascript; charset=utf-8", body: start };

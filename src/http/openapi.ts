@@ -91,6 +91,11 @@ export function openApi(routes: readonly Route[]): Json {
   };
 }
 
+/** As it is kept beside the sources, so that a change of the interface shows in a review. */
+export function openApiFile(routes: readonly Route[]): string {
+  return `${JSON.stringify(openApi(routes), null, 2)}\n`;
+}
+
 function operation(route: Route, writer: SchemaWriter): Json {
   const failing = new Set([...route.errors, 503, ...(route.body ? [400, 413, 422] : [])]);
   if (route.access !== "anonymous") failing.add(403);
