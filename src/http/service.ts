@@ -14,6 +14,7 @@ import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
 import { metrics } from "./metrics.ts";
 import { peerOf } from "./peer.ts";
+import { queueDashboard } from "./queue-dashboard.ts";
 import { roleAccess } from "./role-access.ts";
 import { routes } from "./routes.ts";
 
@@ -26,6 +27,8 @@ export type Proofs = Readonly<{
 }>;
 
 export type Service = Readonly<{ app: Koa; idempotency: Idempotency; refs: RefRecorder }>;
+
+const queueNames = allWorkers.map(({ queue }) => queue);
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
@@ -42,7 +45,7 @@ export function buildService(deps: Deps): Service {
   const refs = refRecorder(deps);
   const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
-  const measured = metrics({ deps, gate, queueNames: allWorkers.map(({ queue }) => queue) });
+  const measured = metrics({ deps, gate, queueNames });
   const app = buildApp({
     deps,
     gate,
@@ -58,5 +61,9 @@ export function buildService(deps: Deps): Service {
 function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
-  return [gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull })];
+  const { queues } = deps;
+  return [
+    gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull }),
+    queueDashboard({ authenticate, queues, queueNames }),
+  ];
 }
