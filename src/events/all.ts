@@ -4,11 +4,13 @@ import type { EventSchemas } from "./event.ts";
 import { followEvents } from "./follow.ts";
 import { membershipEvents } from "./membership.ts";
 import { projectEvents } from "./project.ts";
+import { protectionEvents } from "./protection.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { settingsEvents } from "./settings.ts";
 import { sshKeyEvents } from "./ssh-key.ts";
 import { teamEvents } from "./team.ts";
+import { templateSettingEvents } from "./template-setting.ts";
 import { userEvents } from "./user.ts";
 import { webhookEvents } from "./webhook.ts";
 import { webhookDeliveryEvents } from "./webhook-delivery.ts";
@@ -20,11 +22,13 @@ export const slices = {
   follow: followEvents,
   membership: membershipEvents,
   project: projectEvents,
+  protection: protectionEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,
   settings: settingsEvents,
   "ssh-key": sshKeyEvents,
+  "template-setting": templateSettingEvents,
   user: userEvents,
   webhook: webhookEvents,
   "webhook-delivery": webhookDeliveryEvents,

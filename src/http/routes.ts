@@ -14,6 +14,7 @@ import {
 } from "./project.ts";
 import { projectDeletionRoutes } from "./project-deletion.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
+import { protectionRoutes } from "./protection.ts";
 import type { Route } from "./route.ts";
 import { getSettings, settingsRoutes } from "./settings.ts";
 import {
@@ -28,6 +29,7 @@ import {
 import { getTag, getTags } from "./tag.ts";
 import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
+import { templateSettingRoutes } from "./template-setting.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
 import { putOwnEmail, putOwnPassword, putOwnProfile, putOwnUsername } from "./user-account.ts";
 import {
@@ -48,6 +50,7 @@ export const routes: readonly Route[] = [
   ...memberRoutes,
   ...projectDeletionRoutes,
   ...projectSettingRoutes,
+  ...protectionRoutes,
   ...teamRoutes,
   ...webhookDeliveryRoutes,
   ...webhookRoutes,
@@ -97,4 +100,5 @@ export const routes: readonly Route[] = [
   transferTeam,
   unbanUser,
   ...settingsRoutes,
+  ...templateSettingRoutes,
 ];

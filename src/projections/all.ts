@@ -7,9 +7,11 @@ import { logChainProjection } from "./log-chain.ts";
 import { memberProjection } from "./member.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
+import { protectionProjection } from "./protection.ts";
 import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
+import { templateSettingProjection } from "./template-setting.ts";
 import { userProjection } from "./user.ts";
 import { webhookProjection } from "./webhook.ts";
 import { webhookDeliveryProjection } from "./webhook-delivery.ts";
@@ -27,6 +29,8 @@ export const allProjections: readonly Projection[] = [
   settingsProjection,
   sshKeyProjection,
   teamProjection,
+  protectionProjection,
+  templateSettingProjection,
   userProjection,
   webhookProjection,
   webhookDeliveryProjection,

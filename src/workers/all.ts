@@ -1,4 +1,5 @@
 import type { WorkerDeps } from "./deps.ts";
+import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import type { Reactor } from "./reactor.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
@@ -8,10 +9,15 @@ import { sweepWebhooks } from "./webhook-sweep.ts";
 import type { Worker } from "./worker.ts";
 
 /** Everything that turns events into jobs, sorted by name. */
-export const allReactors: readonly Reactor[] = [webhookDispatch, webhookNotification];
+export const allReactors: readonly Reactor[] = [
+  protectionApply,
+  webhookDispatch,
+  webhookNotification,
+];
 
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
+  protectionApplyWorker,
   webhookDeliveryWorker,
   webhookReplayWorker,
   webhookRetryWorker,

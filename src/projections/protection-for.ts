@@ -1,0 +1,119 @@
+import type { Knex } from "knex";
+
+import type { ProtectionLevel, ProtectionRule } from "../events/protection.ts";
+import { branchPrefix, tagPrefix } from "../events/repository.ts";
+import type { Role } from "../events/role.ts";
+import { matchesTemplate } from "../platform/name-template.ts";
+import { protectionRules } from "./protection.ts";
+import type { Below } from "./template-setting.ts";
+
+/** What the rules that fit a ref allow together; the strictest of them counts in each respect. */
+export type RefProtection =
+  | Readonly<{ kind: "TAG"; allowToCreate: ProtectionLevel }>
+  | Readonly<{
+      kind: "BRANCH";
+      allowedToPush: ProtectionLevel;
+      allowedToMerge: ProtectionLevel;
+      allowForcePush: boolean;
+    }>;
+
+export type RefProtections = Readonly<{
+  /** @param ref full name; null when no rule fits it */
+  of: (ref: string) => RefProtection | null;
+}>;
+
+/** All rules about the refs of a project, read once for a push of many refs. */
+export async function refProtections(db: Knex, project: Below): Promise<RefProtections> {
+  const [tags, branches] = await Promise.all([
+    protectionRules(db, { project, kind: "TAG" }),
+    protectionRules(db, { project, kind: "BRANCH" }),
+  ]);
+  const rules = [...tags, ...branches];
+  return { of: (ref) => protectionOf(ref, rules) };
+}
+
+/** What protects one ref, by its full name; null when nothing does. */
+export async function protectionFor(
+  db: Knex,
+  project: Below,
+  ref: string,
+): Promise<RefProtection | null> {
+  return (await refProtections(db, project)).of(ref);
+}
+
+/** The least role that may deploy to an environment; null when no rule fits its name. */
+export async function deploymentProtectionFor(
+  db: Knex,
+  project: Below,
+  environment: string,
+): Promise<ProtectionLevel | null> {
+  const rules = await protectionRules(db, { project, kind: "ENVIRONMENT" });
+  const levels = rules.flatMap((rule) =>
+    rule.kind === "ENVIRONMENT" && matchesTemplate(rule.template, environment)
+      ? [rule.allowToDeploy]
+      : [],
+  );
+  return levels.length === 0 ? null : strictest(levels);
+}
+
+export function protectionOf(ref: string, rules: readonly ProtectionRule[]): RefProtection | null {
+  const fitting = (prefix: string) =>
+    ref.startsWith(prefix)
+      ? rules.filter(({ template }) => matchesTemplate(template, ref.slice(prefix.length)))
+      : [];
+  const tags = fitting(tagPrefix).flatMap((rule) => (rule.kind === "TAG" ? [rule] : []));
+  if (tags.length > 0) {
+    return {
+      kind: "TAG",
+      allowToCreate: strictest(tags.map(({ allowToCreate }) => allowToCreate)),
+    };
+  }
+  const branches = fitting(branchPrefix).flatMap((rule) => (rule.kind === "BRANCH" ? [rule] : []));
+  if (branches.length === 0) return null;
+  return {
+    kind: "BRANCH",
+    allowedToPush: strictest(branches.map(({ allowedToPush }) => allowedToPush)),
+    allowedToMerge: strictest(branches.map(({ allowedToMerge }) => allowedToMerge)),
+    allowForcePush: branches.every(({ allowForcePush }) => allowForcePush),
+  };
+}
+
+/** Most forbidding first. */
+const byStrictness: readonly ProtectionLevel[] = ["NO_ONE", "ADMINS", "DEVELOPER"];
+
+function strictest(levels: readonly ProtectionLevel[]): ProtectionLevel {
+  return byStrictness.find((level) => levels.includes(level)) ?? "NO_ONE";
+}
+
+/** Whether a role is enough for a level. */
+export function reaches(role: Role, level: ProtectionLevel): boolean {
+  if (level === "NO_ONE") return false;
+  return role === "ADMIN" || (level === "DEVELOPER" && role === "DEVELOPER");
+}
+
+export type RefWish = Readonly<{
+  ref: string;
+  before: string | null;
+  after: string | null;
+  /** Commits that were there would be lost. */
+  forced?: boolean;
+}>;
+
+/**
+ * Why somebody of this role may not change a ref in this way, in words for a git client; undefined
+ * when they may. Who may create a tag may move and delete it; a protected branch is never deleted.
+ */
+export function refChangeRefused(
+  protection: RefProtection | null,
+  role: Role,
+  { before, after, forced = false }: RefWish,
+): string | undefined {
+  if (protection === null) return undefined;
+  if (protection.kind === "TAG") {
+    return reaches(role, protection.allowToCreate) ? undefined : "protected tag";
+  }
+  if (before !== null && after === null) return "protected branch cannot be deleted";
+  if (!reaches(role, protection.allowedToPush)) return "protected branch";
+  if (forced && !protection.allowForcePush) return "protected branch cannot be forced";
+  return undefined;
+}

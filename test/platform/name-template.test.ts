@@ -1,0 +1,58 @@
+import { expect } from "chai";
+
+import { matchesTemplate } from "../../src/platform/name-template.ts";
+
+const fits: Readonly<Record<string, readonly string[]>> = {
+  main: ["main"],
+  "release-*": ["release-", "release-1", "release-1.2"],
+  "release/*": ["release/1", "release/"],
+  "release/**": ["release/1", "release/1/2", "release/"],
+  "*": ["main", "v1", ""],
+  "**": ["main", "a/b/c", ""],
+  "v?.?": ["v1.2", "v9.x"],
+  "*-stable": ["1-stable", "-stable", "a-stable-stable"],
+  "**/fix": ["a/fix", "a/b/fix", "/fix"],
+  "a***b": ["ab", "a/x/b"],
+  "v1.0": ["v1.0"],
+  "[ab]+(x)": ["[ab]+(x)"],
+  "?": ["ü", "😀", "/"],
+};
+
+const doesNotFit: Readonly<Record<string, readonly string[]>> = {
+  main: ["Main", "main2", "xmain", ""],
+  "release-*": ["release", "release-1/2", "xrelease-1"],
+  "release/*": ["release/1/2", "release"],
+  "*": ["a/b"],
+  "v?": ["v", "v10"],
+  "v1.0": ["v1x0"],
+  "[ab]": ["a", "b"],
+  "*-stable": ["a/b-stable", "stable-1"],
+};
+
+describe("name templates", () => {
+  for (const [template, names] of Object.entries(fits)) {
+    it(`${template} fits ${names.join(", ")}`, () => {
+      for (const name of names) expect(matchesTemplate(template, name), name).to.equal(true);
+    });
+  }
+
+  for (const [template, names] of Object.entries(doesNotFit)) {
+    it(`${template} does not fit ${names.join(", ")}`, () => {
+      for (const name of names) expect(matchesTemplate(template, name), name).to.equal(false);
+    });
+  }
+
+  it("take time in proportion to both lengths, however they are written", () => {
+    const name = `${"a".repeat(254)}b`;
+    const started = performance.now();
+    for (const template of [
+      "*a".repeat(127),
+      "**a".repeat(85),
+      "a*?".repeat(85),
+      "*?".repeat(127),
+    ]) {
+      matchesTemplate(template, name);
+    }
+    expect(performance.now() - started).to.be.lessThan(1000);
+  });
+});
