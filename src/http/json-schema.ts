@@ -59,14 +59,20 @@ function text(schema: JsonSchema): string {
   return JSON.stringify(schema, (key, value) => (key === "$ref" ? "" : value));
 }
 
-/** Answers may grow: no closed objects. A format says what its long pattern says. */
+/**
+ * Answers may grow: no closed objects. A format says what its long pattern says. `.meta({ example })`
+ * becomes an example also where zod drops `examples`, in what is sent and then transformed.
+ */
 function tidy(value: JsonSchema): JsonSchema {
   return map(value, (schema) => {
     const noise = (key: string, child: unknown) =>
       (key === "additionalProperties" && child === false) ||
       (key === "pattern" && schema["format"] !== undefined) ||
       (/^(?:min|max)imum$/.test(key) && Math.abs(Number(child)) === Number.MAX_SAFE_INTEGER);
-    return Object.fromEntries(Object.entries(schema).filter(([key, child]) => !noise(key, child)));
+    const { example, ...kept } = Object.fromEntries(
+      Object.entries(schema).filter(([key, child]) => !noise(key, child)),
+    );
+    return example === undefined ? kept : { ...kept, examples: [example] };
   });
 }
 

@@ -112,7 +112,7 @@ const Instant = z
 const Replay = z
   .object({
     from: Instant,
-    to: Instant.meta({ description: "Not included.", examples: ["2026-02-03T00:00:00.000Z"] }),
+    to: Instant.meta({ description: "Not included.", example: "2026-02-03T00:00:00.000Z" }),
     events: z
       .union([z.array(WebhookTopic), SomeFlags.transform(topicsOf)])
       .optional()
