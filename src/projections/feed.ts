@@ -9,7 +9,7 @@ import {
   lockCheckpoints,
   moveCheckpoints,
 } from "./checkpoint.ts";
-import { applyAfter, CannotApply, type Projection, type ProjectionContext } from "./projection.ts";
+import { applyAfter, type Projection, type ProjectionContext } from "./projection.ts";
 import { mayPass } from "./retry.ts";
 
 /** The part of a logger that is used here; pino's loggers fit. */
@@ -104,23 +104,24 @@ async function feedAlone(deps: FeedDeps, projection: Projection, batch: Batch): 
   } catch (error) {
     if (mayPass(error)) throw error;
     if (error instanceof CheckpointTooOld) await setBehind(deps, projection);
-    else await stopAt(deps, projection, batch, error);
+    else await stopAt(deps, projection, batch);
   }
 }
 
-/** Applies what comes before the event it cannot take, so that the checkpoint shows where it stopped. */
-async function stopAt(
-  deps: FeedDeps,
-  projection: Projection,
-  { after, events }: Batch,
-  error: unknown,
-): Promise<void> {
-  if (error instanceof CannotApply && error.event.position > after) {
-    const before = events.filter(({ position }) => position < error.event.position);
-    const upTo = before.at(-1)?.position ?? after;
-    await deliver(deps, [projection], { after, upTo, events: before });
+/** Finds the event it cannot take and applies what comes before: the checkpoint shows where it is. */
+async function stopAt(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
+  let { after } = batch;
+  const events = batch.events.filter(({ type }) => projection.types.has(type));
+  try {
+    for (const event of events) {
+      await deliver(deps, [projection], { after, upTo: event.position, events: [event] });
+      after = event.position;
+    }
+    await deliver(deps, [projection], { after, upTo: batch.upTo, events: [] });
+  } catch (error) {
+    if (mayPass(error)) throw error;
+    await stop(deps, projection, error);
   }
-  await stop(deps, projection, error);
 }
 
 /** Stops a projection where it is; it is tried again when a process becomes the leader. */

@@ -9,6 +9,7 @@ import {
   tagPrefix,
 } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
+import { unreachable } from "../platform/invariant.ts";
 import { defineProjection, type Tx } from "./projection.ts";
 
 export type GitRefRow = Readonly<{
@@ -94,63 +95,126 @@ export const gitRefProjection = defineProjection({
   create,
   events: repositoryEvents,
   handlers: {
-    BranchCreated: (tx, event) =>
-      record(tx, event, { commit_id: event.data.commitId, light_weight: true }, null, false),
-    BranchUpdated: (tx, event) =>
-      record(
-        tx,
-        event,
-        { commit_id: event.data.after, light_weight: true },
-        event.data.before,
-        event.data.forced,
-      ),
-    BranchDeleted: (tx, event) => record(tx, event, null, event.data.commitId, false),
-    TagCreated: (tx, event) => record(tx, event, target(event), null, false),
-    TagUpdated: (tx, event) => record(tx, event, target(event), event.data.before, true),
-    TagDeleted: (tx, event) => record(tx, event, null, event.data.objectId, false),
+    BranchCreated: recordOne,
+    BranchUpdated: recordOne,
+    BranchDeleted: recordOne,
+    TagCreated: recordOne,
+    TagUpdated: recordOne,
+    TagDeleted: recordOne,
   },
+  // Pushes are most of the log: a statement for each would make a rebuild many times longer.
+  applyAll: record,
 });
 
 type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
+type Told = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
+
+/** What an event says beside the ref and where it leaves it. */
+function told(event: Recorded<RepositoryEvent>): Told {
+  switch (event.type) {
+    case "BranchCreated": {
+      const points = { commit_id: event.data.commitId, light_weight: true };
+      return { points, before: null, forced: false };
+    }
+    case "BranchUpdated": {
+      const { before, after, forced } = event.data;
+      return { points: { commit_id: after, light_weight: true }, before, forced };
+    }
+    case "BranchDeleted":
+      return { points: null, before: event.data.commitId, forced: false };
+    case "TagCreated":
+      return { points: target(event), before: null, forced: false };
+    case "TagUpdated":
+      return { points: target(event), before: event.data.before, forced: true };
+    case "TagDeleted":
+      return { points: null, before: event.data.objectId, forced: false };
+    default:
+      return unreachable(event);
+  }
+}
 
 const target = ({ data }: Stored<"TagCreated"> | Stored<"TagUpdated">): Target => ({
   commit_id: data.commitId,
   light_weight: data.lightWeight,
 });
 
-async function record(
-  tx: Tx,
-  event: Recorded<RepositoryEvent>,
-  points: Target | null,
-  before: string | null,
-  forced: boolean,
-): Promise<void> {
-  const project_id = idInStream(event.stream);
-  const { ref, objectId } = refAfter(event);
-  const changed_at = new Date(event.data.changedAt);
+function recordOne(tx: Tx, event: Recorded<RepositoryEvent>): Promise<void> {
+  return record(tx, [event]);
+}
 
-  if (objectId === null || points === null) {
-    await tx<GitRefRow>("git_ref").where({ project_id, ref }).delete();
-  } else {
-    const row = {
-      ...{ project_id, ref, ...named(ref), object_id: objectId, ...points },
-      ...{ created_at: changed_at, updated_at: changed_at },
-    };
-    const { created_at: _, ...later } = row;
-    await tx<GitRefRow>("git_ref").insert(row).onConflict(["project_id", "ref"]).merge(later);
+/** Where a ref stands after some events. */
+type Ref = Readonly<{
+  project_id: string;
+  ref: string;
+  row: GitRefRow | undefined;
+  /** It was gone at one time, and what is stored of it is of another ref by its name. */
+  deleted: boolean;
+}>;
+
+/** Every change of a ref is kept, and of each ref and repository the last state. */
+async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Promise<void> {
+  const refs = new Map<string, Ref>();
+  const repositories = new Map<string, GitRepositoryRow>();
+  for (const event of events) {
+    const project_id = idInStream(event.stream);
+    const key = `${project_id} ${refAfter(event).ref}`;
+    refs.set(key, refSince(refs.get(key), event));
+    const changed_at = new Date(event.data.changedAt);
+    repositories.set(project_id, { project_id, revision: event.revision, changed_at });
   }
-  const { revision } = event;
+  await saveRefs(tx, [...refs.values()]);
   await tx<GitRefChangeRow>("git_ref_change")
-    .insert({
-      ...{ project_id, revision, ref, before, after: objectId, forced, changed_at },
-      ...{ push_id: event.metadata.commandId, changed_by_id: event.data.changedById },
-    })
+    .insert(events.map(changeRow))
     .onConflict(["project_id", "revision"])
     .ignore();
   await tx<GitRepositoryRow>("git_repository")
-    .insert({ project_id, revision, changed_at })
+    .insert([...repositories.values()])
     .onConflict("project_id")
     .merge();
+}
+
+function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref {
+  const project_id = idInStream(event.stream);
+  const { ref, objectId } = refAfter(event);
+  const { points } = told(event);
+  if (objectId === null || points === null) {
+    return { project_id, ref, row: undefined, deleted: true };
+  }
+  const at = new Date(event.data.changedAt);
+  const times = { created_at: known?.row?.created_at ?? at, updated_at: at };
+  const row = { project_id, ref, ...named(ref), object_id: objectId, ...points, ...times };
+  return { project_id, ref, row, deleted: known?.deleted ?? false };
+}
+
+async function saveRefs(tx: Tx, refs: readonly Ref[]): Promise<void> {
+  const gone = refs.filter(({ deleted }) => deleted);
+  if (gone.length > 0) {
+    const keys = gone.map(({ project_id, ref }) => [project_id, ref]);
+    await tx<GitRefRow>("git_ref").whereIn(["project_id", "ref"], keys).delete();
+  }
+  const rows = refs.flatMap(({ row }) => row ?? []);
+  if (rows.length === 0) return;
+  // Not created_at: that is of the first.
+  await tx<GitRefRow>("git_ref")
+    .insert(rows)
+    .onConflict(["project_id", "ref"])
+    .merge(["kind", "name", "object_id", "commit_id", "light_weight", "updated_at"]);
+}
+
+function changeRow(event: Recorded<RepositoryEvent>): GitRefChangeRow {
+  const { ref, objectId } = refAfter(event);
+  const { before, forced } = told(event);
+  return {
+    project_id: idInStream(event.stream),
+    revision: event.revision,
+    ref,
+    before,
+    after: objectId,
+    forced,
+    push_id: event.metadata.commandId,
+    changed_by_id: event.data.changedById,
+    changed_at: new Date(event.data.changedAt),
+  };
 }
 
 function named(ref: string): Pick<GitRefRow, "kind" | "name"> {

@@ -49,12 +49,18 @@ export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
   events: Schemas;
   /** One for every event of the schemas: ignoring one is written down, as `ignore`. */
   handlers: Handlers<Schemas>;
+  /** In the place of the handlers where many events come at once; it must end the same. */
+  applyAll?: (
+    tx: Tx,
+    events: readonly Recorded<EventOf<Schemas>>[],
+    context: ProjectionContext,
+  ) => Promise<void>;
 }>;
 
 export function defineProjection<Schemas extends EventSchemas>(
   definition: ProjectionDefinition<Schemas>,
 ): Projection {
-  const { name, version, tables, create, events, handlers } = definition;
+  const { name, version, tables, create, events, handlers, applyAll } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = new Set(handled.map(([type]) => type));
   return {
@@ -70,6 +76,14 @@ export function defineProjection<Schemas extends EventSchemas>(
       const handler = handlers[event.type] as Handler<EventOf<Schemas>>;
       await handler(tx, event, context);
     },
+    ...(applyAll && {
+      applyAll: (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
+        applyAll(
+          tx,
+          batch.map((recorded) => decode(events, recorded)),
+          context,
+        ),
+    }),
   };
 }
 
