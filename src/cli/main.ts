@@ -23,6 +23,10 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./audit.ts"),
   ],
   events: ["export   the log as JSON lines", () => import("./events.ts")],
+  forget: [
+    "<alias>   make everything personal about a user unreadable, for ever",
+    () => import("./forget.ts"),
+  ],
   openapi: ["write the description of the REST interface to stdout", () => import("./openapi.ts")],
   "event-store": ["serve the event store from DATABASE_URL", () => import("./event-store.ts")],
 };

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { parseArgs } from "node:util";
+
+import { forgetUser } from "../commands/process/forget-user.ts";
+import { findUser } from "../projections/user.ts";
+import { watchProjections } from "../projections/visible.ts";
+import { withStores } from "./stores.ts";
+import { write } from "./write.ts";
+
+const exitUsage = 64;
+const exitNotFound = 1;
+
+/**
+ * Deletes a person's key, so that everything personal about them is unreadable from now on, and
+ * waits until the read models have dropped it. Cannot be undone; may be repeated.
+ */
+export async function run(args: readonly string[]): Promise<number> {
+  const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
+  const [alias, ...more] = positionals;
+  if (alias === undefined || more.length > 0) {
+    write(process.stderr, "Usage: ledgerforge forget <alias>\n");
+    return exitUsage;
+  }
+  return withStores("forget", async ({ config, db, store, vault }) => {
+    const user = await findUser(db, alias);
+    if (user === undefined) {
+      write(process.stderr, `There is no user ${alias}.\n`);
+      return exitNotFound;
+    }
+    const now = () => new Date().toISOString();
+    const commandId = randomUUID();
+    const metadata = {
+      actor: { userId: null, alias: null, via: "cli", tokenId: null },
+      ip: null,
+      correlationId: commandId,
+      causationId: null,
+      commandId,
+      schemaVersion: 1,
+      occurredAt: now(),
+    } as const;
+    const { position } = await forgetUser({ store, vault, now }, user.id, metadata);
+    const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
+    try {
+      await watching.visible(position);
+    } finally {
+      await watching.close();
+    }
+    write(process.stdout, `${user.alias} is forgotten.\n`);
+    return 0;
+  });
+}
