@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { runProgram, type Service, startService } from "../support/service.ts";
+
+const adminPassword = "a password of the administrator";
+const email = "somebody.private@example.org";
+
+describe("ledgerforge forget", function () {
+  this.timeout(180_000);
+
+  let root: string;
+  let service: Service;
+  let token: string;
+
+  before(async () => {
+    root = await mkdtemp(path.join(tmpdir(), "lf-forget-"));
+    const environment = { ADMIN_PASSWORD: adminPassword, LOG_LEVEL: "silent" };
+    service = await startService(path.join(root, "data"), environment);
+    token = await login("admin", adminPassword, ["USER_WRITE"]);
+  });
+  after(async () => {
+    await service.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  const call = (at: string, headers: Record<string, string>, body?: unknown) =>
+    fetch(service.url + at, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { "content-type": "application/json", ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+
+  async function login(alias: string, password: string, scopes: readonly string[]) {
+    const basic = Buffer.from(`${alias}:${password}`).toString("base64");
+    const headers = { authorization: `Basic ${basic}` };
+    const body = { name: `token of ${alias}`, scopes };
+    const answer = await call("/user/settings/access-token/create", headers, body);
+    return ((await answer.json()) as { token: string }).token;
+  }
+
+  async function ledgerforge(...args: readonly string[]) {
+    const ran = runProgram(args, { DATA_DIR: service.dataDir, LOG_LEVEL: "silent" });
+    const [code] = await ran.exited;
+    return { code, output: ran.output() };
+  }
+
+  it("leaves nothing personal in answers, exports and rebuilt views, and the log intact", async () => {
+    const admin = { authorization: `token ${token}` };
+    const password = "somebody's own password";
+    const made = await call("/user", admin, { alias: "somebody", email, password });
+    expect(made.status).to.equal(200);
+    const own = { authorization: `token ${await login("somebody", password, ["USER_READ"])}` };
+    expect((await call("/user/me", own)).status).to.equal(200);
+    expect((await ledgerforge("events", "export")).output).to.include(email);
+    const before = (await ledgerforge("audit", "verify")).output;
+
+    expect(await ledgerforge("forget", "somebody")).to.deep.equal({
+      code: 0,
+      output: "somebody is forgotten.\n",
+    });
+
+    expect((await call("/user/me", own)).status).to.equal(403);
+    expect((await call("/user/somebody", admin)).status).to.equal(404);
+    const exported = await ledgerforge("events", "export");
+    expect(exported.code).to.equal(0);
+    expect(exported.output).to.include("UserForgotten").and.not.include(email);
+    const rebuilt = await ledgerforge("rebuild", "--verify");
+    expect(rebuilt.code, rebuilt.output).to.equal(0);
+    const mark = before.trim().split("\n").at(-1) ?? "";
+    const verified = await ledgerforge("audit", "verify", "--expect", mark);
+    expect(verified.code, verified.output).to.equal(0);
+  });
+
+  it("says so when there is nobody of that name, or no name", async () => {
+    const nobody = await ledgerforge("forget", "nobody");
+    expect(nobody).to.deep.equal({ code: 1, output: "There is no user nobody.\n" });
+    expect((await ledgerforge("forget")).code).to.equal(64);
+  });
+});
