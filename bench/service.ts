@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+import { type Service, startService } from "../test/support/service.ts";
+
+const alias = "bench";
+const password = "a password for benchmarks";
+
+export type BenchService = Readonly<{
+  service: Service;
+  directory: string;
+  authorization: string;
+  /** Makes a project and answers the address git is given. */
+  project: (name: string) => Promise<string>;
+}>;
+
+/** Runs the benchmark against the whole service, as `npm start` brings it up, on a new directory. */
+export async function withService(run: (bench: BenchService) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-bench-"));
+  const service = await startService(path.join(directory, "data"), {
+    ADMIN_ALIAS: alias,
+    ADMIN_EMAIL: "bench@example.org",
+    ADMIN_PASSWORD: password,
+    LOG_LEVEL: "warn",
+  });
+  try {
+    const token = await createToken(service.url);
+    const authorization = `token ${token}`;
+    const remote = service.url.replace("//", `//${alias}:${token}@`);
+    const project = async (name: string): Promise<string> => {
+      await post(`${service.url}/project`, authorization, { title: name, alias: name });
+      return `${remote}/project/${alias}/${name}.git`;
+    };
+    await run({ service, directory, authorization, project });
+  } finally {
+    await service.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function createToken(url: string): Promise<string> {
+  const basic = `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
+  const body = { name: "bench", scopes: ["PROJECT_READ", "PROJECT_WRITE"] };
+  const { token } = await post(`${url}/user/settings/access-token/create`, basic, body);
+  return String(token);
+}
+
+async function post(
+  url: string,
+  authorization: string,
+  body: unknown,
+): Promise<Readonly<Record<string, unknown>>> {
+  const headers = { authorization, "content-type": "application/json" };
+  const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+  return (await answer.json()) as Readonly<Record<string, unknown>>;
+}
