@@ -6,21 +6,30 @@ import { companyRole, projectRole, teamRole } from "../projections/member-role.t
 import { findProject, findProjectById, type ProjectRow } from "../projections/project.ts";
 import { findTeam, type TeamRow } from "../projections/team.ts";
 import { atLeast, type Needed, type Role } from "./access.ts";
+import type { Deps } from "./deps.ts";
 import type { Gate } from "./gate.ts";
+import { remembered } from "./remembered.ts";
 
 type Params = Readonly<Record<string, unknown>>;
+
+export type RoleAccessDeps = Pick<Deps, "db" | "onChange">;
 
 /**
  * Finds what a path names (a project by `ownerAlias` and `projectAlias` or by `projectUuid`, a team by
  * `teamAlias`, a company by `companyAlias`) and holds the caller's role against the one needed. The
  * administrator flag of the instance opens the administrator endpoints and gives no role here.
  */
-export function roleAccess(db: Knex): Omit<Gate, "caller"> {
+export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller"> {
+  const places = remembered((key) => projectPlace(db, key));
+  // A user's alias names projects too; settings name none.
+  onChange((subject) => {
+    if (subject !== "settings") places.forget();
+  });
   return {
     async project(params, { userId }, needed) {
-      const project = mustBeFound(await projectNamed(db, params), "project");
-      const role = await projectRole(db, project, userId);
-      return { project, role: mustSuffice(role, { resource: "project", role: needed }) };
+      const place = mustBeFound(await places.get(placeKey(params, userId)), "project");
+      const role = mustSuffice(place.role, { resource: "project", role: needed });
+      return { project: place.project, role };
     },
     async team(params, { userId }, needed) {
       const team = mustBeFound(await teamNamed(db, params), "team");
@@ -47,6 +56,21 @@ export function mustBeFound<Row>(row: Row | undefined, resource: Needed["resourc
   if (row !== undefined) return row;
   const name = `${resource.charAt(0).toUpperCase()}${resource.slice(1)}`;
   throw new Refusal("not_found", `${resource}.not_found`, `${name} not found.`);
+}
+
+/** A project, and what one caller is in it. */
+type ProjectPlace = Readonly<{ project: ProjectRow; role: Role | undefined }>;
+
+/** Nothing in it can be taken for a border: two requests share a key when they ask the same. */
+function placeKey(params: Params, userId: string | null): string {
+  const { ownerAlias, projectAlias, projectUuid } = params;
+  return JSON.stringify([{ ownerAlias, projectAlias, projectUuid }, userId]);
+}
+
+async function projectPlace(db: Knex, key: string): Promise<ProjectPlace | undefined> {
+  const [params, userId] = JSON.parse(key) as readonly [Params, string | null];
+  const project = await projectNamed(db, params);
+  return project && { project, role: await projectRole(db, project, userId) };
 }
 
 function projectNamed(

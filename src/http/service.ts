@@ -40,7 +40,7 @@ export function buildService(deps: Deps): Service {
       await limit(ctx, caller, peerOf(ctx));
       return caller;
     },
-    ...roleAccess(deps.db),
+    ...roleAccess(deps),
   };
   const refs = refRecorder(deps);
   const proofs = { deps, authenticate: prover, gate, refs };

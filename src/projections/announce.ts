@@ -11,8 +11,11 @@ export async function announce(tx: Knex, payload: bigint | typeof reread): Promi
   await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 }
 
-/** A thing that processes keep copies of: `settings`, or the callers of one user. */
-export type Subject = "settings" | `user-${string}`;
+/**
+ * A thing that processes keep copies of: the settings, the callers of one user, or who may do what in
+ * which project.
+ */
+export type Subject = "settings" | "access" | `user-${string}`;
 
 const changed = "changed ";
 

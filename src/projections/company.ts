@@ -27,6 +27,7 @@ export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
 export const companyProjection = defineProjection({
   name: "company",
+  announces: "access",
   version: 1,
   tables: ["company"],
   async create(tx) {

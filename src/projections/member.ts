@@ -19,6 +19,7 @@ export type MemberRow = Readonly<{
 
 export const memberProjection = defineProjection({
   name: "member",
+  announces: "access",
   version: 1,
   tables: ["member"],
   async create(tx) {

@@ -35,6 +35,7 @@ export type ProjectRow = StoredProject &
 
 export const projectProjection = defineProjection({
   name: "project",
+  announces: "access",
   version: 2,
   tables: ["project"],
   async create(tx) {

@@ -3,6 +3,7 @@ import { decode } from "../events/decode.ts";
 import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../events/event.ts";
 import type { Sealed } from "../events/sealed.ts";
 import { invariant } from "../platform/invariant.ts";
+import { announceChange, type Subject } from "./announce.ts";
 import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
 import { mayPass } from "./retry.ts";
 
@@ -28,6 +29,8 @@ export type Projection = Readonly<{
   apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
   /** Applies many in one go, where a statement for each would be slow; in order, none seen before. */
   applyAll?: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
+  /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
+  announces?: Subject;
 }>;
 
 type Handler<Event extends AnyEvent> = (
@@ -55,12 +58,13 @@ export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
     events: readonly Recorded<EventOf<Schemas>>[],
     context: ProjectionContext,
   ) => Promise<void>;
+  announces?: Subject;
 }>;
 
 export function defineProjection<Schemas extends EventSchemas>(
   definition: ProjectionDefinition<Schemas>,
 ): Projection {
-  const { name, version, tables, create, events, handlers, applyAll } = definition;
+  const { name, version, tables, create, events, handlers, applyAll, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = new Set(handled.map(([type]) => type));
   return {
@@ -69,6 +73,7 @@ export function defineProjection<Schemas extends EventSchemas>(
     tables,
     create,
     types,
+    ...(announces && { announces }),
     async apply(tx, recorded, context) {
       if (!types.has(recorded.type)) return;
       const event = decode(events, recorded);
@@ -141,8 +146,10 @@ export async function applyAfter(
   const events = batch.filter(
     (event) => event.position > position && projection.types.has(event.type),
   );
+  if (events.length === 0) return;
+  if (projection.announces !== undefined) await announceChange(tx, projection.announces);
   if (projection.applyAll !== undefined) {
-    if (events.length > 0) await projection.applyAll(tx, events, context);
+    await projection.applyAll(tx, events, context);
     return;
   }
   for (const event of events) {

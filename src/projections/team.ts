@@ -30,6 +30,7 @@ export type TeamRow = StoredTeam &
 
 export const teamProjection = defineProjection({
   name: "team",
+  announces: "access",
   version: 1,
   tables: ["team"],
   async create(tx) {

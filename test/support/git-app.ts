@@ -58,7 +58,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const refs = refRecorder({ store, db, git, now, log });
 
   const auth = authenticate({ db, now, log, settings, lockout, onChange });
-  const access = roleAccess(db);
+  const access = roleAccess({ db, onChange });
   const { project } = access;
   const queues = await openQueues({ databaseUrl, log });
   const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
