@@ -46,7 +46,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
 
     const service = serviceOf(ctx, rest);
     stateOf(ctx).operationId = `git-${service}`;
-    const { caller, project } = await gitAccess(ctx, service, names, deps);
+    const { caller, project, role } = await gitAccess(ctx, service, names, deps);
     if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
     // Nothing of it may be kept: the next answer depends on the refs of that moment.
     ctx.set({
@@ -56,21 +56,28 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     });
 
     const leave = await places.enter(caller.userId ?? ctx.ip);
-    let child: PackProcess | undefined;
+    const running: { child?: PackProcess } = {};
+    const stop = (): void => {
+      if (running.child !== undefined) stopPackService(running.child);
+    };
     try {
       const repository = await deps.git.ensure(project.id, project.default_branch);
       const advertise = rest === "info/refs";
-      child = repository.start(service, { advertise, protocol: protocolOf(ctx) });
-      child.once("close", leave);
-      const started = child;
-      const stop = (): void => stopPackService(started);
+      const start = (options: Readonly<{ denyForced?: boolean }> = {}): PackProcess => {
+        const protocol = protocolOf(ctx);
+        const child = repository.start(service, { advertise, protocol, ...options });
+        child.once("close", leave);
+        running.child = child;
+        return child;
+      };
       watchConnection(ctx, limits, () => ctx.req.socket.destroy());
-      if (advertise) return advertiseRefs(ctx, service, started, stop);
-      if (service === "upload-pack") return uploadPack(ctx, started, stop, deps.log);
-      return await receivePack(ctx, { child: started, stop, caller, project }, deps);
+      if (advertise) return advertiseRefs(ctx, service, start(), stop);
+      if (service === "upload-pack") return uploadPack(ctx, start(), stop, deps.log);
+      await receivePack(ctx, { start, stop, caller, project, role }, deps);
+      if (running.child === undefined) leave();
     } catch (error) {
-      if (child === undefined) leave();
-      else stopPackService(child);
+      if (running.child === undefined) leave();
+      else stop();
       throw error;
     }
   };

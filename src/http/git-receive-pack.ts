@@ -9,30 +9,33 @@ import { userSubject } from "../events/user.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
-import { PushReport, pushRefused } from "../platform/git/push-report.ts";
-import { type PushHead, PushMalformed } from "../platform/git/push-request.ts";
+import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
+import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push-request.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { Push } from "../workers/push-intent.ts";
 import type { RefRecorder } from "../workers/ref-recorder.ts";
 import type { Caller, ResolvedProject } from "./gate.ts";
+import { type PushProtection, protectedFrom } from "./git-protection.ts";
 import { readPushHead, requestBody } from "./git-stream.ts";
 import { stateOf } from "./state.ts";
 
-export type PushDeps = Readonly<{
-  refs: RefRecorder;
-  vault: Pick<Vault, "seal">;
-  now: () => Date;
-  log: Logger;
-  visible: (position: bigint | undefined) => Promise<void>;
-}>;
+export type PushDeps = PushProtection &
+  Readonly<{
+    refs: RefRecorder;
+    vault: Pick<Vault, "seal">;
+    now: () => Date;
+    log: Logger;
+    visible: (position: bigint | undefined) => Promise<void>;
+  }>;
 
-export type ReceivePack = Readonly<{
-  child: PackProcess;
-  stop: () => void;
-  caller: Caller;
-  project: ResolvedProject["project"];
-}>;
+export type ReceivePack = ResolvedProject &
+  Readonly<{
+    /** Starts git, once it is known what it may do. */
+    start: (options: Readonly<{ denyForced: boolean }>) => PackProcess;
+    stop: () => void;
+    caller: Caller;
+  }>;
 
 /**
  * Takes a push in. The order is what makes it safe: the intent is durable before git hears of the
@@ -43,7 +46,6 @@ export async function receivePack(
   received: ReceivePack,
   deps: PushDeps,
 ): Promise<void> {
-  const { stop } = received;
   // A little more than git's own limit on the pack, so that git's message is the one that is seen.
   const body = requestBody(ctx, pushBytesMax + 64 * 1024 ** 2);
   ctx.type = "application/x-git-receive-pack-result";
@@ -54,27 +56,39 @@ export async function receivePack(
     ({ head, bytes } = await readPushHead(body));
   } catch (error) {
     if (!(error instanceof PushMalformed) && !(error instanceof PacketMalformed)) throw error;
-    stop();
     // A client still sending its pack would not see the answer.
     if (!body.readableEnded) await once(body.resume(), "end").catch(() => undefined);
     ctx.body = pushRefused(error.message, error instanceof PushMalformed && error.sideBand);
     return;
   }
 
-  const push = await pushOf(ctx, received, head, deps);
-  if (push.refs.length > 0) await deps.refs.begin(push);
+  const { refused, denyForced } = await protectedFrom(received, head, deps);
   const sideBand = head.capabilities.has("side-band-64k");
+  const asked = head.commands.filter(({ ref }) => !refused.has(ref));
+  if (asked.length === 0 && refused.size > 0) {
+    if (!body.readableEnded) await once(body.resume(), "end").catch(() => undefined);
+    ctx.body = everythingRefused(refused, sideBand);
+    return;
+  }
+  const push = await pushOf(ctx, received, asked, deps);
+  if (push.refs.length > 0) await deps.refs.begin(push);
+  const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
+  const child = received.start({ denyForced });
   const answer = new PassThrough();
   ctx.body = answer;
-  void carryOut({ ctx, received, push, body, bytes, sideBand, answer }, deps);
+  const underway = { ctx, received, child, push, body, commands, refused, sideBand, answer };
+  void carryOut(underway, deps);
 }
 
 type Underway = Readonly<{
   ctx: Context;
   received: ReceivePack;
+  child: PackProcess;
   push: Push;
   body: Readable;
-  bytes: Buffer;
+  /** What git is told to do. */
+  commands: Buffer;
+  refused: ReadonlyMap<string, string>;
   sideBand: boolean;
   answer: PassThrough;
 }>;
@@ -87,7 +101,7 @@ async function carryOut(underway: Underway, deps: PushDeps): Promise<void> {
     const report = await runGit(underway, deps.log);
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
     if (sideBand) for (const line of recorded) answer.write(remark(line));
-    answer.end(report.rest());
+    answer.end(report.rest(underway.refused));
   } catch (error) {
     underway.received.stop();
     // Not acknowledged: the client sees a broken connection, and the intent is there for healing.
@@ -97,8 +111,8 @@ async function carryOut(underway: Underway, deps: PushDeps): Promise<void> {
 }
 
 async function runGit(underway: Underway, log: Logger): Promise<PushReport> {
-  const { ctx, received, body, bytes, sideBand, answer } = underway;
-  const { child, stop } = received;
+  const { ctx, received, child, body, commands, sideBand, answer } = underway;
+  const { stop } = received;
   const report = new PushReport(sideBand);
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => {
@@ -116,7 +130,7 @@ async function runGit(underway: Underway, log: Logger): Promise<PushReport> {
   });
 
   const closed = once(child, "close");
-  child.stdin.write(bytes);
+  child.stdin.write(commands);
   body.pipe(child.stdin);
   const [exitCode] = (await closed) as [number | null];
   // Git may have refused before it read all: the rest is read and dropped, so that it can be told.
@@ -148,7 +162,7 @@ async function record(
 async function pushOf(
   ctx: Context,
   { caller, project }: ReceivePack,
-  { commands }: PushHead,
+  commands: PushHead["commands"],
   deps: PushDeps,
 ): Promise<Push> {
   const pushId = randomUUID();

@@ -1,5 +1,7 @@
 import type Koa from "koa";
 import type { Middleware } from "koa";
+import { refProtections } from "../projections/protection-for.ts";
+import type { Below } from "../projections/template-setting.ts";
 
 import { allWorkers } from "../workers/all.ts";
 import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
@@ -62,8 +64,9 @@ function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues } = deps;
+  const protections = (project: Below) => refProtections(deps.db, project);
   return [
-    gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull }),
+    gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull, protections }),
     queueDashboard({ authenticate, queues, queueNames }),
   ];
 }

@@ -13,6 +13,8 @@ export type PackOptions = Readonly<{
   advertise: boolean;
   /** What the client sent as Git-Protocol, already checked: `version=2`. */
   protocol?: string | undefined;
+  /** Branches move only forward: commits that they held are not lost. */
+  denyForced?: boolean;
 }>;
 
 /** Git kills its own helpers when it is told to end; one that does not end is killed after this. */
@@ -22,9 +24,16 @@ const killAfterMs = 5_000;
 export function startPackService(
   gitDir: string,
   service: PackService,
-  { advertise, protocol }: PackOptions,
+  { advertise, protocol, denyForced = false }: PackOptions,
 ): PackProcess {
-  const args = [service, "--stateless-rpc", ...(advertise ? ["--advertise-refs"] : []), gitDir];
+  const settings = denyForced ? ["-c", "receive.denyNonFastForwards=true"] : [];
+  const args = [
+    ...settings,
+    service,
+    "--stateless-rpc",
+    ...(advertise ? ["--advertise-refs"] : []),
+    gitDir,
+  ];
   const child = spawn("git", args, {
     cwd: "/",
     env: gitEnvironment(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),

@@ -46,9 +46,23 @@ export class PushReport {
     return Buffer.concat(progress);
   }
 
-  /** What was held back. */
-  rest(): Buffer {
-    return Buffer.concat([...this.#held, this.#unread]);
+  /**
+   * What was held back.
+   *
+   * @param refused ref → why git never heard of it; the client is told as if git had refused it
+   */
+  rest(refused: ReadonlyMap<string, string> = new Map()): Buffer {
+    const report = Buffer.concat(this.#report);
+    // Without a report there is nothing a client would read about single refs.
+    if (refused.size === 0 || report.length === 0) {
+      return Buffer.concat([...this.#held, this.#unread]);
+    }
+    const whole = Buffer.concat([
+      report.subarray(0, report.length - flushPacket.length),
+      ...[...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`)),
+      flushPacket,
+    ]);
+    return this.#sideBand ? Buffer.concat([...inBand(reportBand, whole), flushPacket]) : whole;
   }
 
   /** Refs that git says it changed; undefined when the client did not ask for a report or none came. */
@@ -65,6 +79,22 @@ export class PushReport {
       if (line.startsWith("ok ")) made.add(line.slice(3));
     }
   }
+}
+
+/** The whole report of a push of which git heard nothing, because every ref was refused. */
+export function everythingRefused(refused: ReadonlyMap<string, string>, sideBand: boolean): Buffer {
+  const lines = [...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`));
+  const report = Buffer.concat([packet("unpack ok\n"), ...lines, flushPacket]);
+  return sideBand ? Buffer.concat([...inBand(reportBand, report), flushPacket]) : report;
+}
+
+function inBand(band: number, bytes: Buffer): readonly Buffer[] {
+  const packets: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += bandPayloadMax) {
+    const payload = bytes.subarray(at, at + bandPayloadMax);
+    packets.push(packet(Buffer.concat([Buffer.from([band]), payload])));
+  }
+  return packets;
 }
 
 /** An answer in receive-pack's place that makes the client stop and print the message. */

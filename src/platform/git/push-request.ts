@@ -1,5 +1,5 @@
 import { isNullObjectId, isObjectId, isRefName } from "./name.ts";
-import { packetAt } from "./pkt-line.ts";
+import { flushPacket, packet, packetAt } from "./pkt-line.ts";
 
 /** One ref the client asks to change; null where there is, or shall be, no ref. */
 export type PushCommand = Readonly<{ ref: string; before: string | null; after: string | null }>;
@@ -81,5 +81,33 @@ function textOf(payload: Buffer): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
   } catch {
     throw new PushMalformed("a ref's name is not UTF-8");
+  }
+}
+
+/**
+ * The same commands without some, for git to carry out the rest.
+ *
+ * @param buffer whole and well-formed, the flush included
+ * @param left names of refs to leave out
+ */
+export function withoutCommands(buffer: Buffer, left: (ref: string) => boolean): Buffer {
+  const packets: Buffer[] = [];
+  // Capabilities go with the first command, whichever that is now.
+  let capabilities = "";
+  let capable = false;
+  for (let offset = 0; ; ) {
+    const next = packetAt(buffer, offset);
+    if (next.kind !== "data") return Buffer.concat([...packets, flushPacket]);
+    offset = next.end;
+    const line = next.payload.toString("utf8").replace(/\n$/, "");
+    if (line.startsWith("shallow ")) {
+      packets.push(packet(line));
+      continue;
+    }
+    const [command = "", words] = line.split("\0", 2);
+    if (words !== undefined) capabilities = words;
+    if (left(command.split(" ").slice(2).join(" "))) continue;
+    packets.push(packet(capable ? command : `${command}\0${capabilities}`));
+    capable = true;
   }
 }

@@ -1,0 +1,43 @@
+import type { PushHead } from "../platform/git/push-request.ts";
+import { type RefProtections, refChangeRefused } from "../projections/protection-for.ts";
+import type { ResolvedProject } from "./gate.ts";
+
+export type PushProtection = Readonly<{
+  protections: (project: ResolvedProject["project"]) => Promise<RefProtections>;
+}>;
+
+export type ProtectedPush = Readonly<{
+  /** Ref → why it is not changed. */
+  refused: ReadonlyMap<string, string>;
+  /**
+   * A branch that must not lose commits is among the rest. Only git can tell, once it has the pack,
+   * and it knows this for all branches of a push or none: the others then move only forward too.
+   */
+  denyForced: boolean;
+}>;
+
+/**
+ * Holds every ref of a push against the rules of the project: the refused ones are taken out, the
+ * rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
+ */
+export async function protectedFrom(
+  { project, role }: ResolvedProject,
+  { commands, capabilities }: PushHead,
+  deps: PushProtection,
+): Promise<ProtectedPush> {
+  const protections = await deps.protections(project);
+  const refused = new Map<string, string>();
+  let denyForced = false;
+  for (const command of commands) {
+    const protection = protections.of(command.ref);
+    const why = refChangeRefused(protection, role, command);
+    if (why !== undefined) refused.set(command.ref, why);
+    else if (protection?.kind === "BRANCH" && command.before !== null) {
+      denyForced ||= !protection.allowForcePush;
+    }
+  }
+  if (refused.size > 0 && capabilities.has("atomic")) {
+    for (const { ref } of commands) if (!refused.has(ref)) refused.set(ref, "atomic push failed");
+  }
+  return { refused, denyForced };
+}
