@@ -7,7 +7,7 @@ import { liveSchema } from "./install.ts";
 import { join } from "./join.ts";
 import { CannotApply, type Projection, project } from "./projection.ts";
 import { rebuild } from "./rebuild.ts";
-import { mayPass } from "./retry.ts";
+import { brief, mayPass } from "./retry.ts";
 
 const pageEventsMax = 500;
 const lookMs = 1_000;
@@ -51,7 +51,7 @@ async function afterFailure(deps: CatchUpDeps, error: unknown): Promise<void> {
     return;
   }
   const level = mayPass(error) ? "warn" : "error";
-  deps.log[level]({ error }, "catching up was interrupted");
+  deps.log[level]({ err: brief(error) }, "catching up was interrupted");
 }
 
 /** In its own tables, page by page from its checkpoint. */

@@ -10,7 +10,7 @@ import {
   moveCheckpoints,
 } from "./checkpoint.ts";
 import { applyAfter, type Projection, type ProjectionContext } from "./projection.ts";
-import { mayPass } from "./retry.ts";
+import { brief, mayPass } from "./retry.ts";
 
 /** The part of a logger that is used here; pino's loggers fit. */
 export type Log = Readonly<{
@@ -134,7 +134,7 @@ export async function stop(
   await db<CheckpointRow>("projection_checkpoint")
     .where({ name })
     .update({ state: "failed", failure });
-  log.error({ projection: name, error }, "projection stopped");
+  log.error({ projection: name, err: brief(error) }, "projection stopped");
 }
 
 async function setBehind({ db, log }: FeedDeps, { name }: Projection): Promise<void> {

@@ -30,3 +30,10 @@ export async function retry<Result>(
     }
   }
 }
+
+/** What of an error is logged: not its other members, which may quote rows and events. */
+export function brief(error: unknown): Readonly<{ type: string; message: string; stack?: string }> {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const { name, message, stack } = error;
+  return { type: name, message, ...(stack !== undefined && { stack }) };
+}

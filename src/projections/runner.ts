@@ -5,7 +5,7 @@ import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 import { feed } from "./feed.ts";
 import { install } from "./install.ts";
 import { whileLeader } from "./leader.ts";
-import { retry } from "./retry.ts";
+import { brief, retry } from "./retry.ts";
 
 /** Small enough that the locks of a batch are held for moments, large enough to catch up in bulk. */
 const batchEventsMax = 200;
@@ -16,7 +16,7 @@ const batchEventsMax = 200;
  */
 export async function runProjections(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const onError = (error: unknown): void => {
-    deps.log.warn({ error }, "projections interrupted, starting again");
+    deps.log.warn({ err: brief(error) }, "projections interrupted, starting again");
   };
   await whileLeader(deps.databaseUrl, "projections", signal, (held) => lead(deps, held), onError);
 }
@@ -37,7 +37,10 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
         until,
         () => feed(deps, batch),
         (error) => {
-          log.warn({ error, position: batch.after }, "read models cannot be written, trying again");
+          log.warn(
+            { err: brief(error), position: batch.after },
+            "read models cannot be written, trying again",
+          );
         },
       );
     }
