@@ -15,47 +15,78 @@ export type RunningRoles = Running &
     administrator?: Administrator;
   }>;
 
-/** Everything a role works with, one of each a process. */
+/** Modules are loaded by role, because loading them is most of a start. */
+const modules = {
+  platform: () =>
+    Promise.all([
+      import("./platform/postgres.ts"),
+      import("./platform/migrate.ts"),
+      import("./platform/eventstoredb.ts"),
+      import("./platform/vault.ts"),
+    ]),
+  work: () =>
+    Promise.all([import("./platform/git/repositories.ts"), import("./platform/queue.ts")]),
+  http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
+  projections: () => import("./projections/role.ts"),
+  workers: () => import("./workers/role.ts"),
+};
+
+/** Loads what roles are made of, for when it is known already that they will be started. */
+export async function preload(names: readonly RoleName[]): Promise<void> {
+  await Promise.all([modules.platform(), ...names.map((name) => modules[name]())]);
+  if (names.some(works)) await modules.work();
+}
+
+/** Projections touch neither repositories nor queues. */
+const works = (name: RoleName): boolean => name !== "projections";
+
+/** What every role works with, one of each a process. */
 export type Platform = Awaited<ReturnType<typeof openPlatform>>;
 
 /**
- * Opens the connections to the stores and brings the tables up to date. Modules are loaded here and not
- * above, each as soon as it is needed, because loading them is most of a start.
+ * Opens the connections to the stores and brings the tables up to date.
  *
  * @param name of the process in the logs and in the database's list of sessions.
  */
 export async function openPlatform(config: Config, name: string) {
   const log = openLog(config.logLevel, name);
-  const [postgres, migration, eventStore, vaults, git, queue] = await Promise.all([
-    import("./platform/postgres.ts"),
-    import("./platform/migrate.ts"),
-    import("./platform/eventstoredb.ts"),
-    import("./platform/vault.ts"),
-    import("./platform/git/repositories.ts"),
-    import("./platform/queue.ts"),
-  ]);
-  const { databaseUrl, redisUrl, dataDir } = config;
-  const db = postgres.openPostgres(databaseUrl, { applicationName: `ledgerforge ${name}` });
-  await migration.migrate(db);
-  const queues = await queue.openQueues({ databaseUrl, redisUrl, log });
-  const store = eventStore.openEventStore(config.eventStoreUrl);
-  const repositories = git.openGit({ dataDir, log });
+  const [{ openPostgres }, { migrate }, { openEventStore }, { openVault }] =
+    await modules.platform();
+  const db = openPostgres(config.databaseUrl, { applicationName: `ledgerforge ${name}` });
+  await migrate(db);
+  const store = openEventStore(config.eventStoreUrl);
   return {
     config,
     log,
     db,
     store,
-    queues,
-    git: repositories,
-    vault: vaults.openVault(db, config.secretKey),
+    vault: openVault(db, config.secretKey),
     async close() {
-      await repositories.close();
-      await queues.close();
       await store.close();
       await db.destroy();
     },
   };
 }
+
+/** The platform with repositories and queues. */
+async function openWork(platform: Platform) {
+  const { config, log } = platform;
+  const { databaseUrl, redisUrl, dataDir } = config;
+  const [{ openGit }, { openQueues }] = await modules.work();
+  const queues = await openQueues({ databaseUrl, redisUrl, log });
+  const git = openGit({ dataDir, log });
+  return {
+    ...platform,
+    git,
+    queues,
+    async close() {
+      await git.close();
+      await queues.close();
+    },
+  };
+}
+
+type Work = Awaited<ReturnType<typeof openWork>>;
 
 /** Runs roles in this process until closed. */
 export async function startRoles(
@@ -70,14 +101,10 @@ export async function startRoles(
   };
   try {
     if (names.includes("projections")) {
-      const { startProjections } = await import("./projections/role.ts");
+      const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));
     }
-    if (names.includes("workers")) {
-      const { startWorkers } = await import("./workers/role.ts");
-      running.push(await startWorkers(platform));
-    }
-    const answering = names.includes("http") ? await startAnswering(platform, running) : {};
+    const answering = names.some(works) ? await startWork(platform, names, running) : {};
     platform.log.info("ready");
     return { ...answering, close };
   } catch (error) {
@@ -86,13 +113,20 @@ export async function startRoles(
   }
 }
 
-async function startAnswering(platform: Platform, running: Running[]) {
-  const [{ firstAdministrator }, { startHttp }] = await Promise.all([
-    import("./first-administrator.ts"),
-    import("./http/role.ts"),
-  ]);
-  const administrator = await firstAdministrator(platform.config, platform);
-  const http = await startHttp(platform);
+async function startWork(platform: Platform, names: readonly RoleName[], running: Running[]) {
+  const work = await openWork(platform);
+  running.push(work);
+  if (names.includes("workers")) {
+    const { startWorkers } = await modules.workers();
+    running.push(await startWorkers(work));
+  }
+  return names.includes("http") ? startAnswering(work, running) : {};
+}
+
+async function startAnswering(work: Work, running: Running[]) {
+  const [{ firstAdministrator }, { startHttp }] = await modules.http();
+  const administrator = await firstAdministrator(work.config, work);
+  const http = await startHttp(work);
   running.push(http);
   return { url: http.url, administrator };
 }

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
 
 import {
   ConfigError,
@@ -11,8 +12,9 @@ import {
 } from "../config.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
-import { type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
+import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
+import { suppliedSettings } from "./supervised.ts";
 import { type Welcome, welcome } from "./welcome.ts";
 import { write } from "./write.ts";
 
@@ -25,24 +27,32 @@ const roleCloseLimitMs = 6_000;
  * process, on stores given by their addresses.
  */
 export async function run(args: readonly string[]): Promise<number> {
-  const unknown = args.filter((name) => !(roleNames as readonly string[]).includes(name));
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { supervised: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const unknown = positionals.filter((name) => !(roleNames as readonly string[]).includes(name));
   if (unknown.length > 0) {
     throw new ConfigError(
       `No role named ${unknown.join(", ")}; there are ${roleNames.join(", ")}.`,
     );
   }
-  const settings = readSettings();
-  if (args.length === 0) return runEverything(settings);
-  return runRoles(settings, args as readonly RoleName[]);
+  if (positionals.length === 0) return runEverything(readSettings());
+  return runRoles(positionals as readonly RoleName[], values.supervised);
 }
 
-async function runRoles(settings: Settings, names: readonly RoleName[]): Promise<number> {
+async function runRoles(names: readonly RoleName[], supervised: boolean): Promise<number> {
   const stop = stopSignal(roleCloseLimitMs);
-  const config = requireStores(settings);
+  // Fails again, and is reported, where the modules are used.
+  if (supervised) preload(names).catch(() => undefined);
+  const supplied = supervised ? await suppliedSettings(stop) : {};
+  if (supplied === undefined) return 0;
+  const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const roles = await startRoles(config, names);
   const { url, administrator } = roles;
-  if (process.send !== undefined) process.send({ ready: { url, administrator } });
+  if (supervised) process.send?.({ ready: { url, administrator } });
   else if (url !== undefined) await greet(config.dataDir, { url, administrator });
 
   await stop.stopped;

@@ -7,11 +7,18 @@ import type { Running } from "./keep-running.ts";
 import { logTail, rotateLog } from "./log-file.ts";
 import { claimPidFile, releasePidFile } from "./pid-file.ts";
 
+export type Settings = Readonly<Record<string, string>>;
+
 export type NodeChildOptions = Readonly<{
   /** The script, run by the same Node with the same flags as this process. */
   program: string;
   args: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
+  /**
+   * More of it, told when it is known: meanwhile the child loads its modules, which is most of its
+   * start. Unlike an environment it is nowhere to be read, so it is the place for secrets.
+   */
+  settings: Promise<Settings>;
   /** Gets what the child writes. */
   logFile: string;
   /** By it the next start finds a child that outlived this process. */
@@ -26,12 +33,14 @@ const readyTimeoutMs = 60_000;
 const closeTimeoutMsDefault = 7_000;
 
 /**
- * Starts a Node process and waits until it says `{ ready }`. When this process dies, the channel
+ * Starts a Node process, tells it `{ settings }` and waits until it says `{ ready }`. When this process dies, the channel
  * between the two closes, by which the child knows that it must end.
  *
- * @throws Error with the end of the child's log when it does not get ready.
+ * @throws Error with the end of the child's log when it does not get ready; why there are no settings.
  */
 export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<NodeChild<Ready>> {
+  // They may fail before this comes to wait for them.
+  options.settings.catch(() => undefined);
   await rotateLog(options.logFile);
   const log = await open(options.logFile, "a", 0o600);
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
@@ -56,8 +65,16 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
     await stop(child, exited, options.closeTimeoutMs ?? closeTimeoutMsDefault);
     await releasePidFile(options.pidFile);
   };
+  const readying = readiness<Ready>(child);
+  try {
+    const settings = await Promise.race([options.settings, exited]);
+    if (settings !== undefined) child.send({ settings });
+  } catch (error) {
+    await close();
+    throw error;
+  }
   const ready = await Promise.race([
-    readiness<Ready>(child),
+    readying,
     exited.then(() => undefined),
     delay(readyTimeoutMs, undefined, { ref: false }),
   ]);

@@ -3,7 +3,7 @@ import path from "node:path";
 
 import { ConfigError, type Environment, type Settings } from "../config.ts";
 import { type Kept, keepRunning, type Running } from "./keep-running.ts";
-import { type NodeChild, startNodeChild } from "./node-child.ts";
+import { type Settings as ChildSettings, type NodeChild, startNodeChild } from "./node-child.ts";
 import { claimPidFile, PidFileHeld, releasePidFile, stopHolder } from "./pid-file.ts";
 import { startPostgres } from "./postgres/server.ts";
 import { ensureSecretFile } from "./secret-file.ts";
@@ -53,21 +53,31 @@ export async function supervise(options: SupervisorOptions): Promise<Supervised>
   await mkdir(path.join(dataDir, "log"), { recursive: true, mode: 0o700 });
   const pidFile = await claim(dataDir);
 
-  const started: Kept<Running>[][] = [];
+  const started: Started = { database: [], eventStore: [], roles: [] };
   const close = async (): Promise<void> => {
-    for (const group of started.toReversed()) await Promise.all(group.map((kept) => kept.close()));
+    for (const group of [started.roles, started.eventStore, started.database]) {
+      await Promise.all(group.map((kept) => kept.close()));
+    }
     await removeServiceFile(dataDir);
     await releasePidFile(pidFile);
   };
   try {
     await stopOrphans(runDir);
     const ready = await startAll(options, started);
-    return { ready, givenUp: Promise.race(started.flat().map((kept) => kept.givenUp)), close };
+    const all = [...started.roles, ...started.eventStore, ...started.database];
+    return { ready, givenUp: Promise.race(all.map((kept) => kept.givenUp)), close };
   } catch (error) {
     await close();
     throw error;
   }
 }
+
+/** What has come up so far; closed from the users of a store to the store. */
+type Started = Readonly<{
+  database: Kept<Running>[];
+  eventStore: Kept<Running>[];
+  roles: Kept<Running>[];
+}>;
 
 /** Two supervisors would stop each other's children as orphans, for ever. */
 async function claim(dataDir: string): Promise<string> {
@@ -87,86 +97,94 @@ async function stopOrphans(runDir: string): Promise<void> {
   await Promise.all(files.map((file) => stopHolder(path.join(runDir, file), orphanTimeoutMs)));
 }
 
-/** Starts stores before what uses them; `started` grows as they come up, a group each step. */
+/** Starts every process at once; each is told where the stores are as soon as they are there. */
 async function startAll(
   options: SupervisorOptions,
-  started: Kept<Running>[][],
+  started: Started,
 ): Promise<Record<string, unknown>> {
-  const { settings, report, roles } = options;
-  const databaseUrl = settings.databaseUrl ?? (await startDatabase(options, started));
-  options.signal.throwIfAborted();
-  const secretKey =
-    settings.secretKey ?? (await ensureSecretFile(secretKeyFile(settings.dataDir), secretKeyBytes));
-  const environment = {
-    ...options.environment,
-    DATABASE_URL: databaseUrl,
-    SECRET_KEY: secretKey,
-    DATA_DIR: settings.dataDir,
-  };
-  const eventStoreUrl =
-    settings.eventStoreUrl ?? (await startEventStore(options, environment, started));
-
-  options.signal.throwIfAborted();
-
-  const group: Kept<Running>[] = [];
-  started.push(group);
-  const startRole = async (name: string): Promise<readonly [string, unknown]> => {
-    const kept = await keepRunning<NodeChild<unknown>>({
-      name,
-      report,
-      start: () =>
-        startNodeChild({
-          ...childFiles(options, name),
-          args: ["start", name],
-          environment: { ...environment, EVENTSTORE_URL: eventStoreUrl },
-          closeTimeoutMs: roleCloseTimeoutMs,
-        }),
-    });
-    group.push(kept);
-    return [name, kept.current().ready];
-  };
+  const database = databaseSettings(options, started);
+  const stores = eventStoreSettings(options, database, started);
   // All of them have come up or failed before the first failure ends the others.
-  const results = await Promise.allSettled(roles.map(startRole));
+  const [, ...results] = await Promise.allSettled([
+    stores,
+    ...options.roles.map((name) => startRole(name, options, stores, started)),
+  ]);
+  const { DATABASE_URL: databaseUrl = "", EVENTSTORE_URL: eventStoreUrl = "" } = await stores;
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
-  await writeServiceFile(settings.dataDir, { databaseUrl, eventStoreUrl });
+  await writeServiceFile(options.settings.dataDir, { databaseUrl, eventStoreUrl });
   return Object.fromEntries(results.flatMap((r) => (r.status === "fulfilled" ? [r.value] : [])));
 }
 
-async function startDatabase(
-  { settings, report }: SupervisorOptions,
-  started: Kept<Running>[][],
-): Promise<string> {
+async function startRole(
+  name: string,
+  options: SupervisorOptions,
+  settings: Promise<ChildSettings>,
+  started: Started,
+): Promise<readonly [string, unknown]> {
+  const kept = await keepRunning<NodeChild<unknown>>({
+    name,
+    report: options.report,
+    start: () =>
+      startNodeChild({
+        ...childFiles(options, name),
+        args: ["start", "--supervised", name],
+        environment: options.environment,
+        settings,
+        closeTimeoutMs: roleCloseTimeoutMs,
+      }),
+  });
+  started.roles.push(kept);
+  return [name, kept.current().ready];
+}
+
+async function databaseSettings(
+  options: SupervisorOptions,
+  started: Started,
+): Promise<ChildSettings> {
+  const { settings, signal, report } = options;
+  const { dataDir } = settings;
+  const secretKey =
+    settings.secretKey ?? (await ensureSecretFile(secretKeyFile(dataDir), secretKeyBytes));
+  const known = { SECRET_KEY: secretKey, DATA_DIR: dataDir };
+  if (settings.databaseUrl !== undefined) return { ...known, DATABASE_URL: settings.databaseUrl };
+
   const kept = await keepRunning({
     name: "PostgreSQL",
     report,
     start: (previous?: Readonly<{ port: number | undefined }>) =>
-      startPostgres({ dataDir: settings.dataDir, port: previous?.port }),
+      startPostgres({ dataDir, port: previous?.port }),
   });
-  started.push([kept]);
-  return kept.current().url;
+  started.database.push(kept);
+  signal.throwIfAborted();
+  return { ...known, DATABASE_URL: kept.current().url };
 }
 
 type EventStoreReady = Readonly<{ url: string; port: number }>;
 
-async function startEventStore(
+async function eventStoreSettings(
   options: SupervisorOptions,
-  environment: Environment,
-  started: Kept<Running>[][],
-): Promise<string> {
+  database: Promise<ChildSettings>,
+  started: Started,
+): Promise<ChildSettings> {
+  const { eventStoreUrl } = options.settings;
+  if (eventStoreUrl !== undefined) return { ...(await database), EVENTSTORE_URL: eventStoreUrl };
+
   const kept = await keepRunning<NodeChild<EventStoreReady>>({
     name: "event store",
     report: options.report,
     start: (previous) =>
       startNodeChild({
         ...childFiles(options, "event-store"),
-        args: ["event-store", "--port", String(previous?.ready.port ?? 0)],
-        environment,
+        args: ["event-store", "--supervised", "--port", String(previous?.ready.port ?? 0)],
+        environment: options.environment,
+        settings: database,
         closeTimeoutMs: storeCloseTimeoutMs,
       }),
   });
-  started.push([kept]);
-  return kept.current().ready.url;
+  started.eventStore.push(kept);
+  options.signal.throwIfAborted();
+  return { ...(await database), EVENTSTORE_URL: kept.current().ready.url };
 }
 
 function childFiles({ settings, program }: SupervisorOptions, name: string) {

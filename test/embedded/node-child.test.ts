@@ -22,11 +22,12 @@ describe("a child process", () => {
   });
   after(() => rm(dir, { recursive: true }));
 
-  const start = (manner: string) =>
+  const start = (manner: string, settings = Promise.resolve({ VALUE: "given" })) =>
     startNodeChild<Ready>({
       program: "test/support/child-program.ts",
       args: [manner],
-      environment: { VALUE: "given" },
+      environment: {},
+      settings,
       logFile: path.join(dir, "child.log"),
       pidFile: path.join(dir, "child.pid"),
       closeTimeoutMs: 500,
@@ -39,6 +40,12 @@ describe("a child process", () => {
     expect(await holderOf(path.join(dir, "child.pid"))).to.equal(child.pid);
     expect(await log()).to.include("started well");
     expect((await stat(path.join(dir, "child.log"))).mode & 0o777).to.equal(0o600);
+  });
+
+  it("is not kept when there are no settings for it in the end", async () => {
+    const settings = Promise.reject(new Error("the database did not start"));
+    await expect(start("well", settings)).to.be.rejectedWith("the database did not start");
+    expect(await log()).to.match(/asked to end\s*$/);
   });
 
   it("is asked to end, and its pid file goes with it", async () => {

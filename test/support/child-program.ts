@@ -15,4 +15,6 @@ process.on("SIGTERM", () => {
   clearInterval(alive);
   process.disconnect?.();
 });
-if (manner !== "silent") process.send?.({ ready: { manner, value: process.env["VALUE"] } });
+process.on("message", ({ settings }: { settings: Record<string, string> }) => {
+  process.send?.({ ready: { manner, value: settings["VALUE"] } });
+});

@@ -6,6 +6,7 @@ const child = await startNodeChild({
   program: "test/support/child-program.ts",
   args: ["well"],
   environment: {},
+  settings: Promise.resolve({}),
   logFile: `${dir}/child.log`,
   pidFile: `${dir}/child.pid`,
 });

@@ -34,7 +34,8 @@ export type PostgresServer = Readonly<{
   close: () => Promise<void>;
 }>;
 
-const readyTimeoutMs = 60_000;
+/** After a crash it first reads the log of what it had not yet written, which may be long. */
+const readyTimeoutMs = 300_000;
 const attemptsMax = 6;
 const retryMs = 250;
 
