@@ -1,17 +1,15 @@
 import { z } from "zod";
 
-import { accessToken } from "../commands/access-token.ts";
-import { handle } from "../commands/handle.ts";
 import { Scope } from "../events/access-token.ts";
-import { AccessTokenId } from "../events/ids.ts";
-import { deterministicId } from "../platform/deterministic-id.ts";
-import { hashToken, newToken, tokenPrefixes } from "../platform/token.ts";
 import { Expiry, endOfDay, mustBeAhead } from "./expiry.ts";
 import { route } from "./route.ts";
+import { createToken, listTokens, revokeToken, TokenName, TokenView } from "./token.ts";
+
+const tag = "User settings";
 
 const NewAccessToken = z
   .object({
-    name: z.string().trim().min(1).max(255),
+    name: TokenName,
     scopes: z.array(Scope).min(1, "A token needs at least one scope"),
     expiresAt: Expiry.meta({
       description: "The last day on which the token is valid; without one it never ends.",
@@ -34,33 +32,43 @@ export const postAccessToken = route({
   operationId: "createAccessToken",
   summary: "Create an access token",
   description: "Needs Basic authentication by alias or e-mail and password.",
-  tag: "User settings",
+  tag,
   scope: "none",
   access: "basic",
   body: NewAccessToken,
   reply: CreatedAccessToken,
   errors: [403, 422],
-  async handle({ body, request }, { store, vault, now }) {
-    const at = now().toISOString();
+  async handle({ body, request }, deps) {
     const expiresAt = endOfDay(body.expiresAt);
-    mustBeAhead(expiresAt, now(), "token.expiry_past");
-    // The same request always makes the same token, so one whose answer got lost can be repeated.
-    const entropy = Buffer.from(vault.digest("access token", request.commandId), "hex");
-    const token = newToken(tokenPrefixes.access, entropy);
-    const command = {
-      type: "CreateAccessToken",
-      tokenId: AccessTokenId.parse(deterministicId(request.commandId, "access token")),
-      userId: request.userId,
-      kind: "ACCESS",
-      name: body.name,
-      scopes: body.scopes,
-      tokenHash: hashToken(token),
-      expiresAt,
-      at,
-    } as const;
-    const metadata = await request.metadata();
-    const result = await handle(store, accessToken, { id: request.userId, command, metadata });
-    await request.visible(result.position);
-    return { token, name: body.name, scopeSet: [...new Set(body.scopes)], expiresAt };
+    mustBeAhead(expiresAt, deps.now(), "token.expiry_past");
+    return createToken("ACCESS", { ...body, expiresAt }, request, deps);
   },
+});
+
+export const getAccessTokens = route({
+  method: "get",
+  path: "/user/settings/access-token",
+  operationId: "listAccessTokens",
+  summary: "List one's access tokens",
+  tag,
+  scope: "USER_READ",
+  access: "user",
+  list: "accessTokenList",
+  reply: TokenView,
+  errors: [403],
+  handle: ({ page, request }, deps) => listTokens("ACCESS", request.userId, page, deps),
+});
+
+export const deleteAccessToken = route({
+  method: "delete",
+  path: "/user/settings/access-token/{name}",
+  operationId: "revokeAccessToken",
+  summary: "Revoke an access token",
+  tag,
+  scope: "USER_WRITE",
+  access: "user",
+  params: z.object({ name: z.string() }),
+  reply: "empty",
+  errors: [403, 404],
+  handle: ({ params, request }, deps) => revokeToken("ACCESS", params.name, request, deps),
 });

@@ -1,4 +1,4 @@
-import { postAccessToken } from "./access-token.ts";
+import { deleteAccessToken, getAccessTokens, postAccessToken } from "./access-token.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { getCommit, getCommits } from "./commit.ts";
@@ -30,6 +30,7 @@ import { getTag, getTags } from "./tag.ts";
 import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
 import { templateSettingRoutes } from "./template-setting.ts";
+import { deleteTransportToken, getTransportTokens, postTransportToken } from "./transport-token.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
 import { putOwnEmail, putOwnPassword, putOwnProfile, putOwnUsername } from "./user-account.ts";
 import {
@@ -51,14 +52,18 @@ export const routes: readonly Route[] = [
   ...projectDeletionRoutes,
   ...projectSettingRoutes,
   ...protectionRoutes,
+  ...settingsRoutes,
   ...teamRoutes,
   ...webhookDeliveryRoutes,
   ...webhookRoutes,
   banUser,
+  deleteAccessToken,
   deleteFollow,
   deleteOwnSshKey,
+  deleteTransportToken,
   deleteUserSshKey,
   downloadBlob,
+  getAccessTokens,
   getBlob,
   getBranches,
   getCommit,
@@ -77,6 +82,7 @@ export const routes: readonly Route[] = [
   getSharedProjects,
   getTag,
   getTags,
+  getTransportTokens,
   getUser,
   getUserProjects,
   getUsers,
@@ -88,6 +94,7 @@ export const routes: readonly Route[] = [
   postFollow,
   postOwnSshKey,
   postProject,
+  postTransportToken,
   postUser,
   postUserSshKey,
   putOwnEmail,

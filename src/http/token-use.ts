@@ -30,3 +30,12 @@ async function write(db: Knex, row: TokenUseRow): Promise<void> {
     .onConflict("token_id")
     .merge({ used_at: db.raw("greatest(token_use.used_at, excluded.used_at)") });
 }
+
+/** When each of these tokens was last seen; those never seen are left out. */
+export async function usesOf(
+  db: Knex,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, Date>> {
+  const rows = await db<TokenUseRow>("public.token_use").whereIn("token_id", [...tokenIds]);
+  return new Map(rows.map(({ token_id, used_at }) => [token_id, used_at]));
+}

@@ -4,6 +4,7 @@ import { accessTokenEvents, type Scope, type TokenKind } from "../events/access-
 import { idInStream } from "../events/stream.ts";
 import { announceChange } from "./announce.ts";
 import { defineProjection } from "./projection.ts";
+import type { Slice } from "./user.ts";
 
 export type AccessTokenRow = Readonly<{
   id: string;
@@ -60,4 +61,29 @@ export const accessTokenProjection = defineProjection({
 /** By the hash of its text. */
 export function findAccessToken(db: Knex, tokenHash: string): Promise<AccessTokenRow | undefined> {
   return db<AccessTokenRow>("access_token").where({ token_hash: tokenHash }).first();
+}
+
+type OfUser = Readonly<{ userId: string; kind: TokenKind }>;
+
+export function findTokenByName(
+  db: Knex,
+  { userId, kind, name }: OfUser & Readonly<{ name: string }>,
+): Promise<AccessTokenRow | undefined> {
+  return db<AccessTokenRow>("access_token").where({ user_id: userId, kind, name }).first();
+}
+
+/** Oldest first. */
+export async function listTokenRows(
+  db: Knex,
+  { userId, kind, limit, offset }: OfUser & Readonly<{ limit: number; offset: number }>,
+): Promise<Slice<AccessTokenRow>> {
+  const shown = () => db<AccessTokenRow>("access_token").where({ user_id: userId, kind });
+  const [rows, counted] = await Promise.all([
+    shown()
+      .orderBy([{ column: "created_at" }, { column: "id" }])
+      .limit(limit)
+      .offset(offset),
+    shown().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
 }
