@@ -12,6 +12,7 @@ import { findRef } from "../projections/git-ref.ts";
 import type { StreamReply } from "./answer.ts";
 import { byteRange } from "./byte-range.ts";
 import { HttpRefusal } from "./errors.ts";
+import { mustAllowDownload } from "./file-download.ts";
 import { contentTypeOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
 import { mustFindCommit } from "./repository-access.ts";
 import { route } from "./route.ts";
@@ -74,6 +75,7 @@ export const downloadBlob = route({
   reply: "stream",
   errors: [403, 404, 422],
   async handle({ query, request }, deps): Promise<StreamReply> {
+    await mustAllowDownload(deps);
     const { repository, commit } = await mustFindCommit(deps, request.project, query.commitHash);
     const entry = await entryAt(repository, commit, query.file);
     const { id, bytes } = await mustBeFile(repository, entry);

@@ -12,6 +12,7 @@ import { type CompanyRow, findCompanyById, listCompanies } from "../projections/
 import { owns } from "../projections/owner.ts";
 import type { Belonging } from "../projections/team.ts";
 import { commandDeps } from "./command-deps.ts";
+import { mustMayCreate } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
 import type { PageRequest } from "./page.ts";
 import { mustBeFound } from "./role-access.ts";
@@ -70,6 +71,7 @@ const postCompany = route({
   reply: CompanyView,
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
+    mustMayCreate("company", request, await deps.settings());
     mustNotBeReserved(body.alias);
     const companyId = CompanyId.parse(deterministicId(request.commandId, "company"));
     const command = {

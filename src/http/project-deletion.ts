@@ -5,7 +5,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { projectRole } from "../projections/member-role.ts";
 import { findDeletedProject, findProjectById } from "../projections/project.ts";
 import { commandDeps } from "./command-deps.ts";
-import { ProjectView, presentProject } from "./project-view.ts";
+import { addresses, ProjectView, presentProject } from "./project-view.ts";
 import { mustBeFound, mustSuffice } from "./role-access.ts";
 import { type Route, route } from "./route.ts";
 
@@ -66,7 +66,8 @@ const restore = route({
     const change = { id, metadata: await request.metadata() };
     const result = await restoreProject(commandDeps(deps), change, command);
     await request.visible(result.position);
-    return presentProject(mustBeFound(await findProjectById(db, id), "project"), deps);
+    const restored = mustBeFound(await findProjectById(db, id), "project");
+    return presentProject(restored, await addresses(deps));
   },
 });
 

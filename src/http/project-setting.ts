@@ -10,10 +10,11 @@ import { branchPrefix } from "../events/repository.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findProjectById, type ProjectRow } from "../projections/project.ts";
 import { commandDeps } from "./command-deps.ts";
+import { mustMayPublish } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
 import { mayCreateFor, ownerNamed } from "./owner.ts";
 import { projectPlace } from "./parent.ts";
-import { ProjectView, presentProject } from "./project-view.ts";
+import { addresses, ProjectView, presentProject } from "./project-view.ts";
 import type { RequestContext } from "./request.ts";
 import { mustBeFound } from "./role-access.ts";
 import { type Route, route } from "./route.ts";
@@ -70,6 +71,7 @@ const changeVisibility = route({
   summary: "Make a project private or public",
   body: z.object({ isPrivate: bool() }).meta({ id: "ProjectVisibility" }),
   async handle({ body, request }, deps) {
+    if (!body.isPrivate) mustMayPublish(request, await deps.settings());
     const change = await changeOf(request, deps);
     const command = {
       type: "ChangeProjectVisibility",
@@ -174,6 +176,6 @@ async function shownAfter(position: bigint | undefined, request: AtProject, deps
   await request.visible(position);
   return presentProject(
     mustBeFound(await findProjectById(deps.db, request.project.id), "project"),
-    deps,
+    await addresses(deps),
   );
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { OwnerType } from "../events/project.ts";
 import type { ProjectRow } from "../projections/project.ts";
-import { transportUrls } from "../projections/project-url.ts";
+import { type Addresses, addressesOf, transportUrls } from "../projections/project-url.ts";
 import type { Deps } from "./deps.ts";
 
 export const ProjectView = z
@@ -30,10 +30,14 @@ export const ProjectView = z
   })
   .meta({ id: "Project" });
 
-export function presentProject(
-  row: ProjectRow,
-  { publicUrl }: Pick<Deps, "publicUrl">,
-): z.input<typeof ProjectView> {
+export async function addresses({
+  publicUrl,
+  settings,
+}: Pick<Deps, "publicUrl" | "settings">): Promise<Addresses> {
+  return addressesOf(publicUrl, await settings());
+}
+
+export function presentProject(row: ProjectRow, addresses: Addresses): z.input<typeof ProjectView> {
   return {
     id: row.id,
     title: row.title,
@@ -50,7 +54,7 @@ export function presentProject(
     mirrorType: null,
     allowedMemory: null,
     forkUrl: null,
-    ...transportUrls(row, publicUrl),
+    ...transportUrls(row, addresses),
     topics: [...row.topics],
     mirror: false,
     private: row.is_private,

@@ -7,10 +7,11 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import { invariant } from "../platform/invariant.ts";
 import { findProjectById, listProjects, type ProjectFilter } from "../projections/project.ts";
 import { commandDeps } from "./command-deps.ts";
+import { mustMayCreate, mustMayPublish } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
 import { ownerToBe } from "./owner.ts";
 import type { PageRequest } from "./page.ts";
-import { ProjectView, presentProject } from "./project-view.ts";
+import { addresses, ProjectView, presentProject } from "./project-view.ts";
 import { route } from "./route.ts";
 import { bool } from "./schema.ts";
 
@@ -43,6 +44,9 @@ export const postProject = route({
   reply: ProjectView,
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
+    const settings = await deps.settings();
+    mustMayCreate("project", request, settings);
+    if (!body.isPrivate) mustMayPublish(request, settings);
     const owner = await ownerToBe(deps.db, request.userId, {
       alias: body.ownerAlias,
       type: body.ownerAliasType,
@@ -66,7 +70,7 @@ export const postProject = route({
     await request.visible(result.position);
     const row = await findProjectById(deps.db, projectId);
     invariant(row !== undefined, "a created project is visible");
-    return presentProject(row, deps);
+    return presentProject(row, await addresses(deps));
   },
 });
 
@@ -129,7 +133,8 @@ async function listed(
   { size, offset }: PageRequest,
 ) {
   const { rows, total } = await listProjects(deps.db, { ...filter, limit: size, offset });
-  return { items: rows.map((row) => presentProject(row, deps)), totalElements: total };
+  const known = await addresses(deps);
+  return { items: rows.map((row) => presentProject(row, known)), totalElements: total };
 }
 
 export const getProject = route({
@@ -143,7 +148,7 @@ export const getProject = route({
   params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
   reply: ProjectView,
   errors: [403, 404],
-  handle: async ({ request }, deps) => presentProject(request.project, deps),
+  handle: async ({ request }, deps) => presentProject(request.project, await addresses(deps)),
 });
 
 export const getProjectById = route({
@@ -157,5 +162,5 @@ export const getProjectById = route({
   params: z.object({ projectUuid: z.uuid() }),
   reply: ProjectView,
   errors: [403, 404],
-  handle: async ({ request }, deps) => presentProject(request.project, deps),
+  handle: async ({ request }, deps) => presentProject(request.project, await addresses(deps)),
 });

@@ -12,6 +12,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { owns } from "../projections/owner.ts";
 import { type Belonging, findTeamById, listTeams } from "../projections/team.ts";
 import { commandDeps } from "./command-deps.ts";
+import { mustMayCreate } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
 import { ownerToBe } from "./owner.ts";
 import type { PageRequest } from "./page.ts";
@@ -51,6 +52,7 @@ const postTeam = route({
   reply: TeamView,
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
+    mustMayCreate("team", request, await deps.settings());
     mustNotBeReserved(body.alias);
     const owner = await ownerToBe(deps.db, request.userId, {
       alias: body.ownerAlias,

@@ -9,12 +9,14 @@ import {
 import { mustNotBeReserved } from "../commands/reserved-alias.ts";
 import { user } from "../commands/user.ts";
 import { Alias } from "../events/ids.ts";
+import type { Settings } from "../events/settings.ts";
 import { userSubject } from "../events/user.ts";
 import { verifyPassword } from "../platform/password.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findUserById, type UserRow } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
+import { countsAsConfirmed, mustBeAllowedEmail } from "./email-rule.ts";
 import { route } from "./route.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
 import { OwnUserView, presentUser } from "./user-view.ts";
@@ -34,9 +36,11 @@ export const putOwnEmail = route({
   body: NewEmail,
   reply: "empty",
   async handle({ body, request }, deps) {
+    const settings = await deps.settings();
+    mustBeAllowedEmail(body.email, settings);
     const { userId } = request;
     const change = { userId, by: userId, metadata: await request.metadata() };
-    const wanted = { email: body.email, confirmed: true };
+    const wanted = { email: body.email, confirmed: countsAsConfirmed(settings) };
     await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
   },
 });
@@ -58,6 +62,11 @@ export const putOwnUsername = route({
     await request.visible(result.position);
   },
 });
+
+/** How many of the last passwords may not come again. */
+export function archivedPasswords(settings: Settings): number {
+  return settings.archiveUserPasswordsIsEnabled ? settings.maxUserArchivedPasswords : 0;
+}
 
 /** @throws Refusal 422 when the two differ */
 export function mustBeConfirmed(body: Readonly<{ password: string; passwordConfirm: string }>) {
@@ -83,11 +92,15 @@ export const putOwnPassword = route({
     mustBeConfirmed(body);
     const { userId } = request;
     const row = mustBeFound(await findUserById(deps.db, userId));
-    if (!(await verifyPassword(body.oldPassword, row.password_hash))) {
+    // A stolen token is no way to guess the password by.
+    const right = await deps.lockout.guard({ account: userId, ip: request.ip }, async () =>
+      (await verifyPassword(body.oldPassword, row.password_hash)) ? true : null,
+    );
+    if (right === null) {
       throw fieldRefusal("oldPassword", "password.wrong", "The old password is wrong.");
     }
     const change = { userId, by: userId, metadata: await request.metadata() };
-    const wanted = { password: body.password, unlike: 0 };
+    const wanted = { password: body.password, unlike: archivedPasswords(await deps.settings()) };
     await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
   },
 });

@@ -10,10 +10,11 @@ import { mustNotBeReserved } from "../commands/reserved-alias.ts";
 import { findUser, listUsers } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
+import { mustBeAllowedEmail } from "./email-rule.ts";
 import type { RequestFor } from "./request.ts";
 import { route } from "./route.ts";
 import { mustBeFound, Password } from "./user.ts";
-import { mustBeConfirmed, NewEmail, NewUsername } from "./user-account.ts";
+import { archivedPasswords, mustBeConfirmed, NewEmail, NewUsername } from "./user-account.ts";
 import { AdminUserView, presentAdminUser } from "./user-view.ts";
 
 const tag = "Administration";
@@ -59,6 +60,7 @@ export const putUserEmail = route({
   errors,
   async handle({ params, body, request }, deps) {
     const change = await changeOf(params.userAlias, request, deps);
+    mustBeAllowedEmail(body.email, await deps.settings());
     const wanted = { email: body.email, confirmed: true };
     await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
   },
@@ -97,7 +99,7 @@ export const putUserPassword = route({
   async handle({ params, body, request }, deps) {
     mustBeConfirmed(body);
     const change = await changeOf(params.userAlias, request, deps);
-    const wanted = { password: body.password, unlike: 0 };
+    const wanted = { password: body.password, unlike: archivedPasswords(await deps.settings()) };
     await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
   },
 });

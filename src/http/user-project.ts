@@ -1,8 +1,9 @@
 import { z } from "zod";
 
 import { listProjects, type ProjectRow } from "../projections/project.ts";
-import { transportUrls } from "../projections/project-url.ts";
+import { type Addresses, transportUrls } from "../projections/project-url.ts";
 import { findUser } from "../projections/user.ts";
+import { addresses } from "./project-view.ts";
 import { route } from "./route.ts";
 import { mustBeFound } from "./user.ts";
 
@@ -40,7 +41,8 @@ export const getUserProjects = route({
   list: "projectList",
   reply: ProjectSummary,
   errors: [403, 404],
-  async handle({ params, page }, { db, publicUrl }) {
+  async handle({ params, page }, deps) {
+    const { db } = deps;
     const owner = mustBeFound(await findUser(db, params.userAlias));
     const { rows, total } = await listProjects(db, {
       ownerId: owner.id,
@@ -48,19 +50,20 @@ export const getUserProjects = route({
       limit: page.size,
       offset: page.offset,
     });
-    return { items: rows.map((row) => summary(row, publicUrl)), totalElements: total };
+    const known = await addresses(deps);
+    return { items: rows.map((row) => summary(row, known)), totalElements: total };
   },
 });
 
 /** The selector fields say the same again, for clients that show projects in a list to choose from. */
-function summary(row: ProjectRow, publicUrl: string): z.input<typeof ProjectSummary> {
+function summary(row: ProjectRow, known: Addresses): z.input<typeof ProjectSummary> {
   return {
     id: row.id,
     title: row.title,
     description: row.description,
     alias: row.alias,
     ownerAlias: row.owner_alias,
-    ...transportUrls(row, publicUrl),
+    ...transportUrls(row, known),
     language: row.language,
     selectorTitle: row.title,
     private: row.is_private,

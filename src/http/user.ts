@@ -7,6 +7,7 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findUser, findUserById, listUsers, type UserRow } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
+import { mustBeAllowedEmail } from "./email-rule.ts";
 import { route } from "./route.ts";
 import { OwnUserView, presentUser, UserView } from "./user-view.ts";
 
@@ -73,7 +74,7 @@ export const postUser = route({
   path: "/user",
   operationId: "createUser",
   summary: "Create a user",
-  description: "For administrators. The e-mail counts as confirmed.",
+  description: "For administrators. The e-mail counts as confirmed when the settings say so.",
   tag,
   scope: "USER_WRITE",
   access: "admin",
@@ -81,9 +82,11 @@ export const postUser = route({
   reply: UserView,
   errors: [403, 422],
   async handle({ body, request }, deps) {
+    const settings = await deps.settings();
     mustNotBeReserved(body.alias);
+    mustBeAllowedEmail(body.email, settings);
     const userId = UserId.parse(deterministicId(request.commandId, "user"));
-    const newUser = { ...body, userId, admin: false, confirmed: true };
+    const newUser = { ...body, userId, admin: false, confirmed: settings.userAutoConfirm };
     const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
     await request.visible(result.position);
     return presentUser(mustBeFound(await findUserById(deps.db, userId)));

@@ -5,6 +5,8 @@ import { WebhookDeliveryId, type WebhookId } from "../events/ids.ts";
 import { projectSubject } from "../events/project.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { findProjectById } from "../projections/project.ts";
+import { addressesOf } from "../projections/project-url.ts";
+import { findSettings } from "../projections/settings.ts";
 import { webhooksSubscribedTo } from "../projections/webhook.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { causedBy } from "./order.ts";
@@ -55,7 +57,8 @@ export async function notify(
   if (webhookIds.length === 0) return;
   const project = await findProjectById(deps.db, projectId);
   if (project === undefined) return;
-  const text = payloadText(topic, project, await fields(), deps.publicUrl);
+  const addresses = addressesOf(deps.publicUrl, await findSettings(deps.db));
+  const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);
   for (const webhookId of webhookIds) {
     const id = deterministicId("webhook delivery", occasion, event.id, webhookId);

@@ -2,7 +2,7 @@ import type { Recorded } from "../events/event.ts";
 import type { ProjectId, WebhookId } from "../events/ids.ts";
 import type { WebhookTopic } from "../events/webhook.ts";
 import type { ProjectRow } from "../projections/project.ts";
-import { transportUrls } from "../projections/project-url.ts";
+import { type Addresses, transportUrls } from "../projections/project-url.ts";
 import type { WorkerDeps } from "./deps.ts";
 
 /** Something that happened in a project and that webhooks may hear of. */
@@ -30,18 +30,18 @@ export function payloadText(
   topic: string,
   project: ProjectRow,
   fields: Readonly<Record<string, unknown>>,
-  publicUrl: string,
+  addresses: Addresses,
 ): string {
   return JSON.stringify({
     action: topic,
     project_id: project.id,
-    project: presentProject(project, publicUrl),
+    project: presentProject(project, addresses),
     ...fields,
   });
 }
 
-function presentProject(project: ProjectRow, publicUrl: string) {
-  const { httpTransportUrl, sshTransportUrl } = transportUrls(project, publicUrl);
+function presentProject(project: ProjectRow, addresses: Addresses) {
+  const { httpTransportUrl, sshTransportUrl } = transportUrls(project, addresses);
   return {
     project_id: project.id,
     title: project.title,
