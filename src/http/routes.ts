@@ -106,6 +106,5 @@ export const routes: readonly Route[] = [
   putUserUsername,
   transferTeam,
   unbanUser,
-  ...settingsRoutes,
   ...templateSettingRoutes,
 ];
