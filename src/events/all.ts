@@ -1,4 +1,5 @@
 import { accessTokenEvents } from "./access-token.ts";
+import { approvalEvents } from "./approval.ts";
 import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
 import { followEvents } from "./follow.ts";
@@ -18,6 +19,7 @@ import { webhookDeliveryEvents } from "./webhook-delivery.ts";
 /** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
 export const slices = {
   "access-token": accessTokenEvents,
+  approval: approvalEvents,
   company: companyEvents,
   follow: followEvents,
   membership: membershipEvents,

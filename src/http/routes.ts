@@ -1,4 +1,5 @@
 import { deleteAccessToken, getAccessTokens, postAccessToken } from "./access-token.ts";
+import { approvalRoutes } from "./approval.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { getCommit, getCommits } from "./commit.ts";
@@ -47,6 +48,7 @@ import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
+  ...approvalRoutes,
   ...companyRoutes,
   ...memberRoutes,
   ...projectDeletionRoutes,

@@ -1,4 +1,5 @@
 import { accessTokenProjection } from "./access-token.ts";
+import { approvalProjection } from "./approval.ts";
 import { auditEntryProjection } from "./audit-entry.ts";
 import { companyProjection } from "./company.ts";
 import { followProjection } from "./follow.ts";
@@ -20,6 +21,7 @@ import { webhookDeliveryProjection } from "./webhook-delivery.ts";
 export const allProjections: readonly Projection[] = [
   accessTokenProjection,
   auditEntryProjection,
+  approvalProjection,
   companyProjection,
   followProjection,
   gitRefProjection,

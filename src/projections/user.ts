@@ -111,6 +111,14 @@ export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> 
     .first();
 }
 
+export async function findUsersById(
+  db: Knex,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, UserRow>> {
+  const rows = await db<UserRow>("app_user").whereIn("id", ids).whereNull("forgotten_at");
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 export function findUserById(db: Knex, id: string): Promise<UserRow | undefined> {
   return db<UserRow>("app_user").where("id", id).first();
 }
