@@ -104,6 +104,8 @@ async function buildAndSwap(
 }
 
 async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
+  // A backup may have been restored without the read models.
+  await tx.raw("create schema if not exists ??", [liveSchema]);
   const installed = new Set(await tx<CheckpointRow>("projection_checkpoint").pluck("name"));
   for (const projection of projections) {
     if (!installed.has(projection.name)) await install(tx, projection, "behind");

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { readCheckpoints } from "../../src/projections/checkpoint.ts";
-import { uninstall } from "../../src/projections/install.ts";
 import type { Projection } from "../../src/projections/projection.ts";
 import { nextSchema, type Progress, rebuild } from "../../src/projections/rebuild.ts";
 import { runProjections } from "../../src/projections/runner.ts";
@@ -42,20 +41,17 @@ describe("rebuilding read models", () => {
   let last: bigint;
 
   before(async () => {
-    for (let n = 0; n < 1_500; n += 50) {
-      await append(store, `parcel-${n}`, ...Array.from({ length: 50 }, () => sent("Anna")));
+    for (let n = 0; n < 1_100; n += 100) {
+      await append(store, `parcel-${n}`, ...Array.from({ length: 100 }, () => sent("Anna")));
     }
+    stop = start();
   });
 
   beforeEach(async () => {
-    stop = start();
     last = await append(store, "parcel-1", sent("Anna"), received);
     await eventually(async () => (await checkpoint("parcel_copy"))?.position === last);
   });
-  afterEach(async () => {
-    await stop();
-    for (const projection of [parcel, copy]) await uninstall(db, projection);
-  });
+  after(() => stop());
 
   it("gives the same rows, and says so when asked to verify", async () => {
     const before = await parcels(parcel);
@@ -123,7 +119,7 @@ describe("rebuilding read models", () => {
     const others = [write(), read(), read()];
 
     try {
-      for (let times = 0; times < 3; times += 1) await rebuild(deps, [parcel], { signal });
+      for (let times = 0; times < 2; times += 1) await rebuild(deps, [parcel], { signal });
     } finally {
       writing = false;
       await Promise.all(others);
@@ -188,6 +184,19 @@ describe("rebuilding read models", () => {
     await db("projection_checkpoint").where({ name: "parcel" }).update({ state: "failed" });
     await rebuild(deps, [parcel], { signal });
     expect(await checkpoint("parcel")).to.include({ state: "live", failure: null });
+  });
+
+  it("brings back read models that a backup was restored without", async () => {
+    const before = await parcels(parcel);
+    await stop();
+    await db.raw("drop schema read_model cascade");
+
+    await rebuild(deps, [parcel, copy], { signal });
+
+    expect(await parcels(parcel)).to.deep.equal(before);
+    stop = start();
+    const next = await append(store, "parcel-3", sent("Boris"));
+    await eventually(async () => (await checkpoint("parcel")).position === next);
   });
 
   it("drops a table that the new version no longer has", async () => {
