@@ -1,9 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { eventually } from "../support/eventually.ts";
+import { clientEnvironment, git } from "../support/git.ts";
 import { isRunning } from "../support/process.ts";
 import {
   freePort,
@@ -13,6 +16,7 @@ import {
   startService,
 } from "../support/service.ts";
 
+const run = promisify(execFile);
 const children = ["postgres", "event-store", "http", "projections", "workers"];
 const restartMs = 30_000;
 
@@ -45,6 +49,8 @@ describe("ledgerforge start", function () {
     }
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700);
 
+    await pushByRecipe(output());
+
     const stoppedAt = performance.now();
     expect(await service.stop("SIGINT")).to.equal(0);
     expect(performance.now() - stoppedAt).to.be.below(10_000);
@@ -55,6 +61,22 @@ describe("ledgerforge start", function () {
       expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
     }
   });
+
+  /** Runs the lines that were printed, as a newcomer would paste them. */
+  async function pushByRecipe(greeting: string): Promise<void> {
+    const [, recipe = ""] = greeting.split("A first push:\n");
+    const lines = recipe.trim().split("\n").slice(0, 3);
+    const work = path.join(path.dirname(dataDir), "work");
+    await mkdir(work);
+    await git(work, "init", "--quiet");
+    await git(work, "commit", "--quiet", "--allow-empty", "--message", "First");
+    await run("/bin/sh", ["-ec", lines.join("\n")], { cwd: work, env: clientEnvironment(work) });
+    const [, target = ""] = /git push "([^"]+)"/.exec(recipe) ?? [];
+    expect(target).to.include("/project/admin/hello.git");
+    const pushed = await git(work, "rev-parse", "HEAD");
+    const remote = target.replace(/\/\/.*@/, "//");
+    expect(await git(work, "ls-remote", remote, "refs/heads/main")).to.include(pushed);
+  }
 
   it("greets without a password from the second start on, and keeps what there was", async () => {
     service = await startService(dataDir);
