@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { testDatabase } from "../support/database.ts";
+import { testEventStore } from "../support/event-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort, type Program, runProgram } from "../support/service.ts";
+
+const readyMs = 60_000;
+
+describe("ledgerforge start with names of roles", function () {
+  this.timeout(120_000);
+
+  let dataDir: string;
+  let environment: Record<string, string>;
+  let programs: Program[] = [];
+  before(async () => {
+    const { url: databaseUrl } = await testDatabase();
+    const { url: eventStoreUrl } = await testEventStore();
+    dataDir = await mkdtemp(path.join(tmpdir(), "lf-roles-"));
+    environment = {
+      DATA_DIR: dataDir,
+      DATABASE_URL: databaseUrl,
+      EVENTSTORE_URL: eventStoreUrl,
+      SECRET_KEY: "the secret key of the roles' test",
+      ADMIN_PASSWORD: "password of the roles' test",
+    };
+  });
+  afterEach(async () => {
+    for (const { child, exited } of programs) {
+      child.kill("SIGTERM");
+      await exited;
+    }
+    programs = [];
+  });
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  async function start(...roles: readonly string[]): Promise<Program & { url: string }> {
+    const port = String(await freePort());
+    const program = runProgram(["start", ...roles], { ...environment, PORT: port });
+    programs.push(program);
+    return { ...program, url: `http://127.0.0.1:${port}` };
+  }
+
+  const isReady = async (url: string) =>
+    (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok === true;
+
+  it("runs them in one process on stores given by their addresses, and none of our own", async () => {
+    const { child, url, output, exited } = await start("http", "projections", "workers");
+    await eventually(() => isReady(url), readyMs);
+    // Not the password from the environment: it was not made up here.
+    await eventually(() => output().includes("A first push:"));
+    expect(output()).to.not.include("password of");
+
+    child.kill("SIGTERM");
+    expect(await exited).to.deep.equal([0, null]);
+  });
+
+  it("runs them apart, several of a kind, whatever comes first", async () => {
+    const first = await start("http");
+    const second = await start("http");
+    await start("workers");
+    await eventually(() => first.output().includes("A first push:"), readyMs);
+    await start("projections");
+    await start("projections");
+
+    await eventually(() => isReady(first.url), readyMs);
+    await eventually(() => isReady(second.url), readyMs);
+  });
+
+  it("says which store cannot be reached, and ends", async () => {
+    const nowhere = { DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none` };
+    const program = runProgram(["start", "projections"], { ...environment, ...nowhere });
+    const [code] = await program.exited;
+    expect(code).to.equal(1);
+    expect(program.output()).to.include("ECONNREFUSED");
+  });
+});
