@@ -7,7 +7,7 @@ import { figure, median, timed } from "./figure.ts";
 import { withService } from "./service.ts";
 
 /** Clone and push through the service, against the same by file:// on the same disk. */
-const rounds = 7;
+const rounds = 5;
 
 await withService(async ({ directory, project }) => {
   const histories = { "this history": await ownHistory(directory), ...(await large(directory)) };
@@ -54,8 +54,8 @@ async function ownHistory(directory: string): Promise<string> {
 /** Bytes that do not compress: what is measured is how they are carried. */
 async function large(directory: string): Promise<Readonly<Record<string, string>>> {
   const copy = await workingCopy(directory, "large");
-  for (let index = 0; index < 8; index += 1) {
+  for (let index = 0; index < 4; index += 1) {
     await commit(copy, `Part ${index}`, { [`part-${index}.bin`]: randomBytes(8 * 1024 ** 2) });
   }
-  return { "64 MiB in 8 files": copy };
+  return { "32 MiB in 4 files": copy };
 }

@@ -70,6 +70,8 @@ function isPathPart(part: string): boolean {
 
 /** `.git` as HFS+ and NTFS would read it: case, ignorable code points, short names, streams. */
 function isDotGit(part: string): boolean {
+  // Nearly every name there is: begins with no dot, ends with none, holds nothing that is folded away.
+  if (/^[\w-](?:[\w.-]*[\w-])?$/.test(part)) return false;
   const plain = part
     .normalize("NFC")
     .replace(hfsIgnored, "")
