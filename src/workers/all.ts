@@ -1,6 +1,7 @@
 import type { WorkerDeps } from "./deps.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import type { Reactor } from "./reactor.ts";
+import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
 import { webhookNotification } from "./webhook-notification.ts";
@@ -11,6 +12,7 @@ import type { Worker } from "./worker.ts";
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
   protectionApply,
+  repositoryMaintenance,
   webhookDispatch,
   webhookNotification,
 ];
@@ -18,6 +20,7 @@ export const allReactors: readonly Reactor[] = [
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
   protectionApplyWorker,
+  repositoryMaintenanceWorker,
   webhookDeliveryWorker,
   webhookReplayWorker,
   webhookRetryWorker,

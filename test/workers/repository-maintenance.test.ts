@@ -1,0 +1,67 @@
+import { randomUUID } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+
+import { repositoryStream } from "../../src/events/repository.ts";
+import { openGit } from "../../src/platform/git/repositories.ts";
+import { PermanentFailure } from "../../src/platform/queue.ts";
+import type { WorkerDeps } from "../../src/workers/deps.ts";
+import {
+  repositoryMaintenance,
+  repositoryMaintenanceWorker,
+} from "../../src/workers/repository-maintenance.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { at, history } from "../support/history.ts";
+
+const dataDir = await temporaryDirectory();
+const repositories = openGit({ dataDir, log: { warn: () => undefined } });
+after(() => repositories.close());
+// Neither the reactor nor the worker uses more of what workers have.
+const deps = { git: repositories } as unknown as WorkerDeps;
+const never = new AbortController().signal;
+const projectId = randomUUID();
+
+describe("maintenance of a repository", () => {
+  it("is due after the first change, and again after many", async () => {
+    const branch = { branch: "main", commitId: "1".repeat(40), changedById: null, changedAt: at };
+    const event = { type: "BranchCreated", data: branch };
+    const due: string[] = [];
+    for (const recorded of history(
+      ...Array.from({ length: 70 }, () => [repositoryStream(projectId), event] as const),
+    )) {
+      const jobs = await repositoryMaintenance.react(recorded, deps);
+      due.push(...jobs.map(({ id }) => id));
+    }
+    expect(due).to.deep.equal([`${projectId}-0`, `${projectId}-32`, `${projectId}-64`]);
+  });
+
+  it("packs what pushes left, and loses nothing, however often it runs", async () => {
+    const { gitDir, objects } = await repositories.ensure(projectId, "main");
+    const copy = await workingCopy(dataDir, "copy");
+    for (let index = 0; index < 5; index += 1) {
+      await commit(copy, `Commit ${index}`, { "a.txt": `${index}\n` });
+      await git(copy, "push", "--quiet", gitDir, "main");
+    }
+    const head = await git(copy, "rev-parse", "HEAD");
+    for (let run = 0; run < 2; run += 1) {
+      await repositoryMaintenanceWorker.runJob({ projectId }, deps, never);
+      expect((await objects.commit(head))?.message).to.equal("Commit 4\n");
+      await git(gitDir, "fsck", "--full", "--strict");
+    }
+
+    const directories = await readdir(path.join(gitDir, "objects"));
+    expect(directories.filter((name) => name.length === 2)).to.deep.equal([]);
+    expect(await git(gitDir, "rev-list", "--count", "main")).to.equal("5");
+  });
+
+  it("of a repository that is gone is done", async () => {
+    await repositoryMaintenanceWorker.runJob({ projectId: randomUUID() }, deps, never);
+  });
+
+  it("of something that is no project can never succeed", async () => {
+    await expect(
+      repositoryMaintenanceWorker.runJob({ projectId: "../x" }, deps, never),
+    ).to.be.rejectedWith(PermanentFailure);
+  });
+});
