@@ -4,6 +4,7 @@ import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
 import { followEvents } from "./follow.ts";
 import { membershipEvents } from "./membership.ts";
+import { oauthApplicationEvents } from "./oauth-application.ts";
 import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { repositoryEvents } from "./repository.ts";
@@ -23,6 +24,7 @@ export const slices = {
   company: companyEvents,
   follow: followEvents,
   membership: membershipEvents,
+  "oauth-application": oauthApplicationEvents,
   project: projectEvents,
   protection: protectionEvents,
   repository: repositoryEvents,

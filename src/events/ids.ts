@@ -19,6 +19,9 @@ export type AccessTokenId = z.output<typeof AccessTokenId>;
 export const SshKeyId = z.uuid().brand("SshKeyId");
 export type SshKeyId = z.output<typeof SshKeyId>;
 
+export const OAuthApplicationId = z.uuid().brand("OAuthApplicationId");
+export type OAuthApplicationId = z.output<typeof OAuthApplicationId>;
+
 export const WebhookId = z.uuid().brand("WebhookId");
 export type WebhookId = z.output<typeof WebhookId>;
 

@@ -5,6 +5,7 @@ import { getBranches, getDefaultBranch } from "./branch.ts";
 import { getCommit, getCommits } from "./commit.ts";
 import { companyRoutes } from "./company.ts";
 import { memberRoutes } from "./member.ts";
+import { oauthApplicationRoutes } from "./oauth-application.ts";
 import {
   getOwnProjects,
   getProject,
@@ -51,6 +52,7 @@ export const routes: readonly Route[] = [
   ...approvalRoutes,
   ...companyRoutes,
   ...memberRoutes,
+  ...oauthApplicationRoutes,
   ...projectDeletionRoutes,
   ...projectSettingRoutes,
   ...protectionRoutes,

@@ -6,6 +6,7 @@ import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
 import { logChainProjection } from "./log-chain.ts";
 import { memberProjection } from "./member.ts";
+import { oauthApplicationProjection } from "./oauth-application.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
@@ -27,6 +28,7 @@ export const allProjections: readonly Projection[] = [
   gitRefProjection,
   logChainProjection,
   memberProjection,
+  oauthApplicationProjection,
   projectProjection,
   settingsProjection,
   sshKeyProjection,
