@@ -25,6 +25,7 @@ export type ProjectCommand =
         language: string | null;
         private: boolean;
         defaultBranch: string;
+        forkedFromId?: ProjectId;
       }>)
   | Readonly<{ type: "ChangeDefaultBranch"; branch: string; at: string }>
   | (Stamp & Readonly<{ type: "ChangeProjectDetails"; details: Partial<ProjectDetails> }>)
@@ -45,6 +46,7 @@ export type ExistingProject = Readonly<{
   details: ProjectDetails;
   private: boolean;
   defaultBranch: string;
+  forkedFromId: ProjectId | undefined;
 }>;
 export type ProjectState = Readonly<{ status: "absent" }> | ExistingProject;
 
@@ -110,6 +112,7 @@ const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
         details,
         private: event.data.private,
         defaultBranch,
+        forkedFromId: event.data.forkedFromId,
       };
     }
     return state.status === "absent" ? state : { ...state, ...change(event) };

@@ -28,6 +28,8 @@ export const projectEvents = {
     language: z.string().nullable(),
     private: z.boolean(),
     defaultBranch: z.string(),
+    /** The project whose repository it began as a copy of. */
+    forkedFromId: ProjectId.optional(),
     createdById: UserId,
     createdAt: IsoInstant,
   }),

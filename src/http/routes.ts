@@ -15,6 +15,7 @@ import {
   postProject,
 } from "./project.ts";
 import { projectDeletionRoutes } from "./project-deletion.ts";
+import { projectForkRoutes } from "./project-fork.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
 import type { Route } from "./route.ts";
@@ -54,6 +55,7 @@ export const routes: readonly Route[] = [
   ...memberRoutes,
   ...oauthApplicationRoutes,
   ...projectDeletionRoutes,
+  ...projectForkRoutes,
   ...projectSettingRoutes,
   ...protectionRoutes,
   ...settingsRoutes,

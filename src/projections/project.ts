@@ -20,6 +20,7 @@ type StoredProject = Readonly<{
   default_branch: string;
   topics: readonly string[];
   site_url: string | null;
+  forked_from_id: ProjectId | null;
   created_at: Date;
   deleted_at: Date | null;
 }>;
@@ -36,7 +37,7 @@ export type ProjectRow = StoredProject &
 export const projectProjection = defineProjection({
   name: "project",
   announces: "access",
-  version: 2,
+  version: 3,
   tables: ["project"],
   async create(tx) {
     await tx.schema.createTable("project", (table) => {
@@ -52,10 +53,12 @@ export const projectProjection = defineProjection({
       table.text("default_branch").notNullable();
       table.specificType("topics", "text[]").notNullable();
       table.text("site_url");
+      table.uuid("forked_from_id");
       table.timestamp("created_at").notNullable();
       table.timestamp("deleted_at");
       table.index(["alias_normalised", "owner_id"]);
       table.index(["owner_id", "created_at", "id"]);
+      table.index(["forked_from_id", "created_at", "id"]);
     });
     await tx.raw(
       "create index project_public on project (created_at, id) " +
@@ -78,6 +81,7 @@ export const projectProjection = defineProjection({
         default_branch: data.defaultBranch,
         topics: [],
         site_url: null,
+        forked_from_id: data.forkedFromId ?? null,
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
@@ -145,6 +149,8 @@ export type ProjectFilter = Readonly<{
   mine?: string;
   /** Only what this user has a role in without owning it. */
   sharedWith?: string;
+  /** Only forks of this project. */
+  forkedFrom?: string;
   /** Only what everybody may see. */
   publicOnly?: boolean;
   /** Part of the title, in any case. */
@@ -172,7 +178,14 @@ export async function listProjects(
 function narrowed(
   db: Knex,
   query: Knex.QueryBuilder,
-  { ownerId, mine, sharedWith, publicOnly, title }: Omit<ProjectFilter, "limit" | "offset">,
+  {
+    ownerId,
+    mine,
+    sharedWith,
+    forkedFrom,
+    publicOnly,
+    title,
+  }: Omit<ProjectFilter, "limit" | "offset">,
 ): void {
   if (ownerId !== undefined) query.where("project.owner_id", ownerId);
   if (mine !== undefined) query.whereIn("project.owner_id", ownersOf(db, mine));
@@ -181,6 +194,7 @@ function narrowed(
       .whereIn("project.id", sharedProjects(db, sharedWith))
       .whereNotIn("project.owner_id", ownersOf(db, sharedWith));
   }
+  if (forkedFrom !== undefined) query.where("project.forked_from_id", forkedFrom);
   if (publicOnly === true) query.where("project.is_private", false);
   if (title !== undefined) query.whereILike("project.title", `%${escapeLike(title)}%`);
 }

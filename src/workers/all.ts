@@ -1,4 +1,5 @@
 import type { WorkerDeps } from "./deps.ts";
+import { projectFork, projectForkWorker } from "./project-fork.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
@@ -11,6 +12,7 @@ import type { Worker } from "./worker.ts";
 
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
+  projectFork,
   protectionApply,
   repositoryMaintenance,
   webhookDispatch,
@@ -19,6 +21,7 @@ export const allReactors: readonly Reactor[] = [
 
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
+  projectForkWorker,
   protectionApplyWorker,
   repositoryMaintenanceWorker,
   webhookDeliveryWorker,
