@@ -50,7 +50,7 @@ export async function attempt(
   const ready = await prepare(state, deps);
   if (ready.abandon !== undefined) {
     const command = { type: "AbandonDelivery", reason: ready.abandon } as const;
-    return record(deliveryId, command, `abandon ${number}`, last, deps);
+    return record(deliveryId, state, command, { name: `abandon ${number}`, cause: last }, deps);
   }
   const { url, body, secret } = ready;
   const message = { deliveryId, action: state.action, body, secret, at: deps.now() };
@@ -69,7 +69,8 @@ export async function attempt(
     response,
     jitter: jitterOf(deliveryId, number),
   } as const;
-  const next = await record(deliveryId, command, `attempt ${number}`, last, deps);
+  const step = { name: `attempt ${number}`, cause: last };
+  const next = await record(deliveryId, state, command, step, deps);
   const { status } = result.record;
   if (status !== null && status >= 200 && status <= 299) await noteSuccess(deps, state.webhookId);
   else await noteFailure(deps, state.webhookId, last);
@@ -141,22 +142,25 @@ function answerText({ headers, body, bodyTruncated }: OutboundResponse): string 
   return JSON.stringify({ headers, body: body.toString("utf8"), bodyTruncated });
 }
 
-type Step =
+type Result =
   | Omit<Extract<WebhookDeliveryCommand, { type: "RecordAttempt" }>, "at">
   | Omit<Extract<WebhookDeliveryCommand, { type: "AbandonDelivery" }>, "at">;
 
 async function record(
   deliveryId: string,
-  step: Step,
-  name: string,
-  cause: Cause,
+  before: Known,
+  result: Result,
+  step: Readonly<{ name: string; cause: Cause }>,
   deps: WorkerDeps,
 ): Promise<Next> {
   const now = deps.now();
-  const command = { ...step, at: now.toISOString() } as WebhookDeliveryCommand;
-  const metadata = causedBy(cause, deterministicId(name, deliveryId), now);
+  const command = { ...result, at: now.toISOString() } as WebhookDeliveryCommand;
+  const metadata = causedBy(step.cause, deterministicId(step.name, deliveryId), now);
   await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata });
-  const { state } = await load(deps.store, webhookDelivery, deliveryId);
+  // Worked out again instead of read again. Had another process been first with this very attempt,
+  // its next one would have the same number, and so its job the same id.
+  const { decide, evolve } = webhookDelivery.decider;
+  const state = decide(before, command).reduce<WebhookDeliveryState>(evolve, before);
   invariant(state.status !== "absent", "a recorded delivery exists");
   return nextOf(state);
 }
