@@ -104,6 +104,10 @@ function postgresBackend(connectionString: string): Backend {
       connectionString,
       max: 2,
       application_name: purpose,
+      // Not waiting for the disk: a crash of Postgres may take back the last moments of the queue, all of
+      // it in order. Then jobs are done again that were done, and what is behind the reactors'
+      // checkpoints, which are written later, is still there.
+      options: "-c synchronous_commit=off",
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     }),

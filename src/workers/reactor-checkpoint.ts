@@ -1,5 +1,7 @@
 import type { Knex } from "knex";
 
+import { relaxed } from "./relaxed.ts";
+
 type CheckpointRow = Readonly<{ name: string; position: bigint; updated_at: Date }>;
 
 const beforeEverything = -1n;
@@ -16,9 +18,11 @@ export async function readReactorPositions(
 
 /** Never backwards: a leader that was replaced may still finish what it had begun. */
 export async function saveReactorPosition(db: Knex, name: string, position: bigint): Promise<void> {
-  await db("reactor_checkpoint")
-    .insert({ name, position })
-    .onConflict("name")
-    .merge({ position, updated_at: db.fn.now() })
-    .whereRaw("reactor_checkpoint.position < excluded.position");
+  await relaxed(db, async (tx) => {
+    await tx("reactor_checkpoint")
+      .insert({ name, position })
+      .onConflict("name")
+      .merge({ position, updated_at: tx.fn.now() })
+      .whereRaw("reactor_checkpoint.position < excluded.position");
+  });
 }

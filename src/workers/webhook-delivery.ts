@@ -5,13 +5,17 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import type { Job } from "../platform/queue.ts";
 import { attempt, type Next } from "./webhook-attempt.ts";
 import { deliveryQueue, retryQueue } from "./webhook-dispatch.ts";
-import { claimFirst, endFirst, endRetry } from "./webhook-outbox.ts";
+import { claimFirst, endFirst, endRetry, release } from "./webhook-outbox.ts";
 import { defineWorker } from "./worker.ts";
 
+/** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
+const deliveriesPerTurn = 10;
+const turnMsMax = 2_000;
+
 /**
- * Makes the first attempt at the delivery that is the head of a webhook's line, whichever delivery
- * the job was added for, and calls the next one. So one webhook's deliveries start one after
- * another, and webhooks take turns: each job does one delivery.
+ * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
+ * delivery the job was added for. So one webhook's deliveries start one after another, and webhooks
+ * take turns.
  */
 export const webhookDeliveryWorker = defineWorker({
   queue: deliveryQueue,
@@ -21,16 +25,24 @@ export const webhookDeliveryWorker = defineWorker({
     /** Names the job, so that it gets back what it had claimed before a crash. */
     turn: z.uuid(),
   }),
-  async run({ webhookId, turn }, deps, signal) {
+  async run({ webhookId, turn: id }, deps, signal) {
     const { db, queues } = deps;
-    const deliveryId = await claimFirst(db, webhookId, turn, deps.now());
-    if (deliveryId === undefined) return;
-    const next = await attempt(deliveryId, 1, deps, signal);
-    // Before it leaves the line: after a crash in between, the claim leads back here.
-    if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
-    const following = await endFirst(db, webhookId, deliveryId, next?.at);
-    if (following !== undefined) {
-      await queues.add([turnJob(webhookId, deterministicId("turn", deliveryId, following))]);
+    const turn = () => ({ id, now: deps.now() });
+    const startedAt = performance.now();
+    let deliveryId = await claimFirst(db, webhookId, turn());
+    for (let made = 0; deliveryId !== undefined; made += 1) {
+      if (made === deliveriesPerTurn || performance.now() - startedAt > turnMsMax) {
+        // In this order: the next turn must find the line free. After a crash in between, this job
+        // runs again and goes on itself.
+        await release(db, deliveryId, id);
+        await queues.add([turnJob(webhookId, deterministicId("turn", id, deliveryId))]);
+        return;
+      }
+      const next = await attempt(deliveryId, 1, deps, signal);
+      // Before it leaves the line: after a crash in between, the claim leads back here.
+      if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
+      const ended = { webhookId, deliveryId, retryAt: next?.at };
+      deliveryId = await endFirst(db, ended, turn());
     }
   },
 });

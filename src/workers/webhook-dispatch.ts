@@ -24,7 +24,8 @@ export const webhookDispatch: Reactor = {
     const event = decode(webhookDeliveryEvents, recorded);
     if (event.type !== "WebhookDeliveryScheduled") return [];
     const { deliveryId, webhookId } = event.data;
-    await enqueue(db, { deliveryId, webhookId, position: event.position, now: now() });
+    const place = { deliveryId, webhookId, position: event.position, now: now() };
+    if (!(await enqueue(db, place))) return [];
     return [{ queue: deliveryQueue, id: deliveryId, data: { webhookId, turn: deliveryId } }];
   },
 };

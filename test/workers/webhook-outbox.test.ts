@@ -23,29 +23,55 @@ describe("the deliveries of one webhook", () => {
     await enqueue(bench.deps.db, { ...second, webhookId, now });
     await enqueue(bench.deps.db, { ...first, webhookId, now });
     await bench.turn(webhook);
-    await bench.turn(webhook);
     expect(bench.ids()).to.deep.equal([first.deliveryId, second.deliveryId]);
   });
 
   it("starts the next only after the first attempt before it ended", async () => {
     const webhook = await bench.given();
     const first = await bench.inLine(webhook);
-    await bench.inLine(webhook);
-    let overtaken: Promise<void> | undefined;
+    const second = await bench.inLine(webhook);
+    const seen: unknown[] = [];
     bench.receiver.answer((response, { headers }) => {
       if (headers["webhook-id"] !== first) return void response.end();
       // Another job of the same webhook while the first request is under way.
-      overtaken = bench.turn(webhook).then(() => void response.end());
+      void bench.turn(webhook).then(() => {
+        seen.push(...bench.ids());
+        response.end();
+      });
     });
     await bench.turn(webhook);
-    await overtaken;
-    expect(bench.ids()).to.deep.equal([first]);
-    // Who ended calls the next.
+    expect(seen).to.deep.equal([first]);
+    expect(bench.ids()).to.deep.equal([first, second]);
+  });
+
+  it("takes turns: after ten deliveries another job goes on with the line", async () => {
+    const webhook = await bench.given();
+    const ids: string[] = [];
+    for (let n = 0; n < 12; n += 1) ids.push(await bench.inLine(webhook));
+    await bench.turn(webhook);
+    expect(bench.ids()).to.deep.equal(ids.slice(0, 10));
+
     const waiting = await bench.deps.queues.queue("webhook-delivery").getWaiting();
     const called = waiting.filter(({ data }) => data.webhookId === webhook.webhookId);
     expect(called).to.have.length(1);
     await webhookDeliveryWorker.runJob(called[0]!.data, bench.deps, never);
-    expect(bench.ids()).to.have.length(2);
+    expect(bench.ids()).to.deep.equal(ids);
+  });
+
+  it("sends somebody to work on a line only when nobody is there to call the next", async () => {
+    const webhook = await bench.given();
+    const { webhookId } = webhook;
+    const now = bench.clock.now;
+    const [first, second] = [
+      await givenDelivery(bench.deps, webhook),
+      await givenDelivery(bench.deps, webhook),
+    ];
+    expect(await enqueue(bench.deps.db, { ...first, webhookId, now })).to.equal(true);
+    expect(await enqueue(bench.deps.db, { ...second, webhookId, now })).to.equal(false);
+    // Told again after a crash, before anybody was sent.
+    expect(await enqueue(bench.deps.db, { ...first, webhookId, now })).to.equal(true);
+    await bench.turn(webhook);
+    expect(await enqueue(bench.deps.db, { ...second, webhookId, now })).to.equal(true);
   });
 
   it("does not let a delivery that is tried again hold up the next", async () => {
@@ -55,7 +81,6 @@ describe("the deliveries of one webhook", () => {
     bench.receiver.answer((response, { headers }) => {
       response.writeHead(headers["webhook-id"] === failing ? 500 : 200).end();
     });
-    await bench.turn(webhook);
     await bench.turn(webhook);
     expect(bench.ids()).to.deep.equal([failing, next]);
     expect(await bench.stateOf(failing)).to.include({ status: "pending" });
@@ -97,7 +122,6 @@ describe("the deliveries of one webhook", () => {
         "killed",
       );
       await bench.turn(webhook, job);
-      await bench.turn(webhook);
 
       expect(await bench.stateOf(deliveryId)).to.include({ status: "pending", attempts: 1 });
       expect(await bench.retryWaiting(deliveryId)).to.be.within(4_500, 5_500);
