@@ -14,6 +14,8 @@ import { readSettings, requireStores } from "../src/config.ts";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
 import { ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../src/events/ids.ts";
 import { openPlatform } from "../src/main.ts";
+import { openGit } from "../src/platform/git/repositories.ts";
+import { openQueues } from "../src/platform/queue.ts";
 import { startProjections } from "../src/projections/role.ts";
 import { startWorkers } from "../src/workers/role.ts";
 import { spawnEventStore } from "../test/support/event-store-child.ts";
@@ -52,6 +54,9 @@ const config = requireStores(
   }),
 );
 const platform = await openPlatform(config, "bench");
+const { log } = platform;
+const queues = await openQueues({ databaseUrl: postgres.url, log });
+const git = openGit({ dataDir, log });
 const projections = await startProjections(platform);
 try {
   await bare(200);
@@ -63,6 +68,8 @@ try {
   );
 } finally {
   await projections.close();
+  await git.close();
+  await queues.close();
   await platform.close();
   await server.kill();
   await postgres.close();
@@ -106,7 +113,7 @@ async function deliver(): Promise<number> {
   );
   received = 0;
   const started = performance.now();
-  const workers = await startWorkers(platform);
+  const workers = await startWorkers({ ...platform, queues, git });
   while (received < deliveryCount) await pause(5);
   const rate = perSecond(deliveryCount, started);
   await workers.close();

@@ -32,16 +32,22 @@ export type CommandResult = Readonly<{
  * stream was handled before, by a request whose answer got lost: it is answered again without
  * writing.
  *
+ * @param known what the caller has just read of the stream, or knows of one that is new: saves
+ *   reading it. If it was wrong, the append is refused and the stream is read after all.
  * @throws Refusal from the decider; RevisionConflict after five lost races; StoreUnavailable.
  */
 export async function handle<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
+  known?: Known<State>,
 ): Promise<CommandResult> {
   const stream = slice.stream(order.id);
   for (let attempt = 1; ; attempt += 1) {
-    const past = await load(store, slice, stream, order.metadata.commandId);
+    const past =
+      attempt === 1 && known !== undefined
+        ? { ...known, handledAt: undefined }
+        : await load(store, slice, stream, order.metadata.commandId);
     if (past.handledAt !== undefined) return { position: past.handledAt };
 
     const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
@@ -74,13 +80,18 @@ export async function currentState<State, Command, Schemas extends EventSchemas>
   return state;
 }
 
-type Past<State> = Readonly<{
+/** A stream as it was when it was read: what it added up to, and its last event. */
+export type Known<State> = Readonly<{
   state: State;
   revision: ExpectedRevision;
   position: bigint | undefined;
-  /** Where the last event of this very command stands, when it was handled before. */
-  handledAt: bigint | undefined;
 }>;
+
+type Past<State> = Known<State> &
+  Readonly<{
+    /** Where the last event of this very command stands, when it was handled before. */
+    handledAt: bigint | undefined;
+  }>;
 
 async function load<State, Command, Schemas extends EventSchemas>(
   store: EventStore,

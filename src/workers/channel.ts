@@ -13,6 +13,11 @@ export class Channel<Value> {
     this.#capacity = capacity;
   }
 
+  /** Whether nothing waits to be received. */
+  get isEmpty(): boolean {
+    return this.#values.length === 0;
+  }
+
   /** Resolves when the value has a place; nothing is kept once closed. */
   async send(value: Value): Promise<void> {
     while (this.#values.length >= this.#capacity && !this.#closed) {

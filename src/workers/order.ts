@@ -1,14 +1,15 @@
 import type { Slice } from "../commands/decider.ts";
+import type { Known } from "../commands/handle.ts";
 import { decode } from "../events/decode.ts";
 import type { EventMetadata, EventSchemas, Recorded } from "../events/event.ts";
 import type { EventStore } from "../platform/event-store.ts";
 
-/** What a stream adds up to, and its events' common thread. */
-export type Loaded<State> = Readonly<{
-  state: State;
-  /** Of the stream; undefined when there is no event in it. */
-  last: Pick<Recorded, "id" | "metadata"> | undefined;
-}>;
+/** What a stream adds up to, and what a step that follows from it goes on from. */
+export type Loaded<State> = Known<State> &
+  Readonly<{
+    /** Of the stream; undefined when there is no event in it. */
+    last: Pick<Recorded, "id" | "metadata"> | undefined;
+  }>;
 
 export async function load<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
@@ -21,7 +22,7 @@ export async function load<State, Command, Schemas extends EventSchemas>(
     state = decider.evolve(state, decode(events, recorded));
     last = recorded;
   }
-  return { state, last };
+  return { state, last, revision: last?.revision ?? "none", position: last?.position };
 }
 
 /**

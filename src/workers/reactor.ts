@@ -22,6 +22,8 @@ export type Reactor = Readonly<{
 const waitingMax = 1_000;
 /** Events of no interest move the checkpoint only this often: reading them again costs little. */
 const passedMax = 1_000;
+/** While events keep coming, the checkpoint is saved this often. */
+const saveEveryMs = 100;
 const retryMinMs = 200;
 const retryMaxMs = 30_000;
 
@@ -70,11 +72,14 @@ function startLine(reactor: Reactor, start: bigint, deps: WorkerDeps, signal: Ab
   }
 
   async function work(): Promise<void> {
+    let savedAt = performance.now();
     for await (const { position, event } of channel) {
       await persist(reactor, deps, signal, async () => {
         if (event !== undefined) await deps.queues.add(await reactor.react(event, deps));
         // Afterwards: after a crash in between, the same jobs are added under the same ids.
+        if (!channel.isEmpty && performance.now() - savedAt < saveEveryMs) return;
         await saveReactorPosition(deps.db, reactor.name, position);
+        savedAt = performance.now();
       });
     }
   }

@@ -10,7 +10,23 @@ export function relaxed<Result>(
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {
-    await tx.raw("set local synchronous_commit to off");
+    await tx.raw("select set_config('synchronous_commit', 'off', true)");
+    return run(tx);
+  });
+}
+
+/** The same, one at a time for each name. */
+export function relaxedAlone<Result>(
+  db: Knex,
+  name: string,
+  run: (tx: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await tx.raw(
+      `select set_config('synchronous_commit', 'off', true),
+         pg_advisory_xact_lock(hashtextextended(?, 0))`,
+      [name],
+    );
     return run(tx);
   });
 }

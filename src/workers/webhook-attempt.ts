@@ -1,5 +1,5 @@
-import { handle } from "../commands/handle.ts";
-import { webhook } from "../commands/webhook.ts";
+import { currentState, handle, type Known } from "../commands/handle.ts";
+import { type WebhookState, webhook } from "../commands/webhook.ts";
 import {
   type AttemptRecord,
   type WebhookDeliveryCommand,
@@ -28,29 +28,51 @@ const answerBytesMax = 8_192;
 /** What follows an attempt; undefined when the delivery is over. */
 export type Next = Readonly<{ attempt: number; at: Date }> | undefined;
 
-type Known = Exclude<WebhookDeliveryState, { status: "absent" }>;
+type Existing = Exclude<WebhookDeliveryState, { status: "absent" }>;
 type Cause = Pick<Recorded, "id" | "metadata">;
+
+/** The settings of a webhook. */
+export type SettingsOf = (webhookId: string) => Promise<WebhookState>;
+
+/** Reads each webhook once: for attempts that follow one another closely. */
+export function settingsReader({ store }: WorkerDeps): SettingsOf {
+  const read = new Map<string, Promise<WebhookState>>();
+  return (webhookId) => {
+    const state = read.get(webhookId) ?? currentState(store, webhook, webhookId);
+    read.set(webhookId, state);
+    return state;
+  };
+}
+
+export type AttemptOrder = Readonly<{
+  deliveryId: string;
+  /** From 1. */
+  number: number;
+  settingsOf: SettingsOf;
+}>;
 
 /**
  * Makes an attempt at a delivery, unless it was made already, and records what came of it. Stopping
  * at any line and running again sends at most one request more, under the same id.
  */
 export async function attempt(
-  deliveryId: string,
-  number: number,
+  { deliveryId, number, settingsOf }: AttemptOrder,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next> {
-  const { state, last } = await load(deps.store, webhookDelivery, deliveryId);
+  const { last, ...known } = await load(deps.store, webhookDelivery, deliveryId);
+  const { state } = known;
   if (state.status === "absent" || last === undefined) {
     throw new PermanentFailure(`No webhook delivery ${deliveryId}`);
   }
   if (state.status !== "pending" || state.attempts >= number) return nextOf(state);
 
-  const ready = await prepare(state, deps);
+  const before = { ...known, state };
+  const ready = await prepare(state, await settingsOf(state.webhookId), deps);
   if (ready.abandon !== undefined) {
     const command = { type: "AbandonDelivery", reason: ready.abandon } as const;
-    return record(deliveryId, state, command, { name: `abandon ${number}`, cause: last }, deps);
+    const step = { name: `abandon ${number}`, cause: last };
+    return record(deliveryId, before, command, step, deps);
   }
   const { url, body, secret } = ready;
   const message = { deliveryId, action: state.action, body, secret, at: deps.now() };
@@ -70,7 +92,7 @@ export async function attempt(
     jitter: jitterOf(deliveryId, number),
   } as const;
   const step = { name: `attempt ${number}`, cause: last };
-  const next = await record(deliveryId, state, command, step, deps);
+  const next = await record(deliveryId, before, command, step, deps);
   const { status } = result.record;
   if (status !== null && status >= 200 && status <= 299) await noteSuccess(deps, state.webhookId);
   else await noteFailure(deps, state.webhookId, last);
@@ -83,10 +105,10 @@ type Ready =
 
 /** Where it goes and what it says, by the settings of now. */
 async function prepare(
-  { webhookId, action, body: sealedBody }: Known,
-  { store, vault }: WorkerDeps,
+  { action, body: sealedBody }: Existing,
+  state: WebhookState,
+  { vault }: WorkerDeps,
 ): Promise<Ready> {
-  const { state } = await load(store, webhook, webhookId);
   if (state.status === "absent" || state.status === "deleted")
     return { abandon: "webhook_deleted" };
   // Trying out one that is off is how one finds out whether it works again.
@@ -148,7 +170,7 @@ type Result =
 
 async function record(
   deliveryId: string,
-  before: Known,
+  before: Known<Existing>,
   result: Result,
   step: Readonly<{ name: string; cause: Cause }>,
   deps: WorkerDeps,
@@ -156,16 +178,16 @@ async function record(
   const now = deps.now();
   const command = { ...result, at: now.toISOString() } as WebhookDeliveryCommand;
   const metadata = causedBy(step.cause, deterministicId(step.name, deliveryId), now);
-  await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata });
+  await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, before);
   // Worked out again instead of read again. Had another process been first with this very attempt,
   // its next one would have the same number, and so its job the same id.
   const { decide, evolve } = webhookDelivery.decider;
-  const state = decide(before, command).reduce<WebhookDeliveryState>(evolve, before);
+  const state = decide(before.state, command).reduce<WebhookDeliveryState>(evolve, before.state);
   invariant(state.status !== "absent", "a recorded delivery exists");
   return nextOf(state);
 }
 
-function nextOf({ attempts, nextAttemptAt }: Known): Next {
+function nextOf({ attempts, nextAttemptAt }: Existing): Next {
   if (nextAttemptAt === null) return undefined;
   return { attempt: attempts + 1, at: new Date(nextAttemptAt) };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { WebhookDeliveryId, WebhookId } from "../events/ids.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import type { Job } from "../platform/queue.ts";
-import { attempt, type Next } from "./webhook-attempt.ts";
+import { attempt, type Next, settingsReader } from "./webhook-attempt.ts";
 import { deliveryQueue, retryQueue } from "./webhook-dispatch.ts";
 import { claimFirst, endFirst, endRetry, release } from "./webhook-outbox.ts";
 import { defineWorker } from "./worker.ts";
@@ -28,6 +28,8 @@ export const webhookDeliveryWorker = defineWorker({
   async run({ webhookId, turn: id }, deps, signal) {
     const { db, queues } = deps;
     const turn = () => ({ id, now: deps.now() });
+    // A turn is short: what was changed meanwhile counts from the next one on.
+    const settingsOf = settingsReader(deps);
     const startedAt = performance.now();
     let deliveryId = await claimFirst(db, webhookId, turn());
     for (let made = 0; deliveryId !== undefined; made += 1) {
@@ -38,7 +40,7 @@ export const webhookDeliveryWorker = defineWorker({
         await queues.add([turnJob(webhookId, deterministicId("turn", id, deliveryId))]);
         return;
       }
-      const next = await attempt(deliveryId, 1, deps, signal);
+      const next = await attempt({ deliveryId, number: 1, settingsOf }, deps, signal);
       // Before it leaves the line: after a crash in between, the claim leads back here.
       if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
       const ended = { webhookId, deliveryId, retryAt: next?.at };
@@ -53,7 +55,8 @@ export const webhookRetryWorker = defineWorker({
   concurrency: 20,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
   async run({ deliveryId, attempt: number }, deps, signal) {
-    const next = await attempt(deliveryId, number, deps, signal);
+    const order = { deliveryId, number, settingsOf: settingsReader(deps) };
+    const next = await attempt(order, deps, signal);
     if (next !== undefined) await deps.queues.add([retryJob(deliveryId, next, deps.now())]);
     await endRetry(deps.db, deliveryId, next?.at);
   },

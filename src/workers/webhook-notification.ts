@@ -42,6 +42,13 @@ export async function notificationOf(
   return builder?.build(event, deps);
 }
 
+/** Nearly always so; after a crash in between the append finds out. */
+const newStream = {
+  state: webhookDelivery.decider.initialState,
+  revision: "none",
+  position: undefined,
+} as const;
+
 /**
  * Schedules one delivery to each webhook; repeated under the same occasion it changes nothing.
  *
@@ -64,19 +71,17 @@ export async function notify(
     const id = deterministicId("webhook delivery", occasion, event.id, webhookId);
     const deliveryId = WebhookDeliveryId.parse(id);
     const now = deps.now();
-    await handle(deps.store, webhookDelivery, {
-      id: deliveryId,
-      command: {
-        type: "ScheduleDelivery",
-        deliveryId,
-        webhookId,
-        projectId,
-        action: topic,
-        body,
-        redeliveryOf: null,
-        at: now.toISOString(),
-      },
-      metadata: causedBy(event, deterministicId("schedule", deliveryId), now),
-    });
+    const command = {
+      type: "ScheduleDelivery",
+      deliveryId,
+      webhookId,
+      projectId,
+      action: topic,
+      body,
+      redeliveryOf: null,
+      at: now.toISOString(),
+    } as const;
+    const metadata = causedBy(event, deterministicId("schedule", deliveryId), now);
+    await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, newStream);
   }
 }

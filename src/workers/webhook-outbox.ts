@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { relaxed } from "./relaxed.ts";
+import { relaxed, relaxedAlone } from "./relaxed.ts";
 
 /**
  * Deliveries under way. The first attempts of one webhook form a line: only its head is worked on,
@@ -34,8 +34,7 @@ export async function enqueue(
   delivery: Readonly<{ deliveryId: string; webhookId: string; position: bigint; now: Date }>,
 ): Promise<boolean> {
   const { deliveryId: delivery_id, webhookId: webhook_id, position, now: due_at } = delivery;
-  return relaxed(db, async (tx) => {
-    await lockLine(tx, webhook_id);
+  return onLine(db, webhook_id, async (tx) => {
     await tx("webhook_outbox")
       .insert({ delivery_id, webhook_id, position, due_at })
       .onConflict("delivery_id")
@@ -56,10 +55,7 @@ export async function claimFirst(
   webhookId: string,
   turn: Turn,
 ): Promise<string | undefined> {
-  return relaxed(db, async (tx) => {
-    await lockLine(tx, webhookId);
-    return claimHead(tx, webhookId, turn);
-  });
+  return onLine(db, webhookId, (tx) => claimHead(tx, webhookId, turn));
 }
 
 /**
@@ -72,8 +68,7 @@ export async function endFirst(
   ended: Readonly<{ webhookId: string; deliveryId: string; retryAt: Date | undefined }>,
   turn: Turn,
 ): Promise<string | undefined> {
-  return relaxed(db, async (tx) => {
-    await lockLine(tx, ended.webhookId);
+  return onLine(db, ended.webhookId, async (tx) => {
     await leave(tx, ended.deliveryId, ended.retryAt);
     return claimHead(tx, ended.webhookId, turn);
   });
@@ -144,6 +139,10 @@ async function claimHead(
 }
 
 /** One at a time looks at the head of a line and moves it. */
-async function lockLine(tx: Knex.Transaction, webhookId: string): Promise<void> {
-  await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`webhook ${webhookId}`]);
+function onLine<Result>(
+  db: Knex,
+  webhookId: string,
+  run: (tx: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  return relaxedAlone(db, `webhook ${webhookId}`, run);
 }

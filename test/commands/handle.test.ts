@@ -3,6 +3,7 @@ import { expect } from "chai";
 
 import { handle } from "../../src/commands/handle.ts";
 import { user } from "../../src/commands/user.ts";
+import type { Recorded } from "../../src/events/event.ts";
 import { Alias, UserId } from "../../src/events/ids.ts";
 import { Sealed } from "../../src/events/sealed.ts";
 import { userStream } from "../../src/events/user.ts";
@@ -34,6 +35,12 @@ describe("handling a command", () => {
   async function newestOf(id: string) {
     for await (const event of store.readStreamBackwards(userStream(id), 1)) return event;
     return undefined;
+  }
+
+  async function eventsOf(id: string) {
+    const events: Recorded[] = [];
+    for await (const event of store.readStream(userStream(id))) events.push(event);
+    return events;
   }
 
   async function typesOf(id: string): Promise<string[]> {
@@ -73,6 +80,35 @@ describe("handling a command", () => {
     await expect(handle(contended, user, order(id, ban))).to.be.rejected.and.eventually.include({
       code: "user.already_blocked",
     });
+  });
+
+  it("reads nothing when told what the stream adds up to", async () => {
+    const id = await registered();
+    const last = await newestOf(id);
+    const unread: EventStore = {
+      ...store,
+      readStream: () => {
+        throw new Error("read all the same");
+      },
+    };
+    const { evolve, initialState } = user.decider;
+    const state = evolve(initialState, last as never);
+    const known = { state, revision: 0n, position: last?.position };
+    const { position } = await handle(unread, user, order(id, ban), known);
+    expect(await newestOf(id)).to.include({ type: "UserBanned", position });
+  });
+
+  it("reads after all when what it was told is not so any more", async () => {
+    const id = await registered();
+    await handle(store, user, order(id, ban));
+    const { evolve, initialState } = user.decider;
+    const state = (await eventsOf(id)).reduce(
+      (past, event) => evolve(past, event as never),
+      initialState,
+    );
+    const known = { state, revision: 0n, position: 0n };
+    await handle(store, user, order(id, { type: "UnbanUser", by, at } as const), known);
+    expect(await typesOf(id)).to.deep.equal(["UserRegistered", "UserBanned", "UserUnbanned"]);
   });
 
   it("lets one of two racing writers win, and the other see it", async () => {
