@@ -43,6 +43,7 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   options.settings.catch(() => undefined);
   await rotateLog(options.logFile);
   const log = await open(options.logFile, "a", 0o600);
+  const logStart = (await log.stat()).size;
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
   const child = fork(options.program, [...options.args], {
     detached: true,
@@ -80,7 +81,9 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   ]);
   if (ready === undefined) {
     await close();
-    throw new Error(`${options.args.join(" ")} did not start. ${await logTail(options.logFile)}`);
+    throw new Error(
+      `${options.args.join(" ")} did not start. ${await logTail(options.logFile, logStart)}`,
+    );
   }
   return { pid, ready, exited, close };
 }

@@ -67,11 +67,15 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
         durable,
       });
     } catch (error) {
-      // Sessions of a server that was killed take a moment to notice, and hold the directory meanwhile.
-      if (attempt === attemptsMax) throw error;
+      if (attempt === attemptsMax || !isHeld(error)) throw error;
       await delay(retryMs * attempt);
     }
   }
+}
+
+/** Sessions of a server that was killed take a moment to notice, and hold the directory meanwhile. */
+function isHeld(error: unknown): boolean {
+  return error instanceof Error && /shared memory block|lock file/.test(error.message);
 }
 
 type Attempt = Readonly<{
@@ -88,6 +92,7 @@ async function startOnce(attempt: Attempt): Promise<PostgresServer> {
   const args = ["-D", paths.pgDir, ...settings(address, paths.socketDir, attempt.durable)];
   const [program = "", ...rest] = [...runAs.prefix, postgres, ...args];
   const log = await open(paths.logFile, "a", 0o600);
+  const logStart = (await log.stat()).size;
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
   const child = spawn(program, rest, {
     cwd: "/",
@@ -95,6 +100,10 @@ async function startOnce(attempt: Attempt): Promise<PostgresServer> {
     detached: true,
     stdio: ["ignore", log.fd, log.fd],
     ...runAs.user,
+  });
+  let ended = false;
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve())).then(() => {
+    ended = true;
   });
   try {
     await once(child, "spawn");
@@ -105,11 +114,7 @@ async function startOnce(attempt: Attempt): Promise<PostgresServer> {
   if (pid === undefined) throw new Error(`${program} has no pid`);
 
   const watchdog = watch(pid, "INT");
-  let ended = false;
-  const exited = once(child, "exit").then(() => {
-    ended = true;
-    watchdog.dismiss();
-  });
+  void exited.then(watchdog.dismiss);
   const isReady = async (): Promise<boolean> => {
     const status = await readPostmasterPid(paths.pgDir);
     return ended || (status?.pid === pid && status.ready);
@@ -117,7 +122,7 @@ async function startOnce(attempt: Attempt): Promise<PostgresServer> {
   const ready = await until(isReady, readyTimeoutMs);
   if (ended || !ready) {
     if (!ended) await stopServer(pid, async () => ended);
-    throw new Error(`PostgreSQL did not start. ${await logTail(paths.logFile)}`);
+    throw new Error(`PostgreSQL did not start. ${await logTail(paths.logFile, logStart)}`);
   }
   return {
     url: serverUrl(address, paths.socketDir, attempt.password),
