@@ -136,8 +136,12 @@ describe("rebuilding read models", () => {
     const reader = await db.transaction();
     await reader.raw("select count(*) from parcel");
     const rebuilding = rebuild(deps, [parcel], { signal });
-    await eventually(async () => (await schemas()).includes(nextSchema));
-    await delay(500);
+    const swapWaits = async () =>
+      (await db("pg_locks").where({ mode: "AccessExclusiveLock", granted: false })).length > 0;
+    // It waits for a moment, lets the readers behind it pass, and tries again.
+    await eventually(swapWaits);
+    await eventually(async () => !(await swapWaits()));
+    await eventually(swapWaits);
     await reader.raw("select count(*) from parcel");
     await reader.commit();
 

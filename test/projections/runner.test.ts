@@ -140,6 +140,18 @@ describe("running projections", () => {
     });
   });
 
+  it("leaves tables alone that another release has built", async () => {
+    start(parcel, copy);
+    const before = await append(store, "parcel-20", sent("Ida"));
+    await reached("parcel", before);
+    await db("projection_checkpoint").where({ name: "parcel" }).update({ version: 2 });
+
+    await reached("parcel_copy", await append(store, "parcel-20", received));
+
+    expect((await checkpoint("parcel"))?.position).to.equal(before);
+    expect(await parcels(parcel)).to.deep.include({ id: "20", sent_to: "Ida", received_by: null });
+  });
+
   it("fills the gap of a checkpoint that was set back", async () => {
     start(parcel);
     await reached("parcel", await append(store, "parcel-9", sent("Gerda")));

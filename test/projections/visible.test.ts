@@ -93,6 +93,16 @@ describe("waiting until a position shows", () => {
     await again;
   });
 
+  it("forgets with the connection what it had heard: a crash may have taken it back", async () => {
+    await announce(db, 50n);
+    await watching.visible(50n);
+    await db.raw(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'listen projection' and datname = current_database()`,
+    );
+    await eventually(async () => !(await settled(watching.visible(50n).catch(() => undefined))));
+  });
+
   it("does not wait for a projection that stopped or is being built", async () => {
     await install("stopped", 1n, "failed");
     await install("building", -1n, "behind");
