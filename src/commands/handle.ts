@@ -6,10 +6,14 @@ import {
   type ExpectedRevision,
   RevisionConflict,
 } from "../platform/event-store.ts";
+import { keyedLock } from "../platform/keyed-lock.ts";
 import type { Slice } from "./decider.ts";
 
 /** Losing a race is normal; losing this many in a row means something is spinning. */
 const attemptsMax = 5;
+
+/** By stream. */
+const inTurn = keyedLock();
 
 export type Order<Command> = Readonly<{
   /** What follows the category in the stream's name. */
@@ -44,27 +48,40 @@ export async function handle<State, Command, Schemas extends EventSchemas>(
 ): Promise<CommandResult> {
   const stream = slice.stream(order.id);
   for (let attempt = 1; ; attempt += 1) {
-    const past =
-      attempt === 1 && known !== undefined
-        ? { ...known, handledAt: undefined }
-        : await load(store, slice, stream, order.metadata.commandId);
-    if (past.handledAt !== undefined) return { position: past.handledAt };
-
-    const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
-    if (decided.length === 0) return { position: past.position };
-
-    const events = decided.map((event, index) => ({
-      ...event,
-      id: deterministicId(order.metadata.commandId, stream, index),
-      metadata: order.metadata,
-    }));
+    const seen = attempt === 1 ? known : undefined;
+    const attemptIt = () => attemptOnce(store, slice, order, seen);
     try {
-      return { position: (await store.append(stream, past.revision, events)).position };
+      // Who lost a race waits for the others of this process that did, instead of racing them again.
+      return await (attempt === 1 ? attemptIt() : inTurn(stream, attemptIt));
     } catch (error) {
       const lostRace = error instanceof RevisionConflict && attempt < attemptsMax;
       if (!lostRace) throw error;
     }
   }
+}
+
+async function attemptOnce<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  slice: Slice<State, Command, Schemas>,
+  order: Order<Command>,
+  known: Known<State> | undefined,
+): Promise<CommandResult> {
+  const stream = slice.stream(order.id);
+  const past =
+    known !== undefined
+      ? { ...known, handledAt: undefined }
+      : await load(store, slice, stream, order.metadata.commandId);
+  if (past.handledAt !== undefined) return { position: past.handledAt };
+
+  const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
+  if (decided.length === 0) return { position: past.position };
+
+  const events = decided.map((event, index) => ({
+    ...event,
+    id: deterministicId(order.metadata.commandId, stream, index),
+    metadata: order.metadata,
+  }));
+  return { position: (await store.append(stream, past.revision, events)).position };
 }
 
 /** What the events of a stream add up to now; for processes that look before they act. */

@@ -2,6 +2,8 @@ import { STATUS_CODES } from "node:http";
 import type { Context, Middleware } from "koa";
 import type { Logger } from "pino";
 
+import { RevisionConflict, StoreUnavailable } from "../platform/event-store.ts";
+import { isTransient } from "../platform/postgres-error.ts";
 import { type FieldError, Refusal, type RefusalKind } from "../platform/refusal.ts";
 import type { Answer } from "./answer.ts";
 import { stateOf } from "./state.ts";
@@ -137,6 +139,12 @@ function explain(error: unknown): Explained {
     const { status, code, message, headers } = error;
     return { status, code, message, headers, members: {} };
   }
+  const unavailable = unavailableCode(error);
+  if (unavailable !== undefined) {
+    const message = "The service cannot store or read at the moment. Try again.";
+    const headers = { "Retry-After": "1" };
+    return { status: 503, code: unavailable, message, headers, members: {} };
+  }
   // Not ours to explain to the caller: the detail is in the log, tied together by the request id.
   return {
     status: 500,
@@ -145,4 +153,13 @@ function explain(error: unknown): Explained {
     headers: {},
     members: {},
   };
+}
+
+/** What may succeed when it is tried again; the operator hears of it all the same. */
+function unavailableCode(error: unknown): string | undefined {
+  if (error instanceof StoreUnavailable) return "store.unavailable";
+  if (error instanceof RevisionConflict) return "store.contended";
+  // A file that is missing is no database that is away.
+  const missingFile = error instanceof Error && "code" in error && error.code === "ENOENT";
+  return isTransient(error) && !missingFile ? "database.unavailable" : undefined;
 }

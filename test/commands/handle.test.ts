@@ -121,6 +121,24 @@ describe("handling a command", () => {
     expect(await typesOf(id)).to.deep.equal(["UserRegistered", "UserBanned"]);
   });
 
+  it("lets many writers of one stream through, one after another", async () => {
+    const id = await registered();
+    const sealed = (text: string) => Sealed.parse(`sealed.user-${id}.${text}`);
+    const rename = (name: string) =>
+      ({
+        type: "ChangeUserProfile",
+        name: sealed(name),
+        surname: null,
+        avatar: null,
+        cover: null,
+        by,
+        at,
+      }) as const;
+    const names = Array.from({ length: 30 }, (_, index) => `name${index}`);
+    await Promise.all(names.map((name) => handle(store, user, order(id, rename(name)))));
+    expect(await typesOf(id)).to.have.length(1 + names.length);
+  });
+
   it("gives up after five lost races", async () => {
     const id = await registered();
     let appends = 0;

@@ -7,6 +7,7 @@ import { attachment } from "../../src/http/answer.ts";
 import { HttpRefusal } from "../../src/http/errors.ts";
 import { route } from "../../src/http/route.ts";
 import { instant } from "../../src/http/schema.ts";
+import { RevisionConflict, StoreUnavailable } from "../../src/platform/event-store.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 import { serveRoutes } from "../support/machinery.ts";
 
@@ -15,6 +16,10 @@ const failures = {
   lagging: () =>
     new Refusal("unavailable", "projection.lagging", "Later.", { retryAfterSeconds: 1 }),
   conflict: () => new Refusal("conflict", "merge.conflict", "No.", { extra: { files: ["a"] } }),
+  store: () => new StoreUnavailable("esdb://10.0.0.1 refused"),
+  race: () => new RevisionConflict("user-1 is at 11"),
+  database: () => Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }),
+  file: () => Object.assign(new Error("no such file"), { code: "ENOENT" }),
   challenge: () =>
     new HttpRefusal(401, "auth.needed", "Say who.", { "WWW-Authenticate": 'Basic realm="x"' }),
 } as const;
@@ -27,7 +32,7 @@ const { url, log } = await serveRoutes([
     ...declared,
     path: "/fail/{how}",
     operationId: "fail",
-    params: z.object({ how: z.enum(["bug", "lagging", "conflict", "challenge"]) }),
+    params: z.object({ how: z.enum(Object.keys(failures) as [keyof typeof failures]) }),
     reply: "empty",
     handle: async ({ params }) => {
       throw failures[params.how]();
@@ -210,6 +215,23 @@ describe("a refusal", () => {
     const response = await get("/fail/lagging");
     expect([response.status, response.headers.get("retry-after")]).to.deep.equal([503, "1"]);
   });
+
+  for (const [how, status, code] of [
+    ["store", 503, "store.unavailable"],
+    ["race", 503, "store.contended"],
+    ["database", 503, "database.unavailable"],
+    ["file", 500, "internal_error"],
+  ] as const) {
+    it(`is ${status} ${code} when it is the ${how} that failed, and the operator reads why`, async () => {
+      log.length = 0;
+      const response = await get(`/fail/${how}`);
+      const text = await response.text();
+      expect([response.status, JSON.parse(text)["code"]]).to.deep.equal([status, code]);
+      expect(response.headers.get("retry-after")).to.equal(status === 503 ? "1" : null);
+      expect(text).not.to.match(/10\.0\.0\.1|ECONN|user-1/);
+      expect(log.filter((line) => line.includes('"request failed"'))).to.have.length(1);
+    });
+  }
 
   it("of HTTP itself keeps its headers", async () => {
     const response = await get("/fail/challenge");
