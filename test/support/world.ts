@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+
+import { exampleOf } from "../../src/http/example.ts";
+import { isSchema, schemaWriter } from "../../src/http/json-schema.ts";
+import type { Route } from "../../src/http/route.ts";
+import type { TestApp, TestUser } from "./app.ts";
+
+/** What a path's parameters stand for; the rest comes from the declared schema. */
+export type Values = Readonly<Record<string, string>>;
+
+/** People, and one of everything that a path can name: private and public, all of it anna's. */
+export type World = Readonly<{
+  anna: TestUser;
+  bob: TestUser;
+  root: TestUser;
+  hidden: Values;
+  open: Values;
+}>;
+
+export async function givenWorld(app: TestApp): Promise<World> {
+  const anna = await app.givenUser("anna");
+  const bob = await app.givenUser("bob");
+  const root = await app.givenUser("root", { admin: true });
+
+  const givenAll = async (name: string, isPrivate: boolean): Promise<Values> => {
+    const project = await app.givenProject(anna, name, { private: isPrivate });
+    for (const kind of ["team", "company"]) {
+      const body = { title: name, alias: `${name}-${kind}`, isPrivate };
+      const { status, text } = await app.post(`/${kind}`, { token: anna.token, body });
+      if (status !== 200) throw new Error(text);
+    }
+    return {
+      ownerAlias: anna.alias,
+      projectAlias: name,
+      projectUuid: project.id,
+      teamAlias: `${name}-team`,
+      companyAlias: `${name}-company`,
+      userAlias: bob.alias,
+      userUuid: bob.id,
+    };
+  };
+  const hidden = await givenAll("hidden", true);
+  return { anna, bob, root, hidden, open: await givenAll("open", false) };
+}
+
+/** The same with nothing at the end of it. */
+export const nowhere = (values: Values): Values => ({
+  ...values,
+  projectAlias: "nowhere",
+  projectUuid: randomUUID(),
+  teamAlias: "nowhere",
+  companyAlias: "nowhere",
+});
+
+export const parametersOf = (route: Route): readonly string[] =>
+  [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+
+export function pathOf(route: Route, values: Values): string {
+  return route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(values[name] ?? String(sampleParameter(route, name))),
+  );
+}
+
+function sampleParameter(route: Route, name: string): unknown {
+  const writer = schemaWriter();
+  const { properties } = route.params ? writer.write(route.params, "input") : {};
+  const schema = isSchema(properties) ? properties[name] : undefined;
+  return isSchema(schema) ? exampleOf(schema, writer.components(), name) : name;
+}
+
+/** The documented example of a body; undefined when the operation takes none. */
+export function sampleBody(route: Route): unknown {
+  if (route.body === undefined) return undefined;
+  const writer = schemaWriter();
+  return exampleOf(writer.write(route.body, "input"), writer.components());
+}
+
+/** Who may call the route, as far as roles go. */
+export const rightful = (route: Route, { root, anna }: World): TestUser =>
+  route.access === "admin" ? root : anna;
