@@ -21,8 +21,8 @@ import { webhookDeliveryProjection } from "./webhook-delivery.ts";
 /** Every read model, sorted by name. */
 export const allProjections: readonly Projection[] = [
   accessTokenProjection,
-  auditEntryProjection,
   approvalProjection,
+  auditEntryProjection,
   companyProjection,
   followProjection,
   gitRefProjection,
@@ -30,10 +30,10 @@ export const allProjections: readonly Projection[] = [
   memberProjection,
   oauthApplicationProjection,
   projectProjection,
+  protectionProjection,
   settingsProjection,
   sshKeyProjection,
   teamProjection,
-  protectionProjection,
   templateSettingProjection,
   userProjection,
   webhookProjection,
