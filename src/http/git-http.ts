@@ -1,6 +1,5 @@
 import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
-import type { Logger } from "pino";
 
 import { Alias } from "../events/ids.ts";
 import type { PackProcess, PackService } from "../platform/git/pack-service.ts";
@@ -10,6 +9,7 @@ import type { GitRepositories } from "../platform/git/repositories.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type GitAccessDeps, gitAccess } from "./git-access.ts";
+import { type GitConnectionsDeps, gitConnections } from "./git-connections.ts";
 import { Places, type PlacesOptions } from "./git-places.ts";
 import { type PushDeps, receivePack } from "./git-receive-pack.ts";
 import { watchConnection } from "./git-stream.ts";
@@ -18,9 +18,9 @@ import { stateOf } from "./state.ts";
 
 export type GitHttpDeps = GitAccessDeps &
   PushDeps &
+  GitConnectionsDeps &
   Readonly<{
     git: GitRepositories;
-    log: Logger;
     places?: Partial<PlacesOptions>;
     limits?: Partial<typeof limitsDefault>;
   }>;
@@ -36,6 +36,7 @@ const path = /^(?:\/rest-api)?\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/ref
  */
 export function gitHttp(deps: GitHttpDeps): Middleware {
   const places = new Places(deps.places);
+  const connections = gitConnections(deps);
   const limits = { ...limitsDefault, ...deps.limits };
   return async (ctx, next) => {
     const match = path.exec(ctx.path);
@@ -55,7 +56,12 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       Pragma: "no-cache",
     });
 
-    const leave = await places.enter(caller.userId ?? ctx.ip);
+    const freePlace = await places.enter(caller.userId ?? ctx.ip);
+    const unwatch = connections.watch(ctx, caller);
+    const leave = (): void => {
+      unwatch();
+      freePlace();
+    };
     const running: { child?: PackProcess } = {};
     const stop = (): void => {
       if (running.child !== undefined) stopPackService(running.child);

@@ -65,7 +65,9 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const queues = await openQueues({ databaseUrl, log });
   const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
   const protections = (of: Below) => refProtections(db, of);
-  const before = [gitHttp({ ...gitDeps, vault, now, log, visible, protections, ...options })];
+  const before = [
+    gitHttp({ ...gitDeps, db, onChange, vault, now, log, visible, protections, ...options }),
+  ];
   const publicUrl = "http://127.0.0.1";
   const checkUrl = (url: string): URL => new URL(url);
   const config = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
