@@ -11,6 +11,13 @@ import { collect, newEvent, newStream } from "../support/test-event.ts";
 const { store, url } = await testEventStore();
 const events = (count: number) => Array.from({ length: count }, (_, n) => newEvent(n));
 
+/** Ends the subscriptions of a test, also of one that failed. */
+let stopping: AbortController;
+beforeEach(() => {
+  stopping = new AbortController();
+});
+afterEach(() => stopping.abort());
+
 describe("the port to the event store", () => {
   it("appends and reads back what was appended", async () => {
     const stream = newStream();
@@ -115,7 +122,6 @@ describe("a subscription by the port", () => {
     const second = await store.append(stream, 0n, events(3));
     await systemEvent();
     const items: SubscriptionItem[] = [];
-    const stopping = new AbortController();
     const following = follow(position, stopping.signal, items);
     await eventually(() => items.some(({ kind }) => kind === "caughtUp"));
 
@@ -143,7 +149,6 @@ describe("a subscription by the port", () => {
     for (let n = 0; n < 4; n += 1) await store.append(newStream(), "none", events(300));
     let last = start;
     let checkpoints = 0;
-    const stopping = new AbortController();
     for await (const item of store.subscribeAll({ after: start, signal: stopping.signal })) {
       if (item.kind === "caughtUp") break;
       const position = item.kind === "event" ? item.event.position : item.position;
@@ -160,7 +165,6 @@ describe("a subscription by the port", () => {
     await follow(undefined, AbortSignal.abort(), items);
     expect(items).to.deep.equal([]);
 
-    const stopping = new AbortController();
     const following = follow(await store.head(), stopping.signal, items);
     await eventually(() => items.some(({ kind }) => kind === "caughtUp"));
     stopping.abort();

@@ -155,7 +155,6 @@ export class Writer {
       if (!this.#closing.signal.aborted) this.#running ??= this.#run();
     });
     this.tail.reset(session.head);
-    this.heads.clear();
     this.#recent.clear();
     for (const place of session.recent) this.#recent.add(place);
     this.topics.wakeAll();

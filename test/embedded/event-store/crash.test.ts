@@ -53,6 +53,10 @@ describe("killing the event store while appending", () => {
     };
     const seen: bigint[] = [];
     const watching = new AbortController();
+    after(() => {
+      stopping.abort();
+      watching.abort();
+    });
     const watch = async (): Promise<void> => {
       for await (const item of store.subscribeAll({ signal: watching.signal })) {
         if (item.kind === "event") seen.push(item.event.position);

@@ -69,6 +69,13 @@ describe("deleting a stream", () => {
     await expect(deleting).to.be.rejectedWith(WrongExpectedVersionError);
   });
 
+  it("is a conflict when no stream is expected, also once it was deleted", async () => {
+    const stream = await streamOf(1);
+    await client.deleteStream(stream);
+    const deleting = client.deleteStream(stream, { expectedRevision: NO_STREAM });
+    await expect(deleting).to.be.rejectedWith(WrongExpectedVersionError);
+  });
+
   it("can be done twice, and is undone by appending", async () => {
     const stream = await streamOf(1);
     await client.deleteStream(stream);

@@ -72,12 +72,17 @@ describe("appending the same events again", () => {
 
   for (const expectedRevision of [NO_STREAM, ANY] as const) {
     it(`stores one of two equal appends sent at once (${expectedRevision})`, async () => {
-      const stream = newStream();
-      const events = testEvents(2);
-      const append = () => client.appendToStream(stream, events, { expectedRevision });
-      const [first, second] = await Promise.all([append(), append()]);
-      expect(second).to.deep.equal(first);
-      expect(await numbersIn(client.readStream(stream))).to.deep.equal([0, 1]);
+      // Many at once, so that both of a pair are decided before either is committed.
+      await Promise.all(
+        Array.from({ length: 30 }, async () => {
+          const stream = newStream();
+          const events = testEvents(2);
+          const append = () => client.appendToStream(stream, events, { expectedRevision });
+          const [first, second] = await Promise.all([append(), append()]);
+          expect(second).to.deep.equal(first);
+          expect(await numbersIn(client.readStream(stream))).to.deep.equal([0, 1]);
+        }),
+      );
     });
   }
 });

@@ -4,6 +4,7 @@ import {
   EventStoreDBClient,
   eventTypeFilter,
   jsonEvent,
+  MaxAppendSizeExceededError,
   UnavailableError,
 } from "@eventstore/db-client";
 import { expect } from "chai";
@@ -136,6 +137,13 @@ describe("the embedded event store, asked for what it cannot do", () => {
     });
   }
 
+  it("counts metadata to the limit of an append", async () => {
+    // EventStoreDB before 25.0 does not: who fits the stricter count fits both.
+    const event = jsonEvent({ type: "Big", data: {}, metadata: { text: "x".repeat(1_050_000) } });
+    const appending = client.appendToStream(newStream(), event);
+    await expect(appending).to.be.rejectedWith(MaxAppendSizeExceededError);
+  });
+
   it("refuses a filter that is no expression, and one that never ends", async () => {
     const { position } = await client.appendToStream(
       newStream(),
@@ -179,6 +187,9 @@ describe("the embedded event store, when the database fails", () => {
     const stream = newStream();
     const subscription = follow(client.subscribeToStream(stream));
     await eventually(() => subscription.caughtUp === 1);
+    const before = await connections();
+    await terminate("ledgerforge event store writer");
+    await eventually(async () => (await connections()).some((pid) => !before.includes(pid)));
     for (let n = 0; n < 3; n += 1) {
       await terminate("ledgerforge event store writer");
       const event = testEvent(n);
@@ -199,6 +210,14 @@ describe("the embedded event store, when the database fails", () => {
     const read = () => numbersIn(client.readStream(stream));
     expect(await eventually(read)).to.deep.equal([5]);
   });
+
+  async function connections(): Promise<number[]> {
+    const { rows } = await db.raw<{ rows: { pid: number }[] }>(
+      `select pid from pg_stat_activity
+       where application_name = 'ledgerforge event store writer' and datname = current_database()`,
+    );
+    return rows.map(({ pid }) => pid);
+  }
 
   async function terminate(applicationName: string): Promise<void> {
     await db.raw(
