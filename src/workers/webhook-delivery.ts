@@ -19,7 +19,7 @@ const turnMsMax = 2_000;
  */
 export const webhookDeliveryWorker = defineWorker({
   queue: deliveryQueue,
-  concurrency: 20,
+  concurrency: 50,
   payload: z.object({
     webhookId: WebhookId,
     /** Names the job, so that it gets back what it had claimed before a crash. */
@@ -52,7 +52,7 @@ export const webhookDeliveryWorker = defineWorker({
 /** Makes the later attempts, each when its time has come. */
 export const webhookRetryWorker = defineWorker({
   queue: retryQueue,
-  concurrency: 20,
+  concurrency: 50,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
   async run({ deliveryId, attempt: number }, deps, signal) {
     const order = { deliveryId, number, settingsOf: settingsReader(deps) };
