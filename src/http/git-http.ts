@@ -14,6 +14,7 @@ import { Places, type PlacesOptions } from "./git-places.ts";
 import { type PushDeps, receivePack } from "./git-receive-pack.ts";
 import { watchConnection } from "./git-stream.ts";
 import { uploadPack } from "./git-upload-pack.ts";
+import { peerOf } from "./peer.ts";
 import { stateOf } from "./state.ts";
 
 export type GitHttpDeps = GitAccessDeps &
@@ -56,7 +57,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       Pragma: "no-cache",
     });
 
-    const freePlace = await places.enter(caller.userId ?? ctx.ip);
+    const freePlace = await places.enter(caller.userId ?? peerOf(ctx));
     const unwatch = connections.watch(ctx, caller);
     const leave = (): void => {
       unwatch();

@@ -18,6 +18,7 @@ import type { RefRecorder } from "../workers/ref-recorder.ts";
 import type { Caller, ResolvedProject } from "./gate.ts";
 import { type PushProtection, protectedFrom } from "./git-protection.ts";
 import { readPushHead, requestBody } from "./git-stream.ts";
+import { peerOf } from "./peer.ts";
 import { stateOf } from "./state.ts";
 
 export type PushDeps = PushProtection &
@@ -169,7 +170,7 @@ async function pushOf(
   const { userId, actor } = caller;
   const metadata: EventMetadata = {
     actor,
-    ip: userId === null ? null : await deps.vault.seal(userSubject(userId), ctx.ip),
+    ip: userId === null ? null : await deps.vault.seal(userSubject(userId), peerOf(ctx)),
     correlationId: stateOf(ctx).requestId,
     causationId: null,
     commandId: pushId,

@@ -3,6 +3,7 @@ import { symlink } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
+import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 
@@ -191,6 +192,23 @@ describe("GET …/blob/download", () => {
   it("gives the whole when If-Range names something else", async () => {
     const headers = { range: "bytes=0-1", "if-range": '"other"' };
     expect((await download("logo.png", headers)).status).to.equal(200);
+  });
+
+  it("ends what it began for callers who only look, have it already, or go away", async () => {
+    const url = `${app.url}${project.path}/blob/download?commitHash=${head}&file=large.bin`;
+    const headers = { authorization: `token ${anna.token}` };
+    const etag = (await fetch(url, { method: "HEAD", headers })).headers.get("etag") ?? "";
+    for (let round = 0; round < 15; round += 1) {
+      expect((await fetch(url, { method: "HEAD", headers })).status).to.equal(200);
+      const known = await fetch(url, { headers: { ...headers, "if-none-match": etag } });
+      expect(known.status).to.equal(304);
+      await (await fetch(url, { headers })).body?.cancel();
+    }
+    const answer = await eventually(async () => {
+      const again = await download("large.bin");
+      return again.status === 200 ? again : undefined;
+    });
+    expect((await bytes(answer!)).equals(large)).to.equal(true);
   });
 
   it("answers 404 for a directory", async () => {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 
+import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
 import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
@@ -24,6 +25,10 @@ export type Refs = ReadonlyMap<string, string>;
 /** More names than this make one long listing cheaper than a long command line. */
 const namedRefsMax = 200;
 const sizesAtOnce = 2_000;
+
+/** A slow reader keeps a process, and up to core.bigFileThreshold of its memory, for as long. */
+const streamsMax = 32;
+let streamsOpen = 0;
 
 /** Answers that follow from object ids alone and so stay true. */
 const counts = new Lru<number>(1024 ** 2);
@@ -186,15 +191,25 @@ export class Repository {
   /**
    * A blob as a stream from a process of its own, for what is too large to hold in memory. Closing
    * the stream ends the process.
+   *
+   * @throws Refusal 503 `git.busy` when too many are under way
    */
   blobStream(id: string): Readable {
+    if (streamsOpen >= streamsMax) {
+      const message = "Too many downloads are under way.";
+      throw new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 5 });
+    }
+    streamsOpen += 1;
     const child = spawn("git", [`--git-dir=${this.gitDir}`, "cat-file", "blob", id], {
       cwd: "/",
       env: gitEnvironment(),
       stdio: ["ignore", "pipe", "ignore"],
     });
     child.on("error", (error) => child.stdout.destroy(error));
-    child.stdout.once("close", () => child.kill("SIGKILL"));
+    child.stdout.once("close", () => {
+      streamsOpen -= 1;
+      child.kill("SIGKILL");
+    });
     return child.stdout;
   }
 

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 
+import { Limiter } from "../limiter.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 
@@ -14,6 +15,9 @@ export type RunOptions = Readonly<{
 
 export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
 
+/** Commands that walk histories take a processor each: more at once would only wait for each other. */
+const commandsAtOnce = new Limiter(8);
+
 /**
  * Runs one git command on a repository to its end. Arguments go to the program directly, never
  * through a shell; what a caller named must follow `--end-of-options` or `--`.
@@ -24,6 +28,14 @@ export function runGit(
   gitDir: string,
   args: readonly [command: string, ...rest: string[]],
   options: RunOptions = {},
+): Promise<RunResult> {
+  return commandsAtOnce.run(() => start(gitDir, args, options));
+}
+
+function start(
+  gitDir: string,
+  args: readonly [command: string, ...rest: string[]],
+  options: RunOptions,
 ): Promise<RunResult> {
   const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal } = options;
   const [command] = args;
