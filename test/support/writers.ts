@@ -11,24 +11,32 @@ export type Client = Readonly<{ url: string; token: string }>;
 /** What a writer was told had happened, in order. */
 export type Writer<Acknowledged> = Readonly<{
   acknowledged: readonly Acknowledged[];
+  /** Rejects when a write was refused; never resolves. */
+  failed: Promise<never>;
   /** Ends after the write that is under way. @throws what ended it before */
   stop: () => Promise<void>;
+  /** Ends at once, whatever becomes of the write that is under way. */
+  abandon: () => void;
 }>;
 
 /** Does one thing after another until stopped; each is tried until its outcome is known. */
 function startWriter<Acknowledged>(
-  write: (n: number) => Promise<Acknowledged>,
+  write: (n: number, signal: AbortSignal) => Promise<Acknowledged>,
 ): Writer<Acknowledged> {
+  const abandoned = new AbortController();
   const acknowledged: Acknowledged[] = [];
   let stopping = false;
   const run = async (): Promise<void> => {
-    for (let n = 1; !stopping; n += 1) acknowledged.push(await write(n));
+    for (let n = 1; !stopping; n += 1) acknowledged.push(await write(n, abandoned.signal));
   };
   const running = run();
-  // Learnt of by whoever stops it.
-  running.catch(() => undefined);
+  const failed = running.then(() => new Promise<never>(() => undefined));
+  // Learnt of by whoever waits for it or stops it.
+  failed.catch(() => undefined);
   return {
     acknowledged,
+    failed,
+    abandon: () => abandoned.abort(),
     stop: async () => {
       stopping = true;
       await running;
@@ -40,9 +48,10 @@ export type CreatedProject = Readonly<{ alias: string; id: string }>;
 
 /** Creates projects; repeats a request with its key as long as nobody says what became of it. */
 export function startProjectWriter(client: Client, prefix: string): Writer<CreatedProject> {
-  return startWriter(async (n) => {
+  return startWriter(async (n, signal) => {
     const alias = `${prefix}-${n}`;
-    const answer = await repeated(client, "/project", { title: alias, alias, isPrivate: true });
+    const project = { title: alias, alias, isPrivate: true };
+    const answer = await repeated(client, "/project", project, signal);
     return { alias, id: (answer as { id: string }).id };
   });
 }
@@ -51,17 +60,24 @@ export type PushedBranch = Readonly<{ branch: string; commit: string }>;
 
 /** Pushes a commit to a branch of its own each time, by git. */
 export function startPusher(directory: string, remote: string): Writer<PushedBranch> {
-  return startWriter(async (n) => {
+  return startWriter(async (n, signal) => {
     const branch = `branch-${n}`;
     await git(directory, "commit", "--quiet", "--allow-empty", "--message", branch);
     const commit = await git(directory, "rev-parse", "HEAD");
     const push = ["push", "--quiet", remote, `HEAD:refs/heads/${branch}`];
-    while ((await tryGit(directory, push)).exitCode !== 0) await delay(retryMs);
+    while ((await tryGit(directory, push)).exitCode !== 0) {
+      await delay(retryMs, undefined, { signal });
+    }
     return { branch, commit };
   });
 }
 
-async function repeated({ url, token }: Client, at: string, body: object): Promise<unknown> {
+async function repeated(
+  { url, token }: Client,
+  at: string,
+  body: object,
+  signal: AbortSignal,
+): Promise<unknown> {
   const headers = {
     authorization: `token ${token}`,
     "content-type": "application/json",
@@ -82,7 +98,7 @@ async function repeated({ url, token }: Client, at: string, body: object): Promi
     } catch (error) {
       if (error instanceof Refused) throw error;
     }
-    await delay(retryMs);
+    await delay(retryMs, undefined, { signal });
   }
 }
 
