@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 import { decode } from "../events/decode.ts";
 import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../events/event.ts";
 import type { Sealed } from "../events/sealed.ts";
+import { withFormerTypes } from "../events/upcast.ts";
 import { invariant } from "../platform/invariant.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
@@ -66,7 +67,7 @@ export function defineProjection<Schemas extends EventSchemas>(
 ): Projection {
   const { name, version, tables, create, events, handlers, applyAll, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
-  const types = new Set(handled.map(([type]) => type));
+  const types = withFormerTypes(handled.map(([type]) => type));
   return {
     name,
     version,

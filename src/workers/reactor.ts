@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Recorded } from "../events/event.ts";
+import { upcast, withFormerTypes } from "../events/upcast.ts";
 import type { Job } from "../platform/queue.ts";
 import { Channel } from "./channel.ts";
 import type { WorkerDeps } from "./deps.ts";
@@ -60,14 +61,15 @@ export async function runReactors(
 
 function startLine(reactor: Reactor, start: bigint, deps: WorkerDeps, signal: AbortSignal) {
   const channel = new Channel<Step>(waitingMax);
+  const types = withFormerTypes(reactor.types);
   let passed = 0;
   signal.addEventListener("abort", () => channel.close(), { once: true });
 
   async function offer({ position, event }: Step): Promise<void> {
     if (position <= start) return;
-    const own = event !== undefined && reactor.types.has(event.type);
+    const own = event !== undefined && types.has(event.type);
     passed = own ? 0 : passed + 1;
-    if (own) await channel.send({ position, event });
+    if (own) await channel.send({ position, event: upcast(event) });
     else if (passed % passedMax === 0) await channel.send({ position, event: undefined });
   }
 
