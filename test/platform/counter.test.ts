@@ -38,7 +38,8 @@ for (const [place, url] of [
       await one.add("short", 1);
       await one.add("short", 60);
       await eventually(async () => (await one.get("short")) === undefined);
-      expect((await one.add("short", 60)).count).to.equal(1);
+      // In its last millisecond a window is over for who asks, and Redis still counts on it.
+      await eventually(async () => (await one.add("short", 60)).count === 1, 1_000);
     });
 
     it("can be set and dropped", async () => {
