@@ -51,19 +51,3 @@ export async function until(
   }
   return true;
 }
-
-/**
- * Ends a process that an earlier run left behind and waits until it is gone.
- *
- * @returns false when it is still there after `timeoutMs`.
- */
-export async function stopOrphan(
-  pid: number,
-  mark: string,
-  how: NodeJS.Signals,
-  timeoutMs: number,
-): Promise<boolean> {
-  if (!(await isOurs(pid, mark))) return true;
-  signal(pid, how);
-  return until(async () => !(await isOurs(pid, mark)), timeoutMs);
-}

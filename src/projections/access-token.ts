@@ -58,11 +58,6 @@ export const accessTokenProjection = defineProjection({
   },
 });
 
-/** By the hash of its text. */
-export function findAccessToken(db: Knex, tokenHash: string): Promise<AccessTokenRow | undefined> {
-  return db<AccessTokenRow>("access_token").where({ token_hash: tokenHash }).first();
-}
-
 type OfUser = Readonly<{ userId: string; kind: TokenKind }>;
 
 export function findTokenByName(

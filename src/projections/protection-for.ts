@@ -33,29 +33,6 @@ export async function refProtections(db: Knex, project: Below): Promise<RefProte
 }
 
 /** What protects one ref, by its full name; null when nothing does. */
-export async function protectionFor(
-  db: Knex,
-  project: Below,
-  ref: string,
-): Promise<RefProtection | null> {
-  return (await refProtections(db, project)).of(ref);
-}
-
-/** The least role that may deploy to an environment; null when no rule fits its name. */
-export async function deploymentProtectionFor(
-  db: Knex,
-  project: Below,
-  environment: string,
-): Promise<ProtectionLevel | null> {
-  const rules = await protectionRules(db, { project, kind: "ENVIRONMENT" });
-  const levels = rules.flatMap((rule) =>
-    rule.kind === "ENVIRONMENT" && matchesTemplate(rule.template, environment)
-      ? [rule.allowToDeploy]
-      : [],
-  );
-  return levels.length === 0 ? null : strictest(levels);
-}
-
 export function protectionOf(ref: string, rules: readonly ProtectionRule[]): RefProtection | null {
   const fitting = (prefix: string) =>
     ref.startsWith(prefix)

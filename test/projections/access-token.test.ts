@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { accessTokenStream } from "../../src/events/access-token.ts";
-import { accessTokenProjection, findAccessToken } from "../../src/projections/access-token.ts";
+import { type AccessTokenRow, accessTokenProjection } from "../../src/projections/access-token.ts";
 import { project } from "../../src/projections/projection.ts";
 import { testDatabase } from "../support/database.ts";
 import { at, history } from "../support/history.ts";
@@ -34,17 +34,20 @@ describe("the access token read model", () => {
 
   beforeEach(() => reset(db, accessTokenProjection));
 
+  const stored = (token_hash: string) =>
+    db<AccessTokenRow>("access_token").where({ token_hash }).first();
+
   it("finds a token by its hash, with its scopes and its last instant", async () => {
     await project(db, accessTokenProjection, history([stream, created]), context);
-    const row = await findAccessToken(db, "cafe");
+    const row = await stored("cafe");
     expect(row).to.deep.include({ id: tokenId, scopes: ["USER_READ", "PROJECT_WRITE"] });
     expect(row?.expires_at?.toISOString()).to.equal("2026-12-31T23:59:59.999Z");
-    expect(await findAccessToken(db, "beef")).to.equal(undefined);
+    expect(await stored("beef")).to.equal(undefined);
   });
 
   it("loses a revoked token", async () => {
     const log = history([stream, created], [stream, revoked]);
     await project(db, accessTokenProjection, log, context);
-    expect(await findAccessToken(db, "cafe")).to.equal(undefined);
+    expect(await stored("cafe")).to.equal(undefined);
   });
 });
