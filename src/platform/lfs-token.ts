@@ -1,0 +1,74 @@
+import { timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+
+import type { Vault } from "./vault.ts";
+
+/** What git-lfs does with the objects of a project. */
+export const LfsOperation = z.enum(["download", "upload"]);
+export type LfsOperation = z.output<typeof LfsOperation>;
+
+/** Whom a token speaks for, and what it opens: one project, one operation, one SSH key's owner. */
+export type LfsGrant = Readonly<{
+  userId: string;
+  /** In the spelling of the login, for the events that come of it. */
+  alias: string;
+  projectId: string;
+  operation: LfsOperation;
+  /** The SSH key it was asked for with. */
+  keyId: string;
+}>;
+
+export type IssuedLfsToken = Readonly<{ token: string; expiresInSeconds: number }>;
+
+export type LfsTokens = Readonly<{
+  /** A token for the header `Authorization: Bearer …` of git-lfs. */
+  issue: (grant: LfsGrant) => IssuedLfsToken;
+  /**
+   * What the token opens, or undefined when it is none of ours or its time is over. Whether its user
+   * is blocked by now, has lost the key or the role, is for the caller to look up.
+   */
+  verify: (token: string) => LfsGrant | undefined;
+}>;
+
+/** Long enough to begin the largest transfer; git-lfs asks for another one when it is over. */
+const lifeSeconds = 15 * 60;
+const prefix = "lflt_";
+/** More than any grant takes: what is longer is not even parsed. */
+const lengthMax = 1024;
+
+const Claims = z.tuple([z.int(), z.uuid(), z.string(), z.uuid(), LfsOperation, z.uuid()]);
+
+/**
+ * Short-lived proofs that `git-lfs-authenticate` hands to the HTTP side, which may be another process:
+ * they carry what they grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
+ */
+export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTokens {
+  const sign = (payload: string): string =>
+    Buffer.from(vault.digest("lfs token", payload), "hex").toString("base64url");
+
+  return {
+    issue({ userId, alias, projectId, operation, keyId }) {
+      const expiresAt = Math.floor(now().getTime() / 1_000) + lifeSeconds;
+      const claims = [expiresAt, userId, alias, projectId, operation, keyId];
+      const payload = Buffer.from(JSON.stringify(claims)).toString("base64url");
+      const token = `${prefix}${payload}.${sign(payload)}`;
+      return { token, expiresInSeconds: lifeSeconds };
+    },
+    verify(token) {
+      if (token.length > lengthMax || !token.startsWith(prefix)) return undefined;
+      const [payload = "", signature = "", more] = token.slice(prefix.length).split(".");
+      if (more !== undefined || !same(signature, sign(payload))) return undefined;
+      const [expiresAt, userId, alias, projectId, operation, keyId] = Claims.parse(
+        JSON.parse(Buffer.from(payload, "base64url").toString("utf8")),
+      );
+      if (now().getTime() >= expiresAt * 1_000) return undefined;
+      return { userId, alias, projectId, operation, keyId };
+    },
+  };
+}
+
+/** Without telling by its time where they differ. */
+function same(given: string, right: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

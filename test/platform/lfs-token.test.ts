@@ -1,0 +1,65 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { type LfsGrant, lfsTokens } from "../../src/platform/lfs-token.ts";
+
+const vaultOf = (secret: string) => ({
+  digest: (purpose: string, text: string) =>
+    createHmac("sha256", secret).update(`${purpose.length}:${purpose}${text}`).digest("hex"),
+});
+let now = new Date("2026-11-21T12:00:00.000Z");
+const tokens = lfsTokens(vaultOf("ours"), () => now);
+const grant: LfsGrant = {
+  userId: randomUUID(),
+  alias: "anna",
+  projectId: randomUUID(),
+  operation: "download",
+  keyId: randomUUID(),
+};
+
+beforeEach(() => {
+  now = new Date("2026-11-21T12:00:00.000Z");
+});
+
+describe("a token for LFS", () => {
+  it("says again what it was issued for, until its time is over", () => {
+    const { token, expiresInSeconds } = tokens.issue(grant);
+    expect(tokens.verify(token)).to.deep.equal(grant);
+    now = new Date(now.getTime() + expiresInSeconds * 1_000 - 1);
+    expect(tokens.verify(token)).to.deep.equal(grant);
+    now = new Date(now.getTime() + 1);
+    expect(tokens.verify(token)).to.equal(undefined);
+  });
+
+  it("holds for the operation and the project it names, whatever somebody writes into it", () => {
+    const { token } = tokens.issue(grant);
+    const [payload = "", signature = ""] = token.slice("lflt_".length).split(".");
+    const claims = Buffer.from(payload, "base64url").toString();
+    for (const [from, to] of [
+      ["download", "upload"],
+      [grant.projectId, randomUUID()],
+      [grant.userId, randomUUID()],
+    ] as const) {
+      const forged = Buffer.from(claims.replace(from, to)).toString("base64url");
+      expect(tokens.verify(`lflt_${forged}.${signature}`), from).to.equal(undefined);
+    }
+  });
+
+  it("is not taken from another instance, cut, lengthened or made up", () => {
+    const { token } = tokens.issue(grant);
+    const foreign = lfsTokens(vaultOf("theirs"), () => now).issue(grant).token;
+    for (const wrong of [
+      foreign,
+      "",
+      "lflt_",
+      "lflt_.",
+      token.slice(0, -1),
+      `${token}x`,
+      `${token}.x`,
+      token.replace("lflt_", "lfat_"),
+      `lflt_${"a".repeat(5_000)}.x`,
+    ]) {
+      expect(tokens.verify(wrong), wrong).to.equal(undefined);
+    }
+  });
+});
