@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
@@ -18,7 +19,7 @@ export class PidFileHeld extends Error {
 /**
  * Writes down that a process holds what the file stands for.
  *
- * @throws PidFileHeld while the process that wrote it before lives.
+ * @throws PidFileHeld while the process that wrote it before lives, or another takes over from it.
  */
 export async function claimPidFile(file: string, pid: number): Promise<void> {
   const draft = `${file}.${pid}`;
@@ -26,25 +27,37 @@ export async function claimPidFile(file: string, pid: number): Promise<void> {
   try {
     // Unlike a write, a link fails when there is a file already.
     while (!(await linked(draft, file))) {
-      const holder = await holderOf(file);
-      if (holder !== undefined && holder !== pid) throw new PidFileHeld(holder);
-      await removeStale(file, `${draft}.stale`);
+      const text = await textOf(file);
+      if (text === undefined) continue;
+      const holder = await writerOf(text);
+      if (holder === pid) return;
+      if (holder !== undefined) throw new PidFileHeld(holder);
+      if (await replaceStale(file, text, draft, pid)) return;
     }
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-/** Somebody else may have replaced the file since it was found stale: theirs is given back. */
-async function removeStale(file: string, aside: string): Promise<void> {
-  const moved = await rename(file, aside).then(
-    () => true,
-    () => false,
-  );
-  if (!moved) return;
-  const holder = await holderOf(aside);
-  if (holder !== undefined && holder !== process.pid) await linked(aside, file);
-  await rm(aside, { force: true });
+/**
+ * Removing a stale file and then linking leaves a moment in which two can win. So a stale text is only
+ * ever replaced in one step, by whoever holds the right to replace that very text.
+ */
+async function replaceStale(
+  file: string,
+  text: string,
+  draft: string,
+  pid: number,
+): Promise<boolean> {
+  const right = `${file}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+  await claimPidFile(right, pid);
+  try {
+    if ((await textOf(file)) !== text) return false;
+    await rename(draft, file);
+    return true;
+  } finally {
+    await releasePidFile(right);
+  }
 }
 
 export function releasePidFile(file: string): Promise<void> {
@@ -53,7 +66,10 @@ export function releasePidFile(file: string): Promise<void> {
 
 /** The living process that wrote the file; undefined when it is gone. */
 export async function holderOf(file: string): Promise<number | undefined> {
-  const text = await readFile(file, "utf8").catch(() => "");
+  return writerOf(await readFile(file, "utf8").catch(() => ""));
+}
+
+async function writerOf(text: string): Promise<number | undefined> {
   const [, pid, birth] = /^(\d+) (.+)\n$/.exec(text) ?? [];
   if (pid === undefined || birth === undefined) return undefined;
   return (await birthOf(Number(pid))) === birth ? Number(pid) : undefined;
@@ -92,6 +108,15 @@ async function birthOf(pid: number): Promise<string | undefined> {
     return `${boot.trim()}/${fields[19]}`;
   } catch {
     return undefined;
+  }
+}
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
   }
 }
 
