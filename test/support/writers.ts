@@ -93,8 +93,9 @@ async function repeated(
       });
       const text = await response.text();
       if (response.ok) return JSON.parse(text);
-      // Somebody decided: repeating it would not change that.
-      if (response.status < 500) throw new Refused(`${at} answered ${response.status}: ${text}`);
+      // Without a time to come back, somebody decided: repeating it would not change that.
+      const comeBack = response.status >= 500 || response.headers.has("retry-after");
+      if (!comeBack) throw new Refused(`${at} answered ${response.status}: ${text}`);
     } catch (error) {
       if (error instanceof Refused) throw error;
     }
