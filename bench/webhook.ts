@@ -14,6 +14,7 @@ import { readSettings, requireStores } from "../src/config.ts";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
 import { ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../src/events/ids.ts";
 import { openPlatform } from "../src/main.ts";
+import { openBlobs } from "../src/platform/blob/open.ts";
 import { openGit } from "../src/platform/git/repositories.ts";
 import { openQueues } from "../src/platform/queue.ts";
 import { startProjections } from "../src/projections/role.ts";
@@ -57,6 +58,7 @@ const platform = await openPlatform(config, "bench");
 const { log } = platform;
 const queues = await openQueues({ databaseUrl: postgres.url, log });
 const git = openGit({ dataDir, log });
+const blobs = await openBlobs({ dataDir }, platform.db);
 const projections = await startProjections(platform);
 try {
   await bare(200);
@@ -113,7 +115,7 @@ async function deliver(): Promise<number> {
   );
   received = 0;
   const started = performance.now();
-  const workers = await startWorkers({ ...platform, queues, git });
+  const workers = await startWorkers({ ...platform, blobs, queues, git });
   while (received < deliveryCount) await pause(5);
   const rate = perSecond(deliveryCount, started);
   await workers.close();

@@ -2,6 +2,7 @@ import path from "node:path";
 import { z } from "zod";
 
 import { Alias } from "./events/ids.ts";
+import { parseBlobUrl } from "./platform/blob/url.ts";
 import { parseOutboundAllow } from "./platform/outbound-address.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,6 +25,8 @@ const urlOf = (...schemes: readonly string[]) =>
 const secretKeyCharactersMin = 32;
 
 const blobBytesMax = 1024 * 1024 * 1024;
+/** S3 takes no larger object. */
+const uploadBytesMax = 5 * 1024 ** 4;
 
 const variables = z.object({
   HOST: text.default("127.0.0.1"),
@@ -36,6 +39,7 @@ const variables = z.object({
   DATABASE_URL: urlOf("postgres", "postgresql").optional(),
   EVENTSTORE_URL: urlOf("esdb", "esdb+discover").optional(),
   REDIS_URL: urlOf("redis", "rediss").optional(),
+  BLOB_URL: text.superRefine(checkBlobUrl).optional(),
   SECRET_KEY: text
     .min(secretKeyCharactersMin, `must have ${secretKeyCharactersMin} characters or more`)
     .optional(),
@@ -58,6 +62,8 @@ const variables = z.object({
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
+  MAX_RELEASE_FILE_BYTES: integer(1, uploadBytesMax).default(2 * 1024 ** 3),
+  MAX_LFS_OBJECT_BYTES: integer(1, uploadBytesMax).default(5 * 1024 ** 3),
 });
 
 /** The names of all variables that are read. */
@@ -74,12 +80,16 @@ export type Settings = Readonly<{
   databaseUrl: string | undefined;
   eventStoreUrl: string | undefined;
   redisUrl: string | undefined;
+  /** Where large content is kept, when not below `dataDir`. */
+  blobUrl: string | undefined;
   secretKey: string | undefined;
   admin: Readonly<{ alias: string; email: string; password: string | undefined }>;
   outboundAllow: readonly string[];
   logLevel: z.output<typeof variables>["LOG_LEVEL"];
   blobBytesMax: number;
   recursionDepthMax: number;
+  releaseFileBytesMax: number;
+  lfsObjectBytesMax: number;
 }>;
 
 /** What a role needs: every store has an address. */
@@ -112,12 +122,15 @@ export function readSettings(environment: Environment = process.env): Settings {
     databaseUrl: data.DATABASE_URL,
     eventStoreUrl: data.EVENTSTORE_URL,
     redisUrl: data.REDIS_URL,
+    blobUrl: data.BLOB_URL,
     secretKey: data.SECRET_KEY,
     admin: { alias: data.ADMIN_ALIAS, email: data.ADMIN_EMAIL, password: data.ADMIN_PASSWORD },
     outboundAllow: data.OUTBOUND_ALLOW,
     logLevel: data.LOG_LEVEL,
     blobBytesMax: data.MAX_BLOB_BYTES,
     recursionDepthMax: data.MAX_RECURSION_DEPTH,
+    releaseFileBytesMax: data.MAX_RELEASE_FILE_BYTES,
+    lfsObjectBytesMax: data.MAX_LFS_OBJECT_BYTES,
   };
 }
 
@@ -156,5 +169,13 @@ function isOutboundAllow(entries: readonly string[]): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+function checkBlobUrl(value: string, { addIssue }: z.core.$RefinementCtx<string>): void {
+  try {
+    parseBlobUrl(value);
+  } catch (error) {
+    addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
   }
 }

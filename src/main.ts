@@ -25,7 +25,11 @@ const modules = {
       import("./platform/vault.ts"),
     ]),
   work: () =>
-    Promise.all([import("./platform/git/repositories.ts"), import("./platform/queue.ts")]),
+    Promise.all([
+      import("./platform/git/repositories.ts"),
+      import("./platform/queue.ts"),
+      import("./platform/blob/open.ts"),
+    ]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
@@ -70,17 +74,20 @@ export async function openPlatform(config: Config, name: string) {
 
 /** The platform with repositories and queues. */
 async function openWork(platform: Platform) {
-  const { config, log } = platform;
+  const { config, log, db } = platform;
   const { databaseUrl, redisUrl, dataDir } = config;
-  const [{ openGit }, { openQueues }] = await modules.work();
+  const [{ openGit }, { openQueues }, { openBlobs }] = await modules.work();
   const queues = await openQueues({ databaseUrl, redisUrl, log });
   const git = openGit({ dataDir, log });
+  const blobs = await openBlobs(config, db);
   return {
     ...platform,
+    blobs,
     git,
     queues,
     async close() {
       await git.close();
+      blobs.close();
       await queues.close();
     },
   };

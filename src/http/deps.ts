@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
+import type { Blobs } from "../platform/blob/blobs.ts";
 import type { Counters } from "../platform/counter.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
@@ -17,10 +18,13 @@ export type Deps = Readonly<{
     blobBytesMax: number;
     /** Deepest recursive listing. */
     recursionDepthMax: number;
+    releaseFileBytesMax: number;
+    lfsObjectBytesMax: number;
   }>;
   store: EventStore;
   db: Knex;
   vault: Vault;
+  blobs: Blobs;
   git: GitRepositories;
   queues: Queues;
   /**

@@ -39,7 +39,8 @@ export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promi
 
 /** Starts to answer requests, until closed; closing lets what was begun finish. */
 export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
-  const { config, log, store, db, vault, git, queues, now = () => new Date() } = platform;
+  const { config, log, store, db, vault, blobs, git, queues } = platform;
+  const { now = () => new Date() } = platform;
   const { checkUrl } = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow ?? []) });
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
   const { visible, onChange } = watching;
@@ -51,7 +52,8 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
 
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
-    const deps = { config, store, db, vault, git, queues, ...heard, checkUrl, now, log, publicUrl };
+    const stores = { store, db, vault, blobs, git, queues };
+    const deps = { config, ...stores, ...heard, checkUrl, now, log, publicUrl };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);

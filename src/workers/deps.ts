@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
+import type { Blobs } from "../platform/blob/blobs.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { OutboundHttp } from "../platform/outbound-http.ts";
@@ -12,6 +13,7 @@ export type WorkerDeps = Readonly<{
   store: EventStore;
   db: Knex;
   vault: Vault;
+  blobs: Blobs;
   git: GitRepositories;
   queues: Queues;
   outbound: OutboundHttp;

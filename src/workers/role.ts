@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
+import type { Blobs } from "../platform/blob/blobs.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import { parseOutboundAllow } from "../platform/outbound-address.ts";
@@ -21,6 +22,7 @@ export type WorkersPlatform = Readonly<{
   store: EventStore;
   db: Knex;
   vault: Vault;
+  blobs: Blobs;
   git: GitRepositories;
   queues: Queues;
   log: Logger;
@@ -43,12 +45,12 @@ export async function startWorkers(
   options: WorkersOptions = {},
 ): Promise<Readonly<{ close: () => Promise<void> }>> {
   const { reactors = allReactors, workers = allWorkers, now = () => new Date() } = options;
-  const { config, store, db, vault, git, queues, log } = platform;
+  const { config, store, db, vault, blobs, git, queues, log } = platform;
   const { databaseUrl, publicUrl } = config;
   const outbound = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow) });
   const watching = await watchProjections({ databaseUrl, db });
   const { visible } = watching;
-  const common = { store, db, vault, git, queues, log, publicUrl };
+  const common = { store, db, vault, blobs, git, queues, log, publicUrl };
   const deps: WorkerDeps = { ...common, outbound, visible, now };
 
   const running = await Promise.all(workers.map((worker) => startWorker(worker, deps)));

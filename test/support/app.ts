@@ -13,6 +13,7 @@ import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts
 import { commandDeps } from "../../src/http/command-deps.ts";
 import type { Deps } from "../../src/http/deps.ts";
 import { startHttp } from "../../src/http/role.ts";
+import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
@@ -61,10 +62,12 @@ export async function startTestApp(options: Readonly<{ workers?: boolean }> = {}
   const vault = openVault(db, "a secret key for tests, 32 characters");
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
-  const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10 };
+  const blobs = await openBlobs({ dataDir }, db);
+  const uploads = { releaseFileBytesMax: 8 * 1024 ** 2, lfsObjectBytesMax: 256 * 1024 ** 2 };
+  const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10, ...uploads };
   const outboundAllow = options.workers === true ? ["127.0.0.1/32"] : [];
   const config = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ...limits };
-  const platform = { config, log, store, db, vault, git, queues };
+  const platform = { config, log, store, db, vault, blobs, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
   closing.push((await startProjections(platform)).close);
   const http = await startHttp(platform);

@@ -1,6 +1,7 @@
 import pino from "pino";
 
 import { startHttp } from "../../src/http/role.ts";
+import { openBlobs } from "../../src/platform/blob/open.ts";
 import type { EventStore } from "../../src/platform/event-store.ts";
 import { openEventStore } from "../../src/platform/eventstoredb.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
@@ -37,11 +38,14 @@ const { url } = await startHttp({
     databaseUrl,
     blobBytesMax: 15 * 1024 ** 2,
     recursionDepthMax: 10,
+    releaseFileBytesMax: 1024 ** 2,
+    lfsObjectBytesMax: 1024 ** 2,
   },
   log,
   store,
   db,
   vault: openVault(db, secretKey),
+  blobs: await openBlobs({ dataDir }, db),
   git: openGit({ dataDir, log }),
   queues: await openQueues({ databaseUrl, log }),
 });

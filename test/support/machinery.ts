@@ -8,6 +8,7 @@ import type { Caller, Gate } from "../../src/http/gate.ts";
 import type { Lockout } from "../../src/http/login-lockout.ts";
 import type { Route } from "../../src/http/route.ts";
 import { listen } from "../../src/http/server.ts";
+import type { Blobs } from "../../src/platform/blob/blobs.ts";
 import type { Counters } from "../../src/platform/counter.ts";
 import type { EventStore } from "../../src/platform/event-store.ts";
 import type { GitRepositories } from "../../src/platform/git/repositories.ts";
@@ -41,10 +42,16 @@ async function nothingNamed(): Promise<never> {
 /** What an app of these routes takes. `log` collects what would be logged. */
 export function machinery(routes: readonly Route[], log: string[] = []): AppOptions {
   const deps = {
-    config: { blobBytesMax: 1000, recursionDepthMax: 10 },
+    config: {
+      blobBytesMax: 1000,
+      recursionDepthMax: 10,
+      releaseFileBytesMax: 1000,
+      lfsObjectBytesMax: 1000,
+    },
     store: unused<EventStore>("the event store"),
     db: unused<Knex>("the database"),
     vault: unused<Vault>("the vault"),
+    blobs: unused<Blobs>("the blobs"),
     git: unused<GitRepositories>("git"),
     queues: unused<Queues>("the queues"),
     visible: async () => undefined,

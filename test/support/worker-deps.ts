@@ -5,6 +5,7 @@ import { project } from "../../src/commands/project.ts";
 import { user } from "../../src/commands/user.ts";
 import { Alias, ProjectId, UserId } from "../../src/events/ids.ts";
 import { Sealed } from "../../src/events/sealed.ts";
+import { openBlobs } from "../../src/platform/blob/open.ts";
 import { deterministicId } from "../../src/platform/deterministic-id.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { parseOutboundAllow } from "../../src/platform/outbound-address.ts";
@@ -44,7 +45,8 @@ export async function testWorkers(): Promise<TestWorkers> {
   const log: string[] = [];
   const logger = pino({ level: "warn" }, { write: (line: string) => log.push(line) });
   const vault = openVault(db, "a secret key of the tests, long enough");
-  const git = openGit({ dataDir: await temporaryDirectory(), log: logger });
+  const dataDir = await temporaryDirectory();
+  const git = openGit({ dataDir, log: logger });
   closing.push(git.close);
   const queues = await openQueues({ databaseUrl, log: logger });
   closing.push(queues.close);
@@ -68,6 +70,7 @@ export async function testWorkers(): Promise<TestWorkers> {
     store,
     db,
     vault,
+    blobs: await openBlobs({ dataDir }, db),
     git,
     queues,
     outbound: openOutboundHttp({ allow: parseOutboundAllow(["127.0.0.1/32"]) }),

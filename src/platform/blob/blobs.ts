@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import type { Knex } from "knex";
+
+import { type Digests, type SpoolOptions, spool } from "./spool.ts";
+import type { BlobDigest, BlobInfo, BlobRange, BlobStorage } from "./store.ts";
+
+/** Content that is stored, and kept although nothing refers to it yet. */
+export type HeldBlob = Readonly<{
+  digest: BlobDigest;
+  bytes: number;
+  digests: Digests;
+  /** Once what refers to it can be seen, or when nothing ever will. */
+  release: () => Promise<void>;
+}>;
+
+export type Blobs = Readonly<{
+  /**
+   * Stores what comes, by its content, and holds it. Whoever refers to it appends the event, waits
+   * until it is visible, and releases; who dies before leaves a hold that ends by itself.
+   *
+   * @throws what `spool` throws; nothing is stored then
+   */
+  put: (source: Readable, options: SpoolOptions) => Promise<HeldBlob>;
+  stat: (digest: BlobDigest) => Promise<BlobInfo | undefined>;
+  /** @throws BlobMissing */
+  read: (digest: BlobDigest, range?: BlobRange) => Promise<Readable>;
+  /**
+   * Removes a blob unless it is held or referred to. Nobody can begin to hold it meanwhile: whoever
+   * stores the same content waits, and stores it again.
+   *
+   * @param referred whether anything refers to it, asked under the lock
+   */
+  removeUnless: (digest: BlobDigest, referred: () => Promise<boolean>) => Promise<boolean>;
+  list: BlobStorage["list"];
+  sweep: BlobStorage["sweep"];
+  close: () => void;
+}>;
+
+/**
+ * Longer than an event takes to be visible, also while read models are being mended; the collection
+ * of garbage waits for them as well.
+ */
+const holdHours = 24;
+
+export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
+  const { stat, read, list, sweep, close } = storage;
+
+  function hold(id: string, digest: BlobDigest): Promise<void> {
+    return inTurn(db, digest, async (tx) => {
+      const held_until = tx.raw("now() + make_interval(hours => ?)", [holdHours]);
+      await tx("public.blob_hold").insert({ id, digest, held_until });
+    });
+  }
+
+  return {
+    async put(source, options) {
+      const { digests, ...spooled } = await spool(source, storage.spoolDirectory, options);
+      const { file, digest, bytes } = spooled;
+      const id = randomUUID();
+      const release = async (): Promise<void> => {
+        await db("public.blob_hold").where({ id }).delete();
+      };
+      try {
+        await hold(id, digest);
+        // Held first: what is there by now cannot be taken away before it is referred to.
+        await storage.publish(spooled);
+      } catch (error) {
+        await rm(file, { force: true });
+        await release().catch(() => undefined);
+        throw error;
+      }
+      return { digest, bytes, digests, release };
+    },
+
+    removeUnless: (digest, referred) =>
+      inTurn(db, digest, async (tx) => {
+        const held = await tx("public.blob_hold")
+          .where({ digest })
+          .where("held_until", ">=", tx.fn.now())
+          .first("id");
+        if (held !== undefined || (await referred())) return false;
+        await storage.remove(digest);
+        return true;
+      }),
+
+    stat,
+    read,
+    list,
+    async sweep(before) {
+      await db("public.blob_hold").where("held_until", "<", db.fn.now()).delete();
+      await sweep(before);
+    },
+    close,
+  };
+}
+
+/** Those who begin to hold a blob and those who remove it take turns, in all processes. */
+function inTurn<Result>(
+  db: Knex,
+  digest: BlobDigest,
+  run: (tx: Knex.Transaction) => Promise<Result>,
+): Promise<Result> {
+  return db.transaction(async (tx) => {
+    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`blob ${digest}`]);
+    return run(tx);
+  });
+}

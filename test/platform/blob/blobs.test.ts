@@ -1,0 +1,185 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { readdir, utimes, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { expect } from "chai";
+
+import { openBlobs } from "../../../src/platform/blob/open.ts";
+import { BlobMissing, isBlobDigest } from "../../../src/platform/blob/store.ts";
+import { testDatabase } from "../../support/database.ts";
+import { temporaryDirectory } from "../../support/git.ts";
+import { testS3 } from "../../support/s3.ts";
+
+const { db } = await testDatabase();
+const s3 = await testS3();
+const dataDir = await temporaryDirectory();
+const spoolDirectory = path.join(dataDir, "blobs", "temporary");
+const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
+const limit = { bytesMax: 64 * 1024 ** 2 };
+const never = async () => false;
+const later = () => new Date(Date.now() + 60_000);
+
+async function collected(digests: AsyncIterable<string>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const digest of digests) found.push(digest);
+  return found;
+}
+
+const spooled = () => readdir(spoolDirectory).catch(() => []);
+
+for (const [kind, blobUrl] of [
+  ["a directory", undefined],
+  ["S3", s3.urlOf("some/prefix")],
+  ["S3 without a prefix", s3.urlOf("")],
+] as const) {
+  const blobs = await openBlobs({ dataDir, blobUrl }, db);
+  after(() => blobs.close());
+  const put = (content: Buffer, options: object = {}) =>
+    blobs.put(Readable.from([content]), { ...limit, ...options });
+
+  describe(`blobs in ${kind}`, () => {
+    it("are what was put, whole and in parts, known by every digest", async () => {
+      const content = randomBytes(100_000);
+      const { digest, bytes, digests, release } = await put(content);
+      expect([digest, bytes]).to.deep.equal([sha256(content), content.length]);
+      for (const [name, value] of Object.entries(digests)) {
+        expect(value, name).to.equal(createHash(name).update(content).digest("hex"));
+      }
+      expect(await blobs.stat(digest)).to.deep.equal({ bytes });
+      expect(await buffer(await blobs.read(digest))).to.deep.equal(content);
+      const middle = await blobs.read(digest, { first: 10, last: 99 });
+      expect(await buffer(middle)).to.deep.equal(content.subarray(10, 100));
+      const tail = await blobs.read(digest, { first: 99_999, last: 99_999 });
+      expect(await buffer(tail)).to.deep.equal(content.subarray(99_999));
+      expect(await spooled()).to.deep.equal([]);
+      await release();
+    });
+
+    it("can be empty, and larger than one request of S3 takes", async () => {
+      for (const content of [Buffer.alloc(0), randomBytes(40 * 1024 ** 2)]) {
+        const { digest, bytes } = await put(content);
+        expect(bytes).to.equal(content.length);
+        expect(sha256(await buffer(await blobs.read(digest)))).to.equal(sha256(content));
+      }
+    }).timeout(60_000);
+
+    it("are stored once, however often they are put, also at the same time", async () => {
+      const content = randomBytes(10_000);
+      const all = await Promise.all(Array.from({ length: 6 }, () => put(content)));
+      expect(new Set(all.map(({ digest }) => digest)).size).to.equal(1);
+      const listed = await collected(blobs.list(later()));
+      expect(listed.filter((digest) => digest === sha256(content))).to.have.length(1);
+      expect(await spooled()).to.deep.equal([]);
+    });
+
+    it("are refused over the limit, and leave nothing", async () => {
+      const content = randomBytes(10_001);
+      const whole = put(content, { bytesMax: 10_000 });
+      await expect(whole).to.be.rejected.and.eventually.include({ code: "blob.too_large" });
+      expect(await blobs.stat(sha256(content))).to.equal(undefined);
+      expect(await spooled()).to.deep.equal([]);
+    });
+
+    it("are refused when they are not what was announced, and leave nothing", async () => {
+      const content = randomBytes(1_000);
+      const right = { sha256: sha256(content), bytes: content.length };
+      for (const [expected, code] of [
+        [{ ...right, sha256: sha256(Buffer.from("other")) }, "blob.digest_mismatch"],
+        [{ ...right, bytes: 999 }, "blob.size_mismatch"],
+      ] as const) {
+        await expect(put(content, { expected })).to.be.rejected.and.eventually.include({ code });
+      }
+      expect(await blobs.stat(right.sha256)).to.equal(undefined);
+      expect(await spooled()).to.deep.equal([]);
+      expect((await put(content, { expected: right })).digest).to.equal(right.sha256);
+    });
+
+    it("leave nothing when the sender breaks off or the caller gives up", async () => {
+      const broken = new Readable({ read: () => undefined });
+      broken.push(randomBytes(5_000));
+      const cut = blobs.put(broken, limit);
+      broken.destroy(new Error("the line is dead"));
+      await expect(cut).to.be.rejectedWith("the line is dead");
+
+      const waiting = new Readable({ read: () => undefined });
+      waiting.push(randomBytes(5_000));
+      const giving = new AbortController();
+      const given = blobs.put(waiting, { ...limit, signal: giving.signal });
+      giving.abort();
+      await expect(given).to.be.rejected.and.eventually.include({ name: "AbortError" });
+      expect(await spooled()).to.deep.equal([]);
+    });
+
+    it("that are not there are missing, and none is named by anything but a digest", async () => {
+      const digest = sha256(randomBytes(8));
+      await expect(blobs.read(digest)).to.be.rejectedWith(BlobMissing);
+      expect(await blobs.stat(digest)).to.equal(undefined);
+      for (const name of ["", "../../etc/passwd", `${digest}/..`, digest.toUpperCase()]) {
+        expect(isBlobDigest(name)).to.equal(false);
+        await expect((async () => blobs.read(name))()).to.be.rejectedWith("Not a blob's digest");
+      }
+    });
+
+    it("are removed when nothing refers to them and nobody holds them", async () => {
+      const { digest, release } = await put(randomBytes(500));
+      expect(await blobs.removeUnless(digest, never), "held").to.equal(false);
+      await release();
+      expect(await blobs.removeUnless(digest, async () => true), "referred").to.equal(false);
+      expect(await blobs.stat(digest)).not.to.equal(undefined);
+      expect(await blobs.removeUnless(digest, never)).to.equal(true);
+      expect(await blobs.stat(digest)).to.equal(undefined);
+      expect(await blobs.removeUnless(digest, never), "again").to.equal(true);
+    });
+
+    it("held by somebody who died are kept for a time, and no longer", async () => {
+      const { digest } = await put(randomBytes(500));
+      const hold = () => db("public.blob_hold").where({ digest });
+      await hold().update({ held_until: new Date(Date.now() - 1_000) });
+      await blobs.sweep(new Date(0));
+      expect(await hold()).to.deep.equal([]);
+      expect(await blobs.removeUnless(digest, never)).to.equal(true);
+    });
+
+    it("survive whoever stores them while they are being removed", async () => {
+      const content = randomBytes(2_000);
+      const { digest, release } = await put(content);
+      await release();
+      let again: ReturnType<typeof put> | undefined;
+      // Asked under the lock: whoever stores the content now has to wait until it is gone.
+      const removed = await blobs.removeUnless(digest, async () => {
+        again = put(content);
+        return false;
+      });
+      expect(removed).to.equal(true);
+      await again;
+      expect(await buffer(await blobs.read(digest))).to.deep.equal(content);
+      expect(await blobs.removeUnless(digest, never), "held").to.equal(false);
+    });
+
+    it("are listed when they are older than a moment", async () => {
+      const { digest } = await put(randomBytes(300));
+      expect(await collected(blobs.list(later()))).to.include(digest);
+      expect(await collected(blobs.list(new Date(Date.now() - 60_000)))).not.to.include(digest);
+    });
+
+    it("give up what dead processes left, once it is old", async () => {
+      await put(randomBytes(10));
+      for (const [name, age] of [
+        ["old", 10_000],
+        ["young", 0],
+      ] as const) {
+        const file = path.join(spoolDirectory, `${name}-${randomUUID()}`);
+        await writeFile(file, "half");
+        const at = new Date(Date.now() - age);
+        await utimes(file, at, at);
+      }
+      await blobs.sweep(new Date(Date.now() - 5_000));
+      const left = await spooled();
+      expect(left).to.have.length(1);
+      expect(left[0]).to.match(/^young-/);
+      await blobs.sweep(later());
+      expect(await spooled()).to.deep.equal([]);
+    });
+  });
+}
