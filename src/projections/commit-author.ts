@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { UserRow } from "./user.ts";
+import { findUserById, type UserRow } from "./user.ts";
 
 /** Who wrote commits: user by e-mail address in lower case. */
 export type CommitAuthors = ReadonlyMap<string, UserRow>;
@@ -20,4 +20,18 @@ export async function findCommitAuthors(
     .where({ is_confirmed: true })
     .whereNull("forgotten_at");
   return new Map(rows.map((row) => [(row.email ?? "").toLowerCase(), row]));
+}
+
+/**
+ * The name and address that commits and tags made for an account carry. Without an address, one
+ * that reaches nobody stands in: git demands some.
+ */
+export async function accountIdent(
+  db: Knex,
+  userId: string,
+): Promise<Readonly<{ name: string; email: string }>> {
+  const user = await findUserById(db, userId);
+  const alias = user?.alias ?? "unknown";
+  const name = [user?.name, user?.surname].filter(Boolean).join(" ") || alias;
+  return { name, email: user?.email ?? `${alias}@users.invalid` };
 }

@@ -301,3 +301,15 @@ export async function pushesShown(
     .select("push_id", "ref");
   return rows.map(({ push_id, ref }) => ({ pushId: push_id, ref }));
 }
+
+/** What one push did to refs, as the read model shows it. */
+export async function changesOfPush(
+  db: Knex,
+  projectId: string,
+  pushId: string,
+): Promise<readonly Pick<GitRefChangeRow, "ref" | "after">[]> {
+  return db<GitRefChangeRow>("git_ref_change")
+    .where({ project_id: projectId, push_id: pushId })
+    .orderBy("revision")
+    .select("ref", "after");
+}

@@ -74,6 +74,8 @@ export type RefWish = Readonly<{
   after: string | null;
   /** Commits that were there would be lost. */
   forced?: boolean;
+  /** What comes in was agreed on in a merge request. */
+  merging?: boolean;
 }>;
 
 /**
@@ -83,14 +85,15 @@ export type RefWish = Readonly<{
 export function refChangeRefused(
   protection: RefProtection | null,
   role: Role,
-  { before, after, forced = false }: RefWish,
+  { before, after, forced = false, merging = false }: RefWish,
 ): string | undefined {
   if (protection === null) return undefined;
   if (protection.kind === "TAG") {
     return reaches(role, protection.allowToCreate) ? undefined : "protected tag";
   }
   if (before !== null && after === null) return "protected branch cannot be deleted";
-  if (!reaches(role, protection.allowedToPush)) return "protected branch";
+  const level = merging ? protection.allowedToMerge : protection.allowedToPush;
+  if (!reaches(role, level)) return "protected branch";
   if (forced && !protection.allowForcePush) return "protected branch cannot be forced";
   return undefined;
 }

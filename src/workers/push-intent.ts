@@ -31,6 +31,7 @@ export type PushIntent = AskedRef &
   Readonly<{
     pushId: string;
     metadata: EventMetadata;
+    createdAt: Date;
     doneOrder: bigint | null;
     ended: boolean;
   }>;
@@ -63,10 +64,18 @@ export async function endIntent(
   });
 }
 
-/** Of one repository, confirmed ones first and in the order they were confirmed. */
-export async function intentsOf(db: Knex, projectId: string): Promise<readonly PushIntent[]> {
+/**
+ * Of one repository, confirmed ones first and in the order they were confirmed.
+ *
+ * @param pushId of one push alone
+ */
+export async function intentsOf(
+  db: Knex,
+  projectId: string,
+  pushId?: string,
+): Promise<readonly PushIntent[]> {
   const rows = await db<Row>("push_intent")
-    .where({ project_id: projectId })
+    .where({ project_id: projectId, ...(pushId === undefined ? {} : { push_id: pushId }) })
     .orderByRaw("done_order nulls last, created_at, push_id, ref");
   return rows.map((row) => ({
     pushId: row.push_id,
@@ -74,6 +83,7 @@ export async function intentsOf(db: Knex, projectId: string): Promise<readonly P
     before: row.before,
     after: row.after,
     metadata: EventMetadata.parse(row.metadata),
+    createdAt: row.created_at,
     doneOrder: row.done_order,
     ended: row.ended,
   }));

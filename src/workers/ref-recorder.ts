@@ -62,9 +62,11 @@ const attemptsMax = 20;
 const eventsAtOnce = 400;
 const staleAfterMs = 24 * 60 * 60_000;
 
-export function refRecorder(deps: RefRecorderDeps): RefRecorder {
+/** By project, for all recorders of this process: those of other processes are met as lost races. */
+const inTurnHere = keyedLock();
+
+export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefRecorder {
   const { db, log } = deps;
-  const inTurn = keyedLock();
 
   const record = (projectId: string, refs: readonly string[] | undefined) =>
     inTurn(projectId, async () => {

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { repositoryStream } from "../../src/events/repository.ts";
 import { RevisionConflict } from "../../src/platform/event-store.ts";
 import { runGit } from "../../src/platform/git/run.ts";
+import { keyedLock } from "../../src/platform/keyed-lock.ts";
 import type { Push } from "../../src/workers/push-intent.ts";
 import { refRecorder } from "../../src/workers/ref-recorder.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
@@ -136,7 +137,7 @@ describe("the recorder of refs", () => {
     const asked = push("refs/heads/main", first, second);
     await app.refs.begin(asked);
     await git(copy, "push", "--quiet", gitDir, `${second}:refs/heads/main`);
-    const others = Array.from({ length: 4 }, () => refRecorder(app));
+    const others = Array.from({ length: 4 }, () => refRecorder(app, keyedLock()));
     await Promise.all([
       app.refs.finish(asked, new Set(["refs/heads/main"])),
       ...others.map((other) => other.reconcile(project.id)),

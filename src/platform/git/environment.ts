@@ -33,6 +33,9 @@ const settings: Readonly<Record<string, string>> = {
   // Only branches and tags are the callers'; the last matching line wins.
   "transfer.hideRefs": "refs",
   "receive.maxInputSize": String(pushBytesMax),
+  // Two changes of refs at once wait for each other a moment instead of failing.
+  "core.filesRefLockTimeout": "2000",
+  "core.packedRefsTimeout": "10000",
   "receive.autogc": "false",
   "receive.denyDeleteCurrent": "refuse",
   "receive.denyNonFastForwards": "false",

@@ -11,12 +11,19 @@ export type RunOptions = Readonly<{
   bytesMax?: number;
   timeoutMs?: number;
   signal?: AbortSignal;
+  /** What the command reads; nothing when not given. */
+  input?: string | Buffer;
+  /** Variables beside those of every git child. */
+  env?: Readonly<Record<string, string>>;
+  /** Commands that write wait for each other, never behind those that walk histories. */
+  writes?: boolean;
 }>;
 
 export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
 
 /** Commands that walk histories take a processor each: more at once would only wait for each other. */
 const commandsAtOnce = new Limiter(8);
+const writesAtOnce = new Limiter(8);
 
 /**
  * Runs one git command on a repository to its end. Arguments go to the program directly, never
@@ -29,7 +36,8 @@ export function runGit(
   args: readonly [command: string, ...rest: string[]],
   options: RunOptions = {},
 ): Promise<RunResult> {
-  return commandsAtOnce.run(() => start(gitDir, args, options));
+  const limiter = options.writes === true ? writesAtOnce : commandsAtOnce;
+  return limiter.run(() => start(gitDir, args, options));
 }
 
 function start(
@@ -37,13 +45,13 @@ function start(
   args: readonly [command: string, ...rest: string[]],
   options: RunOptions,
 ): Promise<RunResult> {
-  const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal } = options;
+  const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal, input } = options;
   const [command] = args;
   return new Promise((resolve, reject) => {
     const child = spawn("git", [`--git-dir=${gitDir}`, ...args], {
       cwd: "/",
-      env: gitEnvironment(),
-      stdio: ["ignore", "pipe", "pipe"],
+      env: gitEnvironment(options.env),
+      stdio: ["pipe", "pipe", "pipe"],
       timeout: timeoutMs,
       killSignal: "SIGKILL",
       ...(signal && { signal }),
@@ -51,6 +59,9 @@ function start(
     const chunks: Buffer[] = [];
     let bytes = 0;
     let stderr = "";
+    // It may end without reading all of it: its exit code says why.
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(input ?? "");
     child.stdout.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       bytes += chunk.length;
