@@ -12,7 +12,7 @@ import { route } from "./route.ts";
 const tag = "Branches";
 const params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
 
-const BranchView = z
+export const BranchView = z
   .object({
     name: z.string(),
     fullName: z.string(),
@@ -61,7 +61,7 @@ export const getDefaultBranch = route({
     oneBranch(deps, project, project.default_branch),
 });
 
-async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
+export async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
   const row = await findRef(deps.db, project.id, "branch", name);
   const [view] = row === undefined ? [] : await presentBranches(deps, project, [row]);
   if (view !== undefined) return view;

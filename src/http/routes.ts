@@ -2,6 +2,7 @@ import { deleteAccessToken, getAccessTokens, postAccessToken } from "./access-to
 import { approvalRoutes } from "./approval.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
+import { branchChangeRoutes } from "./branch-change.ts";
 import { getCommit, getCommits } from "./commit.ts";
 import { companyRoutes } from "./company.ts";
 import { memberRoutes } from "./member.ts";
@@ -30,6 +31,7 @@ import {
   postUserSshKey,
 } from "./ssh-key.ts";
 import { getTag, getTags } from "./tag.ts";
+import { tagChangeRoutes } from "./tag-change.ts";
 import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
 import { templateSettingRoutes } from "./template-setting.ts";
@@ -51,6 +53,7 @@ import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
   ...approvalRoutes,
+  ...branchChangeRoutes,
   ...companyRoutes,
   ...memberRoutes,
   ...oauthApplicationRoutes,
@@ -59,6 +62,7 @@ export const routes: readonly Route[] = [
   ...projectSettingRoutes,
   ...protectionRoutes,
   ...settingsRoutes,
+  ...tagChangeRoutes,
   ...teamRoutes,
   ...webhookDeliveryRoutes,
   ...webhookRoutes,

@@ -12,7 +12,7 @@ import { route } from "./route.ts";
 const section = "Tags";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
 
-const TagView = z
+export const TagView = z
   .object({
     name: z.string(),
     fullName: z.string(),
@@ -57,12 +57,16 @@ export const getTag = route({
   reply: TagView,
   errors: [403, 404],
   async handle({ params, request: { project } }, deps) {
-    const row = await findRef(deps.db, project.id, "tag", params.tagName);
-    const [view] = row === undefined ? [] : await presentTags(deps, project.id, [row]);
-    if (view !== undefined) return view;
-    throw new Refusal("not_found", "tag.not_found", "There is no such tag.");
+    return oneTag(deps, project.id, params.tagName);
   },
 });
+
+export async function oneTag(deps: Deps, projectId: string, name: string) {
+  const row = await findRef(deps.db, projectId, "tag", name);
+  const [view] = row === undefined ? [] : await presentTags(deps, projectId, [row]);
+  if (view !== undefined) return view;
+  throw new Refusal("not_found", "tag.not_found", "There is no such tag.");
+}
 
 async function presentTags(
   { db, git }: Deps,

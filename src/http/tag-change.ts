@@ -1,0 +1,121 @@
+import { z } from "zod";
+
+import { tagPrefix } from "../events/repository.ts";
+import { TagName } from "../platform/git/name.ts";
+import { writeTag } from "../platform/git/object-writer.ts";
+import type { Repository } from "../platform/git/repository.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { accountIdent } from "../projections/commit-author.ts";
+import type { Deps } from "./deps.ts";
+import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
+import { mustFindCommit } from "./repository-access.ts";
+import { type Route, route } from "./route.ts";
+import { oneTag, TagView } from "./tag.ts";
+
+const section = "Tags";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+
+/** More is no description of a release any more; it is read back whole with every list of tags. */
+const messageLengthMax = 64 * 1024;
+
+const NewTag = z
+  .object({
+    tagName: TagName.meta({
+      description: "As git-check-ref-format(1) demands of a tag.",
+      examples: ["v1.0"],
+    }),
+    branchName: z.string().nullish().meta({
+      description: "Where it stands is tagged; the default branch when neither is given.",
+    }),
+    commitId: z
+      .string()
+      .nullish()
+      .meta({
+        description: "Full hash; with a branch, a commit that this branch contains.",
+        examples: [""],
+      }),
+    message: z
+      .string()
+      .max(messageLengthMax)
+      .nullish()
+      .meta({ description: "Makes an annotated tag of it, else it is a lightweight one." }),
+  })
+  .meta({ id: "NewTag" });
+
+const createTag = route({
+  method: "post",
+  path: "/project/{ownerAlias}/{projectAlias}/tag/create",
+  alsoAt: ["/project/{ownerAlias}/{projectAlias}/tag"],
+  operationId: "createTag",
+  summary: "Create a tag on a branch or a commit",
+  tag: section,
+  scope: "PROJECT_WRITE",
+  access: "project:DEVELOPER",
+  params: z.object(names),
+  body: NewTag,
+  reply: TagView,
+  errors: [403, 404, 409, 422],
+  async handle({ body, request }, deps) {
+    const ref = tagPrefix + body.tagName;
+    const plan = async (repository: Repository) => {
+      const commitId = await commitToTag(body, request, deps);
+      const after = await tagObject(repository, { ...body, commitId }, request, deps);
+      return [{ ref, before: null, after }];
+    };
+    await changeRefsFor(request, deps, { plan });
+    return oneTag(deps, request.project.id, body.tagName);
+  },
+});
+
+const deleteTag = route({
+  method: "delete",
+  path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
+  operationId: "deleteTag",
+  summary: "Delete a tag",
+  tag: section,
+  scope: "PROJECT_WRITE",
+  access: "project:DEVELOPER",
+  params: z.object({ ...names, tagName: z.string() }),
+  reply: "empty",
+  errors: [403, 404, 409],
+  async handle({ params, request }, deps) {
+    const plan = async () => {
+      const row = await mustFindRef(deps.db, request.project.id, "tag", params.tagName);
+      return [{ ref: row.ref, before: row.object_id, after: null }];
+    };
+    await changeRefsFor(request, deps, { plan });
+  },
+});
+
+export const tagChangeRoutes: readonly Route[] = [createTag, deleteTag];
+
+type NewTag = z.output<typeof NewTag>;
+
+async function commitToTag(
+  { branchName, commitId }: NewTag,
+  { project }: Writing,
+  deps: Deps,
+): Promise<string> {
+  const name = branchName || (commitId ? undefined : project.default_branch);
+  const head = name && (await mustFindRef(deps.db, project.id, "branch", name)).object_id;
+  if (!commitId && head) return head;
+  const { repository, commit } = await mustFindCommit(deps, project, commitId ?? "");
+  if (head && !(await repository.isAncestor(commit.id, head))) {
+    const message = "The branch does not contain the commit.";
+    const errors = [{ field: "commitId", code: "tag.commit_not_on_branch", message }];
+    throw new Refusal("unprocessable", "tag.commit_not_on_branch", message, { errors });
+  }
+  return commit.id;
+}
+
+/** The commit itself for a lightweight tag. */
+async function tagObject(
+  repository: Repository,
+  { tagName, commitId, message }: NewTag & Readonly<{ commitId: string }>,
+  { userId }: Writing,
+  { db, now }: Deps,
+): Promise<string> {
+  if (!message?.trim()) return commitId;
+  const tagger = await accountIdent(db, userId);
+  return writeTag(repository, { name: tagName, commitId, tagger, at: now(), message });
+}
