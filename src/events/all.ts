@@ -7,6 +7,7 @@ import { membershipEvents } from "./membership.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
 import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
+import { pushCountEvents } from "./push-count.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { settingsEvents } from "./settings.ts";
@@ -27,6 +28,7 @@ export const slices = {
   "oauth-application": oauthApplicationEvents,
   project: projectEvents,
   protection: protectionEvents,
+  "push-count": pushCountEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,

@@ -19,6 +19,7 @@ import { projectDeletionRoutes } from "./project-deletion.ts";
 import { projectForkRoutes } from "./project-fork.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
+import { getPushStats, getPushStatsOfUsers } from "./push-stats.ts";
 import type { Route } from "./route.ts";
 import { getSettings, settingsRoutes } from "./settings.ts";
 import {
@@ -88,6 +89,8 @@ export const routes: readonly Route[] = [
   getProject,
   getProjectById,
   getPublicProjects,
+  getPushStats,
+  getPushStatsOfUsers,
   getSettings,
   getSharedProjects,
   getTag,

@@ -10,6 +10,7 @@ import { oauthApplicationProjection } from "./oauth-application.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
+import { pushCountProjection } from "./push-count.ts";
 import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
@@ -31,6 +32,7 @@ export const allProjections: readonly Projection[] = [
   oauthApplicationProjection,
   projectProjection,
   protectionProjection,
+  pushCountProjection,
   settingsProjection,
   sshKeyProjection,
   teamProjection,

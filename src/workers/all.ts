@@ -1,6 +1,7 @@
 import type { WorkerDeps } from "./deps.ts";
 import { projectFork, projectForkWorker } from "./project-fork.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
+import { pushCountReactor, pushCountWorker } from "./push-count.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
@@ -14,6 +15,7 @@ import type { Worker } from "./worker.ts";
 export const allReactors: readonly Reactor[] = [
   projectFork,
   protectionApply,
+  pushCountReactor,
   repositoryMaintenance,
   webhookDispatch,
   webhookNotification,
@@ -23,6 +25,7 @@ export const allReactors: readonly Reactor[] = [
 export const allWorkers: readonly Worker[] = [
   projectForkWorker,
   protectionApplyWorker,
+  pushCountWorker,
   repositoryMaintenanceWorker,
   webhookDeliveryWorker,
   webhookReplayWorker,

@@ -1,0 +1,201 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { currentState, handle } from "../commands/handle.ts";
+import { project } from "../commands/project.ts";
+import { pushCount } from "../commands/push-count.ts";
+import { decode } from "../events/decode.ts";
+import type { Recorded } from "../events/event.ts";
+import { ObjectId, ProjectId } from "../events/ids.ts";
+import { pushCountEvents, pushCountStream } from "../events/push-count.ts";
+import { type RepositoryEvent, repositoryEvents, repositoryStream } from "../events/repository.ts";
+import { idInStream } from "../events/stream.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { countPushedExtensions } from "../platform/git/pushed-extension.ts";
+import type { Repository } from "../platform/git/repository.ts";
+import { countedTips } from "../projections/push-count.ts";
+import type { WorkerDeps } from "./deps.ts";
+import { causedBy } from "./order.ts";
+import type { Reactor } from "./reactor.ts";
+import { relaxed } from "./relaxed.ts";
+import { defineWorker } from "./worker.ts";
+
+const queue = "push-count";
+/** A fork of a fork of …: further up there is nothing that the nearer ones do not have as well. */
+const upstreamMax = 8;
+/** Changes of one push that are counted at once; keeps the event well below what a store takes. */
+const changesAtOnce = 1_000;
+const replacedMax = 5_000;
+
+export type PushCountDeps = Pick<WorkerDeps, "store" | "db" | "git" | "visible" | "now">;
+
+/** Whatever may bring commits is looked at, after it was recorded. */
+export const pushCountReactor: Reactor = {
+  name: "push-count",
+  types: new Set(["BranchCreated", "BranchUpdated", "TagCreated", "TagUpdated"]),
+  react: async ({ stream, revision }) => {
+    const projectId = idInStream(stream);
+    return [
+      { queue, id: `${projectId}-${revision}`, data: { projectId, revision: Number(revision) } },
+    ];
+  },
+};
+
+export const pushCountWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative() }),
+  run: ({ projectId, revision }, deps, signal) => countPushes(deps, projectId, revision, signal),
+});
+
+/**
+ * Counts what pushes brought, in the order of the log. A commit counts once in a project, for whoever
+ * pushed it there first, and not in a fork when the project it was forked from has it. Stopped at any
+ * line and run again it counts nothing twice: what is counted and how far is one event.
+ *
+ * @param revision of the repository's stream, up to where it is to be counted at least
+ */
+export async function countPushes(
+  deps: PushCountDeps,
+  projectId: string,
+  revision: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (revision <= (await progressOf(deps.db, projectId))) return;
+  const line = await lineOf(deps, projectId);
+  // Upstream first: what a fork began with must not be there before it is counted where it came from.
+  for (const [index, id] of line.entries()) {
+    const repository = await deps.git.find(id);
+    if (repository === undefined) continue;
+    const upstream = line.slice(0, index);
+    await countProject(deps, { projectId: id, repository, upstream }, signal);
+  }
+}
+
+/** The project, and before it those it was forked from, the first one first. */
+async function lineOf({ store }: PushCountDeps, projectId: string): Promise<readonly string[]> {
+  const line = [projectId];
+  for (let length = 0; length < upstreamMax; length += 1) {
+    const state = await currentState(store, project, line[0] ?? "");
+    if (state.status === "absent" || state.forkedFromId === undefined) return line;
+    line.unshift(state.forkedFromId);
+  }
+  return line;
+}
+
+type Subject = Readonly<{
+  projectId: string;
+  repository: Repository;
+  upstream: readonly string[];
+}>;
+
+async function countProject(
+  deps: PushCountDeps,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, db } = deps;
+  const { projectId } = subject;
+  const { counted } = await lastCounted(deps, projectId);
+  const progress = await progressOf(db, projectId);
+  const seen = Math.max(counted, progress);
+  let group: Recorded<RepositoryEvent>[] = [];
+  let last = seen;
+  const take = async (): Promise<void> => {
+    if (group.length > 0) await countGroup(deps, subject, group, signal);
+    group = [];
+  };
+  for await (const recorded of store.readStream(repositoryStream(projectId), BigInt(seen + 1))) {
+    const event = decode(repositoryEvents, recorded);
+    const [before] = group;
+    const samePush = before?.metadata.commandId === event.metadata.commandId;
+    if (!samePush || group.length >= changesAtOnce) await take();
+    group.push(event);
+    last = Number(event.revision);
+  }
+  await take();
+  if (last > progress) await saveProgress(db, projectId, last);
+}
+
+/** Changes that one push made. */
+async function countGroup(
+  deps: PushCountDeps,
+  { projectId, repository, upstream }: Subject,
+  group: readonly Recorded<RepositoryEvent>[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, db, git, now } = deps;
+  const event = group.at(-1);
+  const tips = new Set(group.flatMap(commitAfter));
+  if (event === undefined || tips.size === 0) return;
+  const known = await lastCounted(deps, projectId);
+  if (known.counted >= Number(event.revision)) return;
+  await deps.visible(known.position);
+  const except = await countedTips(db, [projectId, ...upstream]);
+  const others = await Promise.all(upstream.map((id) => git.find(id)));
+  const beside = others.flatMap((other) => (other === undefined ? [] : [other.gitDir]));
+  const { gitDir } = repository;
+  const found = await countPushedExtensions(gitDir, { tips, except, beside }, signal);
+  if (found.commits === 0) return;
+
+  const counted = {
+    projectId: ProjectId.parse(projectId),
+    userId: event.data.changedById,
+    repositoryRevision: Number(event.revision),
+    commits: found.commits,
+    extensions: Object.fromEntries(found.extensions),
+    tips: [...found.tips].map((id) => ObjectId.parse(id)),
+    // Those left out are redundant from here on: it costs git time, no more.
+    replaces: [...found.followed].slice(0, replacedMax).map((id) => ObjectId.parse(id)),
+  };
+  const command = { type: "CountPush", counted, at: now().toISOString() } as const;
+  const metadata = causedBy(event, deterministicId("push count", event.id), now());
+  const state = { repositoryRevision: known.counted };
+  const { position } = await handle(
+    store,
+    pushCount,
+    { id: projectId, command, metadata },
+    { state, revision: known.revision, position: known.position },
+  );
+  await deps.visible(position);
+}
+
+/** Deleted refs bring nothing, nor do tags of trees and files. */
+function commitAfter({ type, data }: Recorded<RepositoryEvent>): readonly string[] {
+  switch (type) {
+    case "BranchCreated":
+      return [data.commitId];
+    case "BranchUpdated":
+      return [data.after];
+    case "TagCreated":
+    case "TagUpdated":
+      return data.commitId === null ? [] : [data.commitId];
+    case "BranchDeleted":
+    case "TagDeleted":
+      return [];
+  }
+}
+
+async function lastCounted({ store }: PushCountDeps, projectId: string) {
+  for await (const recorded of store.readStreamBackwards(pushCountStream(projectId), 1)) {
+    const { data, revision, position } = decode(pushCountEvents, recorded);
+    return { counted: data.repositoryRevision, revision, position };
+  }
+  return { counted: -1, revision: "none", position: undefined } as const;
+}
+
+type ProgressRow = Readonly<{ project_id: string; revision: bigint }>;
+
+async function progressOf(db: Knex, project_id: string): Promise<number> {
+  const row = await db<ProgressRow>("push_count_progress").where({ project_id }).first("revision");
+  return Number(row?.revision ?? -1);
+}
+
+async function saveProgress(db: Knex, project_id: string, revision: number): Promise<void> {
+  await relaxed(db, (tx) =>
+    tx("push_count_progress")
+      .insert({ project_id, revision })
+      .onConflict("project_id")
+      .merge({ revision: tx.raw("greatest(push_count_progress.revision, excluded.revision)") }),
+  );
+}
