@@ -2,6 +2,9 @@ import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../events/ids.ts";
+import { type GitConnectionsDeps, gitConnections } from "../git/connections.ts";
+import { Places, type PlacesOptions } from "../git/places.ts";
+import type { PushDeps } from "../git/push.ts";
 import type { PackProcess, PackService } from "../platform/git/pack-service.ts";
 import { stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
@@ -9,9 +12,7 @@ import type { GitRepositories } from "../platform/git/repositories.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type GitAccessDeps, gitAccess } from "./git-access.ts";
-import { type GitConnectionsDeps, gitConnections } from "./git-connections.ts";
-import { Places, type PlacesOptions } from "./git-places.ts";
-import { type PushDeps, receivePack } from "./git-receive-pack.ts";
+import { receivePack } from "./git-receive-pack.ts";
 import { watchConnection } from "./git-stream.ts";
 import { uploadPack } from "./git-upload-pack.ts";
 import { peerOf } from "./peer.ts";
@@ -58,7 +59,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     });
 
     const freePlace = await places.enter(caller.userId ?? peerOf(ctx));
-    const unwatch = connections.watch(ctx, caller);
+    const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
     const leave = (): void => {
       unwatch();
       freePlace();

@@ -1,9 +1,9 @@
 import type { PushHead } from "../platform/git/push-request.ts";
 import { type RefProtections, refChangeRefused } from "../projections/protection-for.ts";
-import type { ResolvedProject } from "./gate.ts";
+import type { GitPlace } from "./caller.ts";
 
 export type PushProtection = Readonly<{
-  protections: (project: ResolvedProject["project"]) => Promise<RefProtections>;
+  protections: (project: GitPlace["project"]) => Promise<RefProtections>;
 }>;
 
 export type ProtectedPush = Readonly<{
@@ -21,7 +21,7 @@ export type ProtectedPush = Readonly<{
  * rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
  */
 export async function protectedFrom(
-  { project, role }: ResolvedProject,
+  { project, role }: GitPlace,
   { commands, capabilities }: PushHead,
   deps: PushProtection,
 ): Promise<ProtectedPush> {

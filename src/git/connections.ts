@@ -1,9 +1,8 @@
 import type { Knex } from "knex";
-import type { Context } from "koa";
 import type { Logger } from "pino";
 
 import type { Watching } from "../projections/visible.ts";
-import type { Caller } from "./gate.ts";
+import type { GitCaller } from "./caller.ts";
 
 export type GitConnectionsDeps = Readonly<{
   db: Knex;
@@ -11,13 +10,24 @@ export type GitConnectionsDeps = Readonly<{
   log: Logger;
 }>;
 
-/** Ends what a user is doing with git when they are blocked, or the token they do it by is revoked. */
+/** What a connection was opened by. */
+export type Opened = GitCaller & Readonly<{ sshKeyId?: string }>;
+
+/**
+ * Ends what a user is doing with git when they are blocked, or the token or SSH key they do it by is
+ * taken away.
+ */
 export type GitConnections = Readonly<{
   /** Watches over this connection until what it returns is called. */
-  watch: (ctx: Context, caller: Caller) => () => void;
+  watch: (opened: Opened, cut: () => void) => () => void;
 }>;
 
-type Connection = Readonly<{ userId: string; tokenId: string | null; cut: () => void }>;
+type Connection = Readonly<{
+  userId: string;
+  tokenId: string | null;
+  sshKeyId: string | undefined;
+  cut: () => void;
+}>;
 
 export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitConnections {
   const running = new Set<Connection>();
@@ -38,10 +48,9 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
   });
 
   return {
-    watch(ctx, { userId, actor }) {
+    watch({ userId, actor, sshKeyId }, cut) {
       if (userId === null) return () => undefined;
-      const cut = (): void => void ctx.req.socket.destroy();
-      const connection = { userId, tokenId: actor.tokenId, cut };
+      const connection = { userId, tokenId: actor.tokenId, sshKeyId, cut };
       running.add(connection);
       // Proving who calls takes a while, and they may have been blocked in it.
       check(connection);
@@ -50,13 +59,16 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
   };
 }
 
-async function mayGoOn(db: Knex, { userId, tokenId }: Connection): Promise<boolean> {
+async function mayGoOn(db: Knex, { userId, tokenId, sshKeyId }: Connection): Promise<boolean> {
   const user = await db("app_user")
     .where({ id: userId })
     .whereNull("banned_at")
     .whereNull("forgotten_at")
     .first("id");
   if (user === undefined) return false;
-  if (tokenId === null) return true;
-  return (await db("access_token").where({ id: tokenId }).first("id")) !== undefined;
+  if (tokenId !== null) {
+    return (await db("access_token").where({ id: tokenId }).first("id")) !== undefined;
+  }
+  if (sshKeyId === undefined) return true;
+  return (await db("ssh_key").where({ id: sshKeyId }).first("id")) !== undefined;
 }

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { Places } from "../../src/http/git-places.ts";
+import { Places } from "../../src/git/places.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 
 const places = (over = {}) =>

@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import type { Logger } from "pino";
+
+import type { EventMetadata } from "../events/event.ts";
+import { userSubject } from "../events/user.ts";
+import type { PackProcess } from "../platform/git/pack-service.ts";
+import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
+import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
+import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push-request.ts";
+import { Refusal } from "../platform/refusal.ts";
+import type { Vault } from "../platform/vault.ts";
+import type { Push } from "../workers/push-intent.ts";
+import type { RefRecorder } from "../workers/ref-recorder.ts";
+import type { GitCaller, GitPlace } from "./caller.ts";
+import { type PushProtection, protectedFrom } from "./protection.ts";
+import { readPushHead } from "./push-stream.ts";
+
+export type PushDeps = PushProtection &
+  Readonly<{
+    refs: RefRecorder;
+    vault: Pick<Vault, "seal">;
+    now: () => Date;
+    log: Logger;
+    visible: (position: bigint | undefined) => Promise<void>;
+  }>;
+
+/** Who pushes, where to, and what everything that comes of it is found by. */
+export type Pusher = GitPlace & Readonly<{ caller: GitCaller; ip: string; requestId: string }>;
+
+export type PreparedPush = Readonly<{
+  push: Push;
+  /** What git is told to do. */
+  commands: Buffer;
+  refused: ReadonlyMap<string, string>;
+  denyForced: boolean;
+  sideBand: boolean;
+}>;
+
+/**
+ * Reads what a push asks for and takes it down. The order is what makes it safe: the intent is durable
+ * before git hears of the commands; git changes refs; events are appended and visible; only then the
+ * client is told.
+ *
+ * @param body commands and, left in it, the pack
+ * @returns bytes to answer when nothing is left for git to do; the rest of the body is not read then
+ */
+export async function preparePush(
+  body: Readable,
+  pusher: Pusher,
+  deps: PushDeps,
+): Promise<PreparedPush | Buffer> {
+  let head: PushHead;
+  let bytes: Buffer;
+  try {
+    ({ head, bytes } = await readPushHead(body));
+  } catch (error) {
+    if (!(error instanceof PushMalformed) && !(error instanceof PacketMalformed)) throw error;
+    return pushRefused(error.message, error instanceof PushMalformed && error.sideBand);
+  }
+  const { refused, denyForced } = await protectedFrom(pusher, head, deps);
+  const sideBand = head.capabilities.has("side-band-64k");
+  const asked = head.commands.filter(({ ref }) => !refused.has(ref));
+  if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
+  const push = await pushOf(pusher, asked, deps);
+  if (push.refs.length > 0) await deps.refs.begin(push);
+  const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
+  return { push, commands, refused, denyForced, sideBand };
+}
+
+/** Git at work on a prepared push, and the two ends of the line to the client. */
+export type Underway = PreparedPush &
+  Readonly<{
+    child: PackProcess;
+    stop: () => void;
+    body: Readable;
+    /** Gets progress and, once it is true for everybody, the report. */
+    answer: Writable;
+    requestId: string;
+  }>;
+
+/**
+ * Runs to its end whether or not the client is still there: what git did has to be recorded.
+ *
+ * @returns git's exit code; undefined when the push was not recorded, and the client not answered
+ */
+export async function carryOut(
+  underway: Underway,
+  deps: PushDeps,
+): Promise<Readonly<{ exitCode: number | null }> | undefined> {
+  const { push, refused, sideBand, answer, requestId } = underway;
+  try {
+    const { report, exitCode } = await runGit(underway, deps.log);
+    const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
+    if (sideBand) for (const line of recorded) answer.write(remark(line));
+    answer.end(report.rest(refused));
+    return { exitCode };
+  } catch (error) {
+    underway.stop();
+    // Not acknowledged: the client sees a broken connection, and the intent is there for healing.
+    deps.log.error({ err: error, requestId, projectId: push.projectId }, "push not recorded");
+    answer.destroy(error instanceof Error ? error : new Error(String(error)));
+    return undefined;
+  }
+}
+
+async function runGit(
+  { child, body, commands, sideBand, answer, stop, requestId }: Underway,
+  log: Logger,
+): Promise<Readonly<{ report: PushReport; exitCode: number | null }>> {
+  const report = new PushReport(sideBand);
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    const progress = report.push(chunk);
+    if (progress.length > 0 && !answer.destroyed) answer.write(progress);
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString()).slice(-1000);
+  });
+  child.stdin.on("error", () => undefined);
+  body.once("error", stop);
+
+  const closed = once(child, "close");
+  child.stdin.write(commands);
+  body.pipe(child.stdin);
+  const [exitCode] = (await closed) as [number | null];
+  if (exitCode !== 0) log.info({ requestId, exitCode, stderr }, "git receive-pack ended early");
+  return { report, exitCode };
+}
+
+/** @returns what the pusher should be told beside git's report */
+async function record(
+  push: Push,
+  report: PushReport,
+  { refs, visible, log }: PushDeps,
+): Promise<readonly string[]> {
+  const position = await refs.finish(push, report.made());
+  try {
+    await visible(position);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    log.warn({ projectId: push.projectId, code: error.code }, "push recorded, not yet visible");
+    return ["Your push is recorded; it may take a moment to be seen everywhere."];
+  }
+}
+
+async function pushOf(
+  { caller, project, ip, requestId }: Pusher,
+  commands: PushHead["commands"],
+  deps: PushDeps,
+): Promise<Push> {
+  const pushId = randomUUID();
+  const { userId, actor } = caller;
+  const metadata: EventMetadata = {
+    actor,
+    ip: userId === null ? null : await deps.vault.seal(userSubject(userId), ip),
+    correlationId: requestId,
+    causationId: null,
+    commandId: pushId,
+    schemaVersion: 1,
+    occurredAt: deps.now().toISOString(),
+  };
+  // Deleting what is not there asks for nothing.
+  const refs = commands.filter(({ before, after }) => before !== after);
+  return { pushId, projectId: project.id, metadata, refs };
+}
+
+/** A line that the client prints after `remote:`. */
+function remark(line: string): Buffer {
+  const progressBand = Buffer.from([2]);
+  return packet(Buffer.concat([progressBand, Buffer.from(`${line}\n`)]));
+}
