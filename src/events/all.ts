@@ -10,6 +10,7 @@ import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
+import { sessionEvents } from "./session.ts";
 import { settingsEvents } from "./settings.ts";
 import { sshKeyEvents } from "./ssh-key.ts";
 import { teamEvents } from "./team.ts";
@@ -32,6 +33,7 @@ export const slices = {
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,
+  session: sessionEvents,
   settings: settingsEvents,
   "ssh-key": sshKeyEvents,
   "template-setting": templateSettingEvents,

@@ -16,6 +16,9 @@ export type CompanyId = z.output<typeof CompanyId>;
 export const AccessTokenId = z.uuid().brand("AccessTokenId");
 export type AccessTokenId = z.output<typeof AccessTokenId>;
 
+export const SessionId = z.uuid().brand("SessionId");
+export type SessionId = z.output<typeof SessionId>;
+
 export const SshKeyId = z.uuid().brand("SshKeyId");
 export type SshKeyId = z.output<typeof SshKeyId>;
 

@@ -11,6 +11,7 @@ import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
 import { pushCountProjection } from "./push-count.ts";
+import { sessionProjection } from "./session.ts";
 import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
@@ -33,6 +34,7 @@ export const allProjections: readonly Projection[] = [
   projectProjection,
   protectionProjection,
   pushCountProjection,
+  sessionProjection,
   settingsProjection,
   sshKeyProjection,
   teamProjection,

@@ -4,6 +4,7 @@ import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import { pushCountReactor, pushCountWorker } from "./push-count.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
+import { sweepSessions } from "./session-sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
 import { webhookNotification } from "./webhook-notification.ts";
@@ -33,4 +34,7 @@ export const allWorkers: readonly Worker[] = [
 ];
 
 /** What the leader does every minute to put right what got stuck. */
-export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [sweepWebhooks];
+export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
+  sweepSessions,
+  sweepWebhooks,
+];

@@ -1,0 +1,36 @@
+import { handle } from "../commands/handle.ts";
+import { session } from "../commands/session.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { idleSessions } from "../projections/session.ts";
+import { findSettings } from "../projections/settings.ts";
+import type { WorkerDeps } from "./deps.ts";
+
+/** What is left is swept in the next round. */
+const sessionsMax = 200;
+
+/** Says in the log which sessions ended by themselves; nobody could use them any more. */
+export async function sweepSessions({ db, store, now }: WorkerDeps): Promise<void> {
+  const { sessionMaxInactiveIntervalMinutes: minutes } = await findSettings(db);
+  const before = new Date(now().getTime() - minutes * 60_000);
+  for (const id of await idleSessions(db, before, sessionsMax)) {
+    const at = now().toISOString();
+    const command = { type: "CloseSession", by: null, reason: "IDLE", at } as const;
+    const commandId = deterministicId("idle session", id);
+    const metadata = {
+      actor: { userId: null, alias: null, via: "system", tokenId: null },
+      ip: null,
+      correlationId: commandId,
+      causationId: null,
+      commandId,
+      schemaVersion: 1,
+      occurredAt: at,
+    } as const;
+    await handle(store, session, { id, command, metadata });
+  }
+  await db("public.session_use")
+    .where("seen_at", "<", before)
+    .whereNotExists((query) =>
+      query.from("session").whereRaw("session.id = session_use.session_id"),
+    )
+    .delete();
+}
