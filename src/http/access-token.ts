@@ -7,7 +7,7 @@ import { createToken, listTokens, revokeToken, TokenName, TokenView } from "./to
 
 const tag = "User settings";
 
-const NewAccessToken = z
+export const NewAccessToken = z
   .object({
     name: TokenName,
     scopes: z.array(Scope).min(1, "A token needs at least one scope"),

@@ -7,6 +7,7 @@ import { verifyPassword } from "../platform/password.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { hashToken, isToken } from "../platform/token.ts";
 import { findLogin, findTokenCaller, type TokenCallerRow } from "../projections/caller.ts";
+import type { UserRow } from "../projections/user.ts";
 import type { Access } from "./access.ts";
 import type { Deps } from "./deps.ts";
 import type { Caller } from "./gate.ts";
@@ -33,7 +34,15 @@ export type Authenticate = Readonly<{
    * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
    */
   basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
+  /**
+   * Whose account has this alias or e-mail and this password; null when nobody's, or a blocked one's.
+   *
+   * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
+   */
+  password: ByPassword;
 }>;
+
+type ByPassword = (login: string, password: string, ip: string) => Promise<UserRow | null>;
 
 export type AuthenticateDeps = Pick<
   Deps,
@@ -74,8 +83,8 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       if (access === "basic") {
         if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
         const credentials = basicCredentials(header);
-        const caller = credentials && (await byPassword(...credentials, peerOf(ctx)));
-        return caller ?? refuseCredentials();
+        const user = credentials && (await byPassword(...credentials, peerOf(ctx)));
+        return user ? byPasswordOf(user) : refuseCredentials();
       }
       if (header === "" && access === "anonymous") return anonymous;
       const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
@@ -84,7 +93,12 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
     },
     async basic(login, secret, ip) {
       if (tooLong(login, secret)) return null;
-      return isToken(secret) ? await byToken(secret) : await byPassword(login, secret, ip);
+      if (isToken(secret)) return await byToken(secret);
+      const user = await byPassword(login, secret, ip);
+      return user && byPasswordOf(user);
+    },
+    async password(login, password, ip) {
+      return tooLong(login, password) ? null : await byPassword(login, password, ip);
     },
   };
 }
@@ -99,8 +113,6 @@ function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenC
   return memory;
 }
 
-type ByPassword = (login: string, password: string, ip: string) => Promise<Caller | null>;
-
 function passwordCheck({ db, lockout }: AuthenticateDeps): ByPassword {
   const all = new Waiting(passwordsWaitingMax);
   const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
@@ -110,23 +122,27 @@ function passwordCheck({ db, lockout }: AuthenticateDeps): ByPassword {
     const row = await findLogin(db, login);
     // Whether there is such an account shows nowhere: an unknown one is counted and locked as well.
     const account = row?.id ?? createHash("sha256").update(login.toLowerCase()).digest("hex");
-    const check = async (): Promise<Caller | null> => {
+    const check = async (): Promise<UserRow | null> => {
       // The work is done for unknown and blocked users too: the time taken tells nothing.
       const right = await verifyPassword(password, row?.password_hash ?? null);
       if (!right || row === undefined) return null;
       if (row.banned_at !== null || row.forgotten_at !== null) return null;
-      return {
-        actor: { userId: row.id, alias: row.alias, via: "password", tokenId: null },
-        userId: row.id,
-        isAdmin: row.is_admin,
-        scopes: new Set(Scope.options),
-      };
+      return row;
     };
     return await all.enter("", () =>
       fromNetwork.enter(networkOf(ip), () =>
         forAccount.enter(account, () => lockout.guard({ account, ip }, check)),
       ),
     );
+  };
+}
+
+function byPasswordOf({ id, alias, is_admin }: UserRow): Caller {
+  return {
+    actor: { userId: id, alias, via: "password", tokenId: null },
+    userId: id,
+    isAdmin: is_admin,
+    scopes: new Set(Scope.options),
   };
 }
 

@@ -4,8 +4,9 @@ import type { Logger } from "pino";
 
 import { RevisionConflict, StoreUnavailable } from "../platform/event-store.ts";
 import { isTransient } from "../platform/postgres-error.ts";
-import { type FieldError, Refusal, type RefusalKind } from "../platform/refusal.ts";
+import { Refusal, type RefusalKind } from "../platform/refusal.ts";
 import type { Answer } from "./answer.ts";
+import type { Problem } from "./problem.ts";
 import { stateOf } from "./state.ts";
 
 /** The only place where a refusal becomes a status code. */
@@ -34,19 +35,6 @@ export class HttpRefusal extends Error {
     super(message);
   }
 }
-
-/** RFC 9457, with `code` and `message` for clients that know those names. */
-export type Problem = Readonly<{
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-  code: string;
-  message: string;
-  requestId: string;
-  errors?: readonly FieldError[];
-}>;
 
 const problemType = "application/problem+json";
 
@@ -80,6 +68,9 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
   ctx.status = status;
   ctx.body = body;
   ctx.set(headers);
+  if (state.showProblem === undefined) return;
+  ctx.body = state.showProblem(JSON.parse(body) as Problem);
+  ctx.set("Content-Type", "text/html; charset=utf-8");
 }
 
 /** The answer to a request that ended in this error. */

@@ -94,6 +94,6 @@ function vagueness(segment: string): number {
 }
 
 /** `{name}` in the router's own notation, quoted because letters may follow: `{samlUuid}change-status`. */
-function routerPath(path: RoutePath): string {
+export function routerPath(path: RoutePath): string {
   return path.replaceAll(/\{(\w+)\}/g, ':"$1"');
 }

@@ -3,6 +3,7 @@ import type { Context, Middleware } from "koa";
 import type { Queues } from "../platform/queue.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { type Authenticate, basicCredentials } from "./authenticate.ts";
+import { mustComeFromHere } from "./csrf.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type Caller, requireScope } from "./gate.ts";
 import { peerOf } from "./peer.ts";
@@ -23,6 +24,7 @@ export type QueueDashboardOptions = Readonly<{
   authenticate: Authenticate;
   queues: Queues;
   queueNames: readonly string[];
+  publicUrl: string;
 }>;
 
 /**
@@ -38,7 +40,7 @@ export function queueDashboard(options: QueueDashboardOptions): Middleware {
     if (!caller.isAdmin) {
       throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
     }
-    mustComeFromHere(ctx);
+    mustComeFromHere(ctx, options.publicUrl);
     // Loaded when first asked for: it is a fair part of all there is to load.
     board ??= makeBoard(options);
     const show = await board;
@@ -58,21 +60,6 @@ async function callerOf(ctx: Context, authenticate: Authenticate): Promise<Calle
   throw new HttpRefusal(401, "auth.required", "Log in as an administrator.", {
     "WWW-Authenticate": 'Basic realm="queues", charset="UTF-8"',
   });
-}
-
-/**
- * A browser sends the password it remembers along with requests that another site makes; those may
- * change nothing.
- */
-function mustComeFromHere(ctx: Context): void {
-  if (ctx.method === "GET" || ctx.method === "HEAD") return;
-  const site = ctx.get("sec-fetch-site");
-  const origin = ctx.get("origin");
-  const sameSite = site === "" || site === "same-origin" || site === "none";
-  const sameOrigin =
-    origin === "" || (URL.canParse(origin) && new URL(origin).host === ctx.get("host"));
-  if (sameSite && sameOrigin) return;
-  throw new Refusal("forbidden", "request.cross_origin", "The request comes from another site.");
 }
 
 async function makeBoard({ queues, queueNames }: QueueDashboardOptions): Promise<Middleware> {

@@ -101,7 +101,8 @@ type Made = Readonly<{
   immutable: { tag?: string };
 }>;
 
-function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
+/** What handlers are told of a request, once it is known who makes it. */
+export function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
   const { caller, resolved, commandId, immutable } = made;
   const { requestId } = stateOf(ctx);
   const ip = peerOf(ctx);

@@ -15,6 +15,8 @@ import { gitHttp } from "./git-http.ts";
 import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
 import { metrics } from "./metrics.ts";
+import { servePages } from "./page-serve.ts";
+import { pages } from "./pages.ts";
 import { peerOf } from "./peer.ts";
 import { queueDashboard } from "./queue-dashboard.ts";
 import { roleAccess } from "./role-access.ts";
@@ -45,6 +47,7 @@ export function buildService(deps: Deps): Service {
     ...roleAccess(deps),
   };
   const refs = refRecorder(deps);
+  const shown = servePages(pages, { deps: { ...deps, authenticate: prover }, limit });
   const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames });
@@ -53,7 +56,7 @@ export function buildService(deps: Deps): Service {
     gate,
     idempotency: once,
     routes,
-    before: [health(deps), measured.middleware, documentation(routes), ...beside(proofs)],
+    before: [health(deps), measured.middleware, documentation(routes), shown, ...beside(proofs)],
     observe: measured.observe,
   });
   return { app, idempotency: once, refs };
@@ -63,10 +66,10 @@ export function buildService(deps: Deps): Service {
 function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
-  const { queues } = deps;
+  const { queues, publicUrl } = deps;
   const protections = (project: Below) => refProtections(deps.db, project);
   return [
     gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull, protections }),
-    queueDashboard({ authenticate, queues, queueNames }),
+    queueDashboard({ authenticate, queues, queueNames, publicUrl }),
   ];
 }

@@ -1,5 +1,7 @@
 import type { Context } from "koa";
 
+import type { Problem } from "./problem.ts";
+
 /** What the machinery notes about one request for the log, the metrics and the error document. */
 export type RequestState = {
   requestId: string;
@@ -8,6 +10,8 @@ export type RequestState = {
   userId?: string;
   /** Code of the refusal that ended the request. */
   code?: string;
+  /** Set for pages: shows a problem to a person instead of a program. */
+  showProblem?: (problem: Problem) => string;
 };
 
 export function stateOf(ctx: Pick<Context, "state">): RequestState {

@@ -1,0 +1,181 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import Router from "@koa/router";
+import type { Context, Middleware } from "koa";
+
+import { Scope } from "../events/access-token.ts";
+import { Refusal } from "../platform/refusal.ts";
+import type { OpenSessionRow } from "../projections/session.ts";
+import type { ApiLimit } from "./api-limit.ts";
+import { anonymous } from "./authenticate.ts";
+import { bodyLimitsDefault, readForm } from "./body.ts";
+import { csrfToken, mustComeFromHere, mustHoldCsrf } from "./csrf.ts";
+import type { Caller } from "./gate.ts";
+import { html } from "./html.ts";
+import { wholePage } from "./layout.ts";
+import { routerPath } from "./mount.ts";
+import { type PageCookies, pageCookies } from "./page-cookie.ts";
+import type { PageAnswer, PageDeps, PageRoute, Visit } from "./page-route.ts";
+import { peerOf } from "./peer.ts";
+import { check, invalid } from "./schema.ts";
+import { requestContext } from "./serve.ts";
+import { type FindSession, sessionFinder } from "./session.ts";
+import { stateOf } from "./state.ts";
+
+type Options = Readonly<{ deps: PageDeps; limit: ApiLimit }>;
+type Machinery = Options &
+  Readonly<{ cookies: PageCookies; findSession: FindSession; base: string }>;
+
+/** Answers every declared page, and 405 for another method at its path; passes the rest on. */
+export function servePages(pages: readonly PageRoute[], options: Options): Middleware {
+  const { publicUrl } = options.deps;
+  const base = new URL(publicUrl).pathname.replace(/\/$/, "");
+  const cookies = pageCookies(publicUrl);
+  const machinery = { ...options, cookies, base, findSession: sessionFinder(options.deps) };
+  const router = new Router({ strict: true, sensitive: true });
+  for (const route of pages) {
+    router[route.method](routerPath(route.path), async (ctx, next) => {
+      const params = route.params && check(route.params, ctx["params"]);
+      // Not this page's kind of id: as good as no page.
+      if (params?.ok === false) return await next();
+      await servePage(ctx, route, params?.data, machinery);
+    });
+  }
+  const answer = router.routes() as unknown as Middleware;
+  return async (ctx, next) => {
+    const { path } = router.match(ctx.path, ctx.method);
+    if (path.length === 0) return await next();
+    stateOf(ctx).showProblem = ({ title, message }) =>
+      wholePage({ title, base, body: html`<p class="notice error" role="alert">${message}</p>` });
+    ctx.set({ "Referrer-Policy": "same-origin", "Content-Security-Policy": policy([]) });
+    await answer(ctx, async () => refuse(ctx, new Set(path.flatMap(({ methods }) => methods))));
+  };
+}
+
+function refuse(ctx: Context, methods: ReadonlySet<string>): never {
+  if (methods.has(ctx.method)) {
+    throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
+  }
+  ctx.set("Allow", [...methods].sort().join(", "));
+  const message = `${ctx.method} is not a method of this page.`;
+  throw new Refusal("not_allowed", "route.method_not_allowed", message);
+}
+
+/** No scripts at all. `form-action` bounds where forms end up, redirects after them included. */
+const policy = (formTargets: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `form-action ${["'self'", ...formTargets].join(" ")}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+/** One request at one page: who comes, whether they may, from our form or not, parse, handle, show. */
+async function servePage(
+  ctx: Context,
+  route: PageRoute,
+  params: unknown,
+  machinery: Machinery,
+): Promise<void> {
+  const { deps, cookies, findSession, limit } = machinery;
+  stateOf(ctx).operationId = route.operationId;
+  const cookie = cookies.read(ctx, "session");
+  const session = cookie === undefined ? undefined : await findSession(cookie);
+  const caller = session === undefined ? anonymous : callerOf(session);
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  await limit(ctx, caller, peerOf(ctx));
+  if (route.access === "session" && session === undefined) {
+    const back = route.method === "get" ? ctx.path + ctx.search : "/console";
+    sendPage(
+      ctx,
+      { redirect: `/login?returnTo=${encodeURIComponent(back)}` },
+      machinery,
+      undefined,
+    );
+    return;
+  }
+
+  const seed = session === undefined ? visitorOf(ctx, cookies) : (cookie ?? "");
+  const csrf = csrfToken(deps.vault, seed);
+  const fields = route.method === "post" ? await fieldsOf(ctx, route, csrf, deps) : {};
+  const made = { caller, resolved: undefined, commandId: randomUUID(), immutable: {} };
+  const visit: Visit = {
+    ...requestContext(ctx, deps, made),
+    session,
+    csrf,
+    cookie: (name) => cookies.read(ctx, name),
+    here: ctx.path + ctx.search,
+  };
+  const answer = await route.handle({ params, ...inputOf(route, ctx, fields), visit }, deps);
+  const person = session && { alias: session.alias, csrf };
+  sendPage(ctx, answer, machinery, person);
+}
+
+function callerOf({ id, user_id, alias, is_admin }: OpenSessionRow): Caller {
+  return {
+    actor: { userId: user_id, alias, via: "session", tokenId: id },
+    userId: user_id,
+    isAdmin: is_admin,
+    scopes: new Set(Scope.options),
+  };
+}
+
+/** Who has no session has a cookie of their own all the same: our forms are tied to it. */
+function visitorOf(ctx: Context, cookies: PageCookies): string {
+  const known = cookies.read(ctx, "visitor");
+  if (known !== undefined) return known;
+  const value = randomBytes(32).toString("base64url");
+  cookies.write(ctx, { name: "visitor", value });
+  return value;
+}
+
+async function fieldsOf(
+  ctx: Context,
+  route: PageRoute,
+  csrf: string,
+  { publicUrl }: PageDeps,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (route.crossSite) return await readForm(ctx, bodyLimitsDefault);
+  mustComeFromHere(ctx, publicUrl);
+  const fields = await readForm(ctx, bodyLimitsDefault);
+  mustHoldCsrf(csrf, fields["csrf"]);
+  return fields;
+}
+
+/** @throws Refusal 422 that lists every mistake in query and form */
+function inputOf(route: PageRoute, ctx: Context, fields: unknown) {
+  const query = route.query && check(route.query, ctx.query);
+  const form = route.form && check(route.form, fields);
+  const errors = [query, form].flatMap((one) => (one?.ok === false ? one.errors : []));
+  if (errors.length > 0) throw invalid(errors);
+  return { query: query?.ok ? query.data : undefined, form: form?.ok ? form.data : undefined };
+}
+
+function sendPage(
+  ctx: Context,
+  answer: PageAnswer,
+  { base, cookies }: Machinery,
+  person: Readonly<{ alias: string; csrf: string }> | undefined,
+): void {
+  for (const change of answer.cookies ?? []) cookies.write(ctx, change);
+  ctx.set("Cache-Control", "no-store");
+  if ("redirect" in answer) {
+    const { redirect } = answer;
+    ctx.status = 303;
+    ctx.set("Location", redirect.startsWith("/") ? base + redirect : redirect);
+    ctx.body = "";
+    ctx.remove("Content-Type");
+    return;
+  }
+  if ("document" in answer) {
+    ctx.body = answer.document;
+    ctx.set("Content-Type", answer.type);
+    if (answer.cache) ctx.set("Cache-Control", "public, max-age=300");
+    return;
+  }
+  ctx.status = answer.status ?? 200;
+  ctx.body = wholePage({ title: answer.title, body: answer.body(base), base, person });
+  ctx.set("Content-Type", "text/html; charset=utf-8");
+  ctx.set("Content-Security-Policy", policy(answer.formTargets ?? []));
+}

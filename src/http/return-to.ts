@@ -1,0 +1,17 @@
+const lengthMax = 2_000;
+const elsewhere = "http://elsewhere.invalid";
+
+/**
+ * Where somebody goes on after logging in: a path of ours, never another site. The text is read as a
+ * browser would (which drops tabs and takes a backslash for a slash), and what was read is used, not
+ * what was sent.
+ */
+export function returnPath(text: unknown, otherwise: string): string {
+  if (typeof text !== "string" || text.length > lengthMax || !text.startsWith("/"))
+    return otherwise;
+  if (!URL.canParse(text, elsewhere)) return otherwise;
+  const url = new URL(text, elsewhere);
+  // `/.//host` has a path that, alone, would name a host.
+  const leaves = url.origin !== elsewhere || url.pathname.startsWith("//");
+  return leaves ? otherwise : url.pathname + url.search;
+}
