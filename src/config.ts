@@ -59,6 +59,10 @@ const variables = z.object({
     .transform((value) => value.split(/[\s,]+/).filter((entry) => entry !== ""))
     .refine(isOutboundAllow, "must list address ranges or host:port, separated by commas")
     .default([]),
+  LDAP_ALLOW: text
+    .transform((value) => value.split(/[\s,]+/).filter((entry) => entry !== ""))
+    .refine(isOutboundAllow, "must list address ranges or host:port, separated by commas")
+    .optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
@@ -85,6 +89,8 @@ export type Settings = Readonly<{
   secretKey: string | undefined;
   admin: Readonly<{ alias: string; email: string; password: string | undefined }>;
   outboundAllow: readonly string[];
+  /** Undefined: private networks and public addresses, at LDAP's own ports. */
+  ldapAllow: readonly string[] | undefined;
   logLevel: z.output<typeof variables>["LOG_LEVEL"];
   blobBytesMax: number;
   recursionDepthMax: number;
@@ -126,6 +132,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     secretKey: data.SECRET_KEY,
     admin: { alias: data.ADMIN_ALIAS, email: data.ADMIN_EMAIL, password: data.ADMIN_PASSWORD },
     outboundAllow: data.OUTBOUND_ALLOW,
+    ldapAllow: data.LDAP_ALLOW,
     logLevel: data.LOG_LEVEL,
     blobBytesMax: data.MAX_BLOB_BYTES,
     recursionDepthMax: data.MAX_RECURSION_DEPTH,

@@ -57,6 +57,11 @@ describe("the configuration", () => {
     });
     expect(settings).to.include({ port: 9000, publicUrl: "https://git.example.org/base" });
     expect(settings).to.include({ redisUrl: "redis://cache:6379", blobBytesMax: 1000 });
+    expect(settings.ldapAllow).to.equal(undefined);
+    expect(readSettings({ LDAP_ALLOW: "::1, dc:1389" }).ldapAllow).to.deep.equal([
+      "::1",
+      "dc:1389",
+    ]);
     expect(settings.outboundAllow).to.deep.equal(["10.0.0.0/8", "ci.internal:8443", "fd00::/8"]);
   });
 
@@ -72,6 +77,7 @@ describe("the configuration", () => {
       ADMIN_EMAIL: "nobody",
       ADMIN_PASSWORD: "hunter2",
       OUTBOUND_ALLOW: "10.0.0.0/99",
+      LDAP_ALLOW: "everywhere",
       LOG_LEVEL: "loud",
       MAX_BLOB_BYTES: "-1",
       MAX_RECURSION_DEPTH: "1e3",

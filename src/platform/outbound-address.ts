@@ -90,6 +90,12 @@ export function isAllowedAddress(address: string, allow: OutboundAllow = allowNo
   return within(parsed, [globalIpv6]) && !within(parsed, refusedIpv6);
 }
 
+/** Is the address in one of these ranges? IPv4-mapped IPv6 counts as the IPv4 address it carries. */
+export function isListedAddress(address: string, { ranges }: OutboundAllow): boolean {
+  if (isIP(address) === 0 || address.includes("%")) return false;
+  return within(ipaddr.process(hexadecimal(address)), ranges);
+}
+
 /** IPv6 without a dotted tail: ipaddr.js would take `::8.8.8.8` for the IPv4-mapped address. */
 function hexadecimal(address: string): string {
   return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;

@@ -1,0 +1,131 @@
+import { lookup as dnsLookup } from "node:dns";
+import { isIP, type LookupFunction, connect as netConnect, type Socket } from "node:net";
+import { connect as tlsConnect } from "node:tls";
+import { Client } from "ldapts";
+
+import { addressRefused, type DirectoryAddress, type DirectoryGuard } from "./directory-address.ts";
+
+export type DirectoryTls = Readonly<{
+  startTls: boolean;
+  /** PEM of the authority to trust; null for the public ones. */
+  caCert: string | null;
+}>;
+
+export type DirectoryLimits = Readonly<{ connectMs: number; operationMs: number }>;
+
+/** Nobody's entry is that large: a server that says more is not listened to. */
+const answerBytesMax = 1024 * 1024;
+
+const startTlsOid = "1.3.6.1.4.1.1466.20037";
+
+/**
+ * A connection to a directory: the name is resolved once, by the connection itself, and every address
+ * of the answer must be allowed. TLS certificates are always checked.
+ *
+ * @throws DirectoryRefused, or the error of node:net, node:tls or node:dns
+ */
+export async function connectDirectory(
+  address: DirectoryAddress,
+  tls: DirectoryTls,
+  { guard, limits }: Readonly<{ guard: DirectoryGuard; limits: DirectoryLimits }>,
+): Promise<Client> {
+  const plain = await connected(
+    netConnect({
+      host: address.host,
+      port: address.port,
+      lookup: guardedLookup((resolved) => guard.isAllowed(address, resolved)),
+    }),
+    "connect",
+    limits.connectMs,
+  );
+  try {
+    // A literal address is not looked up, so this is where it is held against the guard.
+    if (!guard.isAllowed(address, plain.remoteAddress ?? "")) throw addressRefused();
+    if (tls.startTls) await askForTls(plain, limits);
+    const secure = address.secure || tls.startTls;
+    return clientOver(secure ? await secured(plain, address, tls, limits) : plain, limits);
+  } catch (error) {
+    plain.destroy();
+    throw error;
+  }
+}
+
+function clientOver(socket: Socket, { operationMs, connectMs }: DirectoryLimits): Client {
+  let received = 0;
+  socket.on("data", (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > answerBytesMax) socket.destroy(new Error("The directory answered too much."));
+  });
+  let taken = false;
+  return new Client({
+    url: "ldap://directory",
+    timeout: operationMs,
+    connectTimeout: connectMs,
+    createConnection: () => {
+      // A client that lost its connection would open another, without what this one was secured by.
+      if (taken) throw new Error("The connection to the directory was lost.");
+      taken = true;
+      return socket;
+    },
+  });
+}
+
+/**
+ * Asks for TLS with a client of its own, whose parser goes away with whatever came in before TLS
+ * began: bytes slipped in there must not be taken for answers later.
+ */
+async function askForTls(socket: Socket, limits: DirectoryLimits): Promise<void> {
+  await clientOver(socket, limits).exop(startTlsOid);
+  for (const event of ["data", "error", "close", "end", "timeout"]) {
+    socket.removeAllListeners(event);
+  }
+}
+
+function secured(
+  socket: Socket,
+  { host }: DirectoryAddress,
+  { caCert }: DirectoryTls,
+  { connectMs }: DirectoryLimits,
+): Promise<Socket> {
+  const secure = tlsConnect({
+    socket,
+    host,
+    minVersion: "TLSv1.2",
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(caCert !== null && { ca: caCert }),
+  });
+  return connected(secure, "secureConnect", connectMs);
+}
+
+function connected(socket: Socket, event: string, limitMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      socket.destroy(new Error(`No connection within ${limitMs} ms.`));
+    }, limitMs);
+    const failed = (error: Error): void => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    // Stays, so that an error between two uses is not one of the whole process.
+    socket.on("error", failed);
+    socket.once("close", () => failed(new Error("The directory closed the connection.")));
+    socket.once(event, () => {
+      clearTimeout(timer);
+      resolve(socket);
+    });
+  });
+}
+
+function guardedLookup(isAllowed: (address: string) => boolean): LookupFunction {
+  return (hostname, options, done) => {
+    dnsLookup(hostname, { all: true }, (error, addresses) => {
+      const [first] = addresses ?? [];
+      if (error !== null) return done(error, "");
+      if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
+        return done(addressRefused(), "");
+      }
+      if (options.all === true) return done(null, addresses);
+      return done(null, first.address, first.family);
+    });
+  };
+}
