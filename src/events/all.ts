@@ -2,7 +2,9 @@ import { accessTokenEvents } from "./access-token.ts";
 import { approvalEvents } from "./approval.ts";
 import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
+import { externalIdentityEvents } from "./external-identity.ts";
 import { followEvents } from "./follow.ts";
+import { loginConnectionEvents } from "./login-connection.ts";
 import { membershipEvents } from "./membership.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
 import { projectEvents } from "./project.ts";
@@ -24,7 +26,9 @@ export const slices = {
   "access-token": accessTokenEvents,
   approval: approvalEvents,
   company: companyEvents,
+  "external-identity": externalIdentityEvents,
   follow: followEvents,
+  "login-connection": loginConnectionEvents,
   membership: membershipEvents,
   "oauth-application": oauthApplicationEvents,
   project: projectEvents,

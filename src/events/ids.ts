@@ -25,6 +25,9 @@ export type SshKeyId = z.output<typeof SshKeyId>;
 export const OAuthApplicationId = z.uuid().brand("OAuthApplicationId");
 export type OAuthApplicationId = z.output<typeof OAuthApplicationId>;
 
+export const LoginConnectionId = z.uuid().brand("LoginConnectionId");
+export type LoginConnectionId = z.output<typeof LoginConnectionId>;
+
 export const WebhookId = z.uuid().brand("WebhookId");
 export type WebhookId = z.output<typeof WebhookId>;
 

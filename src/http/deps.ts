@@ -3,8 +3,10 @@ import type { Logger } from "pino";
 
 import type { Blobs } from "../platform/blob/blobs.ts";
 import type { Counters } from "../platform/counter.ts";
+import type { Directory } from "../platform/directory.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { OutboundHttp } from "../platform/outbound-http.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { Watching } from "../projections/visible.ts";
@@ -34,6 +36,11 @@ export type Deps = Readonly<{
   visible: (position: bigint | undefined) => Promise<void>;
   /** Refuses a URL users may not send us to. @throws OutboundRefused */
   checkUrl: (url: string) => URL;
+  /** Requests that others chose the target of. */
+  outbound: OutboundHttp;
+  /** Did the operator name this very host and port, so that it may be asked without TLS? */
+  allowsPlainHttp: (url: URL) => boolean;
+  directory: Directory;
   /** See announceChange: for those who keep copies of what is read for every request. */
   onChange: Watching["onChange"];
   /** The settings of the instance in force. */

@@ -1,7 +1,10 @@
 import type { Logger } from "pino";
 import { openCounters } from "../platform/counter.ts";
+import { openDirectory } from "../platform/directory.ts";
+import { directoryGuard } from "../platform/directory-address.ts";
 import { parseOutboundAllow } from "../platform/outbound-address.ts";
 import { openOutboundHttp } from "../platform/outbound-http.ts";
+import { isNamedException } from "../platform/outbound-url.ts";
 
 import { watchProjections } from "../projections/visible.ts";
 import { type Healer, healOften } from "../workers/ref-healer.ts";
@@ -14,10 +17,24 @@ import { settingsReader } from "./settings-reader.ts";
 /** Kept answers are looked through this often for those past their time. */
 const sweepMs = 10 * 60_000;
 
+type Guards = Readonly<{
+  /** What requests on behalf of users may reach although it is not public. */
+  outboundAllow?: readonly string[];
+  /** Where directories may be; see directoryGuard. */
+  ldapAllow?: readonly string[] | undefined;
+}>;
+
 /** What the role needs of the opened platform. */
 export type HttpPlatform = Omit<
   Deps,
-  "visible" | "onChange" | "settings" | "counters" | "lockout" | "checkUrl" | "now" | "publicUrl"
+  | keyof ReturnType<typeof ways>
+  | "visible"
+  | "onChange"
+  | "settings"
+  | "counters"
+  | "lockout"
+  | "now"
+  | "publicUrl"
 > &
   Readonly<{
     config: Readonly<{
@@ -29,9 +46,8 @@ export type HttpPlatform = Omit<
       redisUrl?: string | undefined;
       /** The address that was bound, when not given. */
       publicUrl?: string | undefined;
-      /** What requests on behalf of users may reach although it is not public. */
-      outboundAllow?: readonly string[];
-    }>;
+    }> &
+      Guards;
     now?: () => Date;
   }>;
 
@@ -41,7 +57,7 @@ export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promi
 export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, blobs, git, queues } = platform;
   const { now = () => new Date() } = platform;
-  const { checkUrl } = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow ?? []) });
+  const out = ways(config);
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
   const { visible, onChange } = watching;
   const settings = settingsReader(db, onChange);
@@ -53,7 +69,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const stores = { store, db, vault, blobs, git, queues };
-    const deps = { config, ...stores, ...heard, checkUrl, now, log, publicUrl };
+    const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);
@@ -72,6 +88,18 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       await watching.close();
       await counters.close();
     },
+  };
+}
+
+/** Ways out of the house, each behind its guard. */
+function ways({ outboundAllow, ldapAllow }: Guards) {
+  const allow = parseOutboundAllow(outboundAllow ?? []);
+  const outbound = openOutboundHttp({ allow });
+  return {
+    outbound,
+    checkUrl: outbound.checkUrl,
+    allowsPlainHttp: (url: URL) => isNamedException(url, allow),
+    directory: openDirectory({ guard: directoryGuard(ldapAllow) }),
   };
 }
 

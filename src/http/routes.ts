@@ -5,8 +5,10 @@ import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
 import { getCommit, getCommits } from "./commit.ts";
 import { companyRoutes } from "./company.ts";
+import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { memberRoutes } from "./member.ts";
 import { oauthApplicationRoutes } from "./oauth-application.ts";
+import { oidcConnectionRoutes } from "./oidc-connection.ts";
 import {
   getOwnProjects,
   getProject,
@@ -21,6 +23,7 @@ import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
 import { getPushStats, getPushStatsOfUsers } from "./push-stats.ts";
 import type { Route } from "./route.ts";
+import { samlConnectionRoutes } from "./saml-connection.ts";
 import { getSettings, settingsRoutes } from "./settings.ts";
 import {
   deleteOwnSshKey,
@@ -56,12 +59,15 @@ export const routes: readonly Route[] = [
   ...approvalRoutes,
   ...branchChangeRoutes,
   ...companyRoutes,
+  ...ldapConnectionRoutes,
   ...memberRoutes,
   ...oauthApplicationRoutes,
+  ...oidcConnectionRoutes,
   ...projectDeletionRoutes,
   ...projectForkRoutes,
   ...projectSettingRoutes,
   ...protectionRoutes,
+  ...samlConnectionRoutes,
   ...settingsRoutes,
   ...tagChangeRoutes,
   ...teamRoutes,

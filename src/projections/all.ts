@@ -2,9 +2,11 @@ import { accessTokenProjection } from "./access-token.ts";
 import { approvalProjection } from "./approval.ts";
 import { auditEntryProjection } from "./audit-entry.ts";
 import { companyProjection } from "./company.ts";
+import { externalIdentityProjection } from "./external-identity.ts";
 import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
 import { logChainProjection } from "./log-chain.ts";
+import { loginConnectionProjection } from "./login-connection.ts";
 import { memberProjection } from "./member.ts";
 import { oauthApplicationProjection } from "./oauth-application.ts";
 import { projectProjection } from "./project.ts";
@@ -26,9 +28,11 @@ export const allProjections: readonly Projection[] = [
   approvalProjection,
   auditEntryProjection,
   companyProjection,
+  externalIdentityProjection,
   followProjection,
   gitRefProjection,
   logChainProjection,
+  loginConnectionProjection,
   memberProjection,
   oauthApplicationProjection,
   projectProjection,

@@ -18,7 +18,11 @@ import { listen } from "../../src/http/server.ts";
 import { settingsReader } from "../../src/http/settings-reader.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openCounters } from "../../src/platform/counter.ts";
+import { openDirectory } from "../../src/platform/directory.ts";
+import { directoryGuard } from "../../src/platform/directory-address.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
+import { allowNothing } from "../../src/platform/outbound-address.ts";
+import { openOutboundHttp } from "../../src/platform/outbound-http.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
 import { openVault } from "../../src/platform/vault.ts";
@@ -70,13 +74,19 @@ async function startServices(options: Partial<GitHttpDeps>) {
     gitHttp({ ...gitDeps, db, onChange, vault, now, log, visible, protections, ...options }),
   ];
   const publicUrl = "http://127.0.0.1";
-  const checkUrl = (url: string): URL => new URL(url);
+  const outbound = openOutboundHttp({ allow: allowNothing });
+  const out = {
+    outbound,
+    checkUrl: (url: string): URL => new URL(url),
+    allowsPlainHttp: () => false,
+    directory: openDirectory({ guard: directoryGuard([]) }),
+  };
   const blobs = await openBlobs({ dataDir }, db);
   const uploads = { releaseFileBytesMax: 8 * 1024 ** 2, lfsObjectBytesMax: 256 * 1024 ** 2 };
   const config = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10, ...uploads };
   const heard = { visible, onChange, settings, counters, lockout };
   const stores = { store, db, vault, blobs, git, queues };
-  const deps = { config, ...stores, ...heard, checkUrl, now, log, publicUrl };
+  const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };
   const gate = { caller: auth.caller, ...access };
   const app = buildApp({ deps, gate, idempotency: idempotency(db, vault), routes, before });
   const { url, close } = await listen(() => app, { host: "127.0.0.1", port: 0 });

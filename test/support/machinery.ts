@@ -10,8 +10,10 @@ import type { Route } from "../../src/http/route.ts";
 import { listen } from "../../src/http/server.ts";
 import type { Blobs } from "../../src/platform/blob/blobs.ts";
 import type { Counters } from "../../src/platform/counter.ts";
+import type { Directory } from "../../src/platform/directory.ts";
 import type { EventStore } from "../../src/platform/event-store.ts";
 import type { GitRepositories } from "../../src/platform/git/repositories.ts";
+import type { OutboundHttp } from "../../src/platform/outbound-http.ts";
 import type { Queues } from "../../src/platform/queue.ts";
 import type { Vault } from "../../src/platform/vault.ts";
 
@@ -56,6 +58,9 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     queues: unused<Queues>("the queues"),
     visible: async () => undefined,
     checkUrl: (url: string) => new URL(url),
+    allowsPlainHttp: () => false,
+    outbound: unused<OutboundHttp>("outbound requests"),
+    directory: unused<Directory>("a directory"),
     onChange: () => undefined,
     settings: async () => settingsDefaults,
     counters: unused<Counters>("the counters"),
