@@ -41,6 +41,8 @@ type Declaration = Readonly<{
   scope: Scope | "none";
   /** Success; 200 when not given. */
   status?: 200 | 201 | 204;
+  /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */
+  bodyBytesMax?: number;
   /** Default page size of a list, when it is not 10. */
   pageSize?: number;
   errors: readonly RefusalStatus[];

@@ -4,6 +4,8 @@ import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
 import { getCommit, getCommits } from "./commit.ts";
+import { commitChangeRoutes } from "./commit-change.ts";
+import { commitPickRoutes } from "./commit-pick.ts";
 import { companyRoutes } from "./company.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { memberRoutes } from "./member.ts";
@@ -58,6 +60,8 @@ import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 export const routes: readonly Route[] = [
   ...approvalRoutes,
   ...branchChangeRoutes,
+  ...commitChangeRoutes,
+  ...commitPickRoutes,
   ...companyRoutes,
   ...ldapConnectionRoutes,
   ...memberRoutes,

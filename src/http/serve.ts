@@ -5,6 +5,7 @@ import type { z } from "zod";
 import type { EventMetadata } from "../events/event.ts";
 import { userSubject } from "../events/user.ts";
 import { invariant } from "../platform/invariant.ts";
+import { Limiter } from "../platform/limiter.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { neededRole } from "./access.ts";
 import {
@@ -15,7 +16,7 @@ import {
   send,
   streamAnswer,
 } from "./answer.ts";
-import { bodyLimitsDefault, readJson } from "./body.ts";
+import { type BodyLimits, bodyLimitsDefault, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { type Caller, type Resolved, requireScope } from "./gate.ts";
 import { readInput } from "./input.ts";
@@ -45,7 +46,36 @@ export async function serve(
   const needed = neededRole(route.access);
   const resolved = needed && (await gate[needed.resource](params, caller, needed.role));
 
-  const body = route.body && (await readJson(ctx, bodyLimits));
+  const limits = bodyLimitsOf(route, bodyLimits);
+  const work = async (): Promise<void> => {
+    await takeIn(ctx, route, { params, caller, resolved, limits }, { deps, idempotency });
+  };
+  await (route.bodyBytesMax === undefined ? work() : largeBodies.run(work));
+}
+
+/** What such requests hold in memory is bounded by how many there are at once. */
+const largeBodies = new Limiter(4);
+const largeBodyTimeoutMs = 60_000;
+
+function bodyLimitsOf({ bodyBytesMax }: Route, usual: BodyLimits): BodyLimits {
+  if (bodyBytesMax === undefined) return usual;
+  return { bytesMax: bodyBytesMax, timeoutMs: largeBodyTimeoutMs };
+}
+
+type Admitted = Readonly<{
+  params: Params;
+  caller: Caller;
+  resolved: Resolved | undefined;
+  limits: BodyLimits;
+}>;
+
+async function takeIn(
+  ctx: Context,
+  route: Route,
+  { params, caller, resolved, limits }: Admitted,
+  { deps, idempotency }: Pick<Machinery, "deps" | "idempotency">,
+): Promise<void> {
+  const body = route.body && (await readJson(ctx, limits));
   const input = readInput(route, ctx, body?.json);
   const immutable: { tag?: string } = {};
   const run = async (commandId: string): Promise<Answer> => {

@@ -2,7 +2,8 @@ import { z } from "zod";
 
 import { tagPrefix } from "../events/repository.ts";
 import { TagName } from "../platform/git/name.ts";
-import { writeTag } from "../platform/git/object-writer.ts";
+import { newTag } from "../platform/git/object-writer.ts";
+import { writeObjects } from "../platform/git/pack-writer.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { accountIdent } from "../projections/commit-author.ts";
@@ -117,5 +118,7 @@ async function tagObject(
 ): Promise<string> {
   if (!message?.trim()) return commitId;
   const tagger = await accountIdent(db, userId);
-  return writeTag(repository, { name: tagName, commitId, tagger, at: now(), message });
+  const tag = newTag({ name: tagName, commitId, tagger, at: now(), message });
+  await writeObjects(repository, [tag]);
+  return tag.id;
 }

@@ -121,10 +121,14 @@ async function madeEarlier(deps: RefChangeDeps, order: RefOrder): Promise<RefsCh
   return { position, refs: new Map(changes.map(({ ref, after }) => [ref, after])) };
 }
 
-/** @throws Refusal */
-async function mustBeAllowed(
-  deps: RefChangeDeps,
-  { project, role, merging = false }: RefOrder,
+/**
+ * What `changeRefs` asks before it changes anything, for plans that would work in vain otherwise.
+ *
+ * @throws Refusal 403, 422 as there
+ */
+export async function mustBeAllowed(
+  deps: Pick<RefChangeDeps, "db">,
+  { project, role, merging = false }: Pick<RefOrder, "project" | "role" | "merging">,
   repository: Repository,
   updates: readonly RefUpdate[],
 ): Promise<void> {

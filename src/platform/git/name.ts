@@ -63,6 +63,25 @@ export function repositoryPath(path: string): readonly string[] {
   return parts;
 }
 
+/** What a checkout on every file system we know of can hold as one name. */
+const partBytesMax = 255;
+
+/**
+ * Whether a file may be put there: as strict as git's own checks of what comes in, which look at
+ * names as every file system would, and nothing that has to be put right before it is a path.
+ */
+export function isWritablePath(path: string): boolean {
+  const wellFormed = Buffer.from(path).toString() === path;
+  if (!wellFormed || Buffer.byteLength(path) > pathBytesMax) return false;
+  return path.split("/").every(
+    (part) =>
+      Buffer.byteLength(part) <= partBytesMax &&
+      // A backslash is a border to some.
+      isPathPart(part) &&
+      part.split("\\").every((piece) => piece === "" || isPathPart(piece)),
+  );
+}
+
 function isPathPart(part: string): boolean {
   if (part === "" || part === "." || part === ".." || part.includes("\0")) return false;
   return !isDotGit(part);

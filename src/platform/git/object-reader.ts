@@ -74,6 +74,13 @@ export class ObjectReader {
     return this.#parsed(this.#caches.trees, id, "tree", (data) => parseTree(data, idBytes));
   }
 
+  /** A tree's data as it is stored, for making another one of it. */
+  async treeData(id: string): Promise<Buffer | undefined> {
+    const info = await this.info(id);
+    if (info?.type !== "tree" || info.bytes > metadataBytesMax) return undefined;
+    return (await this.#ask((process) => process.contents(id)))?.data;
+  }
+
   /** The commit an object leads to through annotated tags; undefined for tags of trees and blobs. */
   async peel(id: string): Promise<string | undefined> {
     let at = id;

@@ -1,12 +1,20 @@
-import type { Repository } from "./repository.ts";
-import { runGit } from "./run.ts";
+import type { Identity } from "./object.ts";
+import { type NewObject, newObject } from "./pack-writer.ts";
 
 /** Who makes a commit or a tag, as git writes it down. */
 export type Signer = Readonly<{ name: string; email: string }>;
 
 /** Anything else about who and when is not the caller's to choose: the zone is UTC. */
 export function identLine({ name, email }: Signer, at: Date): string {
-  return `${plain(name) || "unknown"} <${plain(email)}> ${Math.floor(at.getTime() / 1000)} +0000`;
+  // Git knows no time before 1970.
+  const seconds = Math.max(0, Math.floor(at.getTime() / 1000));
+  return `${plain(name) || "unknown"} <${plain(email)}> ${seconds} +0000`;
+}
+
+/** Somebody's line as it is in another commit, the zone they were in kept. */
+export function sameIdentLine({ name, email, when, zone }: Identity): string {
+  const safeZone = /^[+-]\d{4}$/.test(zone) ? zone : "+0000";
+  return identLine({ name, email }, when).replace(/\+0000$/, safeZone);
 }
 
 /** What would end a name or an address early, as git itself strips it (ident.c). */
@@ -24,32 +32,45 @@ export type NewTag = Readonly<{
   message: string;
 }>;
 
-/** Writes an annotated tag's object, checked by git, and answers its id; no ref leads to it yet. */
-export async function writeTag(repository: Repository, tag: NewTag): Promise<string> {
-  const text = [
+/** An annotated tag's object; no ref leads to it yet. */
+export function newTag(tag: NewTag): NewObject {
+  const lines = [
     `object ${tag.commitId}`,
     "type commit",
     `tag ${tag.name}`,
     `tagger ${identLine(tag.tagger, tag.at)}`,
     "",
     cleanMessage(tag.message),
-  ].join("\n");
-  return writeObject(repository, "tag", text);
+  ];
+  return newObject("tag", lines.join("\n"));
+}
+
+export type NewCommit = Readonly<{
+  treeId: string;
+  parentIds: readonly string[];
+  /** Lines of `identLine`. */
+  author: string;
+  committer: string;
+  message: string;
+}>;
+
+export function newCommit(commit: NewCommit): NewObject {
+  const lines = [
+    `tree ${commit.treeId}`,
+    ...commit.parentIds.map((id) => `parent ${id}`),
+    `author ${commit.author}`,
+    `committer ${commit.committer}`,
+    "",
+    cleanMessage(commit.message),
+  ];
+  return newObject("commit", lines.join("\n"));
 }
 
 /** Line ends as git keeps them, one newline at the end, none before the first words. */
 export function cleanMessage(message: string): string {
-  const lines = message.replaceAll(/\r\n?/g, "\n").replaceAll(/[ \t]+$/gm, "");
+  const lines = message
+    .replaceAll("\0", "")
+    .replaceAll(/\r\n?/g, "\n")
+    .replaceAll(/[ \t]+$/gm, "");
   return `${lines.replace(/^\n+/, "").trimEnd()}\n`;
-}
-
-/** @throws GitFailure when it is not well-formed */
-export async function writeObject(
-  { gitDir }: Repository,
-  type: "blob" | "commit" | "tag",
-  content: string | Buffer,
-): Promise<string> {
-  const args = ["hash-object", "-w", "-t", type, "--stdin"] as const;
-  const { stdout } = await runGit(gitDir, args, { input: content, writes: true });
-  return stdout.toString().trim();
 }
