@@ -63,6 +63,14 @@ const variables = z.object({
     .transform((value) => value.split(/[\s,]+/).filter((entry) => entry !== ""))
     .refine(isOutboundAllow, "must list address ranges or host:port, separated by commas")
     .optional(),
+  SMTP_URL: urlOf("smtp", "smtps").optional(),
+  MAIL_FROM: text
+    .max(320, "must have 320 characters or fewer")
+    .regex(
+      /^(?:[^<>\r\n]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
+      "must be an e-mail address, or a name and an address in <>",
+    )
+    .optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
@@ -91,6 +99,10 @@ export type Settings = Readonly<{
   outboundAllow: readonly string[];
   /** Undefined: private networks and public addresses, at LDAP's own ports. */
   ldapAllow: readonly string[] | undefined;
+  /** Undefined: mails wait in the outbox. */
+  smtpUrl: string | undefined;
+  /** Sender of mails; undefined when it follows from the public address. */
+  mailFrom: string | undefined;
   logLevel: z.output<typeof variables>["LOG_LEVEL"];
   blobBytesMax: number;
   recursionDepthMax: number;
@@ -133,6 +145,8 @@ export function readSettings(environment: Environment = process.env): Settings {
     admin: { alias: data.ADMIN_ALIAS, email: data.ADMIN_EMAIL, password: data.ADMIN_PASSWORD },
     outboundAllow: data.OUTBOUND_ALLOW,
     ldapAllow: data.LDAP_ALLOW,
+    smtpUrl: data.SMTP_URL,
+    mailFrom: data.MAIL_FROM,
     logLevel: data.LOG_LEVEL,
     blobBytesMax: data.MAX_BLOB_BYTES,
     recursionDepthMax: data.MAX_RECURSION_DEPTH,

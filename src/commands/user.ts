@@ -4,6 +4,7 @@ import { type UserEvent, userEvents, userStream } from "../events/user.ts";
 import { unreachable } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Decider, Slice } from "./decider.ts";
+import { decideLink, type UserLinkCommand } from "./user-link.ts";
 
 type By = Readonly<{ by: UserId; at: string }>;
 
@@ -31,15 +32,27 @@ export type UserCommand =
         avatar: Sealed | null;
         cover: Sealed | null;
       }>)
+  | UserLinkCommand
   | (By & Readonly<{ type: "BanUser"; reason: Sealed | null }>)
   | (By & Readonly<{ type: "UnbanUser" }>)
   | Readonly<{ type: "ForgetUser"; at: string }>;
 
 type Names = Readonly<{ alias: Alias; emailDigest: string }>;
 
+/** A link that was sent to the person and not used yet. */
+export type Link = Readonly<{ tokenHash: string; expiresAt: string }>;
+
 export type UserState =
   | Readonly<{ status: "absent" }>
-  | (Names & Readonly<{ status: "active" | "banned" | "forgotten" }>);
+  | (Names &
+      Readonly<{
+        status: "active" | "banned" | "forgotten";
+        userId: UserId;
+        email: Sealed;
+        confirmed: boolean;
+        confirmation?: Link | undefined;
+        reset?: Link | undefined;
+      }>);
 
 const decider: Decider<UserState, UserCommand, UserEvent> = {
   initialState: { status: "absent" },
@@ -75,6 +88,11 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
       case "ChangeUserPassword":
       case "ChangeUserProfile":
         return change(mustExist(state), command);
+      case "RequestEmailConfirmation":
+      case "ConfirmEmail":
+      case "RequestPasswordReset":
+      case "ResetPassword":
+        return decideLink(state, command);
       default:
         return unreachable(command);
     }
@@ -83,14 +101,25 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case "UserRegistered": {
-        const { alias, emailDigest } = event.data;
-        return { status: "active", alias, emailDigest };
+        const { userId, alias, email, emailDigest, confirmed } = event.data;
+        return { status: "active", userId, alias, email, emailDigest, confirmed };
       }
       case "UserAliasChanged":
         return altered(state, { alias: event.data.alias });
-      case "UserEmailChanged":
-        return altered(state, { emailDigest: event.data.emailDigest });
+      case "UserEmailChanged": {
+        const { email, emailDigest, confirmed } = event.data;
+        // A link that went to the former address proves nothing of this one.
+        const links = { confirmation: undefined, reset: undefined };
+        return altered(state, { email, emailDigest, confirmed, ...links });
+      }
+      case "UserEmailConfirmationRequested":
+        return altered(state, { confirmation: event.data });
+      case "UserEmailConfirmed":
+        return altered(state, { confirmed: true, confirmation: undefined });
+      case "UserPasswordResetRequested":
+        return altered(state, { reset: event.data });
       case "UserPasswordChanged":
+        return altered(state, { reset: undefined });
       case "UserProfileChanged":
         return state;
       case "UserUnbanned":

@@ -5,11 +5,13 @@ import type { EventSchemas } from "./event.ts";
 import { externalIdentityEvents } from "./external-identity.ts";
 import { followEvents } from "./follow.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
+import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
 import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
+import { recoveryEvents } from "./recovery.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { sessionEvents } from "./session.ts";
@@ -29,11 +31,13 @@ export const slices = {
   "external-identity": externalIdentityEvents,
   follow: followEvents,
   "login-connection": loginConnectionEvents,
+  mail: mailEvents,
   membership: membershipEvents,
   "oauth-application": oauthApplicationEvents,
   project: projectEvents,
   protection: protectionEvents,
   "push-count": pushCountEvents,
+  recovery: recoveryEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,

@@ -10,6 +10,8 @@ export const Via = z.enum([
   "oauth",
   "session",
   "ssh",
+  /** A link that was sent to the person's address. */
+  "mail",
   "job",
   "cli",
   "system",

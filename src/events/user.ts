@@ -47,6 +47,23 @@ export const userEvents = {
     changedById: UserId,
     changedAt: IsoInstant,
   }),
+  /** A link was made out that proves the address; only its hash is kept. */
+  UserEmailConfirmationRequested: z.object({
+    confirmationId: z.uuid(),
+    emailDigest: z.string(),
+    tokenHash: z.string(),
+    expiresAt: IsoInstant,
+    requestedAt: IsoInstant,
+  }),
+  /** The person has read a mail that went to the address. */
+  UserEmailConfirmed: z.object({ emailDigest: z.string(), confirmedAt: IsoInstant }),
+  /** A link was made out by which the password can be set once; only its hash is kept. */
+  UserPasswordResetRequested: z.object({
+    resetId: z.uuid(),
+    tokenHash: z.string(),
+    expiresAt: IsoInstant,
+    requestedAt: IsoInstant,
+  }),
   UserBanned: z.object({
     reason: Sealed.nullable(),
     bannedById: UserId,

@@ -10,6 +10,7 @@ import { findLogin, findTokenCaller, type TokenCallerRow } from "../projections/
 import type { UserRow } from "../projections/user.ts";
 import type { Access } from "./access.ts";
 import type { Deps } from "./deps.ts";
+import { mustHaveProvedEmail } from "./email-rule.ts";
 import type { Caller } from "./gate.ts";
 import { networkOf } from "./login-lockout.ts";
 import { peerOf } from "./peer.ts";
@@ -113,7 +114,7 @@ function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenC
   return memory;
 }
 
-function passwordCheck({ db, lockout }: AuthenticateDeps): ByPassword {
+function passwordCheck({ db, lockout, settings }: AuthenticateDeps): ByPassword {
   const all = new Waiting(passwordsWaitingMax);
   const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
   const forAccount = new Waiting(passwordsWaitingMaxPerAccount);
@@ -129,11 +130,14 @@ function passwordCheck({ db, lockout }: AuthenticateDeps): ByPassword {
       if (row.banned_at !== null || row.forgotten_at !== null) return null;
       return row;
     };
-    return await all.enter("", () =>
+    const found = await all.enter("", () =>
       fromNetwork.enter(networkOf(ip), () =>
         forAccount.enter(account, () => lockout.guard({ account, ip }, check)),
       ),
     );
+    // Said only to who knows the password.
+    if (found !== null) mustHaveProvedEmail(found, await settings());
+    return found;
   };
 }
 

@@ -20,6 +20,8 @@ export type Deps = Readonly<{
     blobBytesMax: number;
     /** Deepest recursive listing. */
     recursionDepthMax: number;
+    /** Whether a mail server is configured. */
+    sendsMail?: boolean;
     releaseFileBytesMax: number;
     lfsObjectBytesMax: number;
   }>;

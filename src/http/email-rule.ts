@@ -1,5 +1,6 @@
 import type { Settings } from "../events/settings.ts";
 import { Refusal } from "../platform/refusal.ts";
+import type { UserRow } from "../projections/user.ts";
 
 /**
  * Whether accounts here may have this e-mail: with the white list only from its domains, otherwise
@@ -21,7 +22,28 @@ export function mustBeAllowedEmail(email: string, settings: Settings): void {
   });
 }
 
-/** Whether an e-mail that nobody has proved counts as confirmed. */
-export function countsAsConfirmed(settings: Settings): boolean {
+/** Whether the e-mail of a new account counts as confirmed although nobody has proved it. */
+export function newCountsAsConfirmed(settings: Settings): boolean {
   return settings.userAutoConfirm || !settings.enableEmailValidation;
+}
+
+/** The same of an e-mail that its owner changes to: confirming automatically is for new accounts. */
+export function changedCountsAsConfirmed(settings: Settings): boolean {
+  return !settings.enableEmailValidation;
+}
+
+/**
+ * Whether somebody who has proved who they are may come in, by whatever door. Administrators always
+ * may: they must be able to mend a mail server that does not send.
+ *
+ * @throws Refusal 403 `auth.unconfirmed`
+ */
+export function mustHaveProvedEmail(
+  { is_confirmed, is_admin }: Pick<UserRow, "is_confirmed" | "is_admin">,
+  { enableEmailValidation }: Settings,
+): void {
+  if (is_confirmed || is_admin || !enableEmailValidation) return;
+  const message =
+    "The e-mail address of this account is not confirmed yet: use the link that was sent to it.";
+  throw new Refusal("forbidden", "auth.unconfirmed", message);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { Refusal } from "../platform/refusal.ts";
+import { accountLinks } from "./account-page.ts";
 import { type Html, html } from "./html.ts";
 import { csrfField, notice } from "./layout.ts";
 import { isOffered, loginMethods, type OfferedLink, offeredLinks } from "./login-method.ts";
@@ -90,13 +91,15 @@ type Shown = Readonly<{
 
 async function loginForm(shown: Shown, deps: PageDeps): Promise<PageAnswer> {
   const { links, wrong } = shown;
-  const withPassword = isOffered("BASIC", await deps.settings());
+  const settings = await deps.settings();
+  const withPassword = isOffered("BASIC", settings);
   const parts = (base: string): Html => html`<div class="narrow">
 ${notice(wrong)}
 <div class="card">
 ${withPassword && passwordForm(base, shown)}
 ${withPassword && links.length > 0 && html`<p class="or">or</p>`}
 ${links.map(({ title, path }) => html`<a class="button quiet wide" href="${base}${path}">${title}</a>`)}
+${withPassword && accountLinks(base, settings)}
 ${!withPassword && links.length === 0 && html`<p>There is no way to log in here at present.</p>`}
 </div>
 </div>`;

@@ -1,7 +1,15 @@
+import { accountPages } from "./account-page.ts";
 import { consolePages } from "./console.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
 import type { PageRoute } from "./page-route.ts";
 import { style } from "./style.ts";
 
 /** Every declared page. What is not here is not shown. */
-export const pages: readonly PageRoute[] = [...consolePages, loginPage, logout, style, submitLogin];
+export const pages: readonly PageRoute[] = [
+  ...accountPages,
+  ...consolePages,
+  loginPage,
+  logout,
+  style,
+  submitLogin,
+];

@@ -46,6 +46,8 @@ export type HttpPlatform = Omit<
       redisUrl?: string | undefined;
       /** The address that was bound, when not given. */
       publicUrl?: string | undefined;
+      /** Whether there is a mail server is all that is asked here. */
+      smtpUrl?: string | undefined;
     }> &
       Guards;
     now?: () => Date;
@@ -69,7 +71,16 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const listening = await listen((url) => {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const stores = { store, db, vault, blobs, git, queues };
-    const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };
+    const sendsMail = config.smtpUrl !== undefined;
+    const deps = {
+      config: { ...config, sendsMail },
+      ...stores,
+      ...heard,
+      ...out,
+      now,
+      log,
+      publicUrl,
+    };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;
     made.sweeper = sweepOften(idempotency.sweep, log);

@@ -1,4 +1,10 @@
 import { deleteAccessToken, getAccessTokens, postAccessToken } from "./access-token.ts";
+import {
+  confirmOwnEmail,
+  confirmPasswordReset,
+  postEmailConfirmation,
+  postPasswordReset,
+} from "./account-link.ts";
 import { approvalRoutes } from "./approval.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
@@ -8,6 +14,7 @@ import { commitChangeRoutes } from "./commit-change.ts";
 import { commitPickRoutes } from "./commit-pick.ts";
 import { companyRoutes } from "./company.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
+import { getMail, getMails } from "./mail.ts";
 import { memberRoutes } from "./member.ts";
 import { oauthApplicationRoutes } from "./oauth-application.ts";
 import { oidcConnectionRoutes } from "./oidc-connection.ts";
@@ -53,6 +60,7 @@ import {
 import { banUser, unbanUser } from "./user-ban.ts";
 import { deleteFollow, getFollowers, getFollowing, postFollow } from "./user-follow.ts";
 import { getUserProjects } from "./user-project.ts";
+import { registerOneself } from "./user-registration.ts";
 import { webhookRoutes } from "./webhook.ts";
 import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 
@@ -78,6 +86,8 @@ export const routes: readonly Route[] = [
   ...webhookDeliveryRoutes,
   ...webhookRoutes,
   banUser,
+  confirmOwnEmail,
+  confirmPasswordReset,
   deleteAccessToken,
   deleteFollow,
   deleteOwnSshKey,
@@ -93,6 +103,8 @@ export const routes: readonly Route[] = [
   getFileSize,
   getFollowers,
   getFollowing,
+  getMail,
+  getMails,
   getOwnProjects,
   getOwnSshKeys,
   getOwnUser,
@@ -114,8 +126,10 @@ export const routes: readonly Route[] = [
   getUserSshKeys,
   listBlobs,
   postAccessToken,
+  postEmailConfirmation,
   postFollow,
   postOwnSshKey,
+  postPasswordReset,
   postProject,
   postTransportToken,
   postUser,
@@ -127,6 +141,7 @@ export const routes: readonly Route[] = [
   putUserEmail,
   putUserPassword,
   putUserUsername,
+  registerOneself,
   transferTeam,
   unbanUser,
   ...templateSettingRoutes,

@@ -11,6 +11,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { findOpenSession, type OpenSessionRow } from "../projections/session.ts";
 import { findUserById, type UserRow } from "../projections/user.ts";
 import type { Deps } from "./deps.ts";
+import { mustHaveProvedEmail } from "./email-rule.ts";
 import type { PageAnswer, Visit } from "./page-route.ts";
 import { returnPath } from "./return-to.ts";
 import { sessionUse } from "./session-use.ts";
@@ -57,15 +58,15 @@ export type SignIn = Readonly<{
  * @throws Refusal 403 `auth.refused` for blocked and forgotten people, `auth.unconfirmed`
  */
 export async function signIn(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
-  mayComeIn(await findUserById(deps.db, proof.userId));
+  await mayComeIn(proof.userId, deps);
   return await openSession(visit, proof, deps);
 }
 
-function mayComeIn(user: UserRow | undefined): UserRow {
+async function mayComeIn(userId: UserId, { db, settings }: Deps): Promise<UserRow> {
+  const user = await findUserById(db, userId);
   if (user === undefined || user.banned_at !== null || user.forgotten_at !== null) throw refused();
-  if (user.is_confirmed) return user;
-  const message = "The e-mail address of this account is not confirmed yet.";
-  throw new Refusal("forbidden", "auth.unconfirmed", message);
+  mustHaveProvedEmail(user, await settings());
+  return user;
 }
 
 function refused(): Refusal {
@@ -87,7 +88,7 @@ async function openSession(visit: Visit, proof: SignIn, deps: Deps): Promise<Pag
     userAgent: agent === "" ? null : await deps.vault.seal(subject, agent),
     at: deps.now().toISOString(),
   } as const;
-  const user = mayComeIn(await findUserById(deps.db, userId));
+  const user = await mayComeIn(userId, deps);
   const metadata = await metadataOf(visit, user, via, deps);
   const opened = await handle(deps.store, sessionSlice, { id: sessionId, command, metadata });
   await visit.visible(opened.position);

@@ -16,7 +16,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { findUserById, type UserRow } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
-import { countsAsConfirmed, mustBeAllowedEmail } from "./email-rule.ts";
+import { changedCountsAsConfirmed, mustBeAllowedEmail } from "./email-rule.ts";
 import { route } from "./route.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
 import { OwnUserView, presentUser } from "./user-view.ts";
@@ -40,7 +40,7 @@ export const putOwnEmail = route({
     mustBeAllowedEmail(body.email, settings);
     const { userId } = request;
     const change = { userId, by: userId, metadata: await request.metadata() };
-    const wanted = { email: body.email, confirmed: countsAsConfirmed(settings) };
+    const wanted = { email: body.email, confirmed: changedCountsAsConfirmed(settings) };
     await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
   },
 });

@@ -7,6 +7,7 @@ import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
 import { logChainProjection } from "./log-chain.ts";
 import { loginConnectionProjection } from "./login-connection.ts";
+import { mailProjection } from "./mail.ts";
 import { memberProjection } from "./member.ts";
 import { oauthApplicationProjection } from "./oauth-application.ts";
 import { projectProjection } from "./project.ts";
@@ -33,6 +34,7 @@ export const allProjections: readonly Projection[] = [
   gitRefProjection,
   logChainProjection,
   loginConnectionProjection,
+  mailProjection,
   memberProjection,
   oauthApplicationProjection,
   projectProjection,

@@ -59,6 +59,9 @@ export const sshKeyProjection = defineProjection({
     UserPasswordChanged: ignore,
     UserProfileChanged: ignore,
     UserBanned: ignore,
+    UserEmailConfirmationRequested: ignore,
+    UserEmailConfirmed: ignore,
+    UserPasswordResetRequested: ignore,
     UserUnbanned: ignore,
   },
 });

@@ -5,7 +5,7 @@ import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
 import { announceChange } from "./announce.ts";
 import { escapeLike } from "./like.ts";
-import { defineProjection, type Tx } from "./projection.ts";
+import { defineProjection, ignore, type Tx } from "./projection.ts";
 
 export type UserRow = Readonly<{
   id: UserId;
@@ -72,6 +72,9 @@ export const userProjection = defineProjection({
       change(tx, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
     UserEmailChanged: async (tx, { stream, data }, { open }) =>
       change(tx, stream, { email: await open(data.email), is_confirmed: data.confirmed }),
+    UserEmailConfirmationRequested: ignore,
+    UserEmailConfirmed: (tx, { stream }) => change(tx, stream, { is_confirmed: true }),
+    UserPasswordResetRequested: ignore,
     UserPasswordChanged: async (tx, { stream, data }, { open }) =>
       change(tx, stream, { password_hash: await open(data.passwordHash) }),
     UserProfileChanged: async (tx, { stream, data }, { open }) =>

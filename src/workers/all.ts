@@ -1,4 +1,6 @@
+import { accountLink } from "./account-link.ts";
 import type { WorkerDeps } from "./deps.ts";
+import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
 import { projectFork, projectForkWorker } from "./project-fork.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import { pushCountReactor, pushCountWorker } from "./push-count.ts";
@@ -14,6 +16,8 @@ import type { Worker } from "./worker.ts";
 
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
+  accountLink,
+  mailOutbox,
   projectFork,
   protectionApply,
   pushCountReactor,
@@ -24,6 +28,7 @@ export const allReactors: readonly Reactor[] = [
 
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
+  mailWorker,
   projectForkWorker,
   protectionApplyWorker,
   pushCountWorker,
@@ -36,5 +41,6 @@ export const allWorkers: readonly Worker[] = [
 /** What the leader does every minute to put right what got stuck. */
 export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepSessions,
+  sweepMails,
   sweepWebhooks,
 ];

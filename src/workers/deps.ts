@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Mailer } from "../platform/mailer.ts";
 import type { OutboundHttp } from "../platform/outbound-http.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
@@ -17,6 +18,8 @@ export type WorkerDeps = Readonly<{
   git: GitRepositories;
   queues: Queues;
   outbound: OutboundHttp;
+  /** Undefined without a mail server: mails wait in the outbox. */
+  mailer?: Mailer | undefined;
   /** Resolves once every live projection has passed the position. @throws Refusal after 5 s */
   visible: (position: bigint | undefined) => Promise<void>;
   now: () => Date;

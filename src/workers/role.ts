@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import { type Mailer, openMailer } from "../platform/mailer.ts";
 import { parseOutboundAllow } from "../platform/outbound-address.ts";
 import { openOutboundHttp } from "../platform/outbound-http.ts";
 import type { Queues } from "../platform/queue.ts";
@@ -18,7 +19,13 @@ import { startWorker, type Worker } from "./worker.ts";
 
 /** What the role needs of the opened platform. */
 export type WorkersPlatform = Readonly<{
-  config: Readonly<{ databaseUrl: string; publicUrl: string; outboundAllow: readonly string[] }>;
+  config: Readonly<{
+    databaseUrl: string;
+    publicUrl: string;
+    outboundAllow: readonly string[];
+    smtpUrl?: string | undefined;
+    mailFrom?: string | undefined;
+  }>;
   store: EventStore;
   db: Knex;
   vault: Vault;
@@ -51,7 +58,8 @@ export async function startWorkers(
   const watching = await watchProjections({ databaseUrl, db });
   const { visible } = watching;
   const common = { store, db, vault, blobs, git, queues, log, publicUrl };
-  const deps: WorkerDeps = { ...common, outbound, visible, now };
+  const mailer = mailerOf(config);
+  const deps: WorkerDeps = { ...common, outbound, mailer, visible, now };
 
   const running = await Promise.all(workers.map((worker) => startWorker(worker, deps)));
   const closing = new AbortController();
@@ -70,8 +78,15 @@ export async function startWorkers(
       await leading;
       await Promise.all(running.map((worker) => worker.close()));
       await watching.close();
+      mailer?.close();
     },
   };
+}
+
+function mailerOf({ smtpUrl, mailFrom, publicUrl }: WorkersPlatform["config"]): Mailer | undefined {
+  if (smtpUrl === undefined) return undefined;
+  const host = new URL(publicUrl).hostname;
+  return openMailer({ smtpUrl, from: mailFrom ?? `no-reply@${host}`, host });
 }
 
 /** At once, because the leader before may have left something, and then every minute. */

@@ -48,8 +48,11 @@ export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
  * it at the top of the file or of a `describe`, with `await`.
  *
  * @param options.workers reactors and workers run as well, and may reach this machine
+ * @param options.smtpUrl where workers send mail; without it mails wait in the outbox
  */
-export async function startTestApp(options: Readonly<{ workers?: boolean }> = {}) {
+export async function startTestApp(
+  options: Readonly<{ workers?: boolean; smtpUrl?: string }> = {},
+) {
   const closing: (() => Promise<void>)[] = [];
   // Registered before the stores' own hooks, which run in this order too and end what it needs.
   after(async () => {
@@ -66,7 +69,14 @@ export async function startTestApp(options: Readonly<{ workers?: boolean }> = {}
   const uploads = { releaseFileBytesMax: 8 * 1024 ** 2, lfsObjectBytesMax: 256 * 1024 ** 2 };
   const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10, ...uploads };
   const outboundAllow = options.workers === true ? ["127.0.0.1/32"] : [];
-  const config = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ...limits };
+  const config = {
+    host: "127.0.0.1",
+    port: 0,
+    databaseUrl,
+    outboundAllow,
+    ...limits,
+    smtpUrl: options.smtpUrl,
+  };
   const platform = { config, log, store, db, vault, blobs, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
   closing.push((await startProjections(platform)).close);

@@ -76,16 +76,17 @@ export async function changeUserPassword(
   { password, unlike }: Readonly<{ password: string; unlike: number }>,
 ): Promise<CommandResult> {
   await existing(deps, userId);
-  await mustBeNew(deps, userId, password, unlike);
+  await mustBeNewPassword(deps, userId, password, unlike);
   const hash = await hashPassword(password);
   const passwordHash = await deps.vault.seal(userSubject(userId), hash);
   const command = { type: "ChangeUserPassword", passwordHash, by, at: deps.now() } as const;
   return write(deps, userId, command, metadata);
 }
 
-async function mustBeNew(
+/** @throws Refusal `password.archived` */
+export async function mustBeNewPassword(
   { store, vault }: RegisterUserDeps,
-  userId: UserId,
+  userId: string,
   password: string,
   unlike: number,
 ): Promise<void> {

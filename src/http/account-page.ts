@@ -1,0 +1,251 @@
+import { z } from "zod";
+
+import type { Settings } from "../events/settings.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { linkPaths } from "../workers/mail-text.ts";
+import { type Asked, ask, confirm, ResetForm, reset } from "./account-link.ts";
+import { type Html, html } from "./html.ts";
+import { csrfField, notice } from "./layout.ts";
+import { type PageAnswer, type PageRoute, page, type Visit } from "./page-route.ts";
+import { check, invalid } from "./schema.ts";
+import { Email } from "./user.ts";
+import { Registration, register } from "./user-registration.ts";
+
+/** The pages that the links of mails lead to, and those where such mails are asked for. */
+
+const Token = z.string().max(200).catch("");
+const Shown = z.object({ token: Token.optional() });
+
+type Form = Readonly<{
+  title: string;
+  path: string;
+  button: string;
+  fields: Html;
+  intro?: string;
+  wrong?: string | undefined;
+}>;
+
+/** One form on a page; what it changes is changed by its button alone, never by opening the page. */
+function formPage(visit: Visit, { title, path, button, fields, intro, wrong }: Form): PageAnswer {
+  return {
+    title,
+    status: wrong === undefined ? 200 : 422,
+    body: (base) => html`<div class="narrow">
+${notice(wrong)}
+<div class="card">
+${intro !== undefined && html`<p>${intro}</p>`}
+<form method="post" action="${base}${path}">
+${csrfField(visit.csrf)}
+${fields}
+<button class="wide">${button}</button>
+</form>
+</div>
+</div>`,
+  };
+}
+
+const donePage = (title: string, text: string): PageAnswer => ({
+  title,
+  body: (base) =>
+    html`<div class="narrow">${notice(text, "done")}<p><a href="${base}/login">Log in</a></p></div>`,
+});
+
+const hiddenToken = (token: string) => html`<input type="hidden" name="token" value="${token}">`;
+
+const field = (name: string, label: string, type: string, complete: string, value = "") =>
+  html`<div class="field">
+<label for="${name}">${label}</label>
+<input type="${type}" id="${name}" name="${name}" value="${value}" autocomplete="${complete}" required>
+</div>`;
+
+const newPassword = [
+  field("password", "New password", "password", "new-password"),
+  field("passwordConfirm", "The same again", "password", "new-password"),
+];
+
+/** What a person can do something about is told beside the form. */
+async function tellingRefusals(
+  form: (wrong: string) => PageAnswer,
+  run: () => Promise<PageAnswer>,
+): Promise<PageAnswer> {
+  try {
+    return await run();
+  } catch (error) {
+    const told = error instanceof Refusal && ["unprocessable", "forbidden"].includes(error.kind);
+    if (!told) throw error;
+    return form(error.message);
+  }
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = check(schema, value);
+  if (!result.ok) throw invalid(result.errors);
+  return result.data;
+}
+
+const confirmPath = linkPaths.EMAIL_CONFIRMATION;
+const confirmForm = (visit: Visit, token: string, wrong?: string) =>
+  formPage(visit, {
+    title: "Confirm your e-mail",
+    path: confirmPath,
+    button: "Confirm",
+    fields: hiddenToken(token),
+    wrong,
+  });
+
+const showConfirm = page({
+  method: "get",
+  path: confirmPath,
+  operationId: "showEmailConfirmation",
+  access: "anonymous",
+  query: Shown,
+  handle: async ({ query, visit }) => confirmForm(visit, query.token ?? ""),
+});
+
+const submitConfirm = page({
+  method: "post",
+  path: confirmPath,
+  operationId: "confirmEmailByPage",
+  access: "anonymous",
+  form: Shown,
+  handle: ({ form, visit }, deps) => {
+    const token = form.token ?? "";
+    return tellingRefusals(
+      (wrong) => confirmForm(visit, token, wrong),
+      async () => {
+        await confirm(token, visit, deps);
+        return donePage("E-mail confirmed", "Your e-mail address is confirmed.");
+      },
+    );
+  },
+});
+
+const resetPath = linkPaths.PASSWORD_RESET;
+const resetForm = (visit: Visit, token: string, wrong?: string) =>
+  formPage(visit, {
+    title: "Set a new password",
+    path: resetPath,
+    button: "Set password",
+    fields: html`${hiddenToken(token)}${newPassword}`,
+    wrong,
+  });
+
+const showReset = page({
+  method: "get",
+  path: resetPath,
+  operationId: "showPasswordReset",
+  access: "anonymous",
+  query: Shown,
+  handle: async ({ query, visit }) => resetForm(visit, query.token ?? ""),
+});
+
+const AnyForm = z.looseObject({ token: Token.optional() });
+
+const submitReset = page({
+  method: "post",
+  path: resetPath,
+  operationId: "resetPasswordByPage",
+  access: "anonymous",
+  form: AnyForm,
+  handle: ({ form, visit }, deps) =>
+    tellingRefusals(
+      (wrong) => resetForm(visit, form.token ?? "", wrong),
+      async () => {
+        await reset(checked(ResetForm, form), visit, deps);
+        return donePage("Password set", "Log in with your new password.");
+      },
+    ),
+});
+
+/** A page that asks for a mail; its answer is the same for every address. */
+function askPages(path: `/account/${string}`, asked: Asked, title: string): readonly PageRoute[] {
+  const form = (visit: Visit, wrong?: string) => {
+    const fields = field("email", "E-mail", "email", "email");
+    return formPage(visit, { title, path, button: "Send a link", fields, wrong });
+  };
+  return [
+    page({
+      method: "get",
+      path,
+      operationId: `show${asked}`,
+      access: "anonymous",
+      handle: async ({ visit }) => form(visit),
+    }),
+    page({
+      method: "post",
+      path,
+      operationId: `${asked.charAt(0).toLowerCase()}${asked.slice(1)}ByPage`,
+      access: "anonymous",
+      form: z.looseObject({}),
+      handle: ({ form: sent, visit }, deps) =>
+        tellingRefusals(
+          (wrong) => form(visit, wrong),
+          async () => {
+            await ask(asked, checked(z.object({ email: Email }), sent).email, visit, deps);
+            return donePage(title, "If there is an account of this address, a link is on its way.");
+          },
+        ),
+    }),
+  ];
+}
+
+const registerPath = "/account/register";
+const registerForm = (visit: Visit, given: Given = {}, wrong?: string) =>
+  formPage(visit, {
+    title: "Create an account",
+    path: registerPath,
+    button: "Create",
+    fields: html`${field("alias", "Alias", "text", "username", given.alias)}
+${field("email", "E-mail", "email", "email", given.email)}
+${field("password", "Password", "password", "new-password")}`,
+    wrong,
+  });
+
+const Given = z.looseObject({ alias: z.string().optional(), email: z.string().optional() });
+type Given = z.output<typeof Given>;
+
+const showRegister = page({
+  method: "get",
+  path: registerPath,
+  operationId: "showRegistration",
+  access: "anonymous",
+  handle: async ({ visit }) => registerForm(visit),
+});
+
+const submitRegister = page({
+  method: "post",
+  path: registerPath,
+  operationId: "registerByPage",
+  access: "anonymous",
+  form: Given,
+  handle: ({ form, visit }, deps) =>
+    tellingRefusals(
+      (wrong) => registerForm(visit, form, wrong),
+      async () => {
+        const user = await register(checked(Registration, form), visit, deps);
+        const text = user.is_confirmed
+          ? "Your account is ready."
+          : "A link is on its way to your address: use it before you log in.";
+        return donePage("Account created", text);
+      },
+    ),
+});
+
+/** Links below the login form. */
+export function accountLinks(base: string, settings: Settings): Html {
+  const { disableMailAuth, enableEmailValidation } = settings;
+  return html`<p><a href="${base}/account/forgot-password">Forgot your password?</a></p>
+${!disableMailAuth && html`<p><a href="${base}${registerPath}">Create an account</a></p>`}
+${enableEmailValidation && html`<p><a href="${base}/account/resend">Confirm your e-mail</a></p>`}`;
+}
+
+export const accountPages: readonly PageRoute[] = [
+  ...askPages("/account/forgot-password", "AskPasswordReset", "Forgot your password?"),
+  ...askPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
+  showConfirm,
+  showRegister,
+  showReset,
+  submitConfirm,
+  submitRegister,
+  submitReset,
+];

@@ -1,0 +1,62 @@
+import { z } from "zod";
+
+import { registerUser } from "../commands/process/register-user.ts";
+import { mustNotBeReserved } from "../commands/reserved-alias.ts";
+import { Alias, UserId } from "../events/ids.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findUserById } from "../projections/user.ts";
+import { anonymousLimit } from "./anonymous-limit.ts";
+import { commandDeps } from "./command-deps.ts";
+import type { Deps } from "./deps.ts";
+import { mustBeAllowedEmail, newCountsAsConfirmed } from "./email-rule.ts";
+import type { RequestContext } from "./request.ts";
+import { route } from "./route.ts";
+import { Email, mustBeFound, Password } from "./user.ts";
+import { presentUser, UserView } from "./user-view.ts";
+
+export const Registration = z
+  .object({ email: Email, password: Password, alias: Alias })
+  .meta({ id: "Registration" });
+
+export const registerOneself = route({
+  method: "post",
+  path: "/user/register",
+  operationId: "registerOneself",
+  summary: "Make an account for oneself",
+  description:
+    "Unless the administrator has switched registration by e-mail off. When e-mails are validated here, " +
+    "a link goes to the address, and nobody can log in before it was used.",
+  tag: "Users",
+  scope: "none",
+  access: "anonymous",
+  body: Registration,
+  reply: UserView,
+  errors: [403, 422],
+  async handle({ body, request }, deps) {
+    return presentUser(await register(body, request, deps));
+  },
+});
+
+/** @throws Refusal 403 `registration.disabled`, 429, and what is wrong with alias, e-mail or password */
+export async function register(
+  wanted: z.output<typeof Registration>,
+  request: RequestContext,
+  deps: Deps,
+) {
+  const settings = await deps.settings();
+  if (settings.disableMailAuth) {
+    const message = "Accounts are made by administrators here.";
+    throw new Refusal("forbidden", "registration.disabled", message);
+  }
+  await anonymousLimit(deps, "register", request.ip);
+  mustNotBeReserved(wanted.alias);
+  mustBeAllowedEmail(wanted.email, settings);
+  const userId = UserId.parse(deterministicId(request.commandId, "user"));
+  const { email, password, alias } = wanted;
+  const flags = { admin: false, confirmed: newCountsAsConfirmed(settings) };
+  const newUser = { userId, email, password, alias, ...flags };
+  const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
+  await request.visible(result.position);
+  return mustBeFound(await findUserById(deps.db, userId));
+}
