@@ -8,6 +8,7 @@ import { loginConnectionEvents } from "./login-connection.ts";
 import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
+import { oauthAuthorizationEvents } from "./oauth-authorization.ts";
 import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
@@ -34,6 +35,7 @@ export const slices = {
   mail: mailEvents,
   membership: membershipEvents,
   "oauth-application": oauthApplicationEvents,
+  "oauth-authorization": oauthAuthorizationEvents,
   project: projectEvents,
   protection: protectionEvents,
   "push-count": pushCountEvents,

@@ -28,6 +28,9 @@ export type OAuthApplicationId = z.output<typeof OAuthApplicationId>;
 export const LoginConnectionId = z.uuid().brand("LoginConnectionId");
 export type LoginConnectionId = z.output<typeof LoginConnectionId>;
 
+export const OAuthAuthorizationId = z.uuid().brand("OAuthAuthorizationId");
+export type OAuthAuthorizationId = z.output<typeof OAuthAuthorizationId>;
+
 export const WebhookId = z.uuid().brand("WebhookId");
 export type WebhookId = z.output<typeof WebhookId>;
 

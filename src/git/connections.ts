@@ -25,6 +25,8 @@ export type GitConnections = Readonly<{
 type Connection = Readonly<{
   userId: string;
   tokenId: string | null;
+  /** The token is an OAuth application's. */
+  byApplication: boolean;
   sshKeyId: string | undefined;
   cut: () => void;
 }>;
@@ -42,15 +44,19 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
 
   onChange((subject) => {
     for (const connection of running) {
-      if (subject !== undefined && subject !== `user-${connection.userId}`) continue;
-      check(connection);
+      const concerned =
+        subject === undefined ||
+        subject === `user-${connection.userId}` ||
+        (connection.byApplication && subject.startsWith("application-"));
+      if (concerned) check(connection);
     }
   });
 
   return {
     watch({ userId, actor, sshKeyId }, cut) {
       if (userId === null) return () => undefined;
-      const connection = { userId, tokenId: actor.tokenId, sshKeyId, cut };
+      const byApplication = actor.via === "oauth";
+      const connection = { userId, tokenId: actor.tokenId, byApplication, sshKeyId, cut };
       running.add(connection);
       // Proving who calls takes a while, and they may have been blocked in it.
       check(connection);
@@ -59,7 +65,8 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
   };
 }
 
-async function mayGoOn(db: Knex, { userId, tokenId, sshKeyId }: Connection): Promise<boolean> {
+async function mayGoOn(db: Knex, connection: Connection): Promise<boolean> {
+  const { userId, tokenId, byApplication, sshKeyId } = connection;
   const user = await db("app_user")
     .where({ id: userId })
     .whereNull("banned_at")
@@ -67,7 +74,8 @@ async function mayGoOn(db: Knex, { userId, tokenId, sshKeyId }: Connection): Pro
     .first("id");
   if (user === undefined) return false;
   if (tokenId !== null) {
-    return (await db("access_token").where({ id: tokenId }).first("id")) !== undefined;
+    const table = byApplication ? "oauth_authorization" : "access_token";
+    return (await db(table).where({ id: tokenId }).first("id")) !== undefined;
   }
   if (sshKeyId === undefined) return true;
   return (await db("ssh_key").where({ id: sshKeyId }).first("id")) !== undefined;

@@ -14,11 +14,13 @@ export type Resource = (typeof resources)[number];
  * - `anonymous`: everybody, token or not;
  * - `user`: every user with a valid token;
  * - `basic`: alias (or e-mail) and password, not a token;
+ * - `client`: an OAuth application, which proves itself to the handler (RFC 6749, 2.3): its id and
+ *   secret come in the header or in the body, and some have none;
  * - `admin`: administrators of the instance;
  * - `project:ROLE`, `team:ROLE`, `company:ROLE`: at least that role in what the path names. Everybody
  *   with a token is a guest of what is public.
  */
-export type Access = "anonymous" | "user" | "basic" | "admin" | `${Resource}:${Role}`;
+export type Access = "anonymous" | "user" | "basic" | "client" | "admin" | `${Resource}:${Role}`;
 
 export function atLeast(role: Role | undefined, needed: Role): boolean {
   return role !== undefined && roles.indexOf(role) >= roles.indexOf(needed);

@@ -5,8 +5,13 @@ import { Scope } from "../events/access-token.ts";
 import { UserId } from "../events/ids.ts";
 import { verifyPassword } from "../platform/password.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { hashToken, isToken } from "../platform/token.ts";
-import { findLogin, findTokenCaller, type TokenCallerRow } from "../projections/caller.ts";
+import { hashToken, isToken, tokenPrefixes } from "../platform/token.ts";
+import {
+  findLogin,
+  findOAuthCaller,
+  findTokenCaller,
+  type TokenCallerRow,
+} from "../projections/caller.ts";
 import type { UserRow } from "../projections/user.ts";
 import type { Access } from "./access.ts";
 import type { Deps } from "./deps.ts";
@@ -65,13 +70,18 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
 
   async function byToken(token: string): Promise<Caller | null> {
     if (!isToken(token)) return null;
-    const row = await tokens.get(hashToken(token));
+    const row = await tokens.get(tokenKey(token));
     if (row === undefined || row.banned_at !== null || row.forgotten_at !== null) return null;
     if (row.expires_at !== null && row.expires_at < now()) return null;
     noteUse(row.token_id);
     const userId = UserId.parse(row.user_id);
     return {
-      actor: { userId, alias: row.alias, via: "token", tokenId: row.token_id },
+      actor: {
+        userId,
+        alias: row.alias,
+        via: row.application_id === null ? "token" : "oauth",
+        tokenId: row.token_id,
+      },
       userId,
       isAdmin: row.is_admin,
       scopes: new Set(row.scopes),
@@ -87,7 +97,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
         const user = credentials && (await byPassword(...credentials, peerOf(ctx)));
         return user ? byPasswordOf(user) : refuseCredentials();
       }
-      if (header === "" && access === "anonymous") return anonymous;
+      if (access === "client" || (header === "" && access === "anonymous")) return anonymous;
       const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
       const caller = token === undefined ? null : await byToken(token);
       return caller ?? refuseToken();
@@ -106,12 +116,29 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
 
 /** Tokens in use are asked for once a second at most, and forgotten at once when they change. */
 function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenCallerRow> {
-  const memory = remembered((tokenHash) => findTokenCaller(db, tokenHash));
+  const memory = remembered((key) =>
+    key.startsWith(oauthKey)
+      ? findOAuthCaller(db, key.slice(oauthKey.length))
+      : findTokenCaller(db, key),
+  );
   onChange((subject) => {
     if (subject === undefined) memory.forget();
-    else if (subject !== "settings") memory.forget((row) => `user-${row.user_id}` === subject);
+    else if (subject !== "settings") memory.forget((row) => concerns(row, subject));
   });
   return memory;
+}
+
+const oauthKey = "oauth ";
+
+/** What a token is remembered under: its hash, and where to look for it. */
+function tokenKey(token: string): string {
+  const isOAuth = token.startsWith(`${tokenPrefixes.oauthAccess}_`);
+  return (isOAuth ? oauthKey : "") + hashToken(token);
+}
+
+function concerns({ user_id, application_id, owner_id }: TokenCallerRow, subject: string): boolean {
+  const subjects = [`user-${user_id}`, `user-${owner_id}`, `application-${application_id}`];
+  return subjects.includes(subject);
 }
 
 function passwordCheck({ db, lockout, settings }: AuthenticateDeps): ByPassword {

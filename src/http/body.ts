@@ -36,10 +36,7 @@ export async function readJson(ctx: Context, limits: BodyLimits): Promise<Body> 
  *
  * @throws Refusal 400 not such a form, 413 too large, 422 a NUL; HttpRefusal 408 too slow
  */
-export async function readForm(
-  ctx: Context,
-  limits: BodyLimits,
-): Promise<Readonly<Record<string, unknown>>> {
+export async function readForm(ctx: Context, limits: BodyLimits): Promise<Body> {
   const bytes = await readBytes(ctx.req, limits);
   if (bytes.length > 0 && !ctx.is("application/x-www-form-urlencoded")) throw notForm();
   const fields = new Map<string, string | string[]>();
@@ -49,7 +46,7 @@ export async function readForm(
     fields.set(name, before === undefined ? value : [before, value].flat());
   }
   fields.delete("__proto__");
-  return Object.fromEntries(fields);
+  return { bytes, json: Object.fromEntries(fields) };
 }
 
 async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {

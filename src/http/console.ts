@@ -1,9 +1,11 @@
 import { z } from "zod";
 
-import { SessionId } from "../events/ids.ts";
+import { OAuthApplicationId, SessionId } from "../events/ids.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findUserById } from "../projections/user.ts";
 import { NewAccessToken } from "./access-token.ts";
+import { shutOut } from "./authorized-application.ts";
+import { applicationSection } from "./console-application.ts";
 import { sessionSection } from "./console-session.ts";
 import { tokenSection } from "./console-token.ts";
 import { endOfDay, mustBeAhead } from "./expiry.ts";
@@ -55,6 +57,7 @@ async function homePage(
   const user = mustBeFound(await findUserById(deps.db, visit.userId));
   const person = { ...presentUser(user), email: user.email ?? "" };
   const tokens = await tokenSection(visit, deps);
+  const applications = await applicationSection(visit, deps);
   const sessions = await sessionSection(visit, deps);
   return {
     title: person.fullName,
@@ -70,6 +73,7 @@ ${user.is_admin && html`<dt>Role</dt><dd>Administrator of this instance</dd>`}
 </dl>
 </section>
 ${tokens(base)}
+${applications(base)}
 ${sessions(base)}`,
   };
 }
@@ -120,6 +124,18 @@ const revokeOne = page({
   },
 });
 
+const shutOutOne = page({
+  method: "post",
+  path: "/console/application/{id}/revoke",
+  operationId: "shutOutInConsole",
+  access: "session",
+  params: z.object({ id: OAuthApplicationId }),
+  async handle({ params, visit }, deps) {
+    await shutOut(params.id, visit, deps);
+    return { redirect: home };
+  },
+});
+
 /** A refusal that a person can do something about is told on the page it came from. */
 async function tellingRefusals(
   visit: LoggedIn,
@@ -134,4 +150,11 @@ async function tellingRefusals(
   }
 }
 
-export const consolePages: readonly PageRoute[] = [createOne, endOther, entry, revokeOne, showHome];
+export const consolePages: readonly PageRoute[] = [
+  createOne,
+  endOther,
+  entry,
+  revokeOne,
+  showHome,
+  shutOutOne,
+];

@@ -24,7 +24,9 @@ const statusOf = {
 
 /** What HTTP itself refuses, for which the domain has no word: 401, 408, 415, 416. */
 export class HttpRefusal extends Error {
-  override readonly name = "HttpRefusal";
+  override readonly name: string = "HttpRefusal";
+  /** In the place of the problem document, where a protocol has a form of its own. */
+  readonly document: Readonly<Record<string, unknown>> | undefined = undefined;
 
   constructor(
     readonly status: number,
@@ -79,6 +81,11 @@ export function problemAnswer(
   url: string,
   requestId: string,
 ): Answer & Readonly<{ body: string; code: string }> {
+  if (error instanceof HttpRefusal && error.document !== undefined) {
+    const { status, code, headers, document } = error;
+    const kept = { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store" };
+    return { status, code, headers: kept, body: JSON.stringify(document) };
+  }
   const { status, code, message, headers, members } = explain(error);
   return {
     status,

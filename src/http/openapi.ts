@@ -86,6 +86,11 @@ export function openApi(routes: readonly Route[]): Json {
           ),
         },
         basic: { type: "http", scheme: "basic", description: "Alias or e-mail, and password." },
+        client: {
+          type: "http",
+          scheme: "basic",
+          description: "Id and secret of an OAuth application; they may be in the body instead.",
+        },
       },
     },
   };
@@ -112,7 +117,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
       ...(route.list === undefined ? [] : parameters(pageQuery(route.pageSize), "query", writer)),
       ...(route.method === "post" ? [idempotencyKey] : []),
     ],
-    ...(route.body && { requestBody: requestBody(route.body, writer) }),
+    ...(route.body && { requestBody: requestBody(route, route.body, writer) }),
     responses: {
       [String(route.status ?? 200)]: success(route, writer),
       ...Object.fromEntries(
@@ -132,6 +137,7 @@ function accessText({ access }: Route): string {
 
 function security({ access, scope }: Route): readonly Json[] {
   if (access === "basic") return [{ basic: [] }];
+  if (access === "client") return [{}, { client: [] }];
   const token = { token: scope === "none" ? [] : [scope] };
   return access === "anonymous" ? [{}, token] : [token];
 }
@@ -166,9 +172,15 @@ function parameters(
   });
 }
 
-function requestBody(schema: z.ZodType, writer: SchemaWriter): Json {
-  return { required: !schema.safeParse({}).success, content: json(schema, "input", writer) };
+function requestBody({ form }: Route, schema: z.ZodType, writer: SchemaWriter): Json {
+  const content = json(schema, "input", writer);
+  return {
+    required: !schema.safeParse({}).success,
+    content: form === true ? { [formType]: content["application/json"] } : content,
+  };
 }
+
+const formType = "application/x-www-form-urlencoded";
 
 function success(route: Route, writer: SchemaWriter): Json {
   const { reply, list, method } = route;

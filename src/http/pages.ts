@@ -1,6 +1,7 @@
 import { accountPages } from "./account-page.ts";
 import { consolePages } from "./console.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
+import { oauthPages } from "./oauth-authorize.ts";
 import type { PageRoute } from "./page-route.ts";
 import { style } from "./style.ts";
 
@@ -8,6 +9,7 @@ import { style } from "./style.ts";
 export const pages: readonly PageRoute[] = [
   ...accountPages,
   ...consolePages,
+  ...oauthPages,
   loginPage,
   logout,
   style,

@@ -32,7 +32,7 @@ export type RequestContext = Readonly<{
 export type RequestFor<A extends Access> = RequestContext & Proved<A>;
 
 type Known = Readonly<{ userId: UserId }>;
-type Proved<A extends Access> = A extends "anonymous"
+type Proved<A extends Access> = A extends "anonymous" | "client"
   ? unknown
   : A extends `project:${Role}`
     ? Known & ResolvedProject

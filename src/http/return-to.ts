@@ -1,4 +1,4 @@
-const lengthMax = 2_000;
+const lengthMax = 8_000;
 const elsewhere = "http://elsewhere.invalid";
 
 /**

@@ -39,6 +39,12 @@ type Declaration = Readonly<{
   tag: string;
   /** A token must carry it; WRITE counts as READ of the same resource. */
   scope: Scope | "none";
+  /** The body is a form (application/x-www-form-urlencoded) instead of JSON. */
+  form?: true;
+  /** Says a refusal in the words of a protocol that has its own. */
+  translate?: (error: unknown) => unknown;
+  /** The answer holds what is shown once: nobody on the way may keep it. */
+  secret?: true;
   /** Success; 200 when not given. */
   status?: 200 | 201 | 204;
   /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */

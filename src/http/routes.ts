@@ -6,6 +6,7 @@ import {
   postPasswordReset,
 } from "./account-link.ts";
 import { approvalRoutes } from "./approval.ts";
+import { authorizedApplicationRoutes } from "./authorized-application.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
@@ -17,6 +18,9 @@ import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { getMail, getMails } from "./mail.ts";
 import { memberRoutes } from "./member.ts";
 import { oauthApplicationRoutes } from "./oauth-application.ts";
+import { oauthCompatRoutes } from "./oauth-compat.ts";
+import { getOAuthMetadata } from "./oauth-metadata.ts";
+import { oauthTokenRoutes } from "./oauth-token.ts";
 import { oidcConnectionRoutes } from "./oidc-connection.ts";
 import {
   getOwnProjects,
@@ -73,7 +77,10 @@ export const routes: readonly Route[] = [
   ...companyRoutes,
   ...ldapConnectionRoutes,
   ...memberRoutes,
+  ...authorizedApplicationRoutes,
   ...oauthApplicationRoutes,
+  ...oauthCompatRoutes,
+  ...oauthTokenRoutes,
   ...oidcConnectionRoutes,
   ...projectDeletionRoutes,
   ...projectForkRoutes,
@@ -105,6 +112,7 @@ export const routes: readonly Route[] = [
   getFollowing,
   getMail,
   getMails,
+  getOAuthMetadata,
   getOwnProjects,
   getOwnSshKeys,
   getOwnUser,

@@ -16,7 +16,7 @@ import {
   send,
   streamAnswer,
 } from "./answer.ts";
-import { type BodyLimits, bodyLimitsDefault, readJson } from "./body.ts";
+import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { type Caller, type Resolved, requireScope } from "./gate.ts";
 import { readInput } from "./input.ts";
@@ -29,8 +29,21 @@ import { stateOf } from "./state.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
 export async function serve(
+  ctx: Context,
+  route: Route,
+  params: Params,
+  machinery: Machinery,
+): Promise<void> {
+  try {
+    await serveInOrder(ctx, route, params, machinery);
+  } catch (error) {
+    throw route.translate === undefined ? error : route.translate(error);
+  }
+}
+
+/** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
+async function serveInOrder(
   ctx: Context,
   route: Route,
   params: Params,
@@ -75,7 +88,8 @@ async function takeIn(
   { params, caller, resolved, limits }: Admitted,
   { deps, idempotency }: Pick<Machinery, "deps" | "idempotency">,
 ): Promise<void> {
-  const body = route.body && (await readJson(ctx, limits));
+  const readBody = route.form === true ? readForm : readJson;
+  const body = route.body && (await readBody(ctx, limits));
   const input = readInput(route, ctx, body?.json);
   const immutable: { tag?: string } = {};
   const run = async (commandId: string): Promise<Answer> => {
@@ -99,6 +113,7 @@ async function takeIn(
           run,
         );
   send(ctx, answer, immutable.tag);
+  if (route.secret === true) ctx.set("Cache-Control", "no-store");
 }
 
 async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {

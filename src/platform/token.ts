@@ -1,8 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** Access to REST and git, transport for the registries, runner for agents. */
-export const tokenPrefixes = { access: "lfat", transport: "lftt", runner: "lfrt" } as const;
+/** Access to REST and git, transport for the registries, runner for agents, the two of OAuth. */
+export const tokenPrefixes = {
+  access: "lfat",
+  transport: "lftt",
+  runner: "lfrt",
+  oauthAccess: "lfoa",
+  oauthRefresh: "lfor",
+} as const;
 export type TokenPrefix = (typeof tokenPrefixes)[keyof typeof tokenPrefixes];
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -10,7 +16,7 @@ const entropyBytes = 32;
 /** 62^43 > 2^256 and 62^6 > 2^32: the lengths are fixed, so the form can be checked. */
 const secretLength = 43;
 const checksumLength = 6;
-const form = /^(?:lfat|lftt|lfrt)_[0-9A-Za-z]{49}$/;
+const form = /^(?:lfat|lftt|lfrt|lfoa|lfor)_[0-9A-Za-z]{49}$/;
 
 /**
  * `lfat_`, 32 random bytes in base62, and the CRC32 of all that in base62, by which a secret scanner

@@ -10,6 +10,7 @@ import { loginConnectionProjection } from "./login-connection.ts";
 import { mailProjection } from "./mail.ts";
 import { memberProjection } from "./member.ts";
 import { oauthApplicationProjection } from "./oauth-application.ts";
+import { oauthAuthorizationProjection } from "./oauth-authorization.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
@@ -37,6 +38,7 @@ export const allProjections: readonly Projection[] = [
   mailProjection,
   memberProjection,
   oauthApplicationProjection,
+  oauthAuthorizationProjection,
   projectProjection,
   protectionProjection,
   pushCountProjection,

@@ -12,10 +12,10 @@ export async function announce(tx: Knex, payload: bigint | typeof reread): Promi
 }
 
 /**
- * A thing that processes keep copies of: the settings, the callers of one user, or who may do what in
- * which project.
+ * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth
+ * application, or who may do what in which project.
  */
-export type Subject = "settings" | "access" | `user-${string}`;
+export type Subject = "settings" | "access" | `user-${string}` | `application-${string}`;
 
 const changed = "changed ";
 

@@ -95,6 +95,18 @@ export function findOAuthApplication(
   return db<OAuthApplicationRow>("oauth_application").where({ id, owner_id: ownerId }).first();
 }
 
+export type ClientRow = OAuthApplicationRow & Readonly<{ owner_alias: string }>;
+
+/** A registered application whose owner is not blocked: only such ones may ask for anything. */
+export function findClient(db: Knex, clientId: string): Promise<ClientRow | undefined> {
+  return db("oauth_application")
+    .join("app_user", "app_user.id", "oauth_application.owner_id")
+    .where({ client_id: clientId, is_registered: true })
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at")
+    .first<ClientRow | undefined>("oauth_application.*", "app_user.alias as owner_alias");
+}
+
 /** Oldest first. */
 export async function listOAuthApplications(
   db: Knex,

@@ -53,7 +53,12 @@ for (const route of routes) {
   const { method, path } = route;
 
   describe(`${method} ${path}`, () => {
-    if (access === "basic") {
+    if (access === "client") {
+      it("opens nothing to a token", async () => {
+        const answer = await call(route, {}, world.root.token);
+        expect(answer.status, answer.text).to.be.within(400, 422);
+      });
+    } else if (access === "basic") {
       it("is refused without a password, and to a token", async () => {
         await refuses(call(route, {}), 403, "auth.credentials_invalid");
         await refuses(call(route, {}, world.root.token), 403, "auth.credentials_invalid");
@@ -128,13 +133,27 @@ for (const route of routes) {
       });
     }
 
-    if (route.body !== undefined) {
+    if (route.body !== undefined && route.form !== true) {
       it("documents a body that it takes", () => {
         expect(() => route.body?.parse(sampleBody(route))).not.to.throw();
       });
     }
 
-    if (route.body !== undefined && access !== "basic") {
+    if (access === "client" && route.form === true) {
+      it("is refused to who is no application, as OAuth says", async () => {
+        for (const [type, body] of [
+          ["application/x-www-form-urlencoded", "client_id=x&client_secret=y"],
+          ["application/json", "{}"],
+        ] as const) {
+          const headers = { "content-type": type };
+          const answer = await app.send(method.toUpperCase(), path, { headers, body });
+          expect([400, 401], answer.text).to.include(answer.status);
+          expect(answer.body["error"]).to.match(/^invalid_(?:client|request)$/);
+        }
+      });
+    }
+
+    if (route.body !== undefined && access !== "basic" && route.form !== true) {
       const accepts = (value: unknown) => route.body?.safeParse(value).success === true;
 
       it("is refused with a body that is not JSON or not of its form", async () => {

@@ -36,7 +36,7 @@ describe("where somebody returns to", () => {
       ".evil.example",
       ":@evil.example",
       "",
-      `/${"x".repeat(3_000)}`,
+      `/${"x".repeat(9_000)}`,
       null,
       undefined,
       ["/console"],

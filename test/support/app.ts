@@ -104,7 +104,7 @@ export async function startTestApp(
   };
 }
 
-function sender(base: string) {
+export function sender(base: string) {
   return async (method: string, at: string, options: Send = {}): Promise<Answer> => {
     const { token, body, headers = {} } = options;
     const bytes = typeof body === "string" || body instanceof Uint8Array;
