@@ -4,6 +4,7 @@ import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
 import { externalIdentityEvents } from "./external-identity.ts";
 import { followEvents } from "./follow.ts";
+import { invitationEvents } from "./invitation.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
 import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
@@ -13,6 +14,7 @@ import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
 import { recoveryEvents } from "./recovery.ts";
+import { reportEvents } from "./report.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
 import { sessionEvents } from "./session.ts";
@@ -32,6 +34,7 @@ export const slices = {
   "external-identity": externalIdentityEvents,
   follow: followEvents,
   "login-connection": loginConnectionEvents,
+  invitation: invitationEvents,
   mail: mailEvents,
   membership: membershipEvents,
   "oauth-application": oauthApplicationEvents,
@@ -40,6 +43,7 @@ export const slices = {
   protection: protectionEvents,
   "push-count": pushCountEvents,
   recovery: recoveryEvents,
+  report: reportEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,

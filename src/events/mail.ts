@@ -5,7 +5,7 @@ import { IsoInstant } from "./ids.ts";
 import { Sealed } from "./sealed.ts";
 import { streamName } from "./stream.ts";
 
-export const MailKind = z.enum(["EMAIL_CONFIRMATION", "PASSWORD_RESET"]);
+export const MailKind = z.enum(["EMAIL_CONFIRMATION", "PASSWORD_RESET", "INVITATION"]);
 export type MailKind = z.output<typeof MailKind>;
 
 export const mailEvents = {
@@ -14,7 +14,7 @@ export const mailEvents = {
     kind: MailKind,
     /** Sealed under whom it goes to, so that it is forgotten with them. */
     to: Sealed,
-    /** Stream that knows the link: of the account. */
+    /** Stream that knows the link: of the account or the invitation. */
     holderId: z.uuid(),
     /** The request whose link it carries. The text is written when it is sent: it holds a secret. */
     requestId: z.uuid(),

@@ -5,6 +5,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { linkPaths } from "../workers/mail-text.ts";
 import { type Asked, ask, confirm, ResetForm, reset } from "./account-link.ts";
 import { type Html, html } from "./html.ts";
+import { accept } from "./invitation.ts";
 import { csrfField, notice } from "./layout.ts";
 import { type PageAnswer, type PageRoute, page, type Visit } from "./page-route.ts";
 import { check, invalid } from "./schema.ts";
@@ -189,15 +190,18 @@ function askPages(path: `/account/${string}`, asked: Asked, title: string): read
   ];
 }
 
+const registrationFields = (given: Given) =>
+  html`${field("alias", "Alias", "text", "username", given.alias)}
+${field("email", "E-mail", "email", "email", given.email)}
+${field("password", "Password", "password", "new-password")}`;
+
 const registerPath = "/account/register";
 const registerForm = (visit: Visit, given: Given = {}, wrong?: string) =>
   formPage(visit, {
     title: "Create an account",
     path: registerPath,
     button: "Create",
-    fields: html`${field("alias", "Alias", "text", "username", given.alias)}
-${field("email", "E-mail", "email", "email", given.email)}
-${field("password", "Password", "password", "new-password")}`,
+    fields: registrationFields(given),
     wrong,
   });
 
@@ -231,6 +235,66 @@ const submitRegister = page({
     ),
 });
 
+const invitationPath = linkPaths.INVITATION;
+
+/** Who is logged in becomes a member; everybody else makes an account, or logs in first. */
+function invitationForm(
+  visit: Visit,
+  token: string,
+  given: Given = {},
+  wrong?: string,
+): PageAnswer {
+  const intro = "You were invited.";
+  const path = invitationPath;
+  if (visit.session !== undefined) {
+    const fields = hiddenToken(token);
+    return formPage(visit, { title: "Join", path, button: "Join", fields, intro, wrong });
+  }
+  const here = encodeURIComponent(`${invitationPath}?token=${token}`);
+  const login = (base: string) =>
+    html`<p><a href="${base}/login?returnTo=${here}">I have an account</a></p>`;
+  const form = formPage(visit, {
+    title: "Create an account to join",
+    path,
+    button: "Create and join",
+    fields: html`${hiddenToken(token)}${registrationFields(given)}`,
+    intro,
+    wrong,
+  });
+  return "body" in form
+    ? { ...form, body: (base) => html`${form.body(base)}${login(base)}` }
+    : form;
+}
+
+const showInvitation = page({
+  method: "get",
+  path: invitationPath,
+  operationId: "showInvitation",
+  access: "anonymous",
+  query: Shown,
+  handle: async ({ query, visit }) => invitationForm(visit, query.token ?? ""),
+});
+
+const submitInvitation = page({
+  method: "post",
+  path: invitationPath,
+  operationId: "acceptInvitationByPage",
+  access: "anonymous",
+  form: z.looseObject({ token: Token.optional() }),
+  handle: ({ form, visit }, deps) => {
+    const token = form.token ?? "";
+    return tellingRefusals(
+      (wrong) => invitationForm(visit, token, Given.catch({}).parse(form), wrong),
+      async () => {
+        const { session, userId } = visit;
+        if (session !== undefined && userId !== null) await accept(token, userId, visit, deps);
+        else await register(checked(Registration, { ...form, invitation: token }), visit, deps);
+        return donePage("You are in", "You are a member now.");
+      },
+    );
+  },
+});
+
 /** Links below the login form. */
 export function accountLinks(base: string, settings: Settings): Html {
   const { disableMailAuth, enableEmailValidation } = settings;
@@ -243,9 +307,11 @@ export const accountPages: readonly PageRoute[] = [
   ...askPages("/account/forgot-password", "AskPasswordReset", "Forgot your password?"),
   ...askPages("/account/resend", "AskEmailConfirmation", "Confirm your e-mail"),
   showConfirm,
+  showInvitation,
   showRegister,
   showReset,
   submitConfirm,
+  submitInvitation,
   submitRegister,
   submitReset,
 ];

@@ -20,7 +20,7 @@ const fields = {
   failure: z
     .string()
     .nullable()
-    .meta({ description: "Why it was not sent: `expired`, `forgotten` or `refused`." }),
+    .meta({ description: "Why it was not sent: `expired`, `forgotten`, `over` or `refused`." }),
   createdAt: instant(),
   expiresAt: instant(),
   finishedAt: instant().nullable(),
@@ -73,7 +73,8 @@ export const getMail = route({
     const waits = row.status === "WAITING" && row.expires_at > deps.now() && !deps.config.sendsMail;
     if (!waits || shown.recipient === null) return { ...shown, subject: null, text: null };
     const about = { kind: row.kind, holderId: row.holder_id, requestId: row.request_id };
-    return { ...shown, ...writeMail(deps, { ...about, expiresAt: row.expires_at }) };
+    const written = await writeMail(deps, { ...about, expiresAt: row.expires_at });
+    return { ...shown, subject: written?.subject ?? null, text: written?.text ?? null };
   },
 });
 

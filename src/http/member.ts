@@ -8,10 +8,11 @@ import { listMembers } from "../projections/member.ts";
 import { findUser } from "../projections/user.ts";
 import type { Deps } from "./deps.ts";
 import type { Resolved } from "./gate.ts";
+import { inviteByEmail } from "./invitation.ts";
 import { accessAt, type Place, parentOf, places } from "./parent.ts";
 import type { RequestContext } from "./request.ts";
 import { type Route, route } from "./route.ts";
-import { mustBeFound } from "./user.ts";
+import { Email, mustBeFound } from "./user.ts";
 import { presentUser, UserView } from "./user-view.ts";
 
 const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
@@ -19,6 +20,21 @@ const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
 const MemberRole = z
   .object({ userAlias: z.string().min(1), role: Role })
   .meta({ id: "MemberRole" });
+
+const emptyField = { code: "custom", params: { code: "error.field.empty" } } as const;
+
+const MemberInvitation = z
+  .object({
+    userAlias: z.string().min(1).optional(),
+    email: Email.optional().meta({ description: "Of somebody who need not have an account." }),
+    role: Role,
+  })
+  .superRefine(({ userAlias, email }, context) => {
+    if ((userAlias === undefined) !== (email === undefined)) return;
+    const message = "Name the person by either alias or e-mail";
+    context.addIssue({ ...emptyField, path: ["userAlias"], message });
+  })
+  .meta({ id: "MemberInvitation", examples: [{ userAlias: "anna", role: "DEVELOPER" }] });
 
 /** The members of projects, teams and companies: the same four operations at each. */
 export const memberRoutes: readonly Route[] = places.flatMap((place) => [
@@ -66,16 +82,20 @@ function invite(place: Place): Route {
     path: `${place.base}/member/invite`,
     operationId: `invite${place.noun}Member`,
     summary: `Make somebody a member of a ${place.resource}`,
-    description: "The person is a member at once.",
+    description:
+      "A person named by alias is a member at once. A mail with a link goes to an e-mail, whether or not " +
+      "there is an account to it; who follows it becomes a member.",
     tag: place.tag,
     scope: place.write,
     access: accessAt(place, "ADMIN"),
     params: place.params,
-    body: MemberRole,
+    body: MemberInvitation,
     reply: "empty",
     errors: [403, 404, 422],
-    handle: ({ body: { userAlias, role }, request }, deps) =>
-      change({ type: "AddMember", role }, userAlias, request, deps),
+    handle: ({ body: { userAlias, email, role }, request }, deps) =>
+      email === undefined
+        ? change({ type: "AddMember", role }, userAlias ?? "", request, deps)
+        : inviteByEmail({ email, role }, request, deps),
   });
 }
 

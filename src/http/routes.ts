@@ -14,6 +14,7 @@ import { getCommit, getCommits } from "./commit.ts";
 import { commitChangeRoutes } from "./commit-change.ts";
 import { commitPickRoutes } from "./commit-pick.ts";
 import { companyRoutes } from "./company.ts";
+import { invitationRoutes, postInvitationAccept } from "./invitation.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { getMail, getMails } from "./mail.ts";
 import { memberRoutes } from "./member.ts";
@@ -35,6 +36,7 @@ import { projectForkRoutes } from "./project-fork.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
 import { getPushStats, getPushStatsOfUsers } from "./push-stats.ts";
+import { closeReport, getReports, reportRoutes } from "./report.ts";
 import type { Route } from "./route.ts";
 import { samlConnectionRoutes } from "./saml-connection.ts";
 import { getSettings, settingsRoutes } from "./settings.ts";
@@ -76,6 +78,7 @@ export const routes: readonly Route[] = [
   ...commitPickRoutes,
   ...companyRoutes,
   ...ldapConnectionRoutes,
+  ...invitationRoutes,
   ...memberRoutes,
   ...authorizedApplicationRoutes,
   ...oauthApplicationRoutes,
@@ -87,12 +90,14 @@ export const routes: readonly Route[] = [
   ...projectSettingRoutes,
   ...protectionRoutes,
   ...samlConnectionRoutes,
+  ...reportRoutes,
   ...settingsRoutes,
   ...tagChangeRoutes,
   ...teamRoutes,
   ...webhookDeliveryRoutes,
   ...webhookRoutes,
   banUser,
+  closeReport,
   confirmOwnEmail,
   confirmPasswordReset,
   deleteAccessToken,
@@ -121,6 +126,7 @@ export const routes: readonly Route[] = [
   getPublicProjects,
   getPushStats,
   getPushStatsOfUsers,
+  getReports,
   getSettings,
   getSharedProjects,
   getTag,
@@ -136,6 +142,7 @@ export const routes: readonly Route[] = [
   postAccessToken,
   postEmailConfirmation,
   postFollow,
+  postInvitationAccept,
   postOwnSshKey,
   postPasswordReset,
   postProject,

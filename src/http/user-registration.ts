@@ -10,13 +10,21 @@ import { anonymousLimit } from "./anonymous-limit.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
 import { mustBeAllowedEmail, newCountsAsConfirmed } from "./email-rule.ts";
+import { accept, invitedAt } from "./invitation.ts";
 import type { RequestContext } from "./request.ts";
 import { route } from "./route.ts";
 import { Email, mustBeFound, Password } from "./user.ts";
 import { presentUser, UserView } from "./user-view.ts";
 
 export const Registration = z
-  .object({ email: Email, password: Password, alias: Alias })
+  .object({
+    email: Email,
+    password: Password,
+    alias: Alias,
+    invitation: z.string().max(200).optional().meta({
+      description: "Token of the link of an invitation: one becomes a member at once.",
+    }),
+  })
   .meta({ id: "Registration" });
 
 export const registerOneself = route({
@@ -53,10 +61,12 @@ export async function register(
   mustNotBeReserved(wanted.alias);
   mustBeAllowedEmail(wanted.email, settings);
   const userId = UserId.parse(deterministicId(request.commandId, "user"));
-  const { email, password, alias } = wanted;
-  const flags = { admin: false, confirmed: newCountsAsConfirmed(settings) };
+  const { email, password, alias, invitation } = wanted;
+  const proved = invitation !== undefined && (await invitedAt(invitation, email, deps));
+  const flags = { admin: false, confirmed: proved || newCountsAsConfirmed(settings) };
   const newUser = { userId, email, password, alias, ...flags };
   const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
   await request.visible(result.position);
+  if (invitation !== undefined) await accept(invitation, userId, request, deps);
   return mustBeFound(await findUserById(deps.db, userId));
 }

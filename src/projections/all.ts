@@ -5,6 +5,7 @@ import { companyProjection } from "./company.ts";
 import { externalIdentityProjection } from "./external-identity.ts";
 import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
+import { invitationProjection } from "./invitation.ts";
 import { logChainProjection } from "./log-chain.ts";
 import { loginConnectionProjection } from "./login-connection.ts";
 import { mailProjection } from "./mail.ts";
@@ -15,6 +16,7 @@ import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
 import { pushCountProjection } from "./push-count.ts";
+import { reportProjection } from "./report.ts";
 import { sessionProjection } from "./session.ts";
 import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
@@ -33,6 +35,7 @@ export const allProjections: readonly Projection[] = [
   externalIdentityProjection,
   followProjection,
   gitRefProjection,
+  invitationProjection,
   logChainProjection,
   loginConnectionProjection,
   mailProjection,
@@ -42,6 +45,7 @@ export const allProjections: readonly Projection[] = [
   projectProjection,
   protectionProjection,
   pushCountProjection,
+  reportProjection,
   sessionProjection,
   settingsProjection,
   sshKeyProjection,

@@ -1,5 +1,6 @@
 import { accountLink } from "./account-link.ts";
 import type { WorkerDeps } from "./deps.ts";
+import { invitationFollowUp, sweepInvitations } from "./invitation.ts";
 import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
 import { projectFork, projectForkWorker } from "./project-fork.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
@@ -17,6 +18,7 @@ import type { Worker } from "./worker.ts";
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
   accountLink,
+  invitationFollowUp,
   mailOutbox,
   projectFork,
   protectionApply,
@@ -41,6 +43,7 @@ export const allWorkers: readonly Worker[] = [
 /** What the leader does every minute to put right what got stuck. */
 export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepSessions,
+  sweepInvitations,
   sweepMails,
   sweepWebhooks,
 ];

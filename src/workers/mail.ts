@@ -4,6 +4,7 @@ import { handle } from "../commands/handle.ts";
 import { type MailCommand, mail } from "../commands/mail.ts";
 import { user } from "../commands/user.ts";
 import type { Recorded } from "../events/event.ts";
+import { invitationEvents } from "../events/invitation.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
@@ -29,7 +30,11 @@ const jobOf = (mailId: string): Job => ({ queue, id: mailId, data: { mailId } })
  */
 export const mailOutbox: Reactor = {
   name: "mail-outbox",
-  types: new Set(["UserEmailConfirmationRequested", "UserPasswordResetRequested"]),
+  types: new Set([
+    "InvitationMade",
+    "UserEmailConfirmationRequested",
+    "UserPasswordResetRequested",
+  ]),
   async react(event, deps) {
     const { store, now, mailer } = deps;
     const wanted = await mailFor(event, deps);
@@ -47,6 +52,10 @@ type Wanted = Omit<Extract<MailCommand, { type: "ScheduleMail" }>["mail"], "mail
 
 async function mailFor(event: Recorded, { store }: WorkerDeps): Promise<Wanted | undefined> {
   const holderId = idInStream(event.stream);
+  if (event.type === "InvitationMade") {
+    const { email, invitationId, expiresAt } = invitationEvents.InvitationMade.parse(event.data);
+    return { kind: "INVITATION", to: email, holderId, requestId: invitationId, expiresAt };
+  }
   const { state } = await load(store, user, holderId);
   if (state.status === "absent" || state.status === "forgotten") return undefined;
   const to = state.email;
@@ -76,9 +85,11 @@ export const mailWorker = defineWorker({
     if (expiresAt <= now()) return await giveUp(deps, mailId, loaded, "expired");
     const to = await vault.open(state.mail.to);
     if (to === null) return await giveUp(deps, mailId, loaded, "forgotten");
-    const about = { kind, holderId, requestId, expiresAt };
+    await deps.visible(loaded.position);
+    const written = await writeMail(deps, { kind, holderId, requestId, expiresAt });
+    if (written === undefined) return await giveUp(deps, mailId, loaded, "over");
     try {
-      await mailer.send({ id: mailId, to, ...writeMail(deps, about) });
+      await mailer.send({ id: mailId, to, ...written });
     } catch (error) {
       if (!(error instanceof MailRefused)) throw error;
       // The server's words may quote the address: they stay out of the log of events.
