@@ -14,6 +14,8 @@ export type StreamReply = Readonly<{
   fileName?: string;
   /** Whether parts of it may be asked for by Range. */
   acceptRanges?: boolean;
+  /** Names the content for a caller who may have it already; without quotes. */
+  etag?: string;
   /** Which bytes the body is, when it is not the whole; both ends included. */
   part?: Readonly<{ first: number; last: number; total: number }>;
 }>;
@@ -42,6 +44,7 @@ export function streamAnswer(status: number, reply: StreamReply): Answer {
     "Content-Type": reply.type,
     ...(reply.bytes === undefined ? {} : { "Content-Length": String(reply.bytes) }),
     ...(fileName === undefined ? {} : { "Content-Disposition": attachment(fileName) }),
+    ...(reply.etag === undefined ? {} : { ETag: `"${reply.etag}"` }),
     ...(reply.acceptRanges === true ? { "Accept-Ranges": "bytes" } : {}),
     ...(part && { "Content-Range": `bytes ${part.first}-${part.last}/${part.total}` }),
   };
@@ -80,16 +83,25 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
     immutable ? "private, max-age=31536000, immutable" : "private, no-cache",
   );
   if (immutable) ctx.set("ETag", `"${immutableTag}"`);
-  else if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) {
+  else if (
+    answer.headers["ETag"] === undefined &&
+    (typeof answer.body === "string" || Buffer.isBuffer(answer.body))
+  ) {
     ctx.set("ETag", `W/"${createHash("sha1").update(answer.body).digest("base64url")}"`);
   }
-  if (ctx.status === 200 && callerHas(ctx, String(ctx.response.get("ETag")))) ctx.status = 304;
+  if (ctx.status === 200 && carriesTag(ctx.get("if-none-match"), ctx.response.get("ETag"))) {
+    ctx.status = 304;
+  }
 }
 
-/** RFC 9110, 13.1.2: any tag of the list, compared weakly. */
-function callerHas(ctx: Context, tag: string): boolean {
+/**
+ * RFC 9110, 13.1.2: any tag of the list, compared weakly.
+ *
+ * @param given If-None-Match of the request
+ * @param tag with its quotes
+ */
+export function carriesTag(given: string, tag: string): boolean {
   const bare = (text: string) => text.trim().replace(/^W\//, "");
-  const given = ctx.get("if-none-match");
   if (given === "" || tag === "") return false;
   return given.trim() === "*" || given.split(",").some((one) => bare(one) === bare(tag));
 }

@@ -7,6 +7,7 @@ import {
 } from "./account-link.ts";
 import { approvalRoutes } from "./approval.ts";
 import { authorizedApplicationRoutes } from "./authorized-application.ts";
+import { archiveRoutes } from "./archive.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
@@ -73,6 +74,7 @@ import { webhookDeliveryRoutes } from "./webhook-delivery.ts";
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
   ...approvalRoutes,
+  ...archiveRoutes,
   ...branchChangeRoutes,
   ...commitChangeRoutes,
   ...commitPickRoutes,

@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { type Readable, Transform } from "node:stream";
+
+import { gitEnvironment } from "./environment.ts";
+import { GitFailure } from "./failure.ts";
+
+export const archiveFormats = ["zip", "tar.gz"] as const;
+export type ArchiveFormat = (typeof archiveFormats)[number];
+
+export type ArchiveOptions = Readonly<{
+  format: ArchiveFormat;
+  /** Directory that everything lies in; no slash at its end. */
+  directory: string;
+  limits?: Partial<ArchiveLimits>;
+}>;
+
+export type ArchiveLimits = Readonly<{ idleMs: number; totalMs: number }>;
+
+/** A reader that takes nothing for so long is gone; nobody's repository takes longer in all. */
+const limitsDefault: ArchiveLimits = { idleMs: 2 * 60_000, totalMs: 60 * 60_000 };
+
+/**
+ * The files of a commit as git-archive(1) packs them, made while they are read: `export-ignore` and
+ * the like in `.gitattributes` hold, symbolic links stay links, modes stay. Closing the stream ends
+ * git; git ending badly ends the stream with an error, so that half an archive is never taken for
+ * one.
+ */
+export function archiveStream(
+  { gitDir }: Readonly<{ gitDir: string }>,
+  commitId: string,
+  { format, directory, limits }: ArchiveOptions,
+): Readable {
+  const { idleMs, totalMs } = { ...limitsDefault, ...limits };
+  const args = ["archive", `--format=${format}`, `--prefix=${directory}/`, "--end-of-options"];
+  const child = spawn("git", [`--git-dir=${gitDir}`, ...args, commitId], {
+    cwd: "/",
+    env: gitEnvironment(),
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: totalMs,
+    killSignal: "SIGKILL",
+  });
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString()).slice(-2000);
+  });
+  const ended = new Promise<Error | null>((resolve) => {
+    child.once("error", resolve);
+    child.once("close", (code) =>
+      resolve(code === 0 ? null : new GitFailure("archive", code, stderr)),
+    );
+  });
+  const idle = setTimeout(() => out.destroy(new Error("the archive is not being read")), idleMs);
+  const out = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      idle.refresh();
+      done(null, chunk);
+    },
+    flush(done) {
+      void ended.then(done);
+    },
+  });
+  out.once("close", () => {
+    clearTimeout(idle);
+    child.kill("SIGKILL");
+  });
+  child.stdout.pipe(out);
+  return out;
+}
