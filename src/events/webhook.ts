@@ -15,6 +15,7 @@ export const webhookTopics = [
   "NEW_ISSUE_NOTE",
   "TAG_DELETE",
   "TAG_CREATE",
+  "TAG_UPDATE",
   "BRANCH_UPDATE",
   "BRANCH_DELETE",
   "BRANCH_CREATE",

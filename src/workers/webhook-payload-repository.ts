@@ -37,7 +37,7 @@ export const repositoryPayload: PayloadBuilder = {
   },
 };
 
-/** A moved tag is created anew where it stands: there is no topic of its own for it. */
+/** A moved tag is told of as such: who acts on new tags alone should not take it for one. */
 function topicOf({ type }: RepositoryEvent): WebhookTopic {
   switch (type) {
     case "BranchCreated":
@@ -47,8 +47,9 @@ function topicOf({ type }: RepositoryEvent): WebhookTopic {
     case "BranchDeleted":
       return "BRANCH_DELETE";
     case "TagCreated":
-    case "TagUpdated":
       return "TAG_CREATE";
+    case "TagUpdated":
+      return "TAG_UPDATE";
     case "TagDeleted":
       return "TAG_DELETE";
     default:
@@ -69,8 +70,11 @@ async function fieldsOf(event: Recorded<RepositoryEvent>, deps: WorkerDeps) {
         user,
       };
     case "TagCreated":
-    case "TagUpdated":
       return { tag: await tagOf(event.data, repository), user };
+    case "TagUpdated": {
+      const tag = await tagOf(event.data, repository);
+      return { tag: { ...tag, before: event.data.before, after: event.data.objectId }, user };
+    }
     case "TagDeleted":
       return { tag: await deletedTagOf(event.data, repository), user };
     default:

@@ -169,8 +169,8 @@ describe("telling webhooks what happened", () => {
     await git(copy, "checkout", "--quiet", "main");
   });
 
-  it("builds TAG_CREATE and TAG_DELETE, of both kinds of tags", async () => {
-    const webhookId = await hook("TAG_CREATE", "TAG_DELETE");
+  it("builds TAG_CREATE, TAG_UPDATE and TAG_DELETE, of both kinds of tags", async () => {
+    const webhookId = await hook("TAG_CREATE", "TAG_UPDATE", "TAG_DELETE");
     const objectId = await git(copy, "rev-parse", "v1");
     const annotated = { tag: "v1", objectId, commitId: second, lightWeight: false };
     const light = { tag: "v0", objectId: first, commitId: first, lightWeight: true };
@@ -178,7 +178,7 @@ describe("telling webhooks what happened", () => {
     for (const [type, data, tag] of [
       ["TagCreated", annotated, { message: "Release one\n", light_weight: false }],
       ["TagCreated", light, { message: null, light_weight: true }],
-      ["TagUpdated", { ...annotated, before: first }, { message: "Release one\n" }],
+      ["TagUpdated", { ...annotated, before: first }, { before: first, after: objectId }],
       ["TagDeleted", { tag: "v1", objectId }, { message: "Release one\n", light_weight: false }],
       ["TagDeleted", { tag: "v0", objectId: first }, { message: null, light_weight: true }],
     ] as const) {
@@ -186,7 +186,9 @@ describe("telling webhooks what happened", () => {
       const payload = await payloadOf(event, webhookId);
       const commitId = data.tag === "v1" ? second : first;
       expect(payload["tag"]).to.deep.include({ name: data.tag, commit_id: commitId, ...tag });
-      expect(payload["action"]).to.equal(type === "TagDeleted" ? "TAG_DELETE" : "TAG_CREATE");
+      expect(payload["action"]).to.equal(
+        { TagCreated: "TAG_CREATE", TagUpdated: "TAG_UPDATE", TagDeleted: "TAG_DELETE" }[type],
+      );
     }
   });
 
