@@ -6,8 +6,8 @@ import {
   postPasswordReset,
 } from "./account-link.ts";
 import { approvalRoutes } from "./approval.ts";
-import { authorizedApplicationRoutes } from "./authorized-application.ts";
 import { archiveRoutes } from "./archive.ts";
+import { authorizedApplicationRoutes } from "./authorized-application.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
