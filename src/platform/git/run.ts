@@ -17,6 +17,10 @@ export type RunOptions = Readonly<{
   env?: Readonly<Record<string, string>>;
   /** Commands that write wait for each other, never behind those that walk histories. */
   writes?: boolean;
+  /** Given what the child prints as it comes; nothing of it is kept then. */
+  onStdout?: (chunk: Buffer) => void;
+  /** Configuration above that of every git child. */
+  settings?: Readonly<Record<string, string>>;
 }>;
 
 export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
@@ -48,7 +52,11 @@ function start(
   const { okCodes = [0], bytesMax = 64 * 1024 ** 2, timeoutMs = 60_000, signal, input } = options;
   const [command] = args;
   return new Promise((resolve, reject) => {
-    const child = spawn("git", [`--git-dir=${gitDir}`, ...args], {
+    const settings = Object.entries(options.settings ?? {}).flatMap(([key, value]) => [
+      "-c",
+      `${key}=${value}`,
+    ]);
+    const child = spawn("git", [`--git-dir=${gitDir}`, ...settings, ...args], {
       cwd: "/",
       env: gitEnvironment(options.env),
       stdio: ["pipe", "pipe", "pipe"],
@@ -63,9 +71,10 @@ function start(
     child.stdin.on("error", () => undefined);
     child.stdin.end(input ?? "");
     child.stdout.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
       bytes += chunk.length;
       if (bytes > bytesMax) child.kill("SIGKILL");
+      else if (options.onStdout !== undefined) options.onStdout(chunk);
+      else chunks.push(chunk);
     });
     child.stderr.on("data", (chunk: Buffer) => {
       stderr = (stderr + chunk.toString()).slice(-2000);

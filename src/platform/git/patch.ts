@@ -1,0 +1,201 @@
+/**
+ * Reads what `git diff` prints (git-diff(1), "Generating patch text with -p"). Within a hunk every line
+ * begins with one of space, `+`, `-`, `\`, so a line that begins otherwise ends it, and no text of a
+ * file can pass for a header.
+ */
+
+const newline = 0x0a;
+const plus = 0x2b;
+const minus = 0x2d;
+const at = 0x40;
+const lowerD = 0x64;
+const upperB = 0x42;
+
+/** Of header lines, which hold paths of 4096 bytes at most, quoted. */
+const headerBytesMax = 32 * 1024;
+
+/** What is known of one file's part of a patch without keeping its lines. */
+export type PatchSection = Readonly<{
+  /** From `diff --git` to the line before the first hunk. */
+  headers: readonly string[];
+  addedLines: number;
+  removedLines: number;
+  /** Of all hunks. */
+  bytes: number;
+  /** Git would not show it: a file with a NUL near its beginning, or over core.bigFileThreshold. */
+  isBinary: boolean;
+}>;
+
+type Open = { -readonly [Key in keyof PatchSection]: PatchSection[Key] } & { headers: string[] };
+
+/**
+ * Counts the lines of a patch as it streams by, in memory that does not grow with the patch: of the
+ * hunks only the first byte of each line is looked at.
+ */
+export class PatchCounter {
+  readonly sections: PatchSection[] = [];
+  #section: Open | undefined;
+  #inHunk = false;
+  /** Whether the next byte is the first of its line. */
+  #lineStart = true;
+  /** The header line being read; undefined within hunks. */
+  #header: Buffer[] | undefined;
+
+  push(chunk: Buffer): void {
+    let position = 0;
+    while (position < chunk.length) {
+      if (this.#lineStart) this.#begin(chunk[position] ?? 0);
+      const end = chunk.indexOf(newline, position);
+      const next = end < 0 ? chunk.length : end + 1;
+      this.#take(chunk, position, end < 0 ? chunk.length : end, next);
+      this.#lineStart = end >= 0;
+      if (this.#lineStart) this.#finishLine();
+      position = next;
+    }
+  }
+
+  #begin(first: number): void {
+    // "diff --git": content begins with none of these, and no other header line with a d but
+    // "deleted file mode" and "dissimilarity index", which are told apart when complete.
+    if (this.#inHunk && first === lowerD) this.#inHunk = false;
+    if (!this.#inHunk && first === at) this.#inHunk = true;
+    if (!this.#inHunk) {
+      this.#header = [];
+      return;
+    }
+    if (this.#section === undefined) return;
+    if (first === plus) this.#section.addedLines += 1;
+    else if (first === minus) this.#section.removedLines += 1;
+  }
+
+  #take(chunk: Buffer, from: number, to: number, next: number): void {
+    if (this.#header === undefined) {
+      if (this.#section !== undefined) this.#section.bytes += next - from;
+      return;
+    }
+    const held = this.#header.reduce((sum, part) => sum + part.length, 0);
+    const part = chunk.subarray(from, Math.min(to, from + headerBytesMax - held));
+    // Copied: a header kept must not keep the whole chunk.
+    if (part.length > 0) this.#header.push(Buffer.from(part));
+  }
+
+  #finishLine(): void {
+    if (this.#header === undefined) return;
+    const line = Buffer.concat(this.#header);
+    this.#header = undefined;
+    const text = line.toString("utf8");
+    if (text.startsWith("diff --git ")) {
+      const counts = { addedLines: 0, removedLines: 0, bytes: 0, isBinary: false };
+      this.#section = { headers: [], ...counts };
+      this.sections.push(this.#section);
+    }
+    if (this.#section === undefined) return;
+    if (line[0] === upperB) this.#section.isBinary = true;
+    this.#section.headers.push(text);
+  }
+}
+
+/** A line of a file's diff; `separator` stands where unchanged lines are left out. */
+export type PatchLine = Readonly<{
+  type: "line" | "separator";
+  op: "none" | "add" | "remove";
+  /**
+   * Without the newline that ends it, with a carriage return before that. Of a separator, git's `@@`
+   * line. A line without numbers is git's remark that the line before it has no newline at its end.
+   */
+  body: string;
+  /** Where the line is in the new file, from 1. */
+  added: number | null;
+  /** Where it is in the old file. */
+  removed: number | null;
+}>;
+
+export const noNewline: PatchLine = {
+  type: "line",
+  op: "none",
+  body: "\\ No newline at end of file",
+  added: null,
+  removed: null,
+};
+
+/** The lines of one file's patch, which is in memory whole. */
+export function parsePatch(patch: Buffer): readonly PatchLine[] {
+  const lines: PatchLine[] = [];
+  let inHunk = false;
+  let removed = 1;
+  let added = 1;
+  for (const bytes of linesOf(patch)) {
+    const first = bytes[0];
+    if (first === at) {
+      const hunk = hunkStart(bytes);
+      if (hunk.removed > removed || hunk.added > added) lines.push(separator(decodeLine(bytes)));
+      ({ removed, added } = hunk);
+      inHunk = true;
+    } else if (inHunk) {
+      const body = decodeLine(bytes.subarray(1));
+      if (first === plus) {
+        lines.push({ type: "line", op: "add", body, added, removed: null });
+        added += 1;
+      } else if (first === minus) {
+        lines.push({ type: "line", op: "remove", body, added: null, removed });
+        removed += 1;
+      } else if (first === 0x20) {
+        lines.push({ type: "line", op: "none", body, added, removed });
+        added += 1;
+        removed += 1;
+      } else lines.push(noNewline);
+    }
+  }
+  return lines;
+}
+
+/** The lines of a file that was added or removed whole. */
+export function wholeFile(op: "add" | "remove", content: Buffer): readonly PatchLine[] {
+  const lines = linesOf(content).map((bytes, index): PatchLine => {
+    const numbers =
+      op === "add" ? { added: index + 1, removed: null } : { added: null, removed: index + 1 };
+    return { type: "line", op, body: decodeLine(bytes), ...numbers };
+  });
+  const ended = content.length === 0 || content.at(-1) === newline;
+  return ended ? lines : [...lines, noNewline];
+}
+
+/** The text of a file by lines, as the lines of its diff are read. */
+export const textLines = (content: Buffer): readonly string[] => linesOf(content).map(decodeLine);
+
+function linesOf(content: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  let position = 0;
+  while (position < content.length) {
+    const end = content.indexOf(newline, position);
+    const next = end < 0 ? content.length : end;
+    lines.push(content.subarray(position, next));
+    position = next + 1;
+  }
+  return lines;
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Of a line that is not UTF-8 every byte is one character (ISO 8859-1), so that none is lost. */
+function decodeLine(bytes: Buffer): string {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return bytes.toString("latin1");
+  }
+}
+
+/** `@@ -1,2 +3,4 @@`: where it begins. A side without lines names the line before it. */
+function hunkStart(bytes: Buffer): Readonly<{ removed: number; added: number }> {
+  const match = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(bytes.toString("latin1"));
+  const [, removed = "1", removedCount = "1", added = "1", addedCount = "1"] = match ?? [];
+  return {
+    removed: Number(removed) + (removedCount === "0" ? 1 : 0),
+    added: Number(added) + (addedCount === "0" ? 1 : 0),
+  };
+}
+
+function separator(body: string): PatchLine {
+  return { type: "separator", op: "none", body, added: null, removed: null };
+}
