@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { listCommits } from "../platform/git/history.ts";
 import { repositoryPath } from "../platform/git/name.ts";
 import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
@@ -37,12 +38,9 @@ export const getCommits = route({
       throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
     }
     const path = repositoryPath(query.path ?? "").join("/") || undefined;
-    const head = branch.object_id;
-    const [commits, totalElements] = await Promise.all([
-      repository.log(head, { path, skip: page.offset, countMax: page.size }),
-      repository.countCommits(head, path),
-    ]);
-    return { items: await presentCommits(deps, project.id, commits), totalElements };
+    const history = { from: branch.object_id, path };
+    const { commits, total } = await listCommits(repository, history, page);
+    return { items: await presentCommits(deps, project.id, commits), totalElements: total };
   },
 });
 
@@ -61,7 +59,7 @@ export const getCommit = route({
     const { commit } = await mustFindCommit(deps, request.project, params.hash);
     const [view] = await presentCommits(deps, request.project.id, [commit]);
     invariant(view !== undefined, "one commit makes one view");
-    request.immutable(commit.id);
+    // Not immutable: accounts, avatars and branches come and go.
     return view;
   },
 });

@@ -62,10 +62,17 @@ describe("GET …/commit/{hash}", () => {
     expect(body).to.deep.include({ parentCommitIds: [first], parentCommitBranches: ["merged"] });
   });
 
-  it("never changes, and says so", async () => {
+  it("is asked for again: the accounts and branches it names come and go", async () => {
     const answer = await app.get(`${project.path}/commit/${first}`, anna.token);
-    expect(answer.headers.get("etag")).to.equal(`"${first}"`);
-    expect(answer.headers.get("cache-control")).to.contain("immutable");
+    const etag = answer.headers.get("etag") ?? "";
+    expect(etag).to.match(/^W\//);
+    expect(answer.headers.get("cache-control")).not.to.contain("immutable");
+    const path = `${project.path}/commit/${first}`;
+    expect((await app.get(path, anna.token, { "if-none-match": etag })).status).to.equal(304);
+    await git(copy, "push", "--quiet", app.remote(project, anna), `${first}:refs/heads/again`);
+    const later = await app.get(`${project.path}/commit/${second}`, anna.token);
+    expect(await later.json()).to.deep.include({ parentCommitBranches: ["again", "merged"] });
+    await git(copy, "push", "--quiet", app.remote(project, anna), ":refs/heads/again");
   });
 
   for (const hash of [

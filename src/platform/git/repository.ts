@@ -7,7 +7,7 @@ import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
 import { Lru } from "./lru.ts";
 import { isRefName } from "./name.ts";
-import type { Commit, TreeEntry } from "./object.ts";
+import type { TreeEntry } from "./object.ts";
 import { type ObjectCaches, ObjectReader } from "./object-reader.ts";
 import {
   type PackOptions,
@@ -31,7 +31,6 @@ const streamsMax = 32;
 let streamsOpen = 0;
 
 /** Answers that follow from object ids alone and so stay true. */
-const counts = new Lru<number>(1024 ** 2);
 const ancestries = new Lru<boolean>(2 * 1024 ** 2);
 
 /** One bare repository. Names and ids given here are checked already; see name.ts. */
@@ -80,42 +79,6 @@ export class Repository {
     if (!isRefName(ref)) throw new Error("Not a branch name");
     const git = administration(this.gitDir);
     await git.raw([`--git-dir=${this.gitDir}`, "symbolic-ref", "HEAD", ref]);
-  }
-
-  /** Newest first, as `git log`; with a path, the commits that touched it. */
-  async log(
-    from: string,
-    options: Readonly<{ path?: string | undefined; skip: number; countMax: number }>,
-  ): Promise<readonly Commit[]> {
-    const { stdout } = await runGit(this.gitDir, [
-      "rev-list",
-      `--skip=${options.skip}`,
-      `--max-count=${options.countMax}`,
-      "--end-of-options",
-      from,
-      "--",
-      ...(options.path === undefined ? [] : [options.path]),
-    ]);
-    const ids = stdout.toString().split("\n").filter(Boolean);
-    const commits = await Promise.all(ids.map((id) => this.objects.commit(id)));
-    return commits.filter((commit) => commit !== undefined);
-  }
-
-  async countCommits(from: string, path?: string): Promise<number> {
-    const key = `${from} ${path ?? ""}`;
-    const cached = counts.get(key);
-    if (cached !== undefined) return cached;
-    const { stdout } = await runGit(this.gitDir, [
-      "rev-list",
-      "--count",
-      "--end-of-options",
-      from,
-      "--",
-      ...(path === undefined ? [] : [path]),
-    ]);
-    const count = Number(stdout.toString());
-    counts.set(key, count, key.length + 50);
-    return count;
   }
 
   /** Whether `descendant` contains `ancestor`; false when either is not here. */

@@ -165,19 +165,6 @@ describe("reading a repository", () => {
     expect(await names(10)).to.include("src/deep/er/b 2");
   });
 
-  it("lists commits newest first, by page and by path, and counts them", async () => {
-    const ids = async (options: { path?: string; skip: number; countMax: number }) =>
-      (await repository.log(second, options)).map(({ id }) => id);
-
-    expect(await ids({ skip: 0, countMax: 10 })).to.deep.equal([second, first]);
-    expect(await ids({ skip: 1, countMax: 10 })).to.deep.equal([first]);
-    expect(await ids({ skip: 0, countMax: 10, path: "README.md" })).to.deep.equal([first]);
-    expect(await ids({ skip: 0, countMax: 10, path: "--all" })).to.deep.equal([]);
-    expect(await ids({ skip: 0, countMax: 10, path: ":(top)README.md" })).to.deep.equal([]);
-    expect(await repository.countCommits(second)).to.equal(2);
-    expect(await repository.countCommits(second, "README.md")).to.equal(1);
-  });
-
   it("knows what contains what", async () => {
     expect(await repository.isAncestor(first, second)).to.equal(true);
     expect(await repository.isAncestor(second, first)).to.equal(false);
