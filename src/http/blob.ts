@@ -13,7 +13,7 @@ import type { StreamReply } from "./answer.ts";
 import { byteRange } from "./byte-range.ts";
 import { HttpRefusal } from "./errors.ts";
 import { mustAllowDownload } from "./file-download.ts";
-import { contentTypeOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
+import { contentTypeOf, extensionOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
 import { mustFindCommit } from "./repository-access.ts";
 import { route } from "./route.ts";
 import { int } from "./schema.ts";
@@ -210,9 +210,14 @@ async function presentFile(
 ): Promise<z.input<typeof BlobEntryView>> {
   const small = bytes >= pointerBytesMin && bytes < pointerBytesMax;
   const content = small ? await repository.objects.blob(entry.id) : undefined;
-  const extension = /[^.](\.[^.]+)$/.exec(entry.name)?.[1] ?? ".null";
   const lfsOid = content === undefined ? null : (lfsObjectId(content) ?? null);
-  return { filePath: path, extension, size: bytes, lfsOid, lockedBy: null };
+  return {
+    filePath: path,
+    extension: extensionOf(entry.name),
+    size: bytes,
+    lfsOid,
+    lockedBy: null,
+  };
 }
 
 function refused(code: string, message: string): Refusal {

@@ -9,11 +9,21 @@ export function isBinary(content: Buffer): boolean {
 const imageExtensions = /\.(?:png|jpe?g|gif|webp|bmp|ico|tiff?|avif|heic|jxl)$/i;
 const imageSignatures = ["89504e470d0a1a0a", "ffd8ff", "474946383761", "474946383961", "424d"];
 
-/** By its first bytes or its name. SVG is a text. */
+/** SVG is a text. */
+export function hasImageName(name: string): boolean {
+  return imageExtensions.test(name);
+}
+
+/** What follows the last dot, with it; `.null` when there is nothing, or nothing before it. */
+export function extensionOf(fileName: string): string {
+  return /[^.](\.[^.]+)$/s.exec(fileName)?.[1] ?? ".null";
+}
+
+/** By its first bytes or its name. */
 export function isImage(name: string, content: Buffer): boolean {
   const begins = content.toString("hex", 0, 8);
   return (
-    imageExtensions.test(name) ||
+    hasImageName(name) ||
     (isBinary(content) && imageSignatures.some((signature) => begins.startsWith(signature)))
   );
 }

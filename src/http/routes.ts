@@ -11,9 +11,11 @@ import { authorizedApplicationRoutes } from "./authorized-application.ts";
 import { downloadBlob, getBlob, getFileSize, listBlobs } from "./blob.ts";
 import { getBranches, getDefaultBranch } from "./branch.ts";
 import { branchChangeRoutes } from "./branch-change.ts";
+import { compareBranches } from "./branch-compare.ts";
 import { getCommit, getCommits } from "./commit.ts";
 import { commitChangeRoutes } from "./commit-change.ts";
 import { commitPickRoutes } from "./commit-pick.ts";
+import { getFileDiff, getLastCommit, listCommitFiles } from "./commit-diff.ts";
 import { companyRoutes } from "./company.ts";
 import { invitationRoutes, postInvitationAccept } from "./invitation.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
@@ -112,6 +114,10 @@ export const routes: readonly Route[] = [
   getBlob,
   getBranches,
   getCommit,
+  listCommitFiles,
+  getFileDiff,
+  getLastCommit,
+  compareBranches,
   getCommits,
   getDefaultBranch,
   getFileSize,

@@ -1,0 +1,76 @@
+import { z } from "zod";
+
+import { changedFiles } from "../platform/git/diff.ts";
+import { mergeBase } from "../platform/git/history.ts";
+import { lastTouched } from "../platform/git/last-touched.ts";
+import { isNullObjectId } from "../platform/git/name.ts";
+import type { Commit } from "../platform/git/object.ts";
+import { invariant } from "../platform/invariant.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findRef } from "../projections/git-ref.ts";
+import type { ProjectRow } from "../projections/project.ts";
+import { ChangedFileView, presentChange } from "./changed-file-view.ts";
+import type { Deps } from "./deps.ts";
+import { type FoundCommit, mustFindCommit } from "./repository-access.ts";
+import { route } from "./route.ts";
+
+const name = z.string().min(1).meta({ description: "A branch, a tag or a commit's full hash." });
+
+export const compareBranches = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/branch/compare",
+  operationId: "compareBranches",
+  summary: "List the files that a branch changed since it left another",
+  description: "Against the common ancestor of the two, as a merge request would show them.",
+  tag: "Branches",
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
+  query: z.object({ base: name, compare: name }),
+  reply: z.array(ChangedFileView),
+  errors: [403, 404, 422],
+  async handle({ query, request: { project } }, deps) {
+    const [base, compare] = await Promise.all([
+      mustFindRevision(deps, project, query.base),
+      mustFindRevision(deps, project, query.compare),
+    ]);
+    const { repository } = compare;
+    const ancestorId = await mergeBase(repository, base.commit.id, compare.commit.id);
+    if (ancestorId === null) {
+      const message = "The two share no history: there is nothing to compare from.";
+      throw new Refusal("unprocessable", "compare.unrelated", message);
+    }
+    const ancestor = await repository.objects.commit(ancestorId);
+    invariant(ancestor !== undefined, "an ancestor of what is here is here");
+    const changes = await changedFiles(repository, ancestor.treeId, compare.commit.treeId);
+    const pathOf = (change: (typeof changes)[number]): string =>
+      isNullObjectId(change.newId) ? change.oldPath : change.newPath;
+    const last: ReadonlyMap<string, Commit> =
+      changes.length === 0
+        ? new Map()
+        : await lastTouched(repository, ancestor.id, compare.commit.id, changes.map(pathOf));
+    const between = `${ancestor.id}..${compare.commit.id}`;
+    return changes.map((change) => presentChange(change, between, last.get(pathOf(change))));
+  },
+});
+
+/** @throws Refusal 404 `branch.not_found` */
+async function mustFindRevision(
+  deps: Deps,
+  project: ProjectRow,
+  revision: string,
+): Promise<FoundCommit> {
+  const branch = await findRef(deps.db, project.id, "branch", revision);
+  const ref = branch ?? (await findRef(deps.db, project.id, "tag", revision));
+  try {
+    return await mustFindCommit(
+      deps,
+      project,
+      ref === undefined ? revision : (ref.commit_id ?? ""),
+    );
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === "commit.not_found")) throw error;
+    const message = `There is no branch, tag or commit "${revision}".`;
+    throw new Refusal("not_found", "branch.not_found", message);
+  }
+}
