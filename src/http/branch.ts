@@ -2,8 +2,9 @@ import { z } from "zod";
 
 import { branchPrefix } from "../events/repository.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { findRef, type GitRefRow, listRefs } from "../projections/git-ref.ts";
+import type { GitRefRow } from "../projections/git-ref.ts";
 import type { ProjectRow } from "../projections/project.ts";
+import { type RefView, refView } from "../projections/ref-view.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
 import type { Deps } from "./deps.ts";
 import { envelope, envelopeOf, pageQuery, pageRequest } from "./page.ts";
@@ -39,8 +40,9 @@ export const getBranches = route({
   async handle({ query, request: { project } }, deps) {
     if (query.branchName !== undefined) return oneBranch(deps, project, query.branchName);
     const page = pageRequest(query);
-    const { rows, total } = await listRefs(deps.db, project.id, "branch", page);
-    const items = await presentBranches(deps, project, rows);
+    const refs = await refView(deps.db, project.id);
+    const { rows, total } = await refs.list("branch", page);
+    const items = await presentBranches(deps, project, refs, rows);
     const listed = envelope("branchList", page, { items, totalElements: total });
     return { ...listed, _embedded: { branchList: [...items] } };
   },
@@ -62,8 +64,9 @@ export const getDefaultBranch = route({
 });
 
 export async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
-  const row = await findRef(deps.db, project.id, "branch", name);
-  const [view] = row === undefined ? [] : await presentBranches(deps, project, [row]);
+  const refs = await refView(deps.db, project.id);
+  const row = await refs.find("branch", name);
+  const [view] = row === undefined ? [] : await presentBranches(deps, project, refs, [row]);
   if (view !== undefined) return view;
   throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
 }
@@ -71,17 +74,18 @@ export async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
 async function presentBranches(
   deps: Deps,
   { id: projectId, default_branch }: ProjectRow,
+  refs: RefView,
   rows: readonly GitRefRow[],
 ): Promise<readonly z.input<typeof BranchView>[]> {
   const repository = await deps.git.find(projectId);
-  const heads = rows.map(({ object_id }) => object_id);
-  const main = await findRef(deps.db, projectId, "branch", default_branch);
+  const heads = rows.map(({ ref, object_id }) => ({ ref, id: object_id }));
+  const main = await refs.find("branch", default_branch);
   const [found, merged] = await Promise.all([
-    Promise.all(heads.map((id) => repository?.objects.commit(id))),
+    Promise.all(heads.map(({ id }) => repository?.objects.commit(id))),
     main === undefined ? undefined : repository?.mergedInto(main.object_id, heads),
   ]);
   const commits = found.filter((commit) => commit !== undefined);
-  const views = await presentCommits(deps, projectId, commits);
+  const views = await presentCommits(deps, projectId, commits, refs);
   const byHash = new Map(views.map((view) => [view.hash, view]));
   return rows.map(({ name, object_id }) => ({
     name,

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { type Commit, type Identity, subjectOf } from "../platform/git/object.ts";
 import { type CommitAuthors, findCommitAuthors } from "../projections/commit-author.ts";
-import { branchesAt } from "../projections/git-ref.ts";
+import { type RefView, refView } from "../projections/ref-view.ts";
 import type { Deps } from "./deps.ts";
 import { instant } from "./schema.ts";
 import { presentUser, UserView } from "./user-view.ts";
@@ -44,11 +44,14 @@ export async function presentCommits(
   { db }: Pick<Deps, "db">,
   projectId: string,
   commits: readonly Commit[],
+  known?: RefView,
 ): Promise<readonly z.input<typeof CommitView>[]> {
   const emails = commits.flatMap(({ author, committer }) => [author.email, committer.email]);
-  const authors = await findCommitAuthors(db, emails);
   const parents = [...new Set(commits.flatMap(({ parentIds }) => parentIds))];
-  const heads = await branchesAt(db, projectId, parents);
+  const [authors, heads] = await Promise.all([
+    findCommitAuthors(db, emails),
+    (known ?? (await refView(db, projectId))).branchesAt(parents),
+  ]);
   return commits.map((commit) => {
     const author = authors.get(commit.author.email.toLowerCase());
     return {

@@ -4,7 +4,7 @@ import { listCommits } from "../platform/git/history.ts";
 import { repositoryPath } from "../platform/git/name.ts";
 import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { findRef } from "../projections/git-ref.ts";
+import { refView } from "../projections/ref-view.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
 import { mustFindCommit } from "./repository-access.ts";
 import { route } from "./route.ts";
@@ -30,7 +30,8 @@ export const getCommits = route({
   errors: [403, 404, 422],
   async handle({ query, page, request: { project } }, deps) {
     const name = query.branch ?? project.default_branch;
-    const branch = await findRef(deps.db, project.id, "branch", name);
+    const refs = await refView(deps.db, project.id);
+    const branch = await refs.find("branch", name);
     const repository = await deps.git.find(project.id);
     if (branch === undefined || repository === undefined) {
       // A project nobody has pushed to yet has no commits; a branch that was asked for must be there.
@@ -40,7 +41,7 @@ export const getCommits = route({
     const path = repositoryPath(query.path ?? "").join("/") || undefined;
     const history = { from: branch.object_id, path };
     const { commits, total } = await listCommits(repository, history, page);
-    return { items: await presentCommits(deps, project.id, commits), totalElements: total };
+    return { items: await presentCommits(deps, project.id, commits, refs), totalElements: total };
   },
 });
 

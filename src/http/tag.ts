@@ -4,7 +4,8 @@ import { tagPrefix } from "../events/repository.ts";
 import { subjectOf } from "../platform/git/object.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findCommitAuthors } from "../projections/commit-author.ts";
-import { findRef, type GitRefRow, listRefs } from "../projections/git-ref.ts";
+import { findRef, type GitRefRow } from "../projections/git-ref.ts";
+import { refView } from "../projections/ref-view.ts";
 import { IdentView, presentIdent } from "./commit-view.ts";
 import type { Deps } from "./deps.ts";
 import { route } from "./route.ts";
@@ -40,7 +41,7 @@ export const getTags = route({
   reply: TagView,
   errors: [403, 404, 422],
   async handle({ page, request: { project } }, deps) {
-    const { rows, total } = await listRefs(deps.db, project.id, "tag", page);
+    const { rows, total } = await (await refView(deps.db, project.id)).list("tag", page);
     return { items: await presentTags(deps, project.id, rows), totalElements: total };
   },
 });

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
-import { gitEnvironment } from "./environment.ts";
+import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import type { ObjectInfo, ObjectType } from "./object.ts";
 
@@ -41,7 +41,7 @@ export class CatFile {
     readonly onEnd: () => void,
   ) {
     this.#child = spawn("git", [`--git-dir=${gitDir}`, "cat-file", "--batch-command"], {
-      env: gitEnvironment(),
+      env: gitEnvironment(memoryLimit),
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.#child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));

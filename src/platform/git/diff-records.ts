@@ -1,4 +1,5 @@
 import { PatchCounter, type PatchSection } from "./patch.ts";
+import { headersOf } from "./patch-header.ts";
 
 /** Letters of git-diff(1), "--diff-filter": added, deleted, modified, renamed, copied, type changed. */
 export type ChangeStatus = "A" | "D" | "M" | "R" | "C" | "T";
@@ -6,6 +7,8 @@ export type ChangeStatus = "A" | "D" | "M" | "R" | "C" | "T";
 /** One record of `--raw`. An absent side has the mode 000000 and the null id. */
 export type ChangeRecord = Readonly<{
   status: ChangeStatus;
+  /** Of a rename or copy, in percent. */
+  similarity: number;
   /** Octal, six digits: 100644, 100755, 120000 (symbolic link), 160000 (submodule). */
   oldMode: string;
   newMode: string;
@@ -20,13 +23,19 @@ export type CountedChange = ChangeRecord & PatchSection;
 
 const zero = 0;
 
+/** `--numstat`: lines added and removed, each `-` for a binary file. A path follows, or two tokens do. */
+const counted = /^(\d+|-)\t(\d+|-)\t(.?)/s;
+
 /**
- * Reads `git diff-tree -z --raw -p` as it streams: first the records, then a NUL, then a patch with a
- * section for each record, two for one whose type changed (git shows that as removed and added).
+ * Reads `git diff-tree -z --raw` with `-p` or `--numstat` as it streams: first the records. Then a NUL
+ * and a patch, with a section for each record, two for one whose type changed (git shows that as
+ * removed and added). Or the counts for each record.
  */
 export class DiffReader {
   readonly #counter = new PatchCounter();
   #records: ChangeRecord[] = [];
+  #counts: PatchSection[] = [];
+  #skipping = 0;
   #tokens: string[] = [];
   #held: Buffer[] = [];
   #inPatch = false;
@@ -45,7 +54,7 @@ export class DiffReader {
       const token = buffer.subarray(position, end);
       position = end + 1;
       // The NUL alone between two records' worth of tokens ends the records.
-      if (token.length === 0 && this.#tokens.length === 0) {
+      if (token.length === 0 && this.#tokens.length === 0 && this.#skipping === 0) {
         this.#inPatch = true;
         this.#held = [];
         this.#counter.push(buffer.subarray(position));
@@ -59,11 +68,13 @@ export class DiffReader {
 
   /** @throws Error when git printed something else than it should. */
   end(): readonly CountedChange[] {
-    const sections = [...this.#counter.sections].reverse();
+    const isCounted = this.#counts.length > 0;
+    const sections = (isCounted ? this.#counts : [...this.#counter.sections]).toReversed();
     const changes = this.#records.map((record): CountedChange => {
       const first = sections.pop();
-      const second = record.status === "T" ? sections.pop() : undefined;
+      const second = record.status === "T" && !isCounted ? sections.pop() : undefined;
       if (first === undefined) throw new Error("A change without its patch");
+      if (isCounted) return { ...record, ...first, headers: headersOf(record) };
       return { ...record, ...(second === undefined ? first : joined(first, second)) };
     });
     if (sections.length > 0) throw new Error("A patch of no change");
@@ -71,16 +82,34 @@ export class DiffReader {
   }
 
   #take(token: string): void {
+    if (this.#tokens.length === 0 && !token.startsWith(":")) {
+      this.#count(token);
+      return;
+    }
     this.#tokens.push(token);
     const [head = "", oldPath = "", newPath = oldPath] = this.#tokens;
     const [oldMode = "", newMode = "", oldId = "", newId = "", letter = ""] = head
       .slice(1)
       .split(" ");
     const status = letter.charAt(0) as ChangeStatus;
+    const similarity = Number(letter.slice(1));
     const wanted = status === "R" || status === "C" ? 3 : 2;
     if (this.#tokens.length < wanted) return;
-    this.#records.push({ status, oldMode, newMode, oldId, newId, oldPath, newPath });
+    this.#records.push({ status, similarity, oldMode, newMode, oldId, newId, oldPath, newPath });
     this.#tokens = [];
+  }
+
+  #count(token: string): void {
+    if (this.#skipping > 0) {
+      this.#skipping -= 1;
+      return;
+    }
+    const [, added = "-", removed = "-", path = ""] = counted.exec(token) ?? [];
+    if (path === "") this.#skipping = 2;
+    const isBinary = added === "-";
+    const lines = isBinary ? [0, 0] : [Number(added), Number(removed)];
+    const [addedLines = 0, removedLines = 0] = lines;
+    this.#counts.push({ headers: [], addedLines, removedLines, bytes: 0, isBinary });
   }
 }
 

@@ -26,7 +26,10 @@ const openBytesMax = 100 * 1024;
 /** Diffs hold two files each in memory: more at once than processors would only take more of it. */
 const diffsAtOnce = new Limiter(2);
 
-type Effort = Readonly<{
+/** How far git may go. What one effort could not finish, the next tries with less. */
+export type Effort = Readonly<{
+  /** With a patch, also the size of each file's changes is known. */
+  shows: "patch" | "numstat";
   /** Similar files are paired as renames and copies, when at most so many are on each side. */
   renamesMax: number;
   similarity: string;
@@ -38,20 +41,21 @@ type Effort = Readonly<{
 }>;
 
 const mebibyte = 1024 ** 2;
-const thorough: Effort = {
+export const thorough: Effort = {
+  shows: "patch",
   renamesMax: 400,
   similarity: "50%",
   fileBytesMax: 64 * mebibyte,
   allocationBytesMax: 96 * mebibyte,
-  timeoutMs: 20_000,
+  timeoutMs: 15_000,
 };
-/** For what the first could not finish. */
-const modest: Effort = {
+/** Git reads even a binary file into memory to say in a patch that it was added; not to count. */
+export const counting: Effort = { ...thorough, shows: "numstat" };
+export const modest: Effort = {
+  ...counting,
   renamesMax: 1,
   similarity: "100%",
   fileBytesMax: mebibyte,
-  allocationBytesMax: 96 * mebibyte,
-  timeoutMs: 20_000,
 };
 
 const changesKept = new Answers<readonly FileChange[] | "refused">(32 * mebibyte, (changes) =>
@@ -72,14 +76,18 @@ export async function changedFiles(
   repository: Repository,
   before: string | undefined,
   after: string,
+  efforts: readonly Effort[] = [thorough, counting, modest],
 ): Promise<readonly FileChange[]> {
   if (before === after) return [];
   const changes = await changesKept.get(`${before ?? ""} ${after}`, async () => {
     await compareTrees(repository.objects, { before, after });
     const from = before ?? emptyTreeOf(after);
     return diffsAtOnce.run(async () => {
-      const full = await attempt(repository, from, after, thorough);
-      return full ?? (await attempt(repository, from, after, modest)) ?? "refused";
+      for (const effort of efforts) {
+        const found = await attempt(repository, from, after, effort);
+        if (found !== undefined) return found;
+      }
+      return "refused";
     });
   });
   if (changes !== "refused") return changes;
@@ -88,14 +96,21 @@ export async function changedFiles(
 }
 
 /** Undefined when git did not come to an end within its time and memory. */
-async function attempt(
+export async function attempt(
   repository: Repository,
   before: string,
   after: string,
   effort: Effort,
 ): Promise<readonly FileChange[] | undefined> {
   const reader = new DiffReader();
-  const args = ["-r", "-z", "--raw", ...patchOptions, `--find-renames=${effort.similarity}`];
+  const args = [
+    "-r",
+    "-z",
+    "--raw",
+    `--${effort.shows}`,
+    ...patchOptions,
+    `--find-renames=${effort.similarity}`,
+  ];
   const copies = [`--find-copies=${effort.similarity}`, `-l${effort.renamesMax}`];
   try {
     await runGit(
@@ -115,10 +130,10 @@ async function attempt(
   return changes;
 }
 
+const shownAs = { patch: ["--patch", "--unified=3"], numstat: ["--numstat"] } as const;
+
 const patchOptions = [
-  "--patch",
   "--full-index",
-  "--unified=3",
   "--no-color",
   "--no-ext-diff",
   "--no-textconv",
@@ -202,7 +217,7 @@ async function linesBetween(
   before: string,
   after: string,
 ): Promise<readonly PatchLine[]> {
-  const args = [...patchOptions, "--end-of-options", before, after] as const;
+  const args = [...shownAs.patch, ...patchOptions, "--end-of-options", before, after] as const;
   // Counted before: it fits.
   const limits = { ...limitsOf(thorough), bytesMax: 2 * shownBytesMax };
   const { stdout } = await diffsAtOnce.run(() => runGit(gitDir, ["diff", ...args], limits));

@@ -6,6 +6,13 @@ const securePath =
 export const pushBytesMax = 4 * 1024 ** 3;
 
 /**
+ * Largest piece of memory a child that reads or takes in objects may ask for; it ends when it wants
+ * more. An object stored as a difference has to be put together in memory, and a pack of some
+ * kilobytes can hold one of gigabytes. Git's clients send files over 512 MiB whole, which need none.
+ */
+export const memoryLimit: Readonly<Record<string, string>> = { GIT_ALLOC_LIMIT: "1g" };
+
+/**
  * Settings every git child runs under. They are given per process, at a precedence above the
  * repository's own file, so a change here holds for all repositories at the next command.
  * Meanings: git-config(1).

@@ -1,3 +1,4 @@
+import { Limiter } from "../limiter.ts";
 import { Refusal } from "../refusal.ts";
 import { Answers } from "./answers.ts";
 import { GitFailure } from "./failure.ts";
@@ -11,7 +12,10 @@ export type History = Readonly<{ from: string; path?: string | undefined }>;
 /** Ids are asked for by so many at a time, so that a page after the first costs no process. */
 const chunkIds = 1_000;
 const mebibyte = 1024 ** 2;
-const timeoutMs = 20_000;
+const timeoutMs = 10_000;
+
+/** What has to look into trees may take long: others do not wait behind it. */
+const walksAtOnce = new Limiter(4);
 
 const chunksKept = new Answers<readonly string[]>(32 * mebibyte, (ids) => ids.length * 64);
 const countsKept = new Answers<number>(2 * mebibyte, () => 8);
@@ -89,7 +93,8 @@ async function revList(
 ): Promise<readonly string[]> {
   const paths = path === undefined ? [] : [path];
   const args = [...options, "--end-of-options", from, "--", ...paths];
-  const { stdout } = await orTooLong(runGit(gitDir, ["rev-list", ...args], { timeoutMs }));
+  const run = () => orTooLong(runGit(gitDir, ["rev-list", ...args], { timeoutMs }));
+  const { stdout } = await (path === undefined ? run() : walksAtOnce.run(run));
   return stdout.toString("latin1").split("\n").filter(Boolean);
 }
 

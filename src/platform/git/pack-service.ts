@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
-import { gitEnvironment } from "./environment.ts";
+import { gitEnvironment, memoryLimit } from "./environment.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
 export type PackService = "upload-pack" | "receive-pack";
@@ -34,9 +34,14 @@ export function startPackService(
     ...(advertise ? ["--advertise-refs"] : []),
     gitDir,
   ];
+  const env = {
+    ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),
+    // Not for what is sent: the list of a large repository's objects may be larger.
+    ...(service === "receive-pack" ? memoryLimit : {}),
+  };
   const child = spawn("git", args, {
     cwd: "/",
-    env: gitEnvironment(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),
+    env: gitEnvironment(env),
     stdio: ["pipe", "pipe", "pipe"],
   });
   // A program that cannot be started closes at once: callers hear of it by "close".

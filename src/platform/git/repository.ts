@@ -25,6 +25,8 @@ export type Refs = ReadonlyMap<string, string>;
 /** More names than this make one long listing cheaper than a long command line. */
 const namedRefsMax = 200;
 const sizesAtOnce = 2_000;
+/** In one listing: directories that hold each other need no space and never end. */
+const directoriesMax = 50_000;
 
 /** A slow reader keeps a process, and up to core.bigFileThreshold of its memory, for as long. */
 const streamsMax = 32;
@@ -97,20 +99,30 @@ export class Repository {
     return exitCode === 0;
   }
 
-  /** Which of the branch heads the target contains: two commands, however many there are. */
-  async mergedInto(target: string, heads: readonly string[]): Promise<ReadonlySet<string>> {
+  /**
+   * Which of the branches' heads the target contains: two commands at most, however many there are.
+   *
+   * @param branches full ref names and the commits they are thought to be at
+   */
+  async mergedInto(
+    target: string,
+    branches: readonly Readonly<{ ref: string; id: string }>[],
+  ): Promise<ReadonlySet<string>> {
     const keyOf = (head: string): string => `${head} ${target}`;
-    if (heads.some((head) => head !== target && ancestries.get(keyOf(head)) === undefined)) {
-      for (const merged of [true, false]) {
-        const { stdout } = await runGit(this.gitDir, [
-          "for-each-ref",
-          merged ? `--merged=${target}` : `--no-merged=${target}`,
-          "--format=%(objectname)",
-          "refs/heads",
-        ]);
-        for (const head of stdout.toString().split("\n").filter(Boolean)) {
-          ancestries.set(keyOf(head), merged, keyOf(head).length + 50);
-        }
+    const heads = branches.map(({ id }) => id);
+    const unknown = branches.filter(
+      ({ id }) => id !== target && ancestries.get(keyOf(id)) === undefined,
+    );
+    for (const merged of unknown.length === 0 ? [] : [true, false]) {
+      const { stdout } = await runGit(this.gitDir, [
+        "for-each-ref",
+        merged ? `--merged=${target}` : `--no-merged=${target}`,
+        "--format=%(objectname)",
+        "--",
+        ...unknown.map(({ ref }) => ref),
+      ]);
+      for (const head of stdout.toString().split("\n").filter(Boolean)) {
+        ancestries.set(keyOf(head), merged, keyOf(head).length + 50);
       }
     }
     // A head that moved between the two looks is asked about alone.
@@ -121,6 +133,8 @@ export class Repository {
   /**
    * Files below a directory with their sizes, in path order; depth 0 is the directory itself.
    * Directories and submodules are left out, symbolic links are files holding their target.
+   *
+   * @throws Refusal 422 `directory.too_large` when there are too many directories, or too large ones
    */
   async files(
     directory: TreeEntry,
@@ -129,8 +143,12 @@ export class Repository {
     countMax: number,
   ): Promise<readonly FileEntry[]> {
     const found: { path: string; entry: TreeEntry }[] = [];
+    let readCount = 0;
     const walk = async (id: string, path: string, left: number): Promise<void> => {
-      for (const entry of (await this.objects.tree(id)) ?? []) {
+      readCount += 1;
+      const entries = readCount > directoriesMax ? undefined : await this.objects.tree(id);
+      if (entries === undefined) throw directoryTooLarge();
+      for (const entry of entries) {
         if (found.length > countMax) return;
         const entryPath = path === "" ? entry.name : `${path}/${entry.name}`;
         if (entry.kind === "directory") {
@@ -195,4 +213,9 @@ export class Repository {
   start(service: PackService, options: PackOptions): PackProcess {
     return startPackService(this.gitDir, service, options);
   }
+}
+
+function directoryTooLarge(): Refusal {
+  const message = "There are too many directories, or one holds too much: list them in a clone.";
+  return new Refusal("unprocessable", "directory.too_large", message);
 }

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 
 import { Limiter } from "../limiter.ts";
-import { gitEnvironment } from "./environment.ts";
+import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 
 export type RunOptions = Readonly<{
@@ -58,7 +58,7 @@ function start(
     ]);
     const child = spawn("git", [`--git-dir=${gitDir}`, ...settings, ...args], {
       cwd: "/",
-      env: gitEnvironment(options.env),
+      env: gitEnvironment({ ...memoryLimit, ...options.env }),
       stdio: ["pipe", "pipe", "pipe"],
       timeout: timeoutMs,
       killSignal: "SIGKILL",

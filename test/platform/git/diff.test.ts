@@ -3,7 +3,13 @@ import { chmod, mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/pr
 import path from "node:path";
 import { expect } from "chai";
 
-import { changedFiles, changedLines, type FileChange } from "../../../src/platform/git/diff.ts";
+import {
+  attempt,
+  changedFiles,
+  changedLines,
+  counting,
+  type FileChange,
+} from "../../../src/platform/git/diff.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
@@ -184,6 +190,22 @@ describe("the changed files of two trees", () => {
         newPath,
       ).to.deep.equal(hunks);
     }
+  });
+
+  it("are the same but for the patch when they are only counted", async () => {
+    const [before, after] = await Promise.all(["HEAD~", "HEAD"].map((at) => treeOf(odd.copy, at)));
+    const fresh = await repositories.ensure(randomUUID(), "main");
+    await git(odd.copy, "push", "--quiet", fresh.gitDir, "HEAD:refs/heads/main");
+    const counted = await attempt(fresh, before!, after!, counting);
+    const plain = (all: readonly FileChange[]) =>
+      all.map(({ bytes: _, headers, ...rest }) => ({
+        ...rest,
+        headers: headers.filter((line) => !/^(?:--- |\+\+\+ |Binary)/.test(line)),
+      }));
+    const sameType = ({ status }: FileChange): boolean => status !== "T";
+    expect(plain(counted!.filter(sameType))).to.deep.equal(plain(changes.filter(sameType)));
+    const link = counted!.find(({ status }) => status === "T");
+    expect(link).to.deep.include({ addedLines: 1, removedLines: 1, newPath: "becomes-link" });
   });
 
   it("keep what is not UTF-8, and every carriage return", async () => {

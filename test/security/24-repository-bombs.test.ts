@@ -1,0 +1,195 @@
+import { execFileSync } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { deflateSync } from "node:zlib";
+import { expect } from "chai";
+
+import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+
+/** What is small to push and large to look at. Each answer is a clear one, and soon. */
+const app = await startGitApp();
+const parent = await temporaryDirectory();
+let anna: TestUser;
+let project: TestProject;
+let copy: string;
+let first: string;
+
+before(async () => {
+  anna = await app.user("anna");
+  project = await app.project(anna, "project");
+  copy = await workingCopy(parent, "copy");
+  first = await commit(copy, "First", { "a.txt": "a\n" });
+  await git(copy, "push", "--quiet", app.remote(project, anna), "main");
+});
+
+const push = (id: string, branch: string) =>
+  git(copy, "push", "--quiet", app.remote(project, anna), `${id}:refs/heads/${branch}`);
+
+/** Of an answer: status, code, and how many bytes it took to say so. */
+async function ask(path: string) {
+  const answer = await app.get(project.path + path, anna.token);
+  const text = await answer.text();
+  const { code } = JSON.parse(text) as { code?: string };
+  return { status: answer.status, code, bytes: text.length };
+}
+
+const mktree = (lines: readonly string[]): string =>
+  execFileSync("git", ["mktree"], { cwd: copy, input: lines.join("\n") })
+    .toString()
+    .trim();
+
+/** Ten levels of ten directories each, which are all the same one. */
+function treeBomb(leaf: readonly string[]): string {
+  let tree = mktree(leaf);
+  for (let level = 0; level < 10; level += 1) {
+    const entries = Array.from({ length: 10 }, (_, index) => `040000 tree ${tree}\td${index}`);
+    tree = mktree(entries);
+  }
+  return tree;
+}
+
+describe("a tree that holds itself ten times over at ten levels", () => {
+  for (const [name, leafOf] of [
+    ["files", (blob: string) => [`100644 blob ${blob}\tf`]],
+    ["no files", () => []],
+  ] as const) {
+    it(`is taken in, and refused where it would have to be walked: ${name}`, async () => {
+      const blob = await git(copy, "rev-parse", `${first}:a.txt`);
+      const tree = treeBomb(leafOf(blob));
+      const bomb = await git(copy, "commit-tree", "-p", first, "-m", "Bomb", tree);
+      const branch = name.replace(" ", "-");
+      await push(bomb, branch);
+
+      const tooLarge = { status: 422, code: "diff.too_large" };
+      expect(await ask(`/commit/${bomb}/file`)).to.deep.include(tooLarge);
+      expect(await ask(`/commit/${bomb}/diff?filePath=a.txt`)).to.deep.include(tooLarge);
+      expect(await ask(`/branch/compare?base=main&compare=${branch}`)).to.deep.include(tooLarge);
+      const listing = await ask(`/blob/recursive?commitHash=${bomb}&depth=10`);
+      expect(listing).to.deep.include({ status: 422, code: "directory.too_large" });
+      expect((await ask(`/commits?branch=${branch}`)).status).to.equal(200);
+      expect((await ask(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
+    }).timeout(60_000);
+  }
+});
+
+describe("directories nested by the thousand, and files by the ten thousand", () => {
+  const imported = async (branch: string, paths: readonly string[]): Promise<string> => {
+    const files = paths.map((path) => `M 100644 inline ${path}\ndata 2\na\n`);
+    const input = [
+      `commit refs/heads/${branch}`,
+      "committer A <a@example.test> 1700000000 +0000",
+      "data 1\nx",
+      `from ${first}`,
+      ...files,
+      "",
+    ].join("\n");
+    execFileSync("git", ["fast-import", "--quiet", "--force"], { cwd: copy, input });
+    const id = await git(copy, "rev-parse", branch);
+    await push(id, branch);
+    return id;
+  };
+
+  it("are refused where they would have to be walked", async () => {
+    const deep = await imported("deep", [`${"d/".repeat(3_000)}f`]);
+    expect(await ask(`/commit/${deep}/file`)).to.deep.include({ code: "diff.too_large" });
+    expect((await ask(`/blob/recursive?commitHash=${deep}&depth=10`)).status).to.equal(200);
+
+    const many = await imported(
+      "many",
+      Array.from({ length: 10_001 }, (_, index) => `f${index}`),
+    );
+    expect(await ask(`/commit/${many}/file`)).to.deep.include({ code: "diff.too_large" });
+  }).timeout(60_000);
+});
+
+describe("a blob that is small in the pack and large in memory", () => {
+  it("is shown by its size, not by what it holds", async () => {
+    const before = process.memoryUsage().rss;
+    const zeros = await commit(copy, "Zeros", { "zeros.txt": Buffer.alloc(96 * 1024 ** 2, "\n") });
+    await push(zeros, "zeros");
+
+    expect(await ask(`/blob?commitHash=${zeros}&file=zeros.txt`)).to.deep.include({
+      status: 400,
+      code: "blob.too_large",
+    });
+    const diff = await ask(`/commit/${zeros}/diff?filePath=zeros.txt`);
+    expect(diff.status).to.equal(200);
+    expect(diff.bytes).to.be.below(2_000);
+    // The test itself holds the file once.
+    expect(process.memoryUsage().rss - before).to.be.below(320 * 1024 ** 2);
+  }).timeout(60_000);
+
+  it("is refused in a push when it would have to be put together in memory", async () => {
+    const pack = deltaBomb(3 * 1024);
+    expect(pack.length).to.be.below(64 * 1024);
+    const command = `${"0".repeat(40)} ${first} refs/heads/delta\0 report-status`;
+    const line = (command.length + 4).toString(16).padStart(4, "0") + command;
+    const body = Buffer.concat([Buffer.from(`${line}0000`), pack]);
+    const answer = await fetch(`${app.remote(project)}/git-receive-pack`, {
+      method: "POST",
+      headers: {
+        authorization: `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+        "content-type": "application/x-git-receive-pack-request",
+      },
+      body: new Uint8Array(body),
+    });
+    const report = await answer.text();
+    expect(report).to.contain("unpack ").and.not.to.contain("unpack ok");
+    expect((await ask("/branch?branchName=delta")).status).to.equal(404);
+    expect((await ask(`/commit/${first}/file`)).status).to.equal(200);
+  }).timeout(60_000);
+
+  /** A blob of a mebibyte and one that copies it so many times. */
+  function deltaBomb(mebibytes: number): Buffer {
+    const base = Buffer.alloc(1024 ** 2);
+    const id = createHash("sha1").update(`blob ${base.length}\0`).update(base).digest();
+    const size = (value: number): number[] =>
+      value < 128 ? [value] : [(value % 128) | 0x80, ...size(Math.floor(value / 128))];
+    const copies = Array.from({ length: mebibytes }, () => [0xc0, 0x10]).flat();
+    const delta = Buffer.from([...size(base.length), ...size(mebibytes * 1024 ** 2), ...copies]);
+    const objectHead = (type: number, bytes: number): Buffer =>
+      Buffer.from([
+        (type << 4) | (bytes % 16) | (bytes > 15 ? 0x80 : 0),
+        ...(bytes > 15 ? size(Math.floor(bytes / 16)) : []),
+      ]);
+    const content = Buffer.concat([
+      Buffer.from("PACK\0\0\0\x02\0\0\0\x02", "latin1"),
+      objectHead(3, base.length),
+      deflateSync(base),
+      objectHead(7, delta.length),
+      id,
+      deflateSync(delta),
+    ]);
+    return Buffer.concat([content, createHash("sha1").update(content).digest()]);
+  }
+});
+
+describe("a comparison that git cannot finish", () => {
+  const comparedWith = async (...efforts: readonly Partial<Effort>[]) => {
+    const lines = Array.from({ length: 20_000 }, () => randomUUID()).join("\n");
+    const id = await commit(copy, "Hard", { "hard.txt": lines, "easy.txt": "easy\n" });
+    await push(id, `hard-${randomUUID()}`);
+    const repository = await app.git.find(project.id);
+    const tree = (revision: string) => git(copy, "rev-parse", `${revision}^{tree}`);
+    const limited = efforts.map((effort, index) => ({ ...[thorough, modest][index]!, ...effort }));
+    return changedFiles(repository!, await tree(`${id}~`), await tree(id), limited);
+  };
+
+  it("is tried once more with less, and shows what is too much as too large", async () => {
+    const changes = await comparedWith({ timeoutMs: 1 }, { fileBytesMax: 100_000 });
+    const hard = changes.find(({ newPath }) => newPath === "hard.txt");
+    expect(hard).to.deep.include({ isLarge: true, isBinary: false, addedLines: 0 });
+  });
+
+  it("is tried once more when it takes too much memory", async () => {
+    const changes = await comparedWith({ allocationBytesMax: 200_000 }, { fileBytesMax: 100_000 });
+    expect(changes.map(({ isLarge }) => isLarge)).to.include(true);
+  });
+
+  it("is refused in the end", async () => {
+    await expect(comparedWith({ timeoutMs: 1 }, { timeoutMs: 1 })).to.be.rejectedWith(
+      "takes too long",
+    );
+  });
+});
