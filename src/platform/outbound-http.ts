@@ -54,7 +54,7 @@ export type Resolve = (
   done: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
 ) => void;
 
-const systemResolve: Resolve = (hostname, done) => dnsLookup(hostname, { all: true }, done);
+export const systemResolve: Resolve = (hostname, done) => dnsLookup(hostname, { all: true }, done);
 
 /**
  * The one way out for requests whose target a user chose. The name is resolved once, by the
@@ -69,16 +69,22 @@ export function openOutboundHttp(
     checkUrl: (url) => checkOutboundUrl(url, allow),
     async request(order) {
       const url = checkOutboundUrl(order.url, allow);
-      const trusted = isNamedException(url, allow);
-      const isAllowed = (address: string) => trusted || isAllowedAddress(address, allow);
+      const isAllowed = allowedFor(url, allow);
       return send(url, order, guardedLookup(resolve, isAllowed), isAllowed);
     },
   };
 }
 
-type IsAllowed = (address: string) => boolean;
+export type IsAllowed = (address: string) => boolean;
 
-function guardedLookup(resolve: Resolve, isAllowed: IsAllowed): LookupFunction {
+/** Whether an address that the URL's host was resolved to may be connected to. */
+export function allowedFor(url: URL, allow: OutboundAllow): IsAllowed {
+  const trusted = isNamedException(url, allow);
+  return (address) => trusted || isAllowedAddress(address, allow);
+}
+
+/** For a connection: the name is asked for once, and every address of the answer must be allowed. */
+export function guardedLookup(resolve: Resolve, isAllowed: IsAllowed): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
       const [first] = addresses ?? [];
