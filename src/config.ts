@@ -72,6 +72,10 @@ const variables = z.object({
     )
     .optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  MAX_PROJECT_BYTES: integer(0, Number.MAX_SAFE_INTEGER)
+    .transform((bytes) => (bytes === 0 ? null : bytes))
+    .default(null),
+  PROJECT_RETENTION_DAYS: integer(0, 36_500).default(30),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
   MAX_RELEASE_FILE_BYTES: integer(1, uploadBytesMax).default(2 * 1024 ** 3),
@@ -108,6 +112,10 @@ export type Settings = Readonly<{
   recursionDepthMax: number;
   releaseFileBytesMax: number;
   lfsObjectBytesMax: number;
+  /** Of a project's repository; null: no limit. */
+  projectBytesMax: number | null;
+  /** So long a deleted project can be restored. */
+  projectRetentionDays: number;
 }>;
 
 /** What a role needs: every store has an address. */
@@ -152,6 +160,8 @@ export function readSettings(environment: Environment = process.env): Settings {
     recursionDepthMax: data.MAX_RECURSION_DEPTH,
     releaseFileBytesMax: data.MAX_RELEASE_FILE_BYTES,
     lfsObjectBytesMax: data.MAX_LFS_OBJECT_BYTES,
+    projectBytesMax: data.MAX_PROJECT_BYTES,
+    projectRetentionDays: data.PROJECT_RETENTION_DAYS,
   };
 }
 

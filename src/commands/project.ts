@@ -36,10 +36,16 @@ export type ProjectCommand =
   | (Stamp &
       Readonly<{ type: "TransferProject"; ownerId: string; ownerType: OwnerType; alias: Alias }>)
   | (Stamp & Readonly<{ type: "DeleteProject" }>)
-  | (Stamp & Readonly<{ type: "RestoreProject" }>);
+  | (Stamp & Readonly<{ type: "RestoreProject" }>)
+  /** Deleted before `deletedBefore` it must have been, and not restored since. */
+  | Readonly<{ type: "PurgeProject"; projectId: ProjectId; deletedBefore: string; at: string }>
+  | (Stamp & Readonly<{ type: "ChangeProjectQuota"; allowedBytes: number | null }>);
 
 export type ExistingProject = Readonly<{
   status: "created" | "deleted";
+  /** Of the last deletion. */
+  deletedAt: string | null;
+  allowedBytes: number | null;
   ownerId: string;
   ownerType: OwnerType;
   alias: Alias;
@@ -48,7 +54,7 @@ export type ExistingProject = Readonly<{
   defaultBranch: string;
   forkedFromId: ProjectId | undefined;
 }>;
-export type ProjectState = Readonly<{ status: "absent" }> | ExistingProject;
+export type ProjectState = Readonly<{ status: "absent" | "purged" }> | ExistingProject;
 
 const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
   initialState: { status: "absent" },
@@ -64,10 +70,10 @@ const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
       }
       case "ChangeDefaultBranch": {
         // A push that is under way while the project is deleted may still set it.
-        if (state.status === "absent") throw notFound();
+        const { defaultBranch: previousBranch } = mustHaveBeen(state);
         const { branch, at: changedAt } = command;
-        if (branch === state.defaultBranch) return [];
-        const data = { branch, previousBranch: state.defaultBranch, changedAt };
+        if (branch === previousBranch) return [];
+        const data = { branch, previousBranch, changedAt };
         return [{ type: "ProjectDefaultBranchChanged", data }];
       }
       case "ChangeProjectDetails":
@@ -90,10 +96,22 @@ const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
         return [{ type: "ProjectDeleted", data }];
       }
       case "RestoreProject": {
-        if (state.status === "absent") throw notFound();
-        if (state.status === "created") return [];
+        if (mustHaveBeen(state).status === "created") return [];
         const data = { restoredById: command.by, restoredAt: command.at };
         return [{ type: "ProjectRestored", data }];
+      }
+      case "PurgeProject": {
+        if (state.status !== "deleted" || !isBefore(state.deletedAt, command.deletedBefore))
+          return [];
+        const { projectId, at: purgedAt } = command;
+        return [{ type: "ProjectPurged", data: { projectId, purgedAt } }];
+      }
+      case "ChangeProjectQuota": {
+        const { allowedBytes: previous } = mustBeThere(state);
+        const { allowedBytes, by: changedById, at: changedAt } = command;
+        if (allowedBytes === previous) return [];
+        const data = { allowedBytes, previous, changedById, changedAt };
+        return [{ type: "ProjectQuotaChanged", data }];
       }
       default:
         return unreachable(command);
@@ -107,6 +125,8 @@ const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
       const owner = { ownerId, ownerType };
       return {
         status: "created",
+        deletedAt: null,
+        allowedBytes: null,
         ...owner,
         alias,
         details,
@@ -115,12 +135,13 @@ const decider: Decider<ProjectState, ProjectCommand, ProjectEvent> = {
         forkedFromId: event.data.forkedFromId,
       };
     }
-    return state.status === "absent" ? state : { ...state, ...change(event) };
+    if (event.type === "ProjectPurged") return { status: "purged" };
+    return isExisting(state) ? { ...state, ...change(event) } : state;
   },
 };
 
 function change(
-  event: Exclude<ProjectEvent, { type: "ProjectCreated" }>,
+  event: Exclude<ProjectEvent, { type: "ProjectCreated" | "ProjectPurged" }>,
 ): Partial<ExistingProject> {
   switch (event.type) {
     case "ProjectDefaultBranchChanged":
@@ -134,9 +155,11 @@ function change(
     case "ProjectTransferred":
       return { ownerId: event.data.ownerId, ownerType: event.data.ownerType };
     case "ProjectDeleted":
-      return { status: "deleted" };
+      return { status: "deleted", deletedAt: event.data.deletedAt };
     case "ProjectRestored":
-      return { status: "created" };
+      return { status: "created", deletedAt: null };
+    case "ProjectQuotaChanged":
+      return { allowedBytes: event.data.allowedBytes };
     default:
       return unreachable(event);
   }
@@ -181,6 +204,18 @@ function mustBeThere(state: ProjectState): ExistingProject {
   if (state.status === "created") return state;
   throw notFound();
 }
+
+/** Deleted or not. */
+function mustHaveBeen(state: ProjectState): ExistingProject {
+  if (isExisting(state)) return state;
+  throw notFound();
+}
+
+export const isExisting = (state: ProjectState): state is ExistingProject =>
+  state.status === "created" || state.status === "deleted";
+
+const isBefore = (time: string | null, limit: string): boolean =>
+  time !== null && Date.parse(time) < Date.parse(limit);
 
 const notFound = (): Refusal => new Refusal("not_found", "project.not_found", "Project not found.");
 

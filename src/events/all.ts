@@ -8,6 +8,7 @@ import { invitationEvents } from "./invitation.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
 import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
+import { mirrorEvents } from "./mirror.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
 import { oauthAuthorizationEvents } from "./oauth-authorization.ts";
 import { projectEvents } from "./project.ts";
@@ -37,6 +38,7 @@ export const slices = {
   invitation: invitationEvents,
   mail: mailEvents,
   membership: membershipEvents,
+  mirror: mirrorEvents,
   "oauth-application": oauthApplicationEvents,
   "oauth-authorization": oauthAuthorizationEvents,
   project: projectEvents,

@@ -67,6 +67,15 @@ export const projectEvents = {
   /** Everything stays where it is, unseen, and can be restored for a time. */
   ProjectDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
   ProjectRestored: z.object({ restoredById: UserId, restoredAt: IsoInstant }),
+  /** The time for restoring is over: repository and secrets go, what happened stays in the log. */
+  ProjectPurged: z.object({ projectId: ProjectId, purgedAt: IsoInstant }),
+  /** How large its repository may be; null: as large as any project of the instance. */
+  ProjectQuotaChanged: z.object({
+    allowedBytes: z.int().nonnegative().nullable(),
+    previous: z.int().nonnegative().nullable(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
 } as const satisfies EventSchemas;
 
 export type ProjectEvent = EventOf<typeof projectEvents>;

@@ -16,6 +16,8 @@ export type ProtectedPush = Readonly<{
   denyForced: boolean;
 }>;
 
+const overLimit = "the project has reached its size limit";
+
 /**
  * Holds every ref of a push against the rules of the project: the refused ones are taken out, the
  * rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
@@ -23,14 +25,15 @@ export type ProtectedPush = Readonly<{
 export async function protectedFrom(
   { project, role }: GitPlace,
   { commands, capabilities }: PushHead,
-  deps: PushProtection,
+  deps: PushProtection & Readonly<{ room: number }>,
 ): Promise<ProtectedPush> {
   const protections = await deps.protections(project);
   const refused = new Map<string, string>();
   let denyForced = false;
   for (const command of commands) {
     const protection = protections.of(command.ref);
-    const why = refChangeRefused(protection, role, command);
+    const full = deps.room === 0 && command.after !== null;
+    const why = refChangeRefused(protection, role, command) ?? (full ? overLimit : undefined);
     if (why !== undefined) refused.set(command.ref, why);
     else if (protection?.kind === "BRANCH" && command.before !== null) {
       denyForced ||= !protection.allowForcePush;

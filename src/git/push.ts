@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 
 import type { EventMetadata } from "../events/event.ts";
 import { userSubject } from "../events/user.ts";
+import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
 import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
@@ -24,6 +25,8 @@ export type PushDeps = PushProtection &
     now: () => Date;
     log: Logger;
     visible: (position: bigint | undefined) => Promise<void>;
+    /** Bytes that may still come into the project's repository. */
+    bytesLeft: (project: GitPlace["project"]) => Promise<number>;
   }>;
 
 /** Who pushes, where to, and what everything that comes of it is found by. */
@@ -35,6 +38,8 @@ export type PreparedPush = Readonly<{
   commands: Buffer;
   refused: ReadonlyMap<string, string>;
   denyForced: boolean;
+  /** Largest pack that git may take in. */
+  inputBytesMax: number;
   sideBand: boolean;
 }>;
 
@@ -59,14 +64,16 @@ export async function preparePush(
     if (!(error instanceof PushMalformed) && !(error instanceof PacketMalformed)) throw error;
     return pushRefused(error.message, error instanceof PushMalformed && error.sideBand);
   }
-  const { refused, denyForced } = await protectedFrom(pusher, head, deps);
+  const room = await deps.bytesLeft(pusher.project);
+  const { refused, denyForced } = await protectedFrom(pusher, head, { ...deps, room });
   const sideBand = head.capabilities.has("side-band-64k");
   const asked = head.commands.filter(({ ref }) => !refused.has(ref));
   if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
   const push = await pushOf(pusher, asked, deps);
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
-  return { push, commands, refused, denyForced, sideBand };
+  const inputBytesMax = Math.min(room, pushBytesMax);
+  return { push, commands, refused, denyForced, inputBytesMax, sideBand };
 }
 
 /** Git at work on a prepared push, and the two ends of the line to the client. */

@@ -24,6 +24,10 @@ export type Deps = Readonly<{
     sendsMail?: boolean;
     releaseFileBytesMax: number;
     lfsObjectBytesMax: number;
+    /** Of a project's repository; null: no limit. */
+    projectBytesMax: number | null;
+    /** So long a deleted project can be restored. */
+    projectRetentionDays: number;
   }>;
   store: EventStore;
   db: Knex;

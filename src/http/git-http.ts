@@ -27,6 +27,8 @@ export type GitHttpDeps = GitAccessDeps &
     limits?: Partial<typeof limitsDefault>;
   }>;
 
+type StartOptions = Readonly<{ denyForced?: boolean; inputBytesMax?: number }>;
+
 /** A line that is silent for so long is dead; nobody's repository takes longer in all. */
 const limitsDefault = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 } as const;
 
@@ -71,7 +73,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     try {
       const repository = await deps.git.ensure(project.id, project.default_branch);
       const advertise = rest === "info/refs";
-      const start = (options: Readonly<{ denyForced?: boolean }> = {}): PackProcess => {
+      const start = (options: StartOptions = {}): PackProcess => {
         const protocol = protocolOf(ctx);
         const child = repository.start(service, { advertise, protocol, ...options });
         child.once("close", leave);

@@ -14,7 +14,7 @@ import { stateOf } from "./state.ts";
 export type ReceivePack = GitPlace &
   Readonly<{
     /** Starts git, once it is known what it may do. */
-    start: (options: Readonly<{ denyForced: boolean }>) => PackProcess;
+    start: (options: Readonly<{ denyForced: boolean; inputBytesMax: number }>) => PackProcess;
     stop: () => void;
     caller: Caller;
   }>;
@@ -37,8 +37,8 @@ export async function receivePack(
     ctx.body = prepared;
     return;
   }
-  const { denyForced } = prepared;
-  const child = start({ denyForced });
+  const { denyForced, inputBytesMax } = prepared;
+  const child = start({ denyForced, inputBytesMax });
   // Once all of it is here, git needs nobody any more and finishes in a moment.
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();

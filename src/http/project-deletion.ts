@@ -11,15 +11,15 @@ import { type Route, route } from "./route.ts";
 
 const Params = z.object({ projectUuid: z.uuid() });
 
-/** So long a deleted project can be restored. */
-const retentionMs = 30 * 24 * 3_600_000;
+const dayMs = 24 * 3_600_000;
 
 const remove = route({
   method: "delete",
   path: "/project/{projectUuid}/delete",
   operationId: "deleteProject",
   summary: "Delete a project",
-  description: "It can be restored with everything in it for 30 days. Its alias is free at once.",
+  description:
+    "It can be restored with everything in it for the time the instance keeps it, 30 days unless told otherwise. Its alias is free at once.",
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
@@ -40,7 +40,8 @@ const restore = route({
   path: "/project/{projectUuid}/restore",
   operationId: "restoreProject",
   summary: "Restore a deleted project",
-  description: "For its ADMINs, within 30 days, while no other project has taken its alias.",
+  description:
+    "For its ADMINs, as long as the instance keeps it, while no other project has taken its alias.",
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "user",
@@ -48,7 +49,8 @@ const restore = route({
   reply: ProjectView,
   errors: [403, 404, 422],
   async handle({ params: { projectUuid: id }, request }, deps) {
-    const { db, now } = deps;
+    const { db, now, config } = deps;
+    const retentionMs = config.projectRetentionDays * dayMs;
     // One that is there already is answered as it is.
     const row = mustBeFound(
       (await findDeletedProject(db, id)) ?? (await findProjectById(db, id)),

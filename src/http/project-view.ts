@@ -1,8 +1,11 @@
 import { z } from "zod";
 
+import { MirrorType } from "../events/mirror.ts";
 import { OwnerType } from "../events/project.ts";
+import { bytesText } from "../platform/bytes-text.ts";
 import type { ProjectRow } from "../projections/project.ts";
 import { type Addresses, addressesOf, transportUrls } from "../projections/project-url.ts";
+import { allowedBytes } from "../projections/repository-size.ts";
 import type { Deps } from "./deps.ts";
 
 export const ProjectView = z
@@ -19,8 +22,13 @@ export const ProjectView = z
     forEducation: z.boolean(),
     forkedFromId: z.string().nullable(),
     mirrorUrl: z.string().nullable(),
-    mirrorType: z.enum(["PULL", "PUSH"]).nullable(),
-    allowedMemory: z.string().nullable(),
+    pullMirrorUrl: z.string().nullable().meta({ description: "The same, of a PULL mirror alone." }),
+    mirrorType: MirrorType.nullable(),
+    allowedMemory: z.string().nullable().meta({
+      description: "How large the repository may be, for people; null: there is no limit.",
+    }),
+    allowedBytes: z.int().nullable(),
+    usedBytes: z.int().meta({ description: "By the repository, when it was measured last." }),
     forkUrl: z.string().nullable(),
     httpTransportUrl: z.string(),
     sshTransportUrl: z.string(),
@@ -30,14 +38,22 @@ export const ProjectView = z
   })
   .meta({ id: "Project" });
 
+/** What projects are shown by, beside themselves. */
+type Surroundings = Addresses & Readonly<{ projectBytesMax: number | null }>;
+
 export async function addresses({
   publicUrl,
   settings,
-}: Pick<Deps, "publicUrl" | "settings">): Promise<Addresses> {
-  return addressesOf(publicUrl, await settings());
+  config: { projectBytesMax },
+}: Pick<Deps, "publicUrl" | "settings" | "config">): Promise<Surroundings> {
+  return { ...addressesOf(publicUrl, await settings()), projectBytesMax };
 }
 
-export function presentProject(row: ProjectRow, addresses: Addresses): z.input<typeof ProjectView> {
+export function presentProject(
+  row: ProjectRow,
+  addresses: Surroundings,
+): z.input<typeof ProjectView> {
+  const allowed = allowedBytes(row, addresses.projectBytesMax);
   return {
     id: row.id,
     title: row.title,
@@ -50,13 +66,16 @@ export function presentProject(row: ProjectRow, addresses: Addresses): z.input<t
     owner: { alias: row.owner_alias, type: row.owner_type },
     forEducation: false,
     forkedFromId: row.forked_from_id,
-    mirrorUrl: null,
-    mirrorType: null,
-    allowedMemory: null,
+    mirrorUrl: row.mirror_url,
+    pullMirrorUrl: row.mirror_type === "PULL" ? row.mirror_url : null,
+    mirrorType: row.mirror_type,
+    allowedMemory: allowed === null ? null : bytesText(allowed),
+    allowedBytes: allowed,
+    usedBytes: Number(row.size_bytes),
     forkUrl: `${addresses.publicUrl}/project/${row.owner_alias}/${row.alias}/fork`,
     ...transportUrls(row, addresses),
     topics: [...row.topics],
-    mirror: false,
+    mirror: row.mirror_type !== null,
     private: row.is_private,
   };
 }

@@ -21,6 +21,7 @@ import { invitationRoutes, postInvitationAccept } from "./invitation.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { getMail, getMails } from "./mail.ts";
 import { memberRoutes } from "./member.ts";
+import { mirrorRoutes } from "./mirror.ts";
 import { oauthApplicationRoutes } from "./oauth-application.ts";
 import { oauthCompatRoutes } from "./oauth-compat.ts";
 import { getOAuthMetadata } from "./oauth-metadata.ts";
@@ -36,6 +37,7 @@ import {
 } from "./project.ts";
 import { projectDeletionRoutes } from "./project-deletion.ts";
 import { projectForkRoutes } from "./project-fork.ts";
+import { projectQuotaRoutes } from "./project-quota.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
 import { getPushStats, getPushStatsOfUsers } from "./push-stats.ts";
@@ -85,12 +87,14 @@ export const routes: readonly Route[] = [
   ...invitationRoutes,
   ...memberRoutes,
   ...authorizedApplicationRoutes,
+  ...mirrorRoutes,
   ...oauthApplicationRoutes,
   ...oauthCompatRoutes,
   ...oauthTokenRoutes,
   ...oidcConnectionRoutes,
   ...projectDeletionRoutes,
   ...projectForkRoutes,
+  ...projectQuotaRoutes,
   ...projectSettingRoutes,
   ...protectionRoutes,
   ...samlConnectionRoutes,

@@ -1,7 +1,7 @@
 import type Koa from "koa";
 import type { Middleware } from "koa";
-import { refProtections } from "../projections/protection-for.ts";
-import type { Below } from "../projections/template-setting.ts";
+import { type ProtectedProject, refProtections } from "../projections/protection-for.ts";
+import { projectBytesLeft } from "../projections/repository-size.ts";
 
 import { allWorkers } from "../workers/all.ts";
 import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
@@ -67,9 +67,10 @@ function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues, publicUrl } = deps;
-  const protections = (project: Below) => refProtections(deps.db, project);
+  const protections = (project: ProtectedProject) => refProtections(deps.db, project);
+  const pushes = { refs, protections, bytesLeft: projectBytesLeft(deps) };
   return [
-    gitHttp({ ...deps, authenticate, project: gate.project, refs, anonymousPull, protections }),
+    gitHttp({ ...deps, ...pushes, authenticate, project: gate.project, anonymousPull }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl }),
   ];
 }

@@ -1,11 +1,12 @@
 import type { Knex } from "knex";
 
 import { normaliseAlias, type ProjectId } from "../events/ids.ts";
+import { type MirrorTarget, type MirrorType, mirrorEvents } from "../events/mirror.ts";
 import { type OwnerType, projectEvents } from "../events/project.ts";
 import { idInStream } from "../events/stream.ts";
 import { escapeLike } from "./like.ts";
 import { owners } from "./owner.ts";
-import { defineProjection, type Tx } from "./projection.ts";
+import { defineProjection, ignore, type Tx } from "./projection.ts";
 
 type StoredProject = Readonly<{
   id: ProjectId;
@@ -21,6 +22,12 @@ type StoredProject = Readonly<{
   topics: readonly string[];
   site_url: string | null;
   forked_from_id: ProjectId | null;
+  /** How large its repository may be; null: as large as any. */
+  allowed_bytes: bigint | null;
+  /** The three are null together. */
+  mirror_id: string | null;
+  mirror_type: MirrorType | null;
+  mirror_url: string | null;
   created_at: Date;
   deleted_at: Date | null;
 }>;
@@ -32,12 +39,14 @@ export type ProjectRow = StoredProject &
     /** The person it belongs to in the end, through a team and a company if there are. */
     owner_user_id: string;
     owner_company_id: string | null;
+    /** Of its repository, when it was measured last. */
+    size_bytes: bigint;
   }>;
 
 export const projectProjection = defineProjection({
   name: "project",
   announces: "access",
-  version: 3,
+  version: 4,
   tables: ["project"],
   async create(tx) {
     await tx.schema.createTable("project", (table) => {
@@ -54,6 +63,10 @@ export const projectProjection = defineProjection({
       table.specificType("topics", "text[]").notNullable();
       table.text("site_url");
       table.uuid("forked_from_id");
+      table.bigInteger("allowed_bytes");
+      table.uuid("mirror_id");
+      table.text("mirror_type");
+      table.text("mirror_url");
       table.timestamp("created_at").notNullable();
       table.timestamp("deleted_at");
       table.index(["alias_normalised", "owner_id"]);
@@ -61,11 +74,14 @@ export const projectProjection = defineProjection({
       table.index(["forked_from_id", "created_at", "id"]);
     });
     await tx.raw(
+      "create index project_deleted on project (deleted_at) where deleted_at is not null",
+    );
+    await tx.raw(
       "create index project_public on project (created_at, id) " +
         "where is_private = false and deleted_at is null",
     );
   },
-  events: projectEvents,
+  events: { ...projectEvents, ...mirrorEvents },
   handlers: {
     ProjectCreated: async (tx, { data }) => {
       const row = {
@@ -82,6 +98,8 @@ export const projectProjection = defineProjection({
         topics: [],
         site_url: null,
         forked_from_id: data.forkedFromId ?? null,
+        allowed_bytes: null,
+        ...noMirror,
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
@@ -102,8 +120,30 @@ export const projectProjection = defineProjection({
     ProjectDeleted: (tx, { stream, data }) =>
       change(tx, stream, { deleted_at: new Date(data.deletedAt) }),
     ProjectRestored: (tx, { stream }) => change(tx, stream, { deleted_at: null }),
+    ProjectPurged: async (tx, { stream }) => {
+      await tx<StoredProject>("project").where("id", idInStream(stream)).delete();
+    },
+    ProjectQuotaChanged: (tx, { stream, data: { allowedBytes } }) =>
+      change(tx, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
+    MirrorConfigured: (tx, { data }) =>
+      mirror(tx, data.projectId, mirrorColumns(data.mirrorId, data.target)),
+    MirrorRemoved: (tx, { data }) => mirror(tx, data.projectId, noMirror),
+    MirrorSyncRequested: ignore,
+    MirrorFailed: ignore,
+    MirrorRecovered: ignore,
   },
 });
+
+const noMirror = { mirror_id: null, mirror_type: null, mirror_url: null } as const;
+const mirrorColumns = (mirror_id: string, { type, url }: MirrorTarget) => ({
+  mirror_id,
+  mirror_type: type,
+  mirror_url: url,
+});
+
+async function mirror(tx: Tx, id: ProjectId, columns: Partial<StoredProject>): Promise<void> {
+  await tx<StoredProject>("project").where({ id }).update(columns);
+}
 
 async function change(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
   await tx<StoredProject>("project").where("id", idInStream(stream)).update(columns);
@@ -112,8 +152,10 @@ async function change(tx: Tx, stream: string, columns: Partial<StoredProject>): 
 const withOwner = (db: Knex) =>
   db<ProjectRow>("project")
     .join(db.raw(owners), "owner.id", "project.owner_id")
+    .leftJoin("repository_size", "repository_size.project_id", "project.id")
     .select(
       "project.*",
+      db.raw("coalesce(repository_size.bytes, 0) as size_bytes"),
       "owner.alias as owner_alias",
       "owner.user_id as owner_user_id",
       "owner.company_id as owner_company_id",
@@ -140,6 +182,20 @@ export function findProjectById(db: Knex, id: string): Promise<ProjectRow | unde
 /** Among those that were deleted, for who wants it back. */
 export function findDeletedProject(db: Knex, id: string): Promise<ProjectRow | undefined> {
   return withOwner(db).whereNotNull("project.deleted_at").where("project.id", id).first();
+}
+
+/** Some that were deleted before a time, for who makes an end of them. */
+export async function projectsDeletedBefore(
+  db: Knex,
+  before: Date,
+  countMax: number,
+): Promise<readonly string[]> {
+  const rows = await db<StoredProject>("project")
+    .where("deleted_at", "<", before)
+    .orderBy("deleted_at")
+    .limit(countMax)
+    .select("id");
+  return rows.map(({ id }) => id);
 }
 
 export type ProjectFilter = Readonly<{

@@ -4,11 +4,14 @@ import type { ProtectionLevel, ProtectionRule } from "../events/protection.ts";
 import { branchPrefix, tagPrefix } from "../events/repository.ts";
 import type { Role } from "../events/role.ts";
 import { matchesTemplate } from "../platform/name-template.ts";
+import type { ProjectRow } from "./project.ts";
 import { protectionRules } from "./protection.ts";
 import type { Below } from "./template-setting.ts";
 
 /** What the rules that fit a ref allow together; the strictest of them counts in each respect. */
 export type RefProtection =
+  /** All refs follow those of another repository: nobody changes them here. */
+  | Readonly<{ kind: "MIRROR" }>
   | Readonly<{ kind: "TAG"; allowToCreate: ProtectionLevel }>
   | Readonly<{
       kind: "BRANCH";
@@ -22,8 +25,16 @@ export type RefProtections = Readonly<{
   of: (ref: string) => RefProtection | null;
 }>;
 
-/** All rules about the refs of a project, read once for a push of many refs. */
-export async function refProtections(db: Knex, project: Below): Promise<RefProtections> {
+export type ProtectedProject = Below & Pick<ProjectRow, "mirror_type">;
+
+/** Everything that guards the refs of a project, read once for a push of many refs. */
+export async function refProtections(db: Knex, project: ProtectedProject): Promise<RefProtections> {
+  if (project.mirror_type === "PULL") return { of: () => ({ kind: "MIRROR" }) };
+  return ruleProtections(db, project);
+}
+
+/** The rules alone: those a PULL mirror itself goes by. */
+export async function ruleProtections(db: Knex, project: Below): Promise<RefProtections> {
   const [tags, branches] = await Promise.all([
     protectionRules(db, { project, kind: "TAG" }),
     protectionRules(db, { project, kind: "BRANCH" }),
@@ -88,6 +99,7 @@ export function refChangeRefused(
   { before, after, forced = false, merging = false }: RefWish,
 ): string | undefined {
   if (protection === null) return undefined;
+  if (protection.kind === "MIRROR") return "the project is a mirror of another repository";
   if (protection.kind === "TAG") {
     return reaches(role, protection.allowToCreate) ? undefined : "protected tag";
   }

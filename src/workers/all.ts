@@ -2,11 +2,15 @@ import { accountLink } from "./account-link.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { invitationFollowUp, sweepInvitations } from "./invitation.ts";
 import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
+import { mirrorReactor, sweepMirrors } from "./mirror.ts";
+import { mirrorSyncWorker } from "./mirror-sync.ts";
 import { projectFork, projectForkWorker } from "./project-fork.ts";
+import { projectPurge, projectPurgeWorker, sweepDeletedProjects } from "./project-purge.ts";
 import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import { pushCountReactor, pushCountWorker } from "./push-count.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
+import { repositorySize, repositorySizeWorker } from "./repository-size.ts";
 import { sweepSessions } from "./session-sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
@@ -20,10 +24,13 @@ export const allReactors: readonly Reactor[] = [
   accountLink,
   invitationFollowUp,
   mailOutbox,
+  mirrorReactor,
   projectFork,
+  projectPurge,
   protectionApply,
   pushCountReactor,
   repositoryMaintenance,
+  repositorySize,
   webhookDispatch,
   webhookNotification,
 ];
@@ -31,10 +38,13 @@ export const allReactors: readonly Reactor[] = [
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
   mailWorker,
+  mirrorSyncWorker,
   projectForkWorker,
+  projectPurgeWorker,
   protectionApplyWorker,
   pushCountWorker,
   repositoryMaintenanceWorker,
+  repositorySizeWorker,
   webhookDeliveryWorker,
   webhookReplayWorker,
   webhookRetryWorker,
@@ -45,5 +55,7 @@ export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepSessions,
   sweepInvitations,
   sweepMails,
+  sweepDeletedProjects,
+  sweepMirrors,
   sweepWebhooks,
 ];

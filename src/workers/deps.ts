@@ -6,6 +6,7 @@ import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Mailer } from "../platform/mailer.ts";
 import type { OutboundHttp } from "../platform/outbound-http.ts";
+import type { OutboundProxy } from "../platform/outbound-proxy.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 
@@ -20,6 +21,14 @@ export type WorkerDeps = Readonly<{
   outbound: OutboundHttp;
   /** Undefined without a mail server: mails wait in the outbox. */
   mailer?: Mailer | undefined;
+  /** For programs that make connections of their own. */
+  proxy: OutboundProxy;
+  config: Readonly<{
+    /** Of a repository; null: no limit. */
+    projectBytesMax: number | null;
+    /** So long a deleted project can be restored. */
+    projectRetentionDays: number;
+  }>;
   /** Resolves once every live projection has passed the position. @throws Refusal after 5 s */
   visible: (position: bigint | undefined) => Promise<void>;
   now: () => Date;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
 import { currentState } from "../commands/handle.ts";
-import { project } from "../commands/project.ts";
+import { isExisting, project } from "../commands/project.ts";
 import { EventMetadata } from "../events/event.ts";
 import { projectEvents } from "../events/project.ts";
 import { repositoryStream } from "../events/repository.ts";
@@ -32,7 +32,7 @@ export async function fillFork(
 ): Promise<bigint | undefined> {
   const { store, git } = deps;
   const fork = await currentState(store, project, forkId);
-  if (fork.status === "absent" || fork.forkedFromId === undefined) {
+  if (!isExisting(fork) || fork.forkedFromId === undefined) {
     throw new PermanentFailure(`${forkId} is no fork`);
   }
   for await (const _ of store.readStreamBackwards(repositoryStream(forkId), 1)) return undefined;

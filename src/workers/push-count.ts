@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 import { z } from "zod";
 
 import { currentState, handle } from "../commands/handle.ts";
-import { project } from "../commands/project.ts";
+import { isExisting, project } from "../commands/project.ts";
 import { pushCount } from "../commands/push-count.ts";
 import { decode } from "../events/decode.ts";
 import type { Recorded } from "../events/event.ts";
@@ -77,7 +77,7 @@ async function lineOf({ store }: PushCountDeps, projectId: string): Promise<read
   const line = [projectId];
   for (let length = 0; length < upstreamMax; length += 1) {
     const state = await currentState(store, project, line[0] ?? "");
-    if (state.status === "absent" || state.forkedFromId === undefined) return line;
+    if (!isExisting(state) || state.forkedFromId === undefined) return line;
     line.unshift(state.forkedFromId);
   }
   return line;

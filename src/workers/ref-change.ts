@@ -7,8 +7,11 @@ import { keyedLock } from "../platform/keyed-lock.ts";
 import { sqlState } from "../platform/postgres-error.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { changesOfPush } from "../projections/git-ref.ts";
-import { refChangeRefused, refProtections } from "../projections/protection-for.ts";
-import type { Below } from "../projections/template-setting.ts";
+import {
+  type ProtectedProject,
+  refChangeRefused,
+  refProtections,
+} from "../projections/protection-for.ts";
 import { dropIntents, intentsOf } from "./push-intent.ts";
 import { type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
 
@@ -17,7 +20,7 @@ export type RefChangeDeps = RefRecorderDeps &
 
 /** A change of refs that the service itself makes, for somebody. */
 export type RefOrder = Readonly<{
-  project: Below & Readonly<{ default_branch: string }>;
+  project: ProtectedProject & Readonly<{ default_branch: string }>;
   /** Of whom the metadata names as the actor. */
   role: Role;
   /** Envelope of the events; the same command is carried out once. */

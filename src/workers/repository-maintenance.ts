@@ -4,6 +4,7 @@ import { repositoryEvents } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
+import { measure } from "./repository-size.ts";
 import { defineWorker } from "./worker.ts";
 
 const queue = "repository-maintenance";
@@ -29,8 +30,9 @@ export const repositoryMaintenanceWorker = defineWorker({
   queue,
   concurrency: 1,
   payload: z.object({ projectId: z.uuid() }),
-  async run({ projectId }, { git }: Pick<WorkerDeps, "git">) {
-    const repository = await git.find(projectId);
+  async run({ projectId }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
+    const repository = await deps.git.find(projectId);
     await repository?.maintain();
+    await measure(projectId, deps);
   },
 });

@@ -8,6 +8,7 @@ import type { GitRepositories } from "../platform/git/repositories.ts";
 import { type Mailer, openMailer } from "../platform/mailer.ts";
 import { parseOutboundAllow } from "../platform/outbound-address.ts";
 import { openOutboundHttp } from "../platform/outbound-http.ts";
+import { openOutboundProxy } from "../platform/outbound-proxy.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 import { whileLeader } from "../projections/leader.ts";
@@ -19,13 +20,14 @@ import { startWorker, type Worker } from "./worker.ts";
 
 /** What the role needs of the opened platform. */
 export type WorkersPlatform = Readonly<{
-  config: Readonly<{
-    databaseUrl: string;
-    publicUrl: string;
-    outboundAllow: readonly string[];
-    smtpUrl?: string | undefined;
-    mailFrom?: string | undefined;
-  }>;
+  config: WorkerDeps["config"] &
+    Readonly<{
+      databaseUrl: string;
+      publicUrl: string;
+      outboundAllow: readonly string[];
+      smtpUrl?: string | undefined;
+      mailFrom?: string | undefined;
+    }>;
   store: EventStore;
   db: Knex;
   vault: Vault;
@@ -54,12 +56,14 @@ export async function startWorkers(
   const { reactors = allReactors, workers = allWorkers, now = () => new Date() } = options;
   const { config, store, db, vault, blobs, git, queues, log } = platform;
   const { databaseUrl, publicUrl } = config;
-  const outbound = openOutboundHttp({ allow: parseOutboundAllow(config.outboundAllow) });
+  const allow = parseOutboundAllow(config.outboundAllow);
+  const outbound = openOutboundHttp({ allow });
+  const proxy = openOutboundProxy({ allow });
   const watching = await watchProjections({ databaseUrl, db });
   const { visible } = watching;
-  const common = { store, db, vault, blobs, git, queues, log, publicUrl };
+  const common = { store, db, vault, blobs, git, queues, log, publicUrl, config };
   const mailer = mailerOf(config);
-  const deps: WorkerDeps = { ...common, outbound, mailer, visible, now };
+  const deps: WorkerDeps = { ...common, outbound, proxy, mailer, visible, now };
 
   const running = await Promise.all(workers.map((worker) => startWorker(worker, deps)));
   const closing = new AbortController();
@@ -79,6 +83,7 @@ export async function startWorkers(
       await Promise.all(running.map((worker) => worker.close()));
       await watching.close();
       mailer?.close();
+      await proxy.close();
     },
   };
 }

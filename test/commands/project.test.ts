@@ -188,3 +188,52 @@ describe("deleting and restoring a project", () => {
       .gives(changed("trunk", "main"));
   });
 });
+
+describe("purging a deleted project", () => {
+  const { projectId } = facts;
+  const deletedBefore = new Date(Date.parse(at) + 1).toISOString();
+  const purge = { type: "PurgeProject", projectId, deletedBefore, at } as const;
+  const purged = { type: "ProjectPurged", data: { projectId, purgedAt: at } } as const;
+  const restore = { type: "RestoreProject", by, at } as const;
+
+  it("is recorded once, when its time is over", () => {
+    given(created, deleted).when(purge).gives(purged);
+    given(created, deleted, purged).when(purge).givesNothing();
+    given(created, deleted)
+      .when({ ...purge, deletedBefore: at })
+      .givesNothing();
+  });
+
+  it("does nothing to one that is there, was restored, or never was", () => {
+    given(created).when(purge).givesNothing();
+    given(created, deleted, restored).when(purge).givesNothing();
+    given().when(purge).givesNothing();
+  });
+
+  it("is the end of it", () => {
+    given(created, deleted, purged).when(restore).refuses("project.not_found");
+    given(created, deleted, purged)
+      .when({ type: "ChangeDefaultBranch", branch: "trunk", at })
+      .refuses("project.not_found");
+  });
+});
+
+describe("changing how large a project may be", () => {
+  const order = (allowedBytes: number | null) =>
+    ({ type: "ChangeProjectQuota", allowedBytes, by, at }) as const;
+  const changedTo = (allowedBytes: number | null, previous: number | null) =>
+    ({
+      type: "ProjectQuotaChanged",
+      data: { allowedBytes, previous, changedById: by, changedAt: at },
+    }) as const;
+
+  it("records the limit before and after, once", () => {
+    given(created).when(order(5)).gives(changedTo(5, null));
+    given(created, changedTo(5, null)).when(order(5)).givesNothing();
+    given(created, changedTo(5, null)).when(order(null)).gives(changedTo(null, 5));
+  });
+
+  it("is refused without a project", () => {
+    given(created, deleted).when(order(5)).refuses("project.not_found");
+  });
+});

@@ -131,7 +131,7 @@ describe("a fork whose maker died", () => {
     const { position } = await app.platform.store.append(projectStream(forkId), "none", [event]);
     await app.deps.visible(position);
 
-    const deps = { ...app.deps, outbound: undefined as never };
+    const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
     const recorded = { ...event, stream: "", revision: 0n, position, recordedAt: new Date() };
     const [job] = await projectFork.react(recorded, deps);
     expect(job).to.include({ queue: "project-fork", id: event.id });

@@ -23,6 +23,7 @@ import { startWorkers } from "../../src/workers/role.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
+import { limits } from "./limits.ts";
 
 export type Answer<Body = Record<string, unknown>> = Readonly<{
   status: number;
@@ -43,6 +44,8 @@ export type TestProject = Readonly<{ id: ProjectId; ownerAlias: string; alias: s
 
 export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
 
+type AppOptions = Readonly<{ workers?: boolean; smtpUrl?: string; config?: Partial<Deps["config"]> }>;
+
 /**
  * The whole service in this process, on real stores and a free port, closed when the file ends. Call
  * it at the top of the file or of a `describe`, with `await`.
@@ -50,9 +53,7 @@ export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
  * @param options.workers reactors and workers run as well, and may reach this machine
  * @param options.smtpUrl where workers send mail; without it mails wait in the outbox
  */
-export async function startTestApp(
-  options: Readonly<{ workers?: boolean; smtpUrl?: string }> = {},
-) {
+export async function startTestApp(options: AppOptions = {}) {
   const closing: (() => Promise<void>)[] = [];
   // Registered before the stores' own hooks, which run in this order too and end what it needs.
   after(async () => {
@@ -66,17 +67,9 @@ export async function startTestApp(
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
   const blobs = await openBlobs({ dataDir }, db);
-  const uploads = { releaseFileBytesMax: 8 * 1024 ** 2, lfsObjectBytesMax: 256 * 1024 ** 2 };
-  const limits = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10, ...uploads };
   const outboundAllow = options.workers === true ? ["127.0.0.1/32"] : [];
-  const config = {
-    host: "127.0.0.1",
-    port: 0,
-    databaseUrl,
-    outboundAllow,
-    ...limits,
-    smtpUrl: options.smtpUrl,
-  };
+  const local = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow };
+  const config = { ...local, smtpUrl: options.smtpUrl, ...limits, ...options.config };
   const platform = { config, log, store, db, vault, blobs, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
   closing.push((await startProjections(platform)).close);

@@ -8,6 +8,7 @@ import { openGit } from "../../src/platform/git/repositories.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { openVault } from "../../src/platform/vault.ts";
+import { limits } from "./limits.ts";
 
 /**
  * The service as a process of its own that kills itself, as a power cut would, around the append of
@@ -36,10 +37,7 @@ const { url } = await startHttp({
     host: "127.0.0.1",
     port: 0,
     databaseUrl,
-    blobBytesMax: 15 * 1024 ** 2,
-    recursionDepthMax: 10,
-    releaseFileBytesMax: 1024 ** 2,
-    lfsObjectBytesMax: 1024 ** 2,
+    ...limits,
   },
   log,
   store,

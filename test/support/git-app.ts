@@ -26,15 +26,15 @@ import { openOutboundHttp } from "../../src/platform/outbound-http.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
 import { openVault } from "../../src/platform/vault.ts";
-import { refProtections } from "../../src/projections/protection-for.ts";
+import { type ProtectedProject, refProtections } from "../../src/projections/protection-for.ts";
 import { startProjections } from "../../src/projections/role.ts";
-import type { Below } from "../../src/projections/template-setting.ts";
 import { watchProjections } from "../../src/projections/visible.ts";
 import { refRecorder } from "../../src/workers/ref-recorder.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
+import { limits } from "./limits.ts";
 
 export const secretKey = "a secret key for tests, 32 characters";
 export const password = "correct horse battery";
@@ -69,9 +69,20 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const { project } = access;
   const queues = await openQueues({ databaseUrl, log });
   const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
-  const protections = (of: Below) => refProtections(db, of);
+  const protections = (of: ProtectedProject) => refProtections(db, of);
   const before = [
-    gitHttp({ ...gitDeps, db, onChange, vault, now, log, visible, protections, ...options }),
+    gitHttp({
+      ...gitDeps,
+      bytesLeft: async () => Number.MAX_SAFE_INTEGER,
+      db,
+      onChange,
+      vault,
+      now,
+      log,
+      visible,
+      protections,
+      ...options,
+    }),
   ];
   const publicUrl = "http://127.0.0.1";
   const outbound = openOutboundHttp({ allow: allowNothing });
@@ -82,8 +93,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
     directory: openDirectory({ guard: directoryGuard([]) }),
   };
   const blobs = await openBlobs({ dataDir }, db);
-  const uploads = { releaseFileBytesMax: 8 * 1024 ** 2, lfsObjectBytesMax: 256 * 1024 ** 2 };
-  const config = { blobBytesMax: 15 * 1024 * 1024, recursionDepthMax: 10, ...uploads };
+  const config = limits;
   const heard = { visible, onChange, settings, counters, lockout };
   const stores = { store, db, vault, blobs, git, queues };
   const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };

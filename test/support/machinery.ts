@@ -16,6 +16,7 @@ import type { GitRepositories } from "../../src/platform/git/repositories.ts";
 import type { OutboundHttp } from "../../src/platform/outbound-http.ts";
 import type { Queues } from "../../src/platform/queue.ts";
 import type { Vault } from "../../src/platform/vault.ts";
+import { limits } from "./limits.ts";
 
 export const caller: Caller = {
   actor: {
@@ -44,12 +45,7 @@ async function nothingNamed(): Promise<never> {
 /** What an app of these routes takes. `log` collects what would be logged. */
 export function machinery(routes: readonly Route[], log: string[] = []): AppOptions {
   const deps = {
-    config: {
-      blobBytesMax: 1000,
-      recursionDepthMax: 10,
-      releaseFileBytesMax: 1000,
-      lfsObjectBytesMax: 1000,
-    },
+    config: limits,
     store: unused<EventStore>("the event store"),
     db: unused<Knex>("the database"),
     vault: unused<Vault>("the vault"),

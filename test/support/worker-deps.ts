@@ -10,6 +10,7 @@ import { deterministicId } from "../../src/platform/deterministic-id.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { parseOutboundAllow } from "../../src/platform/outbound-address.ts";
 import { openOutboundHttp } from "../../src/platform/outbound-http.ts";
+import { openOutboundProxy } from "../../src/platform/outbound-proxy.ts";
 import { openQueues } from "../../src/platform/queue.ts";
 import { openVault } from "../../src/platform/vault.ts";
 import { allProjections } from "../../src/projections/all.ts";
@@ -20,10 +21,13 @@ import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
+import { limits } from "./limits.ts";
 
 export type TestWorkers = Readonly<{
   deps: WorkerDeps;
   databaseUrl: string;
+  eventStoreUrl: string;
+  dataDir: string;
   /** Time as the workers see it. */
   clock: { now: Date };
   /** Lines of the log. */
@@ -41,11 +45,11 @@ export async function testWorkers(): Promise<TestWorkers> {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase();
-  const { store } = await testEventStore();
+  const { store, url: eventStoreUrl } = await testEventStore();
+  const dataDir = await temporaryDirectory();
   const log: string[] = [];
   const logger = pino({ level: "warn" }, { write: (line: string) => log.push(line) });
   const vault = openVault(db, "a secret key of the tests, long enough");
-  const dataDir = await temporaryDirectory();
   const git = openGit({ dataDir, log: logger });
   closing.push(git.close);
   const queues = await openQueues({ databaseUrl, log: logger });
@@ -65,6 +69,9 @@ export async function testWorkers(): Promise<TestWorkers> {
   const watching = await watchProjections({ databaseUrl, db, waitMaxMs: 20_000 });
   closing.push(watching.close);
 
+  const allow = parseOutboundAllow(["127.0.0.1/32"]);
+  const proxy = openOutboundProxy({ allow });
+  closing.push(proxy.close);
   const clock = { now: new Date(at) };
   const deps: WorkerDeps = {
     store,
@@ -73,13 +80,15 @@ export async function testWorkers(): Promise<TestWorkers> {
     blobs: await openBlobs({ dataDir }, db),
     git,
     queues,
-    outbound: openOutboundHttp({ allow: parseOutboundAllow(["127.0.0.1/32"]) }),
+    outbound: openOutboundHttp({ allow }),
+    proxy,
+    config: limits,
     visible: watching.visible,
     now: () => clock.now,
     log: logger,
     publicUrl: "https://forge.example",
   };
-  return { deps, databaseUrl, clock, log };
+  return { deps, databaseUrl, eventStoreUrl, dataDir, clock, log };
 }
 
 export type TestProject = Readonly<{ projectId: ProjectId; userId: UserId }>;

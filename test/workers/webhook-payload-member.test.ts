@@ -17,7 +17,7 @@ before(async () => {
 
 /** What webhooks would be told of everything that happened to the members. */
 async function toldOf(parentId: string) {
-  const deps = { ...app.deps, outbound: undefined as never };
+  const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
   const told: unknown[] = [];
   for await (const event of app.platform.store.readStream(membershipStream(parentId))) {
     const notification = await notificationOf(event, deps);

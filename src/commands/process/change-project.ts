@@ -1,6 +1,6 @@
 import type { EventMetadata } from "../../events/event.ts";
 import { type CommandResult, currentState, handle } from "../handle.ts";
-import { type ProjectCommand, project } from "../project.ts";
+import { isExisting, type ProjectCommand, project } from "../project.ts";
 import { type ProjectDeps, releaseOldProjectNames, reserveProjectName } from "./project-name.ts";
 
 type Command<Type extends ProjectCommand["type"]> = Extract<ProjectCommand, { type: Type }>;
@@ -43,7 +43,7 @@ export async function restoreProject(
   command: Command<"RestoreProject">,
 ): Promise<CommandResult> {
   const state = await currentState(deps.store, project, id);
-  if (state.status !== "absent") await reserveProjectName(deps, id, state, metadata);
+  if (isExisting(state)) await reserveProjectName(deps, id, state, metadata);
   return finish(deps, { id, metadata }, command);
 }
 

@@ -4,7 +4,7 @@ import { projectEvents, projectStream } from "../../events/project.ts";
 import { projectAliasStream } from "../../events/reservation.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { currentState } from "../handle.ts";
-import { project } from "../project.ts";
+import { isExisting, project } from "../project.ts";
 import { type NameToReserve, releaseName, reserveName } from "./reserve-name.ts";
 
 export type ProjectDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -57,7 +57,7 @@ export async function releaseOldProjectNames(
   let state = project.decider.initialState;
   for await (const recorded of deps.store.readStream(projectStream(projectId))) {
     state = project.decider.evolve(state, decode(projectEvents, recorded));
-    if (state.status !== "absent") names.add(streamOf(state));
+    if (isExisting(state)) names.add(streamOf(state));
   }
   if (state.status === "created") names.delete(streamOf(state));
   for (const name of names) await releaseName(deps, name, projectId, metadata);

@@ -78,6 +78,15 @@ export function gitEnvironment(
   return { ...environment, ...extra };
 }
 
+type Setting = readonly [key: string, value: string];
+
+/** The same with more settings, which win over ours; not on a command line, where all would see them. */
+export function gitEnvironmentWith(more: readonly Setting[]): Readonly<Record<string, string>> {
+  return { ...environment, ...settingVariables([...allSettings, ...more]) };
+}
+
+const allSettings: readonly Setting[] = [...Object.entries(settings), ...furtherSettings];
+
 const environment: Readonly<Record<string, string>> = {
   PATH: securePath,
   HOME: "/nonexistent",
@@ -94,11 +103,10 @@ const environment: Readonly<Record<string, string>> = {
   GIT_NO_REPLACE_OBJECTS: "1",
   // A commit missing from a partial pack is an error, never a reason to fetch.
   GIT_NO_LAZY_FETCH: "1",
-  ...settingVariables(),
+  ...settingVariables(allSettings),
 };
 
-function settingVariables(): Readonly<Record<string, string>> {
-  const entries = [...Object.entries(settings), ...furtherSettings];
+function settingVariables(entries: readonly Setting[]): Readonly<Record<string, string>> {
   return Object.fromEntries([
     ["GIT_CONFIG_COUNT", String(entries.length)],
     ...entries.flatMap(([key, value], index) => [

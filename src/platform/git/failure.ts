@@ -5,7 +5,8 @@ export class GitFailure extends Error {
   constructor(
     command: string,
     readonly exitCode: number | null,
-    stderr: string,
+    /** The end of what it printed. */
+    readonly stderr: string,
   ) {
     super(`git ${command} ended with ${exitCode ?? "a signal"}: ${stderr.trim().slice(0, 500)}`);
   }

@@ -15,6 +15,8 @@ export type PackOptions = Readonly<{
   protocol?: string | undefined;
   /** Branches move only forward: commits that they held are not lost. */
   denyForced?: boolean;
+  /** Largest pack that is taken in, when it is less than our common limit. */
+  inputBytesMax?: number;
 }>;
 
 /** Git kills its own helpers when it is told to end; one that does not end is killed after this. */
@@ -24,9 +26,12 @@ const killAfterMs = 5_000;
 export function startPackService(
   gitDir: string,
   service: PackService,
-  { advertise, protocol, denyForced = false }: PackOptions,
+  { advertise, protocol, denyForced = false, inputBytesMax }: PackOptions,
 ): PackProcess {
-  const settings = denyForced ? ["-c", "receive.denyNonFastForwards=true"] : [];
+  const settings = [
+    ...(denyForced ? ["-c", "receive.denyNonFastForwards=true"] : []),
+    ...(inputBytesMax === undefined ? [] : ["-c", `receive.maxInputSize=${inputBytesMax}`]),
+  ];
   const args = [
     ...settings,
     service,

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 
 import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
+import { bytesBelow, removeLeftOverObjects } from "./bytes.ts";
 import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
 import { Lru } from "./lru.ts";
@@ -203,11 +204,17 @@ export class Repository {
 
   /** Packs what came in piece by piece, so that reading stays fast. Safe while others read and push. */
   async maintain(): Promise<void> {
+    await removeLeftOverObjects(this.gitDir);
     const git = administration(this.gitDir);
     const at = `--git-dir=${this.gitDir}`;
     await git.raw([at, "repack", "-d", "--geometric=2", "--write-midx", "--write-bitmap-index"]);
     await git.raw([at, "pack-refs", "--all", "--prune"]);
     await git.raw([at, "commit-graph", "write", "--reachable", "--changed-paths", "--split"]);
+  }
+
+  /** What its files hold together. */
+  bytes(): Promise<number> {
+    return bytesBelow(this.gitDir);
   }
 
   start(service: PackService, options: PackOptions): PackProcess {

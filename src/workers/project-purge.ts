@@ -1,0 +1,82 @@
+import { z } from "zod";
+
+import { currentState, handle } from "../commands/handle.ts";
+import { releaseOldProjectNames } from "../commands/process/project-name.ts";
+import { project } from "../commands/project.ts";
+import { ProjectId } from "../events/ids.ts";
+import { projectEvents, projectSubject } from "../events/project.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import type { Job } from "../platform/queue.ts";
+import { projectsDeletedBefore } from "../projections/project.ts";
+import type { WorkerDeps } from "./deps.ts";
+import type { Reactor } from "./reactor.ts";
+import { defineWorker } from "./worker.ts";
+
+const queue = "project-purge";
+const dayMs = 24 * 3_600_000;
+const projectsAtOnce = 100;
+
+const purgeJob = (projectId: string, occasion: string): Job => ({
+  queue,
+  id: `${projectId}-${occasion}`,
+  data: { projectId },
+});
+
+/** What the log says is gone must go, also when whoever said so did not live to do it. */
+export const projectPurge: Reactor = {
+  name: "project-purge",
+  types: new Set(["ProjectPurged"]),
+  react: async ({ id, data }) => {
+    const { projectId } = projectEvents.ProjectPurged.parse(data);
+    return [purgeJob(projectId, id)];
+  },
+};
+
+/** Projects whose time for being restored is over. */
+export async function sweepDeletedProjects(deps: WorkerDeps): Promise<void> {
+  const ids = await projectsDeletedBefore(deps.db, limitOf(deps), projectsAtOnce);
+  // A new name every day, should a job have failed for good.
+  const day = Math.floor(deps.now().getTime() / dayMs);
+  await deps.queues.add(ids.map((id) => purgeJob(id, `day-${day}`)));
+}
+
+const limitOf = ({ config, now }: WorkerDeps): Date =>
+  new Date(now().getTime() - config.projectRetentionDays * dayMs);
+
+/**
+ * Ends a deleted project: first in the log, where a restore at the same moment wins or loses, and then
+ * what is kept beside it: repository, secrets, work in flight. Every step may be repeated. Forks share
+ * nothing with it and stay whole.
+ */
+export const projectPurgeWorker = defineWorker({
+  queue,
+  concurrency: 1,
+  payload: z.object({ projectId: ProjectId }),
+  async run({ projectId }, deps) {
+    const { store, db, git, vault } = deps;
+    const at = deps.now().toISOString();
+    const deletedBefore = limitOf(deps).toISOString();
+    const command = { type: "PurgeProject", projectId, deletedBefore, at } as const;
+    const metadata = purgeMetadata(projectId, at);
+    await handle(store, project, { id: projectId, command, metadata });
+    if ((await currentState(store, project, projectId)).status !== "purged") return;
+    await releaseOldProjectNames({ store, now: () => at }, projectId, metadata);
+    await git.remove(projectId);
+    await vault.forget(projectSubject(projectId));
+    for (const table of ["push_intent", "mirror_sync", "repository_size"]) {
+      await db(table).where({ project_id: projectId }).delete();
+    }
+  },
+});
+
+function purgeMetadata(projectId: string, occurredAt: string) {
+  return {
+    actor: { userId: null, alias: null, via: "system", tokenId: null },
+    ip: null,
+    correlationId: `purge-${projectId}`,
+    causationId: null,
+    commandId: deterministicId("purge", projectId, occurredAt),
+    schemaVersion: 1,
+    occurredAt,
+  } as const;
+}

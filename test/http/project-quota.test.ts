@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { expect } from "chai";
+
+import { bytesText } from "../../src/platform/bytes-text.ts";
+import { type Send, startTestApp, type TestUser } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+
+const app = await startTestApp({ workers: true, config: { projectBytesMax: 1_000_000 } });
+const parent = await temporaryDirectory();
+const as = (user: TestUser, body?: unknown): Send => ({ token: user.token, body });
+
+let anna: TestUser;
+let root: TestUser;
+let copy: string;
+
+const at = "/project/anna/search";
+const remote = () => {
+  const url = new URL(`${at}.git`, app.url);
+  return Object.assign(url, { username: "anna", password: anna.token }).href;
+};
+const project = async () => (await app.get(at, as(anna))).body;
+const quota = async (allowedBytes: unknown) => {
+  const { id } = await project();
+  return app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes }));
+};
+
+before(async () => {
+  anna = await app.givenUser("anna");
+  root = await app.givenUser("root", { admin: true });
+  await app.givenProject(anna, "search");
+  copy = await workingCopy(parent, "copy");
+  await commit(copy, "One", { "a.bin": randomBytes(100_000) });
+  await git(copy, "push", "--quiet", remote(), "main", "main:old");
+});
+
+describe("how large a project may be", () => {
+  it("is shown beside how large it is, measured after a push", async () => {
+    await eventually(async () => Number((await project())["usedBytes"]) > 100_000);
+    expect(await project()).to.include({ allowedBytes: 1_000_000, allowedMemory: "976.5 KiB" });
+  });
+
+  it("is the instance's, until an administrator says otherwise, who sees nothing else", async () => {
+    const { status, body } = await quota(200_000);
+    expect(status).to.equal(200);
+    expect(Object.keys(body).sort()).to.deep.equal([
+      ...["allowedBytes", "ownBytes", "projectId", "usedBytes"],
+    ]);
+    expect(body).to.include({ allowedBytes: 200_000, ownBytes: 200_000 });
+    expect(await project()).to.include({ allowedBytes: 200_000, allowedMemory: "195.3 KiB" });
+    expect((await quota(null)).body).to.include({ allowedBytes: 1_000_000, ownBytes: null });
+    for (const bad of [-1, 1.5, "much", [], {}]) expect((await quota(bad)).status).to.equal(422);
+    const missing = await app.put(`/admin/project/${anna.id}/quota`, as(root, { allowedBytes: 1 }));
+    expect(missing.status).to.equal(404);
+  });
+
+  it("is a limit for what one push brings", async () => {
+    await quota(200_000);
+    await commit(copy, "Two", { "b.bin": randomBytes(300_000) });
+    const pushed = await tryGit(copy, ["push", remote(), "main"]);
+    expect(pushed.exitCode).not.to.equal(0);
+    expect(pushed.stderr).to.contain("pack exceeds maximum allowed size");
+    await quota(null);
+    const allowed = await tryGit(copy, ["push", remote(), "main"]);
+    expect(allowed.exitCode, allowed.stderr).to.equal(0);
+  });
+
+  it("that is reached refuses all pushes but deletions, and says why", async () => {
+    await quota(1);
+    await commit(copy, "Three", { "c.txt": "c\n" });
+    const pushed = await tryGit(copy, ["push", remote(), "main", ":old"]);
+    expect(pushed.stderr).to.contain("the project has reached its size limit");
+    const left = await git(copy, "ls-remote", "--heads", remote());
+    expect(left).to.contain("refs/heads/main").and.not.contain("refs/heads/old");
+    expect(left).not.to.contain(await git(copy, "rev-parse", "HEAD"));
+  });
+});
+
+describe("a size for people", () => {
+  for (const [bytes, text] of [
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1024, "1 KiB"],
+    [1.99 * 1024 ** 2, "1.9 MiB"],
+    [5 * 1024 ** 3, "5 GiB"],
+  ] as const) {
+    it(`of ${bytes} bytes is ${text}`, () => {
+      expect(bytesText(bytes)).to.equal(text);
+    });
+  }
+});
