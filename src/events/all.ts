@@ -5,6 +5,7 @@ import type { EventSchemas } from "./event.ts";
 import { externalIdentityEvents } from "./external-identity.ts";
 import { followEvents } from "./follow.ts";
 import { invitationEvents } from "./invitation.ts";
+import { holdingEvents } from "./holding.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
 import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
@@ -37,6 +38,7 @@ export const slices = {
   "login-connection": loginConnectionEvents,
   invitation: invitationEvents,
   mail: mailEvents,
+  holding: holdingEvents,
   membership: membershipEvents,
   mirror: mirrorEvents,
   "oauth-application": oauthApplicationEvents,

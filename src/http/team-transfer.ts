@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-import { handle } from "../commands/handle.ts";
-import { team } from "../commands/team.ts";
+import { transferTeam as transfer } from "../commands/process/team.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { teamRole } from "../projections/member-role.ts";
 import { findOwner, type OwnerRow } from "../projections/owner.ts";
 import { findTeam, findTeamById, type TeamRow } from "../projections/team.ts";
+import { commandDeps } from "./command-deps.ts";
 import { mustBeFound, mustSuffice } from "./role-access.ts";
 import { route } from "./route.ts";
 import { presentTeam, TeamView } from "./team-view.ts";
@@ -25,7 +25,8 @@ export const transferTeam = route({
     .meta({ id: "TeamTransfer" }),
   reply: TeamView,
   errors: [403, 404, 422],
-  async handle({ body, request }, { db, store, now }) {
+  async handle({ body, request }, deps) {
+    const { db, now } = deps;
     const row = mustBeFound(await findTeam(db, body.teamAlias), "team");
     mustSuffice(await teamRole(db, row, request.userId), { resource: "team", role: "ADMIN" });
     const owner = await newOwner(await findOwner(db, body.ownerAlias), row);
@@ -36,7 +37,7 @@ export const transferTeam = route({
       at: now().toISOString(),
     } as const;
     const metadata = await request.metadata();
-    const result = await handle(store, team, { id: row.id, command, metadata });
+    const result = await transfer(commandDeps(deps), row.id, command, metadata);
     await request.visible(result.position);
     return presentTeam(mustBeFound(await findTeamById(db, row.id), "team"));
   },

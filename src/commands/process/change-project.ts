@@ -1,6 +1,7 @@
 import type { EventMetadata } from "../../events/event.ts";
 import { type CommandResult, currentState, handle } from "../handle.ts";
 import { isExisting, type ProjectCommand, project } from "../project.ts";
+import { hold } from "./hold.ts";
 import { type ProjectDeps, releaseOldProjectNames, reserveProjectName } from "./project-name.ts";
 
 type Command<Type extends ProjectCommand["type"]> = Extract<ProjectCommand, { type: Type }>;
@@ -17,13 +18,14 @@ export async function changeProjectAlias(
   return finish(deps, { id, metadata }, command);
 }
 
-/** @throws Refusal `alias.taken`, `project.not_found`, `project.changed` */
+/** @throws Refusal `alias.taken`, `owner.not_found`, `project.not_found`, `project.changed` */
 export async function transferProject(
   deps: ProjectDeps,
   { id, metadata }: Change,
   command: Command<"TransferProject">,
 ): Promise<CommandResult> {
   await reserveProjectName(deps, id, command, metadata);
+  await hold(deps, command, { heldId: id, heldType: "PROJECT" }, metadata);
   return finish(deps, { id, metadata }, command);
 }
 
@@ -43,7 +45,10 @@ export async function restoreProject(
   command: Command<"RestoreProject">,
 ): Promise<CommandResult> {
   const state = await currentState(deps.store, project, id);
-  if (isExisting(state)) await reserveProjectName(deps, id, state, metadata);
+  if (isExisting(state)) {
+    await reserveProjectName(deps, id, state, metadata);
+    await hold(deps, state, { heldId: id, heldType: "PROJECT" }, metadata);
+  }
   return finish(deps, { id, metadata }, command);
 }
 

@@ -4,6 +4,7 @@ import type { EventMetadata } from "../../events/event.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { type CompanyCommand, company } from "../company.ts";
 import { type CommandResult, handle } from "../handle.ts";
+import { closeHoldings } from "./hold.ts";
 import { releaseAliases, reserveAlias } from "./reserve-alias.ts";
 
 export type CompanyDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -38,13 +39,14 @@ export async function changeCompanyAlias(
   return result;
 }
 
-/** @throws Refusal `company.not_found`. */
+/** @throws Refusal `company.not_found`, `owner.not_empty`. */
 export async function deleteCompany(
   deps: CompanyDeps,
   companyId: string,
   command: Command<"DeleteCompany">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
+  await closeHoldings(deps, companyId, metadata);
   const result = await handle(deps.store, company, { id: companyId, command, metadata });
   const had = await aliasesOf(deps, companyId);
   await releaseAliases(deps, { had, holderId: companyId }, metadata);

@@ -1,13 +1,14 @@
 import type { EventMetadata } from "../../events/event.ts";
 import { type CommandResult, handle } from "../handle.ts";
 import { type ProjectCommand, project } from "../project.ts";
+import { hold } from "./hold.ts";
 import { type ProjectDeps, reserveProjectName } from "./project-name.ts";
 
 /**
  * Reserves the alias under its owner, then creates the project. May be repeated with the same
  * project id and command id.
  *
- * @throws Refusal `unprocessable` with `alias.taken`.
+ * @throws Refusal `unprocessable` with `alias.taken`, `owner.not_found`.
  */
 export async function createProject(
   deps: ProjectDeps,
@@ -16,5 +17,6 @@ export async function createProject(
 ): Promise<CommandResult> {
   const { projectId: id } = command;
   await reserveProjectName(deps, id, command, metadata);
+  await hold(deps, command, { heldId: id, heldType: "PROJECT" }, metadata);
   return handle(deps.store, project, { id, command, metadata });
 }

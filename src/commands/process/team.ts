@@ -4,6 +4,7 @@ import { teamEvents, teamStream } from "../../events/team.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { type CommandResult, handle } from "../handle.ts";
 import { type TeamCommand, team } from "../team.ts";
+import { closeHoldings, hold } from "./hold.ts";
 import { releaseAliases, reserveAlias } from "./reserve-alias.ts";
 
 export type TeamDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -21,6 +22,7 @@ export async function createTeam(
 ): Promise<CommandResult> {
   const { teamId, alias } = command;
   await reserveAlias(deps, { alias, holderId: teamId }, metadata);
+  await hold(deps, command, { heldId: teamId, heldType: "TEAM" }, metadata);
   return handle(deps.store, team, { id: teamId, command, metadata });
 }
 
@@ -38,13 +40,25 @@ export async function changeTeamAlias(
   return result;
 }
 
-/** @throws Refusal `team.not_found`. */
+/** @throws Refusal `team.not_found`, `owner.not_found`. */
+export async function transferTeam(
+  deps: TeamDeps,
+  teamId: string,
+  command: Command<"TransferTeam">,
+  metadata: EventMetadata,
+): Promise<CommandResult> {
+  await hold(deps, command, { heldId: teamId, heldType: "TEAM" }, metadata);
+  return handle(deps.store, team, { id: teamId, command, metadata });
+}
+
+/** @throws Refusal `team.not_found`, `owner.not_empty`. */
 export async function deleteTeam(
   deps: TeamDeps,
   teamId: string,
   command: Command<"DeleteTeam">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
+  await closeHoldings(deps, teamId, metadata);
   const result = await handle(deps.store, team, { id: teamId, command, metadata });
   const had = await aliasesOf(deps, teamId);
   await releaseAliases(deps, { had, holderId: teamId }, metadata);
