@@ -44,7 +44,11 @@ export type TestProject = Readonly<{ id: ProjectId; ownerAlias: string; alias: s
 
 export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
 
-type AppOptions = Readonly<{ workers?: boolean; smtpUrl?: string; config?: Partial<Deps["config"]> }>;
+type AppOptions = Readonly<{
+  workers?: boolean;
+  smtpUrl?: string;
+  config?: Partial<Deps["config"]>;
+}>;
 
 /**
  * The whole service in this process, on real stores and a free port, closed when the file ends. Call
