@@ -62,7 +62,7 @@ const mirrored = "refs/mirror/";
 /**
  * Every connection of git goes through a door of the proxy that leads to this URL's host alone.
  * Credentials are a header that git sends there; they and the door's are in the child's environment,
- * never on a command line. Meanings of settings: git-config(1).
+ * never on a command line.
  *
  * @throws RemoteFailure
  */
@@ -74,25 +74,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
       ? new RemoteFailure("remote.refused", error.message)
       : error;
   });
-  const env = gitEnvironmentWith([
-    ["protocol.http.allow", "always"],
-    ["protocol.https.allow", "always"],
-    ["http.proxy", door.proxyUrl],
-    ["http.proxyAuthMethod", "basic"],
-    // Not even to the same host: a redirect is how a checked address becomes another one. Without it
-    // the alternates of the dumb protocol, which name further servers, are not followed either.
-    ["http.followRedirects", "false"],
-    ["http.lowSpeedLimit", stalled.bytes],
-    ["http.lowSpeedTime", stalled.seconds],
-    ["credential.helper", ""],
-    ["fetch.fsck.badTimezone", "ignore"],
-    ["fetch.fsck.missingSpaceBeforeDate", "ignore"],
-    ["fetch.fsck.zeroPaddedFilemode", "ignore"],
-    // Objects stay in the pack they came in.
-    ["fetch.unpackLimit", "1"],
-    ["submodule.recurse", "false"],
-    ...(credentials === null ? [] : [["http.extraHeader", basic(credentials)] as const]),
-  ]);
+  const env = environment(door.proxyUrl, credentials);
   const run = async (
     args: readonly [command: string, ...rest: string[]],
     limitMs: number,
@@ -142,6 +124,29 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
 
     close: door.close,
   };
+}
+
+/** Meanings: git-config(1). */
+function environment(proxyUrl: string, credentials: RemoteCredentials | null) {
+  return gitEnvironmentWith([
+    ["protocol.http.allow", "always"],
+    ["protocol.https.allow", "always"],
+    ["http.proxy", proxyUrl],
+    ["http.proxyAuthMethod", "basic"],
+    // Not even to the same host: a redirect is how a checked address becomes another one. Without it
+    // the alternates of the dumb protocol, which name further servers, are not followed either.
+    ["http.followRedirects", "false"],
+    ["http.lowSpeedLimit", stalled.bytes],
+    ["http.lowSpeedTime", stalled.seconds],
+    ["credential.helper", ""],
+    ["fetch.fsck.badTimezone", "ignore"],
+    ["fetch.fsck.missingSpaceBeforeDate", "ignore"],
+    ["fetch.fsck.zeroPaddedFilemode", "ignore"],
+    // Objects stay in the pack they came in.
+    ["fetch.unpackLimit", "1"],
+    ["submodule.recurse", "false"],
+    ...(credentials === null ? [] : [["http.extraHeader", basic(credentials)] as const]),
+  ]);
 }
 
 const basic = ({ username, token }: RemoteCredentials): string =>
