@@ -16,6 +16,7 @@ import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
 import { recoveryEvents } from "./recovery.ts";
+import { releaseEvents } from "./release.ts";
 import { reportEvents } from "./report.ts";
 import { repositoryEvents } from "./repository.ts";
 import { reservationEvents } from "./reservation.ts";
@@ -48,6 +49,7 @@ export const slices = {
   "push-count": pushCountEvents,
   recovery: recoveryEvents,
   report: reportEvents,
+  release: releaseEvents,
   repository: repositoryEvents,
   reservation: reservationEvents,
   team: teamEvents,

@@ -37,6 +37,12 @@ export type WebhookId = z.output<typeof WebhookId>;
 export const WebhookDeliveryId = z.uuid().brand("WebhookDeliveryId");
 export type WebhookDeliveryId = z.output<typeof WebhookDeliveryId>;
 
+export const ReleaseId = z.uuid().brand("ReleaseId");
+export type ReleaseId = z.output<typeof ReleaseId>;
+
+export const ReleaseFileId = z.uuid().brand("ReleaseFileId");
+export type ReleaseFileId = z.output<typeof ReleaseFileId>;
+
 /** Full object id: 40 hex digits (SHA-1) or 64 (SHA-256), lower case. */
 export const ObjectId = z
   .string()

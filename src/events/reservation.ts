@@ -26,3 +26,7 @@ export const projectAliasStream = (ownerId: string, alias: string): string =>
   streamName("projectAlias", `${ownerId}~${normaliseAlias(alias)}`);
 
 export const sshKeyNameStream = (fingerprint: string): string => streamName("sshKey", fingerprint);
+
+/** A tag has one release; `digest` is that of its name, which may hold any character. */
+export const releaseTagStream = (projectId: string, digest: string): string =>
+  streamName("releaseTag", `${projectId}~${digest}`);

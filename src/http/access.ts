@@ -18,9 +18,18 @@ export type Resource = (typeof resources)[number];
  *   secret come in the header or in the body, and some have none;
  * - `admin`: administrators of the instance;
  * - `project:ROLE`, `team:ROLE`, `company:ROLE`: at least that role in what the path names. Everybody
- *   with a token is a guest of what is public.
+ *   with a token is a guest of what is public;
+ * - `project:READER`: as `project:GUEST`, and while a setting that the route names is on, everybody is
+ *   a guest of what is public without a token, too.
  */
-export type Access = "anonymous" | "user" | "basic" | "client" | "admin" | `${Resource}:${Role}`;
+export type Access =
+  | "anonymous"
+  | "user"
+  | "basic"
+  | "client"
+  | "admin"
+  | "project:READER"
+  | `${Resource}:${Role}`;
 
 export function atLeast(role: Role | undefined, needed: Role): boolean {
   return role !== undefined && roles.indexOf(role) >= roles.indexOf(needed);
@@ -29,6 +38,7 @@ export function atLeast(role: Role | undefined, needed: Role): boolean {
 export type Needed = Readonly<{ resource: Resource; role: Role }>;
 
 export function neededRole(access: Access): Needed | undefined {
+  if (access === "project:READER") return { resource: "project", role: "GUEST" };
   for (const resource of resources) {
     const role = roles.find((each) => access === `${resource}:${each}`);
     if (role !== undefined) return { resource, role };

@@ -219,8 +219,12 @@ function tooLong(login: string, secret: string): boolean {
 }
 
 function refuseToken(): never {
+  throw tokenNeeded();
+}
+
+export function tokenNeeded(): Refusal {
   const message = "The token is missing, malformed, unknown, expired or revoked.";
-  throw new Refusal("forbidden", "auth.token_invalid", message);
+  return new Refusal("forbidden", "auth.token_invalid", message);
 }
 
 function basicDisabled(): Refusal {

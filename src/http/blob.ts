@@ -10,8 +10,7 @@ import { Refusal } from "../platform/refusal.ts";
 import { sliceStream } from "../platform/slice-stream.ts";
 import { findRef } from "../projections/git-ref.ts";
 import type { StreamReply } from "./answer.ts";
-import { byteRange } from "./byte-range.ts";
-import { HttpRefusal } from "./errors.ts";
+import { type ByteRange, requestedPortion } from "./byte-range.ts";
 import { mustAllowDownload } from "./file-download.ts";
 import { contentTypeOf, extensionOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
 import { mustFindCommit } from "./repository-access.ts";
@@ -83,18 +82,10 @@ export const downloadBlob = route({
     const type = contentTypeOf(fileName);
     request.immutable(id);
 
-    const condition = request.header("if-range");
-    const range = condition === "" || condition === `"${id}"` ? request.header("range") : "";
-    const part = byteRange(range, bytes);
-    if (part === "unsatisfiable") {
-      const message = `The file has ${bytes} bytes.`;
-      const headers = { "Content-Range": `bytes */${bytes}` };
-      throw new HttpRefusal(416, "blob.range_unsatisfiable", message, headers);
-    }
-    const { first, last } = part ?? { first: 0, last: bytes - 1 };
-    const body = await contentOf(repository, { id, bytes, first, last });
-    const partial = part && { part: { ...part, total: bytes } };
-    return { body, type, bytes: last - first + 1, fileName, acceptRanges: true, ...partial };
+    const { part, ...portion } = requestedPortion(request, { tag: id, bytes });
+    const body = await contentOf(repository, { id, total: bytes, ...portion });
+    const { bytes: length } = portion;
+    return { body, type, bytes: length, fileName, acceptRanges: true, ...(part && { part }) };
   },
 });
 
@@ -187,13 +178,13 @@ async function mustBeFile(repository: Repository, entry: TreeEntry | undefined) 
   throw new Refusal("not_found", "blob.not_found", "There is no such file.");
 }
 
-type Part = Readonly<{ id: string; bytes: number; first: number; last: number }>;
+type Part = ByteRange & Readonly<{ id: string; total: number }>;
 
 async function contentOf(
   repository: Repository,
-  { id, bytes, first, last }: Part,
+  { id, total, first, last }: Part,
 ): Promise<Buffer | Readable> {
-  if (bytes <= inMemoryBytesMax) {
+  if (total <= inMemoryBytesMax) {
     const content = await repository.objects.blob(id);
     invariant(content !== undefined, "an object of known size can be read");
     return content.subarray(first, last + 1);

@@ -102,7 +102,11 @@ export function openApiFile(routes: readonly Route[]): string {
 }
 
 function operation(route: Route, writer: SchemaWriter): Json {
-  const failing = new Set([...route.errors, 503, ...(route.body ? [400, 413, 422] : [])]);
+  const failing = new Set([
+    ...route.errors,
+    503,
+    ...(route.body || route.upload ? [400, 413, 422] : []),
+  ]);
   if (route.access !== "anonymous") failing.add(403);
   const description = [route.description, accessText(route)].filter(Boolean).join("\n\n");
   return {
@@ -118,6 +122,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
       ...(route.method === "post" ? [idempotencyKey] : []),
     ],
     ...(route.body && { requestBody: requestBody(route, route.body, writer) }),
+    ...(route.upload && { requestBody: uploadBody(route.upload) }),
     responses: {
       [String(route.status ?? 200)]: success(route, writer),
       ...Object.fromEntries(
@@ -130,6 +135,9 @@ function operation(route: Route, writer: SchemaWriter): Json {
 /** What the declared access asks for, in words. */
 function accessText({ access }: Route): string {
   const needed = neededRole(access);
+  if (access === "project:READER") {
+    return "For everybody who may see the project; a setting opens public ones without a token.";
+  }
   if (needed?.role === "GUEST") return `For everybody who may see the ${needed.resource}.`;
   if (needed !== undefined) return `Needs the role ${needed.role} in the ${needed.resource}.`;
   return access === "admin" ? "For administrators of the instance." : "";
@@ -139,7 +147,7 @@ function security({ access, scope }: Route): readonly Json[] {
   if (access === "basic") return [{ basic: [] }];
   if (access === "client") return [{}, { client: [] }];
   const token = { token: scope === "none" ? [] : [scope] };
-  return access === "anonymous" ? [{}, token] : [token];
+  return access === "anonymous" || access === "project:READER" ? [{}, token] : [token];
 }
 
 const idempotencyKey = {
@@ -181,6 +189,16 @@ function requestBody({ form }: Route, schema: z.ZodType, writer: SchemaWriter): 
 }
 
 const formType = "application/x-www-form-urlencoded";
+
+function uploadBody(key: string): Json {
+  const file = { type: "string", format: "binary" };
+  const schema = {
+    type: "object",
+    properties: { [key]: { type: "array", minItems: 1, items: file } },
+    required: [key],
+  };
+  return { required: true, content: { "multipart/form-data": { schema } } };
+}
 
 function success(route: Route, writer: SchemaWriter): Json {
   const { reply, list, method } = route;

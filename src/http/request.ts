@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+
 import type { Actor, EventMetadata } from "../events/event.ts";
 import type { UserId } from "../events/ids.ts";
 import type { Access, Role } from "./access.ts";
@@ -26,7 +28,11 @@ export type RequestContext = Readonly<{
   immutable: (contentId: string) => void;
   /** Aborts when the caller goes away. */
   signal: AbortSignal;
+  /** The body as it comes, for a route that declares an upload; more than so much is refused. */
+  incoming: (bytesMax: number) => Incoming;
 }>;
+
+export type Incoming = Readonly<{ contentType: string; body: Readable }>;
 
 /** With what the declared access has already made sure of. */
 export type RequestFor<A extends Access> = RequestContext & Proved<A>;
@@ -34,10 +40,12 @@ export type RequestFor<A extends Access> = RequestContext & Proved<A>;
 type Known = Readonly<{ userId: UserId }>;
 type Proved<A extends Access> = A extends "anonymous" | "client"
   ? unknown
-  : A extends `project:${Role}`
-    ? Known & ResolvedProject
-    : A extends `team:${Role}`
-      ? Known & ResolvedTeam
-      : A extends `company:${Role}`
-        ? Known & ResolvedCompany
-        : Known;
+  : A extends "project:READER"
+    ? ResolvedProject
+    : A extends `project:${Role}`
+      ? Known & ResolvedProject
+      : A extends `team:${Role}`
+        ? Known & ResolvedTeam
+        : A extends `company:${Role}`
+          ? Known & ResolvedCompany
+          : Known;

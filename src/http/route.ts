@@ -1,6 +1,7 @@
 import type { z } from "zod";
 
 import type { Scope } from "../events/access-token.ts";
+import type { Settings } from "../events/settings.ts";
 import type { Access } from "./access.ts";
 import type { StreamReply } from "./answer.ts";
 import type { Deps } from "./deps.ts";
@@ -45,6 +46,10 @@ type Declaration = Readonly<{
   translate?: (error: unknown) => unknown;
   /** The answer holds what is shown once: nobody on the way may keep it. */
   secret?: true;
+  /** With the access `project:READER`: the setting that lets callers without a token in. */
+  anonymousWhen?: keyof Settings & `${string}AnonUser${string}`;
+  /** Key under which files come as `multipart/form-data`; the handler reads them as they come. */
+  upload?: string;
   /** Success; 200 when not given. */
   status?: 200 | 201 | 204;
   /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */

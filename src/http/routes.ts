@@ -41,6 +41,8 @@ import { projectQuotaRoutes } from "./project-quota.ts";
 import { projectSettingRoutes } from "./project-setting.ts";
 import { protectionRoutes } from "./protection.ts";
 import { getPushStats, getPushStatsOfUsers } from "./push-stats.ts";
+import { releaseRoutes } from "./release.ts";
+import { releaseFileRoutes } from "./release-file.ts";
 import { closeReport, getReports, reportRoutes } from "./report.ts";
 import type { Route } from "./route.ts";
 import { samlConnectionRoutes } from "./saml-connection.ts";
@@ -99,6 +101,8 @@ export const routes: readonly Route[] = [
   ...protectionRoutes,
   ...samlConnectionRoutes,
   ...reportRoutes,
+  ...releaseFileRoutes,
+  ...releaseRoutes,
   ...settingsRoutes,
   ...tagChangeRoutes,
   ...teamRoutes,

@@ -7,7 +7,7 @@ import { userSubject } from "../events/user.ts";
 import { invariant } from "../platform/invariant.ts";
 import { Limiter } from "../platform/limiter.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { neededRole } from "./access.ts";
+import { type Needed, neededRole } from "./access.ts";
 import {
   type Answer,
   emptyAnswer,
@@ -16,9 +16,11 @@ import {
   send,
   streamAnswer,
 } from "./answer.ts";
+import { tokenNeeded } from "./authenticate.ts";
 import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
-import { type Caller, type Resolved, requireScope } from "./gate.ts";
+import { type Caller, type Gate, type Resolved, requireScope } from "./gate.ts";
+import { requestBody, watchConnection } from "./git-stream.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
 import { envelope, type Listed } from "./page.ts";
@@ -26,6 +28,9 @@ import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import { stateOf } from "./state.ts";
+
+/** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
+const uploadLimits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -50,14 +55,14 @@ async function serveInOrder(
   { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
 ): Promise<void> {
   stateOf(ctx).operationId = route.operationId;
-  const caller = await gate.caller(ctx, route.access);
+  const caller = await callerOf(ctx, route, deps, gate);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   requireScope(caller, route.scope);
   if (route.access === "admin" && !caller.isAdmin) {
     throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
   }
   const needed = neededRole(route.access);
-  const resolved = needed && (await gate[needed.resource](params, caller, needed.role));
+  const resolved = needed && (await resolve(gate, params, caller, needed));
 
   const limits = bodyLimitsOf(route, bodyLimits);
   const work = async (): Promise<void> => {
@@ -106,7 +111,7 @@ async function takeIn(
             userId: caller.userId,
             operationId: route.operationId,
             key,
-            request: [ctx.method, ctx.path, ctx.querystring, body?.bytes ?? ""],
+            request: [ctx.method, ctx.path, ctx.querystring, body?.bytes ?? uploadOf(ctx, route)],
             url: ctx.originalUrl,
             requestId: stateOf(ctx).requestId,
           },
@@ -114,6 +119,32 @@ async function takeIn(
         );
   send(ctx, answer, immutable.tag);
   if (route.secret === true) ctx.set("Cache-Control", "no-store");
+}
+
+/** Whoever shows a token has to show a good one, also where none is needed. */
+async function callerOf(
+  ctx: Context,
+  { access, anonymousWhen }: Route,
+  { settings }: Deps,
+  gate: Gate,
+): Promise<Caller> {
+  const lets = anonymousWhen !== undefined && (await settings())[anonymousWhen];
+  return gate.caller(ctx, access === "project:READER" && lets ? "anonymous" : access);
+}
+
+/** A caller without a token is told that one is needed, and nothing of what there is. */
+async function resolve(
+  gate: Gate,
+  params: Params,
+  caller: Caller,
+  { resource, role }: Needed,
+): Promise<Resolved> {
+  try {
+    return await gate[resource](params, caller, role);
+  } catch (error) {
+    if (caller.userId !== null || !(error instanceof Refusal)) throw error;
+    throw tokenNeeded();
+  }
 }
 
 async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
@@ -137,6 +168,11 @@ function encode(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   invariant(result.success, `an answer breaks its own schema: ${result.error?.message}`);
   return result.data;
+}
+
+/** The bytes of an upload are not known before it is over; how many there are is. */
+function uploadOf(ctx: Context, { upload }: Route): string {
+  return upload === undefined ? "" : ctx.get("content-length");
 }
 
 type Made = Readonly<{
@@ -186,5 +222,9 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
       immutable.tag = contentId;
     },
     signal: gone.signal,
+    incoming: (bytesMax) => {
+      watchConnection(ctx, uploadLimits, () => ctx.req.socket.destroy());
+      return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
+    },
   };
 }

@@ -57,13 +57,7 @@ const createTag = route({
   reply: TagView,
   errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
-    const ref = tagPrefix + body.tagName;
-    const plan = async (repository: Repository) => {
-      const commitId = await commitToTag(body, request, deps);
-      const after = await tagObject(repository, { ...body, commitId }, request, deps);
-      return [{ ref, before: null, after }];
-    };
-    await changeRefsFor(request, deps, { plan });
+    await makeTag(body, request, deps);
     return oneTag(deps, request.project.id, body.tagName);
   },
 });
@@ -90,7 +84,18 @@ const deleteTag = route({
 
 export const tagChangeRoutes: readonly Route[] = [createTag, deleteTag];
 
-type NewTag = z.output<typeof NewTag>;
+export type NewTag = z.output<typeof NewTag>;
+
+/** @throws Refusal 403 `tag.protected`, 404 for an unknown target, 409 `tag.exists` */
+export async function makeTag(tag: NewTag, request: Writing, deps: Deps): Promise<void> {
+  const ref = tagPrefix + tag.tagName;
+  const plan = async (repository: Repository) => {
+    const commitId = await commitToTag(tag, request, deps);
+    const after = await tagObject(repository, { ...tag, commitId }, request, deps);
+    return [{ ref, before: null, after }];
+  };
+  await changeRefsFor(request, deps, { plan });
+}
 
 async function commitToTag(
   { branchName, commitId }: NewTag,

@@ -16,6 +16,7 @@ import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
 import { pushCountProjection } from "./push-count.ts";
+import { releaseProjection } from "./release.ts";
 import { reportProjection } from "./report.ts";
 import { sessionProjection } from "./session.ts";
 import { settingsProjection } from "./settings.ts";
@@ -46,6 +47,7 @@ export const allProjections: readonly Projection[] = [
   protectionProjection,
   pushCountProjection,
   reportProjection,
+  releaseProjection,
   sessionProjection,
   settingsProjection,
   sshKeyProjection,

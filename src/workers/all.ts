@@ -1,4 +1,5 @@
 import { accountLink } from "./account-link.ts";
+import { blobCollectionWorker, sweepBlobs } from "./blob-collection.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { invitationFollowUp, sweepInvitations } from "./invitation.ts";
 import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
@@ -39,6 +40,7 @@ export const allReactors: readonly Reactor[] = [
 export const allWorkers: readonly Worker[] = [
   mailWorker,
   mirrorSyncWorker,
+  blobCollectionWorker,
   projectForkWorker,
   projectPurgeWorker,
   protectionApplyWorker,
@@ -57,5 +59,6 @@ export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepMails,
   sweepDeletedProjects,
   sweepMirrors,
+  sweepBlobs,
   sweepWebhooks,
 ];

@@ -1,0 +1,19 @@
+import type { Knex } from "knex";
+
+/** Columns that refer to blobs by their digest. Whoever adds a table that does adds it here. */
+const references = [{ table: "release_file", column: "sha256" }] as const;
+
+/** Of these blobs, those that anything refers to. */
+export async function referredBlobs(
+  db: Knex,
+  digests: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const { table, column } of references) {
+    const rows = await db(table)
+      .whereRaw("?? = any(?)", [column, [...digests]])
+      .distinct<Record<string, string>[]>(column);
+    for (const row of rows) found.add(row[column] ?? "");
+  }
+  return found;
+}
