@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Recorded } from "../events/event.ts";
@@ -39,6 +40,8 @@ export async function runReactors(
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  // Each line listens for the end, and none of them for longer.
+  setMaxListeners(reactors.length + 10, signal);
   const names = reactors.map(({ name }) => name);
   const positions = await readReactorPositions(deps.db, names);
   const lines = reactors.map((reactor) =>
