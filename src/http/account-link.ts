@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
 import { handle } from "../commands/handle.ts";
+import { readLink } from "../commands/process/link-token.ts";
 import { confirmEmail, resetPassword } from "../commands/process/use-link.ts";
 import { normaliseEmail } from "../commands/process/user-name.ts";
 import { type RecoveryCommand, recovery } from "../commands/recovery.ts";
@@ -96,6 +97,9 @@ export async function reset(
   const wanted = { token, password, unlike: archivedPasswords(await deps.settings()) };
   const metadata = byMail(await request.metadata());
   await request.visible((await resetPassword(commandDeps(deps), wanted, metadata)).position);
+  const account = readLink(token)?.holderId ?? "";
+  // Or whoever guesses without end, elsewhere, could keep the owner out of every new address for good.
+  await deps.lockout.know({ account, ip: request.ip });
 }
 
 /**

@@ -19,6 +19,11 @@ export type Lockout = Readonly<{
    * @throws Refusal 403 `auth.locked`, with the time to wait
    */
   guard: <Found>(attempt: Attempt, check: () => Promise<Found | null>) => Promise<Found | null>;
+  /**
+   * The person has proved at this address who they are, otherwise than by the password: guesses made
+   * elsewhere do not keep them out here.
+   */
+  know: (attempt: Attempt) => Promise<void>;
 }>;
 
 /**
@@ -57,6 +62,9 @@ export function loginLockout(counters: Counters, settings: () => Promise<Setting
   }
 
   return {
+    async know({ account, ip }) {
+      await counters.set(`login-known:${account}:${networkOf(ip)}`, 1, knownSeconds);
+    },
     async guard(attempt, check) {
       const rules = await settings();
       if (!rules.lockUserAccountIfLoginAttemptsHasBeenExceeded) return await check();

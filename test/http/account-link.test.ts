@@ -254,6 +254,20 @@ describe("a password reset", () => {
     expect((await reset(token)).status).to.equal(200);
   });
 
+  it("is a way in for who is locked out by the guesses of others", async () => {
+    await confirmed();
+    const { body } = await app.get(`/user/${alias}`, { token: root.token });
+    const guess = () =>
+      app.deps.lockout.guard({ account: String(body["id"]), ip: "198.51.100.9" }, async () => null);
+    for (let n = 0; n < 10; n += 1) await guess();
+    await expect(guess()).to.be.rejectedWith("locked");
+    expect(coded(await newToken())).to.deep.equal([403, "auth.locked"]);
+    await ask();
+    await reset(await linkTo("reset-password"));
+    expect((await newToken(alias, "another horse battery")).status).to.equal(200);
+    await expect(guess()).to.be.rejectedWith("locked");
+  });
+
   it("may not bring an archived password back", async () => {
     await confirmed();
     await setting("archive-password", {
