@@ -1,0 +1,140 @@
+import { SAML, ValidateInResponseTo } from "@node-saml/node-saml";
+
+import { readAssertion, type SamlProof } from "./saml-assertion.ts";
+import { parseSamlXml, SamlRefused, type XmlElement } from "./saml-xml.ts";
+
+export type { SamlProof } from "./saml-assertion.ts";
+export { SamlRefused } from "./saml-xml.ts";
+
+/** This instance as one connection's provider knows it, and how that provider is known here. */
+export type SamlParties = Readonly<{
+  /** What this instance calls itself: the audience of what it is told. */
+  entityId: string;
+  acsUrl: string;
+  idpIssuer: string;
+  /** PEM; any of them may have signed. */
+  certificates: readonly string[];
+}>;
+
+/** Clocks of two machines may differ by this. */
+export const clockSkewMs = 60_000;
+/** An answer older than this was kept by somebody, whatever it says of itself. */
+const assertionAgeMaxMs = 10 * 60_000;
+
+const protocol = "urn:oasis:names:tc:SAML:2.0:protocol";
+const success = "urn:oasis:names:tc:SAML:2.0:status:Success";
+const assertionNamespace = "urn:oasis:names:tc:SAML:2.0:assertion";
+const signatureNamespace = "http://www.w3.org/2000/09/xmldsig#";
+
+/** The document a provider is told about this instance by. */
+export function samlServiceMetadata(parties: Pick<SamlParties, "entityId" | "acsUrl">): string {
+  // Its certificates play no part in what this instance says of itself.
+  const unused = { ...parties, idpIssuer: "", certificates: ["unused"] };
+  const library = libraryFor(unused, { wantAssertionsSigned: true });
+  return library.generateServiceProviderMetadata(null);
+}
+
+/** Where the browser is sent to log in: the provider's address with the request in it. */
+export async function samlRequestUrl(
+  parties: SamlParties,
+  { ssoUrl, requestId }: Readonly<{ ssoUrl: string; requestId: string }>,
+): Promise<string> {
+  const library = libraryFor(parties, { entryPoint: ssoUrl, generateUniqueId: () => requestId });
+  return await library.getAuthorizeUrlAsync("", undefined, {});
+}
+
+/**
+ * Checks what a provider sent by the browser: the signature by the library, which then hands out only
+ * what was signed, and beside it everything the library leaves to its callers.
+ *
+ * @param response base64, as it came in the form
+ * @throws SamlRefused that says why, for the log
+ */
+export async function verifySamlResponse(
+  parties: SamlParties,
+  response: string,
+  now: Date,
+): Promise<SamlProof> {
+  const root = parseSamlXml(Buffer.from(response, "base64").toString("utf8"));
+  checkEnvelope(root, parties);
+  const assertion = await signedAssertion(parties, response);
+  return readAssertion(assertion, { ...parties, now, clockSkewMs });
+}
+
+/** What may be said of the whole before it is known who signed what. */
+function checkEnvelope(root: XmlElement, { acsUrl }: SamlParties): void {
+  if (root.localName !== "Response" || root.namespaceURI !== protocol) {
+    throw new SamlRefused("It is no SAML response.");
+  }
+  const status = root.getElementsByTagNameNS(protocol, "StatusCode")[0]?.getAttribute("Value");
+  if (status !== success) throw new SamlRefused(`The provider answered ${status ?? "no status"}.`);
+  const destination = root.getAttribute("Destination") ?? "";
+  if (destination !== "" && destination !== acsUrl) {
+    throw new SamlRefused(`It was meant for ${destination}.`);
+  }
+  if (root.getElementsByTagNameNS(assertionNamespace, "EncryptedAssertion").length > 0) {
+    throw new SamlRefused("Its assertion is encrypted, and this instance has given no key.");
+  }
+  // More than one, wherever it is hidden, is how signatures are wrapped.
+  if (root.getElementsByTagNameNS("*", "Assertion").length !== 1) {
+    throw new SamlRefused("It does not hold exactly one assertion.");
+  }
+  for (const name of ["SignatureMethod", "DigestMethod"]) {
+    for (const method of Array.from(root.getElementsByTagNameNS(signatureNamespace, name))) {
+      const algorithm = method.getAttribute("Algorithm") ?? "";
+      if (!/sha(?:256|384|512)$/.test(algorithm)) {
+        throw new SamlRefused(`It is signed with ${algorithm}, which is too weak.`);
+      }
+    }
+  }
+}
+
+async function signedAssertion(parties: SamlParties, response: string) {
+  try {
+    const { profile } = await libraryFor(parties).validatePostResponseAsync({
+      SAMLResponse: response,
+    });
+    const assertion = profile?.getAssertion?.();
+    if (assertion !== undefined) return assertion;
+  } catch (error) {
+    throw new SamlRefused(error instanceof Error ? error.message : String(error));
+  }
+  throw new SamlRefused("It asserts nothing.");
+}
+
+type LibraryOptions = Readonly<{
+  entryPoint?: string;
+  generateUniqueId?: () => string;
+  wantAssertionsSigned?: boolean;
+}>;
+
+function libraryFor(parties: SamlParties, options: LibraryOptions = {}): SAML {
+  const { entityId, acsUrl, idpIssuer, certificates } = parties;
+  return new SAML({
+    issuer: entityId,
+    audience: entityId,
+    callbackUrl: acsUrl,
+    idpIssuer,
+    idpCert: [...certificates],
+    // One of the two has to be signed: with neither asked for by name, the library takes either.
+    wantAssertionsSigned: false,
+    wantAuthnResponseSigned: false,
+    // What a request was answered by is held against the browser's own cookie, which outlives a
+    // restart and is the same for every process.
+    validateInResponseTo: ValidateInResponseTo.never,
+    cacheProvider: noCache,
+    acceptedClockSkewMs: clockSkewMs,
+    maxAssertionAgeMs: assertionAgeMaxMs,
+    signatureAlgorithm: "sha256",
+    identifierFormat: null,
+    disableRequestedAuthnContext: true,
+    ...options,
+  });
+}
+
+/** The library's own would keep a timer for each. */
+const noCache = {
+  saveAsync: async () => null,
+  getAsync: async () => null,
+  removeAsync: async () => null,
+};
