@@ -15,6 +15,7 @@ import {
 import type { UserRow } from "../projections/user.ts";
 import type { Access } from "./access.ts";
 import type { Deps } from "./deps.ts";
+import type { DirectoryPassword } from "./directory-password.ts";
 import { mustHaveProvedEmail } from "./email-rule.ts";
 import type { Caller } from "./gate.ts";
 import { networkOf } from "./login-lockout.ts";
@@ -53,7 +54,10 @@ type ByPassword = (login: string, password: string, ip: string) => Promise<UserR
 export type AuthenticateDeps = Pick<
   Deps,
   "db" | "now" | "log" | "settings" | "lockout" | "onChange"
->;
+> &
+  Readonly<{ directoryPassword?: DirectoryPassword }>;
+
+const nowhere: DirectoryPassword = async () => false;
 
 export const anonymous: Caller = {
   actor: { userId: null, alias: null, via: "anonymous", tokenId: null },
@@ -141,7 +145,8 @@ function concerns({ user_id, application_id, owner_id }: TokenCallerRow, subject
   return subjects.includes(subject);
 }
 
-function passwordCheck({ db, lockout, settings }: AuthenticateDeps): ByPassword {
+function passwordCheck(deps: AuthenticateDeps): ByPassword {
+  const { db, lockout, settings, directoryPassword: elsewhere = nowhere } = deps;
   const all = new Waiting(passwordsWaitingMax);
   const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
   const forAccount = new Waiting(passwordsWaitingMaxPerAccount);
@@ -152,7 +157,9 @@ function passwordCheck({ db, lockout, settings }: AuthenticateDeps): ByPassword 
     const account = row?.id ?? createHash("sha256").update(login.toLowerCase()).digest("hex");
     const check = async (): Promise<UserRow | null> => {
       // The work is done for unknown and blocked users too: the time taken tells nothing.
-      const right = await verifyPassword(password, row?.password_hash ?? null);
+      const right =
+        (await verifyPassword(password, row?.password_hash ?? null)) ||
+        (await elsewhere(row, password));
       if (!right || row === undefined) return null;
       if (row.banned_at !== null || row.forgotten_at !== null) return null;
       return row;

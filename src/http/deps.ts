@@ -10,6 +10,7 @@ import type { OutboundHttp } from "../platform/outbound-http.ts";
 import type { Queues } from "../platform/queue.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { Watching } from "../projections/visible.ts";
+import type { IdentityProviders } from "./identity-providers.ts";
 import type { Lockout } from "./login-lockout.ts";
 import type { ReadSettings } from "./settings-reader.ts";
 
@@ -47,6 +48,7 @@ export type Deps = Readonly<{
   /** Did the operator name this very host and port, so that it may be asked without TLS? */
   allowsPlainHttp: (url: URL) => boolean;
   directory: Directory;
+  providers: IdentityProviders;
   /** See announceChange: for those who keep copies of what is read for every request. */
   onChange: Watching["onChange"];
   /** The settings of the instance in force. */

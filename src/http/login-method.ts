@@ -1,5 +1,6 @@
 import type { LoginPage, Settings } from "../events/settings.ts";
 import { unreachable } from "../platform/invariant.ts";
+import { connectionLinks } from "./connection-link.ts";
 import type { Deps } from "./deps.ts";
 
 /** One way in: "Acme single sign-on", at a path of ours. */
@@ -13,7 +14,9 @@ export type LoginMethod = Readonly<{
 }>;
 
 /** Every method there is, in the order the login page shows them. */
-export const loginMethods: readonly LoginMethod[] = [];
+export const loginMethods: readonly LoginMethod[] = (["LDAP", "SAML", "OIDC"] as const).map(
+  connectionLinks,
+);
 
 /** Whether the administrator lets this method be used. */
 export function isOffered(kind: LoginPage, settings: Settings): boolean {

@@ -1,15 +1,19 @@
 import { accountPages } from "./account-page.ts";
 import { consolePages } from "./console.ts";
+import { ldapLoginPages } from "./ldap-login.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
 import { oauthPages } from "./oauth-authorize.ts";
 import type { PageRoute } from "./page-route.ts";
+import { samlLoginPages } from "./saml-login.ts";
 import { style } from "./style.ts";
 
 /** Every declared page. What is not here is not shown. */
 export const pages: readonly PageRoute[] = [
   ...accountPages,
   ...consolePages,
+  ...ldapLoginPages,
   ...oauthPages,
+  ...samlLoginPages,
   loginPage,
   logout,
   style,

@@ -9,6 +9,7 @@ import { isNamedException } from "../platform/outbound-url.ts";
 import { watchProjections } from "../projections/visible.ts";
 import { type Healer, healOften } from "../workers/ref-healer.ts";
 import type { Deps } from "./deps.ts";
+import { identityProviders } from "./identity-providers.ts";
 import { loginLockout } from "./login-lockout.ts";
 import { listen } from "./server.ts";
 import { buildService } from "./service.ts";
@@ -110,6 +111,7 @@ function ways({ outboundAllow, ldapAllow }: Guards) {
     outbound,
     checkUrl: outbound.checkUrl,
     allowsPlainHttp: (url: URL) => isNamedException(url, allow),
+    providers: identityProviders(outbound),
     directory: openDirectory({ guard: directoryGuard(ldapAllow) }),
   };
 }

@@ -9,6 +9,7 @@ import { apiLimit } from "./api-limit.ts";
 import { buildApp } from "./app.ts";
 import { type Authenticate, authenticate } from "./authenticate.ts";
 import type { Deps } from "./deps.ts";
+import { directoryPassword } from "./directory-password.ts";
 import { documentation } from "./documentation.ts";
 import type { Gate } from "./gate.ts";
 import { gitHttp } from "./git-http.ts";
@@ -36,7 +37,7 @@ const queueNames = allWorkers.map(({ queue }) => queue);
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
-  const prover = authenticate(deps);
+  const prover = authenticate({ ...deps, directoryPassword: directoryPassword(deps) });
   const limit = apiLimit(deps.counters, deps.settings);
   const gate: Gate = {
     async caller(ctx, access) {

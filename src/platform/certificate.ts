@@ -27,6 +27,11 @@ export function parseCertificates(text: string, now: Date): readonly string[] {
   return certificates.map((certificate) => certificate.toString());
 }
 
+/** The same of what was checked when it was given: providers go on using a certificate that expired. */
+export function parseStoredCertificates(text: string): readonly string[] {
+  return blocksOf(text).map((der) => parsed(der).toString());
+}
+
 function blocksOf(text: string): readonly Buffer[] {
   const blocks = [...text.matchAll(pemBlock)];
   if (blocks.length === 0) return [decoded(text)];

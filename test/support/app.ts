@@ -48,6 +48,10 @@ type AppOptions = Readonly<{
   workers?: boolean;
   smtpUrl?: string;
   config?: Partial<Deps["config"]>;
+  /** This machine may be asked on behalf of users; so it may with workers. */
+  reachesLoopback?: boolean;
+  /** By name and port as well, which also lets them do without TLS. */
+  outboundAllow?: readonly string[];
 }>;
 
 /**
@@ -71,8 +75,9 @@ export async function startTestApp(options: AppOptions = {}) {
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
   const blobs = await openBlobs({ dataDir }, db);
-  const outboundAllow = options.workers === true ? ["127.0.0.1/32"] : [];
-  const local = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow };
+  const near = options.workers || options.reachesLoopback ? ["127.0.0.1/32"] : [];
+  const outboundAllow = [...near, ...(options.outboundAllow ?? [])];
+  const local = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ldapAllow: near };
   const config = { ...local, smtpUrl: options.smtpUrl, ...limits, ...options.config };
   const platform = { config, log, store, db, vault, blobs, git, queues };
   closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);

@@ -11,6 +11,7 @@ import { buildApp } from "../../src/http/app.ts";
 import { authenticate } from "../../src/http/authenticate.ts";
 import { type GitHttpDeps, gitHttp } from "../../src/http/git-http.ts";
 import { idempotency } from "../../src/http/idempotency.ts";
+import { identityProviders } from "../../src/http/identity-providers.ts";
 import { loginLockout } from "../../src/http/login-lockout.ts";
 import { roleAccess } from "../../src/http/role-access.ts";
 import { routes } from "../../src/http/routes.ts";
@@ -90,6 +91,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
     outbound,
     checkUrl: (url: string): URL => new URL(url),
     allowsPlainHttp: () => false,
+    providers: identityProviders(outbound),
     directory: openDirectory({ guard: directoryGuard([]) }),
   };
   const blobs = await openBlobs({ dataDir }, db);

@@ -5,6 +5,7 @@ import type { UserId } from "../../src/events/ids.ts";
 import { settingsDefaults } from "../../src/events/settings.ts";
 import { type AppOptions, buildApp } from "../../src/http/app.ts";
 import type { Caller, Gate } from "../../src/http/gate.ts";
+import type { IdentityProviders } from "../../src/http/identity-providers.ts";
 import type { Lockout } from "../../src/http/login-lockout.ts";
 import type { Route } from "../../src/http/route.ts";
 import { listen } from "../../src/http/server.ts";
@@ -57,6 +58,7 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     allowsPlainHttp: () => false,
     outbound: unused<OutboundHttp>("outbound requests"),
     directory: unused<Directory>("a directory"),
+    providers: unused<IdentityProviders>("an identity provider"),
     onChange: () => undefined,
     settings: async () => settingsDefaults,
     counters: unused<Counters>("the counters"),

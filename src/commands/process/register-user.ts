@@ -18,7 +18,8 @@ export type NewUser = Readonly<{
   alias: Alias;
   /** Plain text; goes into the log sealed. */
   email: string;
-  password: string;
+  /** Null for people who log in elsewhere. */
+  password: string | null;
   admin: boolean;
   confirmed: boolean;
 }>;
@@ -53,7 +54,8 @@ export async function registerUser(
     alias,
     email: await vault.seal(subject, email.trim()),
     emailDigest,
-    passwordHash: await vault.seal(subject, await hashPassword(password)),
+    passwordHash:
+      password === null ? null : await vault.seal(subject, await hashPassword(password)),
     ...flags,
     at: now(),
   } as const;
