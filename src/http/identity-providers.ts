@@ -1,3 +1,4 @@
+import { discoverOidc, type OidcMetadata } from "../platform/oidc.ts";
 import type { OutboundHttp } from "../platform/outbound-http.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { samlSsoUrl } from "../platform/saml-xml.ts";
@@ -11,6 +12,14 @@ export type IdentityProviders = Readonly<{
    * @throws Refusal 503 `sso.provider_unavailable`
    */
   samlSsoUrl: (provider: Readonly<{ metadataUrl: string; issuer: string }>) => Promise<string>;
+  /**
+   * What an OpenID provider publishes.
+   *
+   * @throws Refusal 503 `sso.provider_unavailable`
+   */
+  oidcMetadata: (
+    provider: Readonly<{ issuer: string; plainHttp: boolean }>,
+  ) => Promise<OidcMetadata>;
 }>;
 
 const lifeMs = 10 * 60_000;
@@ -26,7 +35,23 @@ export function identityProviders(outbound: OutboundHttp): IdentityProviders {
     },
     { lifeMs, entriesMax },
   );
+  const oidc = remembered(
+    async (key) => {
+      const [issuer = "", plainHttp = false] = JSON.parse(key) as [string, boolean];
+      const metadata = await discoverOidc(outbound, { issuer, plainHttp });
+      mustBeUsable(metadata, plainHttp);
+      return metadata;
+    },
+    { lifeMs, entriesMax },
+  );
   return {
+    async oidcMetadata({ issuer, plainHttp }) {
+      try {
+        return (await oidc.get(JSON.stringify([issuer, plainHttp]))) ?? unavailable();
+      } catch (error) {
+        return unavailable(error);
+      }
+    },
     async samlSsoUrl({ metadataUrl, issuer }) {
       try {
         return (await ssoUrls.get(JSON.stringify([metadataUrl, issuer]))) ?? unavailable();
@@ -35,6 +60,14 @@ export function identityProviders(outbound: OutboundHttp): IdentityProviders {
       }
     },
   };
+}
+
+/** The browser is sent there, so it must be an address of the web. */
+function mustBeUsable(metadata: OidcMetadata, plainHttp: boolean): void {
+  const at = metadata.authorization_endpoint ?? "";
+  const { protocol } = new URL(at);
+  if (protocol === "https:" || (protocol === "http:" && plainHttp)) return;
+  throw new Error(`The authorization endpoint is at ${protocol}`);
 }
 
 async function fetchSsoUrl(outbound: OutboundHttp, url: string, issuer: string): Promise<string> {

@@ -3,6 +3,7 @@ import { consolePages } from "./console.ts";
 import { ldapLoginPages } from "./ldap-login.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
 import { oauthPages } from "./oauth-authorize.ts";
+import { oidcLoginPages } from "./oidc-login.ts";
 import type { PageRoute } from "./page-route.ts";
 import { samlLoginPages } from "./saml-login.ts";
 import { style } from "./style.ts";
@@ -13,6 +14,7 @@ export const pages: readonly PageRoute[] = [
   ...consolePages,
   ...ldapLoginPages,
   ...oauthPages,
+  ...oidcLoginPages,
   ...samlLoginPages,
   loginPage,
   logout,
