@@ -35,6 +35,11 @@ const variables = z.object({
     .refine((value) => URL.canParse(value) && !/[?#]/.test(value), "must not have ? or #")
     .transform((value) => value.replace(/\/+$/, ""))
     .optional(),
+  SSH_HOST: text.optional(),
+  SSH_PORT: integer(0, 65_535).default(2222),
+  PUBLIC_SSH_HOST: text
+    .regex(/^(?:[\w.-]+|\[[0-9A-Fa-f:]+\])$/, "must be the name of a machine, without a port")
+    .optional(),
   DATA_DIR: text.default("./data"),
   DATABASE_URL: urlOf("postgres", "postgresql").optional(),
   EVENTSTORE_URL: urlOf("esdb", "esdb+discover").optional(),
@@ -91,6 +96,10 @@ export type Settings = Readonly<{
   port: number;
   /** Without a slash at the end; undefined when it follows from host and port. */
   publicUrl: string | undefined;
+  sshHost: string;
+  sshPort: number;
+  /** Undefined when it is the one of `publicUrl`. */
+  publicSshHost: string | undefined;
   /** Absolute. */
   dataDir: string;
   databaseUrl: string | undefined;
@@ -144,6 +153,9 @@ export function readSettings(environment: Environment = process.env): Settings {
     host: data.HOST,
     port: data.PORT,
     publicUrl: data.PUBLIC_URL,
+    sshHost: data.SSH_HOST ?? data.HOST,
+    sshPort: data.SSH_PORT,
+    publicSshHost: data.PUBLIC_SSH_HOST,
     dataDir: path.resolve(data.DATA_DIR),
     databaseUrl: data.DATABASE_URL,
     eventStoreUrl: data.EVENTSTORE_URL,

@@ -3,7 +3,7 @@ import type { Administrator } from "./first-administrator.ts";
 import { openLog } from "./platform/log.ts";
 
 /** What can be started apart from each other, any number of times. */
-export const roleNames = ["http", "projections", "workers"] as const;
+export const roleNames = ["http", "projections", "workers", "ssh"] as const;
 export type RoleName = (typeof roleNames)[number];
 
 type Running = Readonly<{ close: () => Promise<void> }>;
@@ -13,6 +13,8 @@ export type RunningRoles = Running &
     /** Of the role http. */
     url?: string;
     administrator?: Administrator;
+    /** Of the role ssh. */
+    sshPort?: number;
   }>;
 
 /** Modules are loaded by role, because loading them is most of a start. */
@@ -33,6 +35,7 @@ const modules = {
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
+  ssh: () => import("./ssh/role.ts"),
 };
 
 /** Loads what roles are made of, for when it is known already that they will be started. */
@@ -127,7 +130,10 @@ async function startWork(platform: Platform, names: readonly RoleName[], running
     const { startWorkers } = await modules.workers();
     running.push(await startWorkers(work));
   }
-  return names.includes("http") ? startAnswering(work, running) : {};
+  const answering = names.includes("http") ? await startAnswering(work, running) : {};
+  return names.includes("ssh")
+    ? { ...answering, ...(await startGitSsh(work, running)) }
+    : answering;
 }
 
 async function startAnswering(work: Work, running: Running[]) {
@@ -136,4 +142,11 @@ async function startAnswering(work: Work, running: Running[]) {
   const http = await startHttp(work);
   running.push(http);
   return { url: http.url, administrator };
+}
+
+async function startGitSsh(work: Work, running: Running[]) {
+  const { startSsh } = await modules.ssh();
+  const ssh = await startSsh(work);
+  running.push(ssh);
+  return { sshPort: ssh.port };
 }

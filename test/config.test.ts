@@ -40,6 +40,16 @@ describe("the configuration", () => {
     expect(() => readSettings({ MAX_LFS_OBJECT_BYTES: "0" })).to.throw("must be from 1");
   });
 
+  it("lets SSH listen where HTTP does, unless told otherwise", () => {
+    expect(readSettings({ HOST: "0.0.0.0" })).to.include({ sshHost: "0.0.0.0", sshPort: 2222 });
+    const elsewhere = { SSH_HOST: "::1", SSH_PORT: "22", PUBLIC_SSH_HOST: "git.example.org" };
+    expect(readSettings(elsewhere)).to.include({
+      sshHost: "::1",
+      sshPort: 22,
+      publicSshHost: "git.example.org",
+    });
+  });
+
   it("takes an empty variable as unset", () => {
     expect(readSettings({ PORT: "", DATABASE_URL: " ", ADMIN_PASSWORD: "" })).to.deep.equal(
       readSettings({}),
@@ -78,6 +88,8 @@ describe("the configuration", () => {
       ADMIN_PASSWORD: "hunter2",
       OUTBOUND_ALLOW: "10.0.0.0/99",
       LDAP_ALLOW: "everywhere",
+      SSH_PORT: "ssh",
+      PUBLIC_SSH_HOST: "git.example.org:22",
       LOG_LEVEL: "loud",
       MAX_BLOB_BYTES: "-1",
       MAX_RECURSION_DEPTH: "1e3",

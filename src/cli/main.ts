@@ -7,7 +7,7 @@ type Command = Readonly<{ run: (args: readonly string[]) => Promise<number> }>;
 /** Each in a file of its own, loaded only when it is called. */
 const commands: Readonly<Record<string, readonly [string, () => Promise<Command>]>> = {
   start: [
-    "[role…]   everything on this machine; with roles (http, projections, workers) only those",
+    "[role…]   everything on this machine; with roles (http, projections, workers, ssh) only those",
     () => import("./start.ts"),
   ],
   demo: [

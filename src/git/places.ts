@@ -23,6 +23,7 @@ export class Places {
   readonly #options: PlacesOptions;
   readonly #held = new Map<string, number>();
   readonly #waiters: Waiter[] = [];
+  readonly #emptied: (() => void)[] = [];
   #taken = 0;
 
   constructor(options: Partial<PlacesOptions> = {}) {
@@ -43,6 +44,11 @@ export class Places {
       left = true;
       this.#leave(caller);
     };
+  }
+
+  /** Resolves when nobody is at work any more; nobody new is to enter meanwhile. */
+  async empty(): Promise<void> {
+    if (this.#taken > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve));
   }
 
   #free(caller: string): boolean {
@@ -80,6 +86,7 @@ export class Places {
     else this.#held.set(caller, held);
     const index = this.#waiters.findIndex((waiter) => this.#free(waiter.caller));
     const [next] = index < 0 ? [] : this.#waiters.splice(index, 1);
+    if (this.#taken === 0 && next === undefined) for (const tell of this.#emptied) tell();
     if (next === undefined) return;
     this.#take(next.caller);
     next.enter();

@@ -2,9 +2,9 @@ import type { Context } from "koa";
 
 import type { Settings } from "../events/settings.ts";
 import type { Counters } from "../platform/counter.ts";
+import { networkOf } from "../platform/network.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Caller } from "./gate.ts";
-import { networkOf } from "./login-lockout.ts";
 
 const hourSeconds = 3_600;
 

@@ -3,6 +3,7 @@ import type { Context } from "koa";
 
 import { Scope } from "../events/access-token.ts";
 import { UserId } from "../events/ids.ts";
+import { networkOf } from "../platform/network.ts";
 import { verifyPassword } from "../platform/password.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { hashToken, isToken, tokenPrefixes } from "../platform/token.ts";
@@ -18,7 +19,6 @@ import type { Deps } from "./deps.ts";
 import type { DirectoryPassword } from "./directory-password.ts";
 import { mustHaveProvedEmail } from "./email-rule.ts";
 import type { Caller } from "./gate.ts";
-import { networkOf } from "./login-lockout.ts";
 import { peerOf } from "./peer.ts";
 import { type Remembered, remembered } from "./remembered.ts";
 import { tokenUse } from "./token-use.ts";

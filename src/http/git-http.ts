@@ -6,7 +6,7 @@ import { type GitConnectionsDeps, gitConnections } from "../git/connections.ts";
 import { Places, type PlacesOptions } from "../git/places.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { PackProcess, PackService } from "../platform/git/pack-service.ts";
-import { stopPackService } from "../platform/git/pack-service.ts";
+import { isProtocolText, stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import { Refusal } from "../platform/refusal.ts";
@@ -120,10 +120,9 @@ function serviceOf(ctx: Context, rest: string): PackService {
   return named === "git-upload-pack" ? "upload-pack" : "receive-pack";
 }
 
-/** Git-Protocol as git sends it, `version=2`; anything else would be a variable of a child process. */
 function protocolOf(ctx: Context): string | undefined {
   const header = ctx.get("git-protocol");
-  return /^[a-z0-9=:-]{1,64}$/.test(header) ? header : undefined;
+  return isProtocolText(header) ? header : undefined;
 }
 
 function advertiseRefs(

@@ -1,8 +1,7 @@
-import ipaddr from "ipaddr.js";
-
 import type { Settings } from "../events/settings.ts";
 import type { Counters } from "../platform/counter.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
+import { networkOf } from "../platform/network.ts";
 import { Refusal } from "../platform/refusal.ts";
 
 /** An address that logged in counts as the person's own for this long. */
@@ -72,15 +71,6 @@ export function loginLockout(counters: Counters, settings: () => Promise<Setting
       return await inTurn(attempt.account, () => locking(attempt, check, rules));
     },
   };
-}
-
-/** One IPv4 address, or the /64 that one IPv6 subscriber has to choose from. */
-export function networkOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return "unknown";
-  const address = ipaddr.process(ip);
-  if (address.kind() === "ipv4") return address.toString();
-  const parts = (address as ipaddr.IPv6).parts.slice(0, 4);
-  return `${parts.map((part) => part.toString(16)).join(":")}::/64`;
 }
 
 function isLocked(resetMs: number): Refusal {

@@ -41,12 +41,11 @@ export const ProjectView = z
 /** What projects are shown by, beside themselves. */
 type Surroundings = Addresses & Readonly<{ projectBytesMax: number | null }>;
 
-export async function addresses({
-  publicUrl,
-  settings,
-  config: { projectBytesMax },
-}: Pick<Deps, "publicUrl" | "settings" | "config">): Promise<Surroundings> {
-  return { ...addressesOf(publicUrl, await settings()), projectBytesMax };
+export async function addresses(
+  deps: Pick<Deps, "publicUrl" | "publicSshHost" | "settings" | "config">,
+): Promise<Surroundings> {
+  const { projectBytesMax } = deps.config;
+  return { ...addressesOf(deps, await deps.settings()), projectBytesMax };
 }
 
 export function presentProject(

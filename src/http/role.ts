@@ -49,6 +49,8 @@ export type HttpPlatform = Omit<
       publicUrl?: string | undefined;
       /** Whether there is a mail server is all that is asked here. */
       smtpUrl?: string | undefined;
+      /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
+      publicSshHost?: string | undefined;
     }> &
       Guards;
     now?: () => Date;
@@ -73,6 +75,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     const publicUrl = (config.publicUrl ?? url).replace(/\/+$/, "");
     const stores = { store, db, vault, blobs, git, queues };
     const sendsMail = config.smtpUrl !== undefined;
+    const known = { publicUrl, publicSshHost: config.publicSshHost };
     const deps = {
       config: { ...config, sendsMail },
       ...stores,
@@ -80,7 +83,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       ...out,
       now,
       log,
-      publicUrl,
+      ...known,
     };
     const { app, idempotency, refs } = buildService(deps);
     made.deps = deps;

@@ -4,7 +4,9 @@ import { addSshKey, deleteSshKey } from "../commands/process/ssh-key.ts";
 import { SshKeyId, type UserId } from "../events/ids.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { Refusal } from "../platform/refusal.ts";
+import { usesOf } from "../platform/use-note.ts";
 import { findSshKey, listSshKeys, type SshKeyRow } from "../projections/ssh-key.ts";
+import { sshKeyUses } from "../projections/ssh-key-use.ts";
 import { findUser } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
 import type { Deps } from "./deps.ts";
@@ -22,6 +24,7 @@ const SshKeyView = z
     title: z.string(),
     expiresAt: instant().nullable(),
     userUuid: z.uuid(),
+    lastUsedAt: instant().nullable().meta({ description: "To the minute; null: not yet." }),
   })
   .meta({ id: "SshKey" });
 
@@ -118,7 +121,7 @@ export const getUserSshKey = route({
   reply: SshKeyView,
   errors: [403, 404],
   handle: async ({ params }, deps) =>
-    present(await mustFind(await idOf(params.userAlias, deps), params.keyUuid, deps)),
+    shown(await mustFind(await idOf(params.userAlias, deps), params.keyUuid, deps), deps),
 });
 
 export const deleteUserSshKey = route({
@@ -151,12 +154,17 @@ async function add(
   const newKey = { keyId, userId, title, publicKey, expiresAt, by: request.userId };
   const result = await addSshKey(commandDeps(deps), newKey, await request.metadata());
   await request.visible(result.position);
-  return present(await mustFind(userId, keyId, deps));
+  return shown(await mustFind(userId, keyId, deps), deps);
 }
 
 async function listed(userId: UserId, { size, offset }: PageRequest, { db }: Deps) {
   const { rows, total } = await listSshKeys(db, { userId, limit: size, offset });
-  return { items: rows.map(present), totalElements: total };
+  const uses = await usesOf(
+    db,
+    sshKeyUses,
+    rows.map(({ id }) => id),
+  );
+  return { items: rows.map((row) => present(row, uses)), totalElements: total };
 }
 
 async function remove(
@@ -177,12 +185,17 @@ async function mustFind(userId: UserId, keyId: SshKeyId, { db }: Deps): Promise<
   throw new Refusal("not_found", "ssh_key.not_found", "SSH key not found.");
 }
 
-function present(row: SshKeyRow): z.input<typeof SshKeyView> {
+async function shown(row: SshKeyRow, { db }: Deps): Promise<z.input<typeof SshKeyView>> {
+  return present(row, await usesOf(db, sshKeyUses, [row.id]));
+}
+
+function present(row: SshKeyRow, uses: ReadonlyMap<string, Date>): z.input<typeof SshKeyView> {
   return {
     uuid: row.id,
     publicKey: row.public_key,
     title: row.title,
     expiresAt: row.expires_at,
     userUuid: row.user_id,
+    lastUsedAt: uses.get(row.id) ?? null,
   };
 }

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type JsonWebKey } from "node:crypto";
+import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 
 import { Refusal } from "./refusal.ts";
 
@@ -21,18 +21,33 @@ const rsaBitsMax = 16_384;
  * @throws Refusal `unprocessable` with `ssh_key.invalid` or `ssh_key.weak`
  */
 export function parseSshPublicKey(text: string): SshPublicKey {
-  const line = text.trim();
+  const { line, fingerprint } = readSshPublicKey(text);
+  return { line, fingerprint };
+}
+
+export type SshVerificationKey = SshPublicKey &
+  Readonly<{
+    type: string;
+    key: KeyObject;
+    /** What a security device signs for, `ssh:`; null for keys that are in software. */
+    application: Buffer | null;
+  }>;
+
+/** The same with what signatures are checked by. @throws Refusal as `parseSshPublicKey` */
+export function readSshPublicKey(text: string): SshVerificationKey {
+  const given = text.trim();
   const [, type = "", encoded = ""] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t].*)?$/.exec(
-    line.length <= textLengthMax ? line : "",
+    given.length <= textLengthMax ? given : "",
   ) ?? [undefined];
   const blob = Buffer.from(encoded, "base64");
   // Decoding is lenient; a text that is not what its bytes encode to has something to hide.
   if (blob.length === 0 || blob.toString("base64") !== encoded) throw invalid();
   const [inner, ...fields] = readStrings(blob);
   if (inner === undefined || inner.toString("latin1") !== type) throw invalid();
-  checkFields(type, fields);
+  const { key, application = null } = readFields(type, fields);
   const fingerprint = createHash("sha256").update(blob).digest("base64").replace(/=+$/, "");
-  return { line: `${type} ${encoded}`, fingerprint: `SHA256:${fingerprint}` };
+  const line = `${type} ${encoded}`;
+  return { line, fingerprint: `SHA256:${fingerprint}`, type, key, application };
 }
 
 const curves: Readonly<Record<string, Readonly<{ crv: string; bytes: number }>>> = {
@@ -41,48 +56,45 @@ const curves: Readonly<Record<string, Readonly<{ crv: string; bytes: number }>>>
   nistp521: { crv: "P-521", bytes: 66 },
 };
 
-function checkFields(type: string, fields: readonly Buffer[]): void {
-  const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = fields;
+type Understood = Readonly<{ key: KeyObject; application?: Buffer | undefined }>;
+
+function readFields(type: string, fields: readonly Buffer[]): Understood {
+  const [first = Buffer.alloc(0), second = Buffer.alloc(0), third] = fields;
   switch (type) {
     case "ssh-ed25519":
       mustHave(fields, 1);
-      checkEd25519(first);
-      break;
+      return { key: ed25519(first) };
     case "sk-ssh-ed25519@openssh.com":
       mustHave(fields, 2);
-      checkEd25519(first);
-      break;
+      return { key: ed25519(first), application: second };
     case "ecdsa-sha2-nistp256":
     case "ecdsa-sha2-nistp384":
     case "ecdsa-sha2-nistp521":
       mustHave(fields, 2);
-      checkPoint(type.slice("ecdsa-sha2-".length), first, second);
-      break;
+      return { key: pointOn(type.slice("ecdsa-sha2-".length), first, second) };
     case "sk-ecdsa-sha2-nistp256@openssh.com":
       mustHave(fields, 3);
-      checkPoint("nistp256", first, second);
-      break;
+      return { key: pointOn("nistp256", first, second), application: third };
     case "ssh-rsa":
       mustHave(fields, 2);
-      checkRsa(first, second);
-      break;
+      return { key: rsa(first, second) };
     default:
       throw invalid("Keys of the types ed25519, ecdsa and rsa are accepted.");
   }
 }
 
-function checkEd25519(key: Buffer): void {
+function ed25519(key: Buffer): KeyObject {
   if (key.length !== 32) throw invalid();
-  mustBeKey({ kty: "OKP", crv: "Ed25519", x: key.toString("base64url") });
+  return mustBeKey({ kty: "OKP", crv: "Ed25519", x: key.toString("base64url") });
 }
 
-function checkPoint(name: string, curveName: Buffer, point: Buffer): void {
+function pointOn(name: string, curveName: Buffer, point: Buffer): KeyObject {
   const curve = curves[name];
   if (curve === undefined || curveName.toString("latin1") !== name) throw invalid();
   const { crv, bytes } = curve;
   // 4 says that both coordinates follow.
   if (point.length !== 1 + 2 * bytes || point[0] !== 4) throw invalid();
-  mustBeKey({
+  return mustBeKey({
     kty: "EC",
     crv,
     x: point.subarray(1, 1 + bytes).toString("base64url"),
@@ -90,13 +102,18 @@ function checkPoint(name: string, curveName: Buffer, point: Buffer): void {
   });
 }
 
-function checkRsa(exponent: Buffer, modulus: Buffer): void {
+function rsa(exponent: Buffer, modulus: Buffer): KeyObject {
   const [e, n] = [positive(exponent), positive(modulus)];
   const bits = n.toString(2).length;
   if (bits < rsaBitsMin) throw weak(`An RSA key needs at least ${rsaBitsMin} bits.`);
   if (bits > rsaBitsMax || n % 2n === 0n) throw invalid();
   if (e < 3n || e % 2n === 0n || e >= 2n ** 64n)
     throw weak("The exponent of this RSA key is weak.");
+  return mustBeKey({
+    kty: "RSA",
+    e: exponent.toString("base64url"),
+    n: modulus.toString("base64url"),
+  });
 }
 
 /** An mpint of RFC 4251 §5, above zero and in its shortest form. */
@@ -125,9 +142,9 @@ function mustHave(fields: readonly Buffer[], count: number): void {
   if (fields.length !== count) throw invalid();
 }
 
-function mustBeKey(key: JsonWebKey): void {
+function mustBeKey(key: JsonWebKey): KeyObject {
   try {
-    createPublicKey({ key, format: "jwk" });
+    return createPublicKey({ key, format: "jwk" });
   } catch {
     throw invalid();
   }

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 import { sshKeyEvents } from "../events/ssh-key.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
+import { announceChange } from "./announce.ts";
 import { defineProjection, ignore } from "./projection.ts";
 import type { Slice, UserRow } from "./user.ts";
 
@@ -45,8 +46,10 @@ export const sshKeyProjection = defineProjection({
       };
       await tx<SshKeyRow>("ssh_key").insert(row).onConflict("id").merge();
     },
-    SshKeyDeleted: async (tx, { data }) => {
+    SshKeyDeleted: async (tx, { stream, data }) => {
       await tx<SshKeyRow>("ssh_key").where({ id: data.keyId }).delete();
+      // Whoever is connected by it is cut off.
+      await announceChange(tx, `user-${idInStream(stream)}`);
     },
     UserForgotten: async (tx, { stream }) => {
       await tx<SshKeyRow>("ssh_key")
@@ -87,7 +90,7 @@ export function findSshKey(db: Knex, userId: string, id: string): Promise<SshKey
 }
 
 export type SshLoginRow = Pick<UserRow, "alias" | "is_admin"> &
-  Readonly<{ user_id: string; key_id: string; public_key: string }>;
+  Readonly<{ user_id: string; key_id: string; public_key: string; fingerprint: string }>;
 
 /** Whom this key lets in now: nobody when it expired, or its user is blocked or forgotten. */
 export function findSshLogin(
@@ -106,6 +109,7 @@ export function findSshLogin(
     .first(
       "ssh_key.id as key_id",
       "ssh_key.public_key",
+      "ssh_key.fingerprint",
       "app_user.id as user_id",
       "app_user.alias",
       "app_user.is_admin",

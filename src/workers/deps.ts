@@ -35,4 +35,6 @@ export type WorkerDeps = Readonly<{
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */
   publicUrl: string;
+  /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
+  publicSshHost?: string | undefined;
 }>;

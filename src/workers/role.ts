@@ -24,6 +24,7 @@ export type WorkersPlatform = Readonly<{
     Readonly<{
       databaseUrl: string;
       publicUrl: string;
+      publicSshHost?: string | undefined;
       outboundAllow: readonly string[];
       smtpUrl?: string | undefined;
       mailFrom?: string | undefined;
@@ -55,13 +56,14 @@ export async function startWorkers(
 ): Promise<Readonly<{ close: () => Promise<void> }>> {
   const { reactors = allReactors, workers = allWorkers, now = () => new Date() } = options;
   const { config, store, db, vault, blobs, git, queues, log } = platform;
-  const { databaseUrl, publicUrl } = config;
+  const { databaseUrl, publicUrl, publicSshHost } = config;
   const allow = parseOutboundAllow(config.outboundAllow);
   const outbound = openOutboundHttp({ allow });
   const proxy = openOutboundProxy({ allow });
   const watching = await watchProjections({ databaseUrl, db });
   const { visible } = watching;
-  const common = { store, db, vault, blobs, git, queues, log, publicUrl, config };
+  const urls = { publicUrl, publicSshHost };
+  const common = { store, db, vault, blobs, git, queues, log, ...urls, config };
   const mailer = mailerOf(config);
   const deps: WorkerDeps = { ...common, outbound, proxy, mailer, visible, now };
 

@@ -64,7 +64,7 @@ export async function notify(
   if (webhookIds.length === 0) return;
   const project = await findProjectById(deps.db, projectId);
   if (project === undefined) return;
-  const addresses = addressesOf(deps.publicUrl, await findSettings(deps.db));
+  const addresses = addressesOf(deps, await findSettings(deps.db));
   const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);
   for (const webhookId of webhookIds) {

@@ -65,6 +65,8 @@ describe("ledgerforge start with names of roles", function () {
     await eventually(() => first.output().includes("A first push:"), readyMs);
     await start("projections");
     await start("projections");
+    const ssh = await start("ssh");
+    await eventually(() => ssh.output().includes("answering SSH"), readyMs);
 
     await eventually(() => isReady(first.url), readyMs);
     await eventually(() => isReady(second.url), readyMs);

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { settingsDefaults } from "../../src/events/settings.ts";
-import { loginLockout, networkOf } from "../../src/http/login-lockout.ts";
+import { loginLockout } from "../../src/http/login-lockout.ts";
 import { openCounters } from "../../src/platform/counter.ts";
+import { networkOf } from "../../src/platform/network.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 import { testDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

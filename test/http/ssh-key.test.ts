@@ -36,7 +36,13 @@ describe("one's own SSH keys", () => {
     const { status, body } = await add(anna.token, { publicKey: `${publicKey} anna@laptop` });
     expect(status).to.equal(200);
     const { uuid, ...rest } = body;
-    expect(rest).to.deep.equal({ publicKey, title: "laptop", expiresAt: null, userUuid: anna.id });
+    expect(rest).to.deep.equal({
+      publicKey,
+      title: "laptop",
+      expiresAt: null,
+      userUuid: anna.id,
+      lastUsedAt: null,
+    });
     expect(await listed(anna.token)).to.deep.equal([body]);
 
     const at = `/user/settings/ssh-key/${uuid}`;

@@ -19,6 +19,7 @@ import { openQueues } from "../../src/platform/queue.ts";
 import { hashToken, newToken } from "../../src/platform/token.ts";
 import { openVault } from "../../src/platform/vault.ts";
 import { startProjections } from "../../src/projections/role.ts";
+import { type SshRoleOptions, startSsh } from "../../src/ssh/role.ts";
 import { startWorkers } from "../../src/workers/role.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
@@ -42,11 +43,13 @@ export type Send = Readonly<{
 export type TestUser = Readonly<{ id: UserId; alias: string; password: string; token: string }>;
 export type TestProject = Readonly<{ id: ProjectId; ownerAlias: string; alias: string }>;
 
-export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
-
-type AppOptions = Readonly<{
+export type TestAppOptions = Readonly<{
+  /** Reactors and workers run as well, and may reach this machine. */
   workers?: boolean;
+  /** Where workers send mail; without it mails wait in the outbox. */
   smtpUrl?: string;
+  /** SSH is answered as well, on a free port. */
+  ssh?: SshRoleOptions;
   config?: Partial<Deps["config"]>;
   /** This machine may be asked on behalf of users; so it may with workers. */
   reachesLoopback?: boolean;
@@ -54,14 +57,13 @@ type AppOptions = Readonly<{
   outboundAllow?: readonly string[];
 }>;
 
+export type TestApp = Awaited<ReturnType<typeof startTestApp>>;
+
 /**
  * The whole service in this process, on real stores and a free port, closed when the file ends. Call
  * it at the top of the file or of a `describe`, with `await`.
- *
- * @param options.workers reactors and workers run as well, and may reach this machine
- * @param options.smtpUrl where workers send mail; without it mails wait in the outbox
  */
-export async function startTestApp(options: AppOptions = {}) {
+export async function startTestApp(options: TestAppOptions = {}) {
   const closing: (() => Promise<void>)[] = [];
   // Registered before the stores' own hooks, which run in this order too and end what it needs.
   after(async () => {
@@ -88,10 +90,14 @@ export async function startTestApp(options: AppOptions = {}) {
     const publicUrl = http.url;
     closing.push((await startWorkers({ ...platform, config: { ...config, publicUrl } })).close);
   }
+  const sshConfig = { sshHost: "127.0.0.1", sshPort: 0, dataDir, databaseUrl, publicUrl: http.url };
+  const ssh = options.ssh && (await startSsh({ ...platform, config: sshConfig }, options.ssh));
+  if (ssh !== undefined) closing.push(ssh.close);
 
   const send = sender(http.url);
   return {
     url: http.url,
+    sshPort: ssh?.port ?? 0,
     deps: http.deps,
     platform,
     dataDir,

@@ -32,7 +32,8 @@ export function runProgram(args: readonly string[], environment: Record<string, 
   build();
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH, HOME, ...environment },
+    // Several of them run beside each other, and beside whatever has the usual port.
+    env: { PATH, HOME, SSH_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -90,7 +91,7 @@ async function pidOf(dataDir: string, child: ChildProcess, name: string): Promis
 
 /** Processes that run on the data directory, whoever started them. */
 export async function processesOn(dataDir: string): Promise<readonly string[]> {
-  const files = ["event-store", "http", "projections", "workers"].map((name) =>
+  const files = ["event-store", "http", "projections", "workers", "ssh"].map((name) =>
     readFile(path.join(dataDir, "run", `${name}.pid`), "utf8").catch(() => ""),
   );
   const pids = new Set((await Promise.all(files)).map((text) => Number.parseInt(text, 10)));

@@ -27,7 +27,8 @@ export async function startService(
   inherited: Readonly<Record<string, string | undefined>>,
 ): Promise<Service> {
   const port = await freePort();
-  const environment = { ...settings, DATA_DIR: path.join(folder, "data"), PORT: String(port) };
+  const ours = { DATA_DIR: path.join(folder, "data"), PORT: String(port), SSH_PORT: "0" };
+  const environment = { ...settings, ...ours };
   const url = `http://127.0.0.1:${port}`;
   const startedAt = performance.now();
   const child = spawn(process.execPath, [program, "start"], {

@@ -39,11 +39,29 @@ export function startPackService(
     ...(advertise ? ["--advertise-refs"] : []),
     gitDir,
   ];
-  const env = {
-    ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }),
-    // Not for what is sent: the list of a large repository's objects may be larger.
-    ...(service === "receive-pack" ? memoryLimit : {}),
-  };
+  // Not for what is sent: the list of a large repository's objects may be larger.
+  return startGit(args, protocol, service === "receive-pack" ? memoryLimit : {});
+}
+
+/** Programs that talk to a client until one of them ends, as over SSH; see git-upload-archive(1). */
+export type TalkingService = "upload-pack" | "upload-archive";
+
+/** Starts the program in the form in which both sides talk. @param protocol as in `PackOptions` */
+export function startTalkingService(
+  gitDir: string,
+  service: TalkingService,
+  protocol: string | undefined,
+): PackProcess {
+  const args = service === "upload-pack" ? [service, "--strict", gitDir] : [service, gitDir];
+  return startGit(args, protocol);
+}
+
+function startGit(
+  args: readonly string[],
+  protocol: string | undefined,
+  limits: Readonly<Record<string, string>> = {},
+): PackProcess {
+  const env = { ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }), ...limits };
   const child = spawn("git", args, {
     cwd: "/",
     env: gitEnvironment(env),
@@ -53,6 +71,9 @@ export function startPackService(
   child.on("error", () => undefined);
   return child;
 }
+
+/** What a client may send as Git-Protocol, `version=2`; anything else would be a variable of a child. */
+export const isProtocolText = (text: string): boolean => /^[a-z0-9=:-]{1,64}$/.test(text);
 
 /** Ends the program and, through the end of its input, the helpers it started. */
 export function stopPackService(child: PackProcess): void {

@@ -15,6 +15,8 @@ import {
   type PackProcess,
   type PackService,
   startPackService,
+  startTalkingService,
+  type TalkingService,
 } from "./pack-service.ts";
 import { runGit } from "./run.ts";
 
@@ -219,6 +221,10 @@ export class Repository {
 
   start(service: PackService, options: PackOptions): PackProcess {
     return startPackService(this.gitDir, service, options);
+  }
+
+  startTalking(service: TalkingService, protocol: string | undefined): PackProcess {
+    return startTalkingService(this.gitDir, service, protocol);
   }
 }
 

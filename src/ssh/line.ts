@@ -1,0 +1,113 @@
+import type { Socket } from "node:net";
+import { PassThrough, type Readable, Transform, Writable } from "node:stream";
+import type { ServerChannel } from "ssh2";
+
+/** One command's line to its client. */
+export type Line = Readonly<{
+  /** What the client sends; ends when it says so or is gone. */
+  input: Readable;
+  /** Taken as fast as the client takes it. */
+  output: Writable;
+  /** Text for the person at the client, on its standard error. */
+  say: (text: string) => void;
+  end: (exitCode: number) => void;
+  /** Aborted when the channel or the connection is closed. */
+  gone: AbortSignal;
+}>;
+
+export type LineLimits = Readonly<{
+  /** A line on which nothing moves for so long is dead: git says something every few seconds. */
+  idleMs: number;
+  /** Nobody's repository takes longer in all. */
+  totalMs: number;
+}>;
+
+/**
+ * What may wait in the socket beyond the window of SSH: the window is the client's to choose, and
+ * one that opens it wide and reads nothing must not fill our memory.
+ */
+const socketBytesMax = 1024 ** 2;
+/** Clients ask for 32 KiB; with tiny packets each byte would cost us a hundred. */
+const packetBytesMin = 1024;
+const checkMs = 5_000;
+
+/** Undefined when the client asks for packets no client asks for. */
+export function openLine(
+  channel: ServerChannel,
+  socket: Socket,
+  limits: LineLimits,
+): Line | undefined {
+  const { packetSize } = channel.outgoing as Readonly<{ packetSize: number }>;
+  if (packetSize < packetBytesMin) {
+    socket.destroy();
+    return undefined;
+  }
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  channel.once("close", leave);
+  socket.once("close", leave);
+  channel.on("error", leave);
+
+  let moved = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      moved += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const input = channel.pipe(counted).pipe(new PassThrough());
+  const output = outputOf(channel, socket, (bytes) => {
+    moved += bytes;
+  });
+  // Whoever writes to somebody who is gone hears of it.
+  gone.signal.addEventListener("abort", () => {
+    output.destroy();
+    if (!counted.writableEnded) counted.end();
+  });
+  watch(() => moved, limits, socket, gone.signal);
+
+  return {
+    input,
+    output,
+    say: (text) => void (gone.signal.aborted || channel.stderr.write(text)),
+    end(exitCode) {
+      if (gone.signal.aborted) return;
+      channel.exit(exitCode);
+      channel.end();
+    },
+    gone: gone.signal,
+  };
+}
+
+function outputOf(
+  channel: ServerChannel,
+  socket: Socket,
+  onMoved: (bytes: number) => void,
+): Writable {
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      channel.write(chunk, () => {
+        onMoved(chunk.length);
+        if (socket.writableLength > socketBytesMax) socket.once("drain", done);
+        else done();
+      });
+    },
+  });
+  output.on("error", () => undefined);
+  return output;
+}
+
+function watch(moved: () => number, limits: LineLimits, socket: Socket, gone: AbortSignal): void {
+  const begun = Date.now();
+  let [last, lastAt] = [0, begun];
+  const timer = setInterval(
+    () => {
+      const now = Date.now();
+      if (moved() !== last) [last, lastAt] = [moved(), now];
+      if (now - lastAt > limits.idleMs || now - begun > limits.totalMs) socket.destroy();
+    },
+    Math.min(checkMs, limits.idleMs / 2),
+  );
+  timer.unref();
+  gone.addEventListener("abort", () => clearInterval(timer));
+}

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { pipeline } from "node:stream/promises";
+
+import type { GitCaller, GitPlace } from "../git/caller.ts";
+import { carryOut, preparePush } from "../git/push.ts";
+import { type PackProcess, stopPackService } from "../platform/git/pack-service.ts";
+import { exitOf } from "./exit.ts";
+import type { Line } from "./line.ts";
+import type { SshService } from "./service.ts";
+
+export type AskedPush = Readonly<{
+  line: Line;
+  requestId: string;
+  protocol: string | undefined;
+  ip: string;
+  place: GitPlace;
+  caller: GitCaller;
+}>;
+
+/**
+ * Git tells its refs, reads commands and pack, and reports, as over HTTP: with a program for the
+ * refs and one for the rest, between which the push is looked at and taken down.
+ *
+ * @returns the exit code for the client
+ */
+export async function push(asked: AskedPush, service: SshService): Promise<number> {
+  const { line, requestId, protocol, ip, place, caller } = asked;
+  const { project } = place;
+  const repository = await service.git.ensure(project.id, project.default_branch);
+  const telling = repository.start("receive-pack", { advertise: true, protocol });
+  telling.stdin.end();
+  telling.stderr.resume();
+  const told = exitOf(telling);
+  const sent = pipeline(telling.stdout, line.output, { end: false }).catch(() =>
+    stopPackService(telling),
+  );
+  const [code] = await Promise.all([told, sent]);
+  if (code !== 0 || line.gone.aborted) return 1;
+
+  const prepared = await preparePush(line.input, { ...place, caller, ip, requestId }, service);
+  if (Buffer.isBuffer(prepared)) {
+    line.output.end(prepared);
+    await ended(line);
+    return 0;
+  }
+  const { denyForced } = prepared;
+  const child: PackProcess = repository.start("receive-pack", {
+    advertise: false,
+    protocol,
+    denyForced,
+  });
+  const stop = (): void => stopPackService(child);
+  const answer = new PassThrough();
+  const answered = pipeline(answer, line.output).catch(() => undefined);
+  const { input: body } = line;
+  const done = await carryOut({ ...prepared, child, stop, body, answer, requestId }, service);
+  await answered;
+  if (done === undefined) return 1;
+  if (done.exitCode !== 0) await ended(line);
+  return done.exitCode ?? 1;
+}
+
+/** A client still sending its pack would not see the answer. */
+async function ended({ input, gone }: Line): Promise<void> {
+  if (gone.aborted || input.readableEnded) return;
+  input.resume();
+  await once(input, "end", { signal: gone }).catch(() => undefined);
+}

@@ -1,0 +1,103 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import { UserId } from "../events/ids.ts";
+import { type GitConnections, gitConnections } from "../git/connections.ts";
+import { Places, type PlacesOptions } from "../git/places.ts";
+import type { EventStore } from "../platform/event-store.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import { lfsTokens } from "../platform/lfs-token.ts";
+import { useNotes } from "../platform/use-note.ts";
+import type { Vault } from "../platform/vault.ts";
+import { refProtections } from "../projections/protection-for.ts";
+import { sshKeyUses } from "../projections/ssh-key-use.ts";
+import { watchProjections } from "../projections/visible.ts";
+import { refRecorder } from "../workers/ref-recorder.ts";
+import { hostKeys } from "./host-key.ts";
+import type { LineLimits } from "./line.ts";
+import { proofOf } from "./proof.ts";
+import { type Proved, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
+import type { SshService } from "./service.ts";
+import { sessionsOf } from "./session.ts";
+
+/** What the role needs of the opened platform. */
+export type SshPlatform = Readonly<{
+  config: Readonly<{
+    sshHost: string;
+    /** 0: any that is free. */
+    sshPort: number;
+    dataDir: string;
+    databaseUrl: string;
+    publicUrl: string;
+  }>;
+  store: EventStore;
+  db: Knex;
+  vault: Vault;
+  git: GitRepositories;
+  log: Logger;
+}>;
+
+export type SshRoleOptions = Readonly<{
+  limits?: SshServerOptions["limits"];
+  lineLimits?: LineLimits;
+  places?: Partial<PlacesOptions>;
+  now?: () => Date;
+}>;
+
+const closeLimitMs = 5_000;
+
+/** Serves git over SSH until closed. Any number of processes may do it on one data directory. */
+export async function startSsh(
+  platform: SshPlatform,
+  options: SshRoleOptions = {},
+): Promise<SshServer> {
+  const { config, store, db, vault, git, log } = platform;
+  const { limits = {}, lineLimits, places, now = () => new Date() } = options;
+  const { databaseUrl } = config;
+  const keys = await hostKeys(config.dataDir);
+  const watching = await watchProjections({ databaseUrl, db });
+  const connections = gitConnections({ db, onChange: watching.onChange, log });
+  const service: SshService = {
+    db,
+    git,
+    vault,
+    log,
+    now,
+    places: new Places(places),
+    refs: refRecorder({ store, db, git, now, log }),
+    protections: (project) => refProtections(db, project),
+    visible: watching.visible,
+    lfsTokens: lfsTokens(vault, now),
+    noteUse: useNotes(sshKeyUses, { db, log, now }),
+    publicUrl: config.publicUrl.replace(/\/+$/, ""),
+    ...(lineLimits && { lineLimits }),
+  };
+  const listening = { host: config.sshHost, port: config.sshPort, hostKeys: keys, limits, log };
+  const prove: SshServerOptions["prove"] = (attempt) => proofOf(attempt, db, now());
+  const server = await startSshServer({ ...listening, prove }, (proved) => {
+    watchOver(connections, proved);
+    return sessionsOf(service, proved);
+  });
+  log.info({ host: server.host, port: server.port }, "answering SSH");
+  return {
+    ...server,
+    async close() {
+      await server.close();
+      // What git did before it lost its client is still recorded.
+      await Promise.race([service.places.empty(), delay(closeLimitMs, undefined, { ref: false })]);
+      await watching.close();
+    },
+  };
+}
+
+/** Who is blocked, or loses the key, loses the connection. */
+function watchOver(connections: GitConnections, { by, socket }: Proved): void {
+  const userId = UserId.parse(by.user_id);
+  const actor = { userId, alias: by.alias, via: "ssh", tokenId: null } as const;
+  const opened = { userId, actor, sshKeyId: by.key_id };
+  socket.once(
+    "close",
+    connections.watch(opened, () => void socket.destroy()),
+  );
+}

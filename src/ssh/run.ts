@@ -1,0 +1,122 @@
+import { once } from "node:events";
+import { pipeline } from "node:stream/promises";
+import { UserId } from "../events/ids.ts";
+import { mustReach } from "../git/access.ts";
+import type { GitCaller, GitPlace } from "../git/caller.ts";
+import { stopPackService, type TalkingService } from "../platform/git/pack-service.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { findSettings } from "../projections/settings.ts";
+import { findSshLogin, type SshLoginRow } from "../projections/ssh-key.ts";
+import type { SshCommand } from "./command.ts";
+import { exitOf } from "./exit.ts";
+import type { Line } from "./line.ts";
+import { push } from "./push.ts";
+import type { SshService } from "./service.ts";
+
+export type Asked = Readonly<{
+  line: Line;
+  requestId: string;
+  /** GIT_PROTOCOL, checked. */
+  protocol: string | undefined;
+  ip: string;
+  by: SshLoginRow;
+}>;
+
+/** What the command's program ended with. @throws Refusal why it was not begun */
+export async function runCommand(
+  command: SshCommand,
+  asked: Asked,
+  service: SshService,
+): Promise<number> {
+  const by = await stillLetIn(asked.by, service);
+  const writes =
+    command.service === "receive-pack" ||
+    (command.service === "lfs-authenticate" && command.operation === "upload");
+  const { db } = service;
+  const place = await mustReach(db, command, by.user_id, writes ? "DEVELOPER" : "GUEST");
+  if (command.service === "lfs-authenticate") {
+    return authenticateLfs(command, { by, place, line: asked.line }, service);
+  }
+  if (command.service === "upload-archive") await mustAllowDownload(service);
+  const leave = await service.places.enter(by.user_id);
+  try {
+    if (command.service !== "receive-pack")
+      return await talk(command.service, asked, place, service);
+    return await push({ ...asked, place, caller: callerOf(by) }, service);
+  } finally {
+    leave();
+  }
+}
+
+/** A connection may be older than the end of its key. */
+async function stillLetIn(
+  { key_id, user_id, public_key, fingerprint }: SshLoginRow,
+  { db, now, noteUse }: SshService,
+): Promise<SshLoginRow> {
+  const row = await findSshLogin(db, fingerprint, now());
+  if (row === undefined || row.user_id !== user_id || row.public_key !== public_key) {
+    const message = "Your key has expired or was taken away.";
+    throw new Refusal("forbidden", "ssh_key.gone", message);
+  }
+  noteUse(key_id);
+  return row;
+}
+
+function callerOf({ user_id, alias }: SshLoginRow): GitCaller {
+  const userId = UserId.parse(user_id);
+  return { userId, actor: { userId, alias, via: "ssh", tokenId: null } };
+}
+
+async function mustAllowDownload({ db }: SshService): Promise<void> {
+  if ((await findSettings(db)).fileDownloadIsEnabled) return;
+  throw new Refusal("forbidden", "download.disabled", "Downloads are switched off here.");
+}
+
+/** Git answers as it reads, until one side ends. */
+async function talk(
+  program: TalkingService,
+  { line, protocol, requestId }: Asked,
+  { project }: GitPlace,
+  { git, log }: SshService,
+): Promise<number> {
+  const repository = await git.ensure(project.id, project.default_branch);
+  const child = repository.startTalking(program, protocol);
+  const stop = (): void => stopPackService(child);
+  line.gone.addEventListener("abort", stop);
+  if (line.gone.aborted) stop();
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString()).slice(-1000);
+  });
+  // Git may end without reading all of it: what it printed is still the answer.
+  child.stdin.on("error", () => undefined);
+  line.input.pipe(child.stdin);
+  const closed = exitOf(child);
+  await pipeline(child.stdout, line.output).catch(stop);
+  const exitCode = await closed;
+  if (exitCode !== 0 && !line.gone.aborted) {
+    log.info({ requestId, exitCode, stderr }, `git ${program} ended early`);
+  }
+  return exitCode;
+}
+
+/** Where git-lfs finds its server, and a proof that it may; git-lfs(1), docs/api/authentication.md. */
+async function authenticateLfs(
+  { operation }: Extract<SshCommand, { service: "lfs-authenticate" }>,
+  { by, place, line }: Readonly<{ by: SshLoginRow; place: GitPlace; line: Line }>,
+  { lfsTokens, publicUrl, now }: SshService,
+): Promise<number> {
+  const { project } = place;
+  const { user_id: userId, alias, key_id: keyId } = by;
+  const grant = { userId, alias, keyId, projectId: project.id, operation };
+  const { token, expiresInSeconds } = lfsTokens.issue(grant);
+  const answer = {
+    href: `${publicUrl}/project/${project.owner_alias}/${project.alias}.git/info/lfs`,
+    header: { Authorization: `Bearer ${token}` },
+    expires_in: expiresInSeconds,
+    expires_at: new Date(now().getTime() + expiresInSeconds * 1_000).toISOString(),
+  };
+  line.output.end(`${JSON.stringify(answer)}\n`);
+  await once(line.output, "finish");
+  return 0;
+}

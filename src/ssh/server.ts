@@ -1,0 +1,182 @@
+import { createServer, type Socket } from "node:net";
+import type { Logger } from "pino";
+import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
+
+import type { SshLoginRow } from "../projections/ssh-key.ts";
+import { Door, type DoorLimits, type Entry } from "./door.ts";
+import type { Proof } from "./proof.ts";
+
+export type ConnectionLimits = Readonly<{
+  /** A connection without a command is closed after this. */
+  unusedMs: number;
+  /** Wrong keys and other attempts that a client has. */
+  attemptsMax: number;
+  /** Channels at once; git needs one. */
+  sessionsMax: number;
+  /** Channels one after another: each costs a little for as long as the connection lives. */
+  sessionsMaxInAll: number;
+}>;
+
+export const connectionLimitsDefault: ConnectionLimits = {
+  unusedMs: 60_000,
+  attemptsMax: 10,
+  sessionsMax: 8,
+  sessionsMaxInAll: 1_000,
+};
+
+export type SshServerOptions = Readonly<{
+  host: string;
+  /** 0: any that is free. */
+  port: number;
+  hostKeys: readonly string[];
+  limits?: Partial<DoorLimits & ConnectionLimits>;
+  prove: (attempt: AuthContext) => Promise<Proof>;
+  log: Logger;
+}>;
+
+/** Somebody known, connected. */
+export type Proved = Readonly<{ by: SshLoginRow; ip: string; socket: Socket }>;
+
+export type SshServer = Readonly<{ host: string; port: number; close: () => Promise<void> }>;
+
+/** Called for each channel a client opens; `done` when nothing is at work on it any more. */
+export type OnSession = (session: Session, who: Proved, done: () => void) => void;
+
+/** AES is fast in hardware and in OpenSSL; what is old or weak is left out. */
+const algorithms = {
+  cipher: [
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "aes128-ctr",
+    "aes256-ctr",
+    "chacha20-poly1305@openssh.com",
+  ],
+  hmac: ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256"],
+  // Compressed already: packs gain nothing, and a small packet could become a large one.
+  compress: ["none"],
+} as const;
+
+/** An answer is asked for this often; three that fail to come end the connection. */
+const keepaliveMs = 15_000;
+const keepaliveMax = 3;
+
+/** Listens for SSH; what may be asked on a connection is up to `onSession` alone. */
+export async function startSshServer(
+  options: SshServerOptions,
+  onSession: (proved: Proved) => OnSession,
+): Promise<SshServer> {
+  const { hostKeys, limits = {} } = options;
+  const door = new Door(limits);
+  /** By address and port of the peer, under which the library knows them. */
+  const entries = new Map<string, Entry>();
+  const server = new ssh2.Server({
+    hostKeys: [...hostKeys],
+    ident: "Ledgerforge",
+    algorithms: {
+      cipher: [...algorithms.cipher],
+      hmac: [...algorithms.hmac],
+      compress: [...algorithms.compress],
+    },
+    keepaliveInterval: keepaliveMs,
+    keepaliveCountMax: keepaliveMax,
+  });
+  server.on("connection", (connection, { ip, port }) => {
+    const entry = entries.get(`${ip} ${port}`);
+    // The library reports errors of the line here as well; it closes it by itself.
+    connection.on("error", () => undefined);
+    if (entry === undefined) return void connection.end();
+    const serving = { ...connectionLimitsDefault, ...limits };
+    serveConnection(connection, entry, { ...options, serving, onSession });
+  });
+
+  const listener = createServer({ noDelay: true }, (socket) => {
+    socket.on("error", () => undefined);
+    const entry = door.enter(socket);
+    if (entry === undefined) return;
+    const key = `${socket.remoteAddress} ${socket.remotePort}`;
+    entries.set(key, entry);
+    socket.once("close", () => entries.delete(key));
+    server.injectSocket(socket);
+  });
+  const { host, port } = await new Promise<Readonly<{ host: string; port: number }>>(
+    (resolve, reject) => {
+      listener.once("error", reject);
+      listener.listen(options.port, options.host, () => {
+        const bound = listener.address();
+        if (bound === null || typeof bound === "string") return reject(new Error("no address"));
+        resolve({ host: bound.address, port: bound.port });
+      });
+    },
+  );
+  return {
+    host,
+    port,
+    async close() {
+      const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
+      door.closeAll();
+      await closed;
+    },
+  };
+}
+
+type Serving = SshServerOptions &
+  Readonly<{ serving: ConnectionLimits; onSession: (proved: Proved) => OnSession }>;
+
+function serveConnection(connection: Connection, entry: Entry, serving: Serving): void {
+  const { prove, log } = serving;
+  const { attemptsMax } = serving.serving;
+  const { socket, ip } = entry;
+  let attempts = 0;
+  let proved: Proved | undefined;
+
+  const decide = async (attempt: AuthContext): Promise<void> => {
+    const proof = await prove(attempt);
+    if (proof.kind === "proved") proved = { by: proof.by, ip, socket };
+    if (proof.kind !== "refused") return attempt.accept();
+    // "none" asks which ways there are.
+    if (attempt.method !== "none") attempts += 1;
+    if (attempts >= attemptsMax) return void socket.destroy();
+    attempt.reject(["publickey"]);
+  };
+  connection.on("authentication", (attempt) => {
+    decide(attempt).catch((error: unknown) => {
+      log.warn({ err: error, ip }, "an SSH login could not be checked");
+      socket.destroy();
+    });
+  });
+  connection.once("ready", () => {
+    if (proved === undefined) return void socket.destroy();
+    entry.proved();
+    serveSessions(connection, proved, serving);
+  });
+}
+
+function serveSessions(connection: Connection, proved: Proved, serving: Serving): void {
+  const { unusedMs, sessionsMax, sessionsMaxInAll } = serving.serving;
+  const { socket } = proved;
+  const onSession = serving.onSession(proved);
+  let [open, inAll] = [0, 0];
+  const wait = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), unusedMs);
+  let unused = wait();
+  socket.once("close", () => clearTimeout(unused));
+
+  connection.on("session", (accept, reject) => {
+    if (open >= sessionsMax || inAll >= sessionsMaxInAll) return reject();
+    [open, inAll] = [open + 1, inAll + 1];
+    let over = false;
+    const done = (): void => {
+      if (over) return;
+      over = true;
+      open -= 1;
+      if (open > 0 || socket.destroyed) return;
+      clearTimeout(unused);
+      unused = wait();
+    };
+    const session = accept();
+    session.once("close", done);
+    session.on("error", done);
+    // What is only opened does not count as use: the time for it goes on.
+    session.once("exec", () => clearTimeout(unused));
+    onSession(session, proved, done);
+  });
+}

@@ -1,0 +1,21 @@
+import type { Knex } from "knex";
+
+import type { Places } from "../git/places.ts";
+import type { PushDeps } from "../git/push.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { LfsTokens } from "../platform/lfs-token.ts";
+import type { LineLimits } from "./line.ts";
+
+/** What commands over SSH work with. One object a process, made by the role. */
+export type SshService = PushDeps &
+  Readonly<{
+    db: Knex;
+    git: GitRepositories;
+    places: Places;
+    lfsTokens: LfsTokens;
+    /** Notes that a key was used. */
+    noteUse: (keyId: string) => void;
+    /** Address that HTTP clients know us by, without a slash at the end. */
+    publicUrl: string;
+    lineLimits?: LineLimits;
+  }>;

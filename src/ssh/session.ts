@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import type { ServerChannel } from "ssh2";
+
+import { isProtocolText } from "../platform/git/pack-service.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { parseSshCommand } from "./command.ts";
+import { type Line, type LineLimits, openLine } from "./line.ts";
+import { runCommand } from "./run.ts";
+import type { OnSession, Proved } from "./server.ts";
+import type { SshService } from "./service.ts";
+
+/** git(1) ends with this when it could not even begin. */
+const exitRefused = 128;
+
+const lineLimitsDefault: LineLimits = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 };
+
+/**
+ * What a client may do with a channel: name the protocol it speaks and run one of git's commands.
+ * Terminals, forwarding, agents, subsystems and variables are refused by not being listened for.
+ */
+export function sessionsOf(service: SshService, proved: Proved): OnSession {
+  return (session, _who, done) => {
+    let protocol: string | undefined;
+    session.on("env", (accept, reject, { key, val }) => {
+      // Declared as always there, but a client that wants no answer gets none.
+      if (key !== "GIT_PROTOCOL" || !isProtocolText(String(val))) return void reject?.();
+      protocol = String(val);
+      accept?.();
+    });
+    session.on("shell", (accept) => greet(accept(), proved, done));
+    session.on("exec", (accept, _reject, { command }) => {
+      const channel = accept() as ServerChannel | undefined;
+      // A second command on the same channel.
+      if (channel === undefined) return;
+      void serve({ service, proved, channel, command, protocol }).finally(done);
+    });
+  };
+}
+
+function greet(channel: ServerChannel | undefined, { by }: Proved, done: () => void): void {
+  if (channel === undefined) return;
+  channel.stderr.write(`Hello ${by.alias}, you are known here. There is no shell, only git.\r\n`);
+  channel.exit(1);
+  channel.end();
+  done();
+}
+
+type Serving = Readonly<{
+  service: SshService;
+  proved: Proved;
+  channel: ServerChannel;
+  command: string;
+  protocol: string | undefined;
+}>;
+
+/** One line of the log a command, whatever becomes of it. */
+async function serve({ service, proved, channel, command, protocol }: Serving): Promise<void> {
+  const { log, lineLimits = lineLimitsDefault } = service;
+  const line = openLine(channel, proved.socket, lineLimits);
+  if (line === undefined) return;
+  const begun = performance.now();
+  const requestId = randomUUID();
+  const parsed = parseSshCommand(command);
+  const { ip, by } = proved;
+  const exitCode = await run(line, async () => {
+    if (parsed === undefined) {
+      const message = "Only git's commands on owner/project.git are served here.";
+      throw new Refusal("bad_request", "ssh.command_unknown", message);
+    }
+    return runCommand(parsed, { line, requestId, protocol, ip, by }, service);
+  }).catch((error: unknown) => {
+    log.error({ err: error, requestId }, "a command over SSH failed");
+    line.say("error: the service has failed; please try again\n");
+    return exitRefused;
+  });
+  line.end(exitCode);
+  const ms = Math.round(performance.now() - begun);
+  const what = { requestId, userId: by.user_id, keyId: by.key_id, service: parsed?.service };
+  log.info({ ...what, exitCode, ms }, "git over SSH");
+}
+
+/** What is refused is told to the person. */
+async function run(line: Line, command: () => Promise<number>): Promise<number> {
+  try {
+    return await command();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    line.say(`error: ${error.message}\n`);
+    return exitRefused;
+  }
+}
