@@ -23,10 +23,21 @@ export async function hostKeys(dataDir: string): Promise<readonly string[]> {
       const file = path.join(directory, `host-${kind}`);
       const there = await readFile(file, "utf8").catch(whenMissing);
       if (there !== undefined) return there;
-      await keep(file, generate().private);
+      await keep(
+        file,
+        readable(() => generate().private),
+      );
       return readFile(file, "utf8");
     }),
   );
+}
+
+/** The library now and then writes a key that it cannot read again. */
+function readable(generate: () => string): string {
+  for (;;) {
+    const text = generate();
+    if (!(ssh2.utils.parseKey(text) instanceof Error)) return text;
+  }
 }
 
 /** Complete and on disk before it has its name; the first one there is the one that counts. */

@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { expect } from "chai";
+import ssh2 from "ssh2";
+
+import { startTestApp } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import {
+  gitWithKey,
+  newKey,
+  registerKey,
+  ssh,
+  sshOptions,
+  sshRemote,
+  startSshClient,
+} from "../support/ssh.ts";
+
+const [proofMs, unusedMs, idleMs] = [1_500, 1_500, 1_500];
+const limits = { proofMs, unusedMs, unprovedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
+const app = await startTestApp({
+  ssh: {
+    limits,
+    lineLimits: { idleMs, totalMs: 60_000 },
+    places: { perCallerMax: 2, waitMs: 500 },
+  },
+});
+const parent = await temporaryDirectory();
+const anna = await app.givenUser("anna");
+const key = await newKey(parent, "anna");
+await registerKey(app, anna, key);
+await app.givenProject(anna, "project");
+const options = sshOptions(key, app.sshPort);
+const at = "git@127.0.0.1";
+const remote = sshRemote("anna", "project");
+const answers = async () =>
+  (await tryGit(parent, ["ls-remote", remote], gitWithKey(key, app.sshPort))).exitCode === 0;
+
+async function raw(): Promise<Socket> {
+  const socket = connect(app.sshPort, "127.0.0.1");
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  return socket;
+}
+
+const closed = (socket: Socket, withinMs: number) =>
+  eventually(() => socket.destroyed || socket.readableEnded, withinMs);
+
+describe("security family 24: the door of SSH", () => {
+  it("closes handshakes that stall, wherever they do", async () => {
+    const silent = await raw();
+    const dripping = await raw();
+    const half = await raw();
+    const noise = await raw();
+    for (const socket of [silent, dripping, half, noise]) socket.resume();
+    half.write("SSH-2.0-x\r\n");
+    noise.write(Buffer.alloc(64 * 1024, 0x41));
+    const drip = setInterval(() => dripping.writable && dripping.write("S"), 200);
+    for (const socket of [silent, dripping, half, noise]) await closed(socket, proofMs + 2_000);
+    clearInterval(drip);
+  });
+
+  it("counts who has not proved who they are, and lets the others in again when they left", async () => {
+    const sockets = await Promise.all(Array.from({ length: 40 }, raw));
+    for (const socket of sockets) socket.resume();
+    await eventually(() => sockets.filter((socket) => socket.readableEnded).length >= 30);
+    expect(await answers()).to.equal(false);
+    for (const socket of sockets) socket.destroy();
+    await eventually(answers);
+  });
+
+  it("ends who tries keys one after another", async () => {
+    const client = new ssh2.Client();
+    let attempts = 0;
+    const wrong = ssh2.utils.generateKeyPairSync("ed25519").private;
+    client.connect({
+      host: "127.0.0.1",
+      port: app.sshPort,
+      username: "git",
+      authHandler: (_left, _partial, next) => {
+        attempts += 1;
+        next({ type: "publickey", username: "git", key: wrong });
+      },
+    });
+    client.on("error", () => undefined);
+    await once(client, "close");
+    expect(attempts).to.be.within(2, limits.attemptsMax);
+  });
+
+  it("closes a connection on which nothing is asked, and a line on which nothing moves", async () => {
+    const idle = new ssh2.Client();
+    const privateKey = await readFile(key);
+    idle.on("error", () => undefined);
+    idle.connect({ host: "127.0.0.1", port: app.sshPort, username: "git", privateKey });
+    const gone = once(idle, "close");
+    await once(idle, "ready");
+    await gone;
+
+    const stalled = startSshClient([...options, at, "git-receive-pack 'anna/project.git'"]);
+    stalled.stdout?.resume();
+    await once(stalled, "close");
+    expect(stalled.exitCode).to.equal(255);
+    expect(await answers()).to.equal(true);
+  });
+
+  it("bounds the channels of a connection and the commands of a user", async () => {
+    const client = new ssh2.Client();
+    const privateKey = await readFile(key);
+    client.on("error", () => undefined);
+    client.connect({ host: "127.0.0.1", port: app.sshPort, username: "git", privateKey });
+    await once(client, "ready");
+    const run = () =>
+      new Promise<string>((resolve) =>
+        client.exec("git-receive-pack 'anna/project.git'", (error) =>
+          resolve(error === undefined ? "open" : "refused"),
+        ),
+      );
+    expect(await Promise.all([run(), run(), run()])).to.have.members(["open", "open", "refused"]);
+    const third = await ssh([...options, at, "git-upload-pack 'anna/project.git'"]);
+    expect(third.stderr).to.contain("Too many fetches and pushes");
+    client.end();
+    await eventually(answers);
+  });
+});
+
+describe("security family 24: a client that does not read", () => {
+  it("holds a bounded part of what it asked for, however wide its window", async () => {
+    const copy = await workingCopy(parent, "copy");
+    await commit(copy, "Large", { "large.bin": randomBytes(48 * 1024 ** 2) });
+    // By HTTP: a line this impatient would not wait until so much is on disk.
+    const url = `${app.url.replace("//", `//anna:${anna.token}@`)}/project/anna/project.git`;
+    const pushed = await tryGit(copy, ["push", "-q", url, "main"]);
+    expect(pushed.exitCode, pushed.stderr).to.equal(0);
+
+    const before = process.memoryUsage();
+    const children = Array.from({ length: 2 }, () =>
+      startSshClient([...options, at, "git-upload-pack 'anna/project.git'"]),
+    );
+    const { stdout } = await tryGit(copy, ["rev-parse", "HEAD"]);
+    const want = `0032want ${stdout}\n00000009done\n`;
+    for (const child of children) child.stdin?.write(want);
+    let held = 0;
+    // Until it is cut: what is held then is the most there was.
+    while (children.some((child) => child.exitCode === null)) {
+      const { arrayBuffers } = process.memoryUsage();
+      held = Math.max(held, arrayBuffers - before.arrayBuffers);
+      await Promise.race([
+        once(children[0]!, "exit"),
+        new Promise((next) => setTimeout(next, 100)),
+      ]);
+    }
+    expect(held).to.be.below(32 * 1024 ** 2);
+    expect(await answers()).to.equal(true);
+  });
+
+  it("is cut when it asks for packets of a byte, before they are made", async () => {
+    const client = new ssh2.Client();
+    const privateKey = await readFile(key);
+    client.on("error", () => undefined);
+    client.connect({ host: "127.0.0.1", port: app.sshPort, username: "git", privateKey });
+    await once(client, "ready");
+    // The library asks for 32 KiB; what it writes is changed on its way.
+    const protocol = (client as unknown as { _protocol: { session: (...args: number[]) => void } })
+      ._protocol;
+    const session = protocol.session.bind(protocol);
+    protocol.session = (channel: number, window: number) => session(channel, window, 0);
+    const gone = once(client, "close");
+    client.exec("git-upload-pack 'anna/project.git'", () => undefined);
+    await gone;
+    expect(await answers()).to.equal(true);
+  });
+});
