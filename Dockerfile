@@ -11,9 +11,9 @@ COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:20.20.0-bookworm-slim
-# git serves clones and pushes; ca-certificates let webhooks and git speak TLS.
+# git serves clones and pushes, with gpg and ssh-keygen it checks signatures; ca-certificates let webhooks and git speak TLS.
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends ca-certificates git \
+  && apt-get install -y --no-install-recommends ca-certificates git gpg openssh-client \
   && rm -rf /var/lib/apt/lists/* \
   && install -d -o node -g node -m 700 /data
 WORKDIR /app
@@ -24,6 +24,6 @@ COPY bin bin
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 USER node
 VOLUME /data
-EXPOSE 8080
+EXPOSE 8080 2222
 ENTRYPOINT ["node", "bin/ledgerforge.js"]
 CMD ["start"]

@@ -4,6 +4,7 @@ import { companyEvents } from "./company.ts";
 import type { EventSchemas } from "./event.ts";
 import { externalIdentityEvents } from "./external-identity.ts";
 import { followEvents } from "./follow.ts";
+import { gpgKeyEvents } from "./gpg-key.ts";
 import { holdingEvents } from "./holding.ts";
 import { invitationEvents } from "./invitation.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
@@ -55,6 +56,7 @@ export const slices = {
   team: teamEvents,
   session: sessionEvents,
   settings: settingsEvents,
+  "gpg-key": gpgKeyEvents,
   "ssh-key": sshKeyEvents,
   "template-setting": templateSettingEvents,
   user: userEvents,

@@ -22,6 +22,9 @@ export type SessionId = z.output<typeof SessionId>;
 export const SshKeyId = z.uuid().brand("SshKeyId");
 export type SshKeyId = z.output<typeof SshKeyId>;
 
+export const GpgKeyId = z.uuid().brand("GpgKeyId");
+export type GpgKeyId = z.output<typeof GpgKeyId>;
+
 export const OAuthApplicationId = z.uuid().brand("OAuthApplicationId");
 export type OAuthApplicationId = z.output<typeof OAuthApplicationId>;
 

@@ -30,3 +30,5 @@ export const sshKeyNameStream = (fingerprint: string): string => streamName("ssh
 /** A tag has one release; `digest` is that of its name, which may hold any character. */
 export const releaseTagStream = (projectId: string, digest: string): string =>
   streamName("releaseTag", `${projectId}~${digest}`);
+
+export const gpgKeyNameStream = (fingerprint: string): string => streamName("gpgKey", fingerprint);

@@ -1,6 +1,6 @@
+import { networkOf } from "../platform/network.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Deps } from "./deps.ts";
-import { networkOf } from "./login-lockout.ts";
 
 const windowSeconds = 3_600;
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type Commit, type Identity, subjectOf } from "../platform/git/object.ts";
 import { type CommitAuthors, findCommitAuthors } from "../projections/commit-author.ts";
 import { type RefView, refView } from "../projections/ref-view.ts";
+import { unsigned, VerificationView, verifyCommits } from "./commit-verification.ts";
 import type { Deps } from "./deps.ts";
 import { instant } from "./schema.ts";
 import { presentUser, UserView } from "./user-view.ts";
@@ -15,10 +16,6 @@ export const IdentView = z
     when: instant(),
   })
   .meta({ id: "Ident" });
-
-const VerificationView = z
-  .object({ verified: z.boolean(), comment: z.string(), keyId: z.string() })
-  .meta({ id: "CommitVerification" });
 
 export const CommitView = z
   .object({
@@ -39,19 +36,21 @@ export const CommitView = z
   })
   .meta({ id: "Commit" });
 
-/** Commits with the accounts and branches they lead to, in two queries however many there are. */
+/** Commits with the accounts and branches they lead to, in few queries however many there are. */
 export async function presentCommits(
-  { db }: Pick<Deps, "db">,
+  { db, git, now }: Pick<Deps, "db" | "git" | "now">,
   projectId: string,
   commits: readonly Commit[],
   known?: RefView,
 ): Promise<readonly z.input<typeof CommitView>[]> {
   const emails = commits.flatMap(({ author, committer }) => [author.email, committer.email]);
   const parents = [...new Set(commits.flatMap(({ parentIds }) => parentIds))];
-  const [authors, heads] = await Promise.all([
+  const [authors, heads, repository] = await Promise.all([
     findCommitAuthors(db, emails),
     (known ?? (await refView(db, projectId))).branchesAt(parents),
+    git.find(projectId),
   ]);
+  const verified = await verifyCommits({ db, now }, repository, commits, authors);
   return commits.map((commit) => {
     const author = authors.get(commit.author.email.toLowerCase());
     return {
@@ -62,7 +61,7 @@ export async function presentCommits(
       committerIdent: presentIdent(commit.committer, authors),
       authorIdent: presentIdent(commit.author, authors),
       user: author === undefined ? null : presentUser(author),
-      verificationResult: verification(commit),
+      verificationResult: verified.get(commit.id) ?? unsigned,
       parentCommitIds: [...commit.parentIds],
       parentCommitBranches: heads
         .filter(({ commit_id }) => commit_id !== null && commit.parentIds.includes(commit_id))
@@ -77,11 +76,4 @@ export function presentIdent(
 ): z.input<typeof IdentView> {
   const avatar = authors.get(email.toLowerCase())?.avatar ?? "";
   return { name, avatar, emailAddress: email, when };
-}
-
-/** No keys for signatures are registered with accounts, so no signature can be vouched for. */
-function verification({ signature }: Commit): z.input<typeof VerificationView> {
-  const comment =
-    signature === null ? "The commit is not signed." : "The signing key is not known here.";
-  return { verified: false, comment, keyId: "" };
 }

@@ -17,6 +17,7 @@ import { commitChangeRoutes } from "./commit-change.ts";
 import { getFileDiff, getLastCommit, listCommitFiles } from "./commit-diff.ts";
 import { commitPickRoutes } from "./commit-pick.ts";
 import { companyRoutes } from "./company.ts";
+import { deleteOwnGpgKey, getOwnGpgKeys, postOwnGpgKey } from "./gpg-key.ts";
 import { invitationRoutes, postInvitationAccept } from "./invitation.ts";
 import { ldapConnectionRoutes } from "./ldap-connection.ts";
 import { getMail, getMails } from "./mail.ts";
@@ -114,6 +115,9 @@ export const routes: readonly Route[] = [
   confirmPasswordReset,
   deleteAccessToken,
   deleteFollow,
+  deleteOwnGpgKey,
+  getOwnGpgKeys,
+  postOwnGpgKey,
   deleteOwnSshKey,
   deleteTransportToken,
   deleteUserSshKey,

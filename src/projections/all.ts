@@ -5,6 +5,7 @@ import { companyProjection } from "./company.ts";
 import { externalIdentityProjection } from "./external-identity.ts";
 import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
+import { gpgKeyProjection } from "./gpg-key.ts";
 import { invitationProjection } from "./invitation.ts";
 import { logChainProjection } from "./log-chain.ts";
 import { loginConnectionProjection } from "./login-connection.ts";
@@ -37,6 +38,7 @@ export const allProjections: readonly Projection[] = [
   followProjection,
   gitRefProjection,
   invitationProjection,
+  gpgKeyProjection,
   logChainProjection,
   loginConnectionProjection,
   mailProjection,

@@ -89,6 +89,15 @@ export function findSshKey(db: Knex, userId: string, id: string): Promise<SshKey
   return db<SshKeyRow>("ssh_key").where({ id, user_id: userId }).first();
 }
 
+/** The keys of these fingerprints, whoever's they are. */
+export async function findSshKeys(
+  db: Knex,
+  fingerprints: readonly string[],
+): Promise<ReadonlyMap<string, SshKeyRow>> {
+  const rows = await db<SshKeyRow>("ssh_key").whereIn("fingerprint", [...new Set(fingerprints)]);
+  return new Map(rows.map((row) => [row.fingerprint, row]));
+}
+
 export type SshLoginRow = Pick<UserRow, "alias" | "is_admin"> &
   Readonly<{ user_id: string; key_id: string; public_key: string; fingerprint: string }>;
 

@@ -44,11 +44,12 @@ export async function push(asked: AskedPush, service: SshService): Promise<numbe
     await ended(line);
     return 0;
   }
-  const { denyForced } = prepared;
+  const { denyForced, inputBytesMax } = prepared;
   const child: PackProcess = repository.start("receive-pack", {
     advertise: false,
     protocol,
     denyForced,
+    inputBytesMax,
   });
   const stop = (): void => stopPackService(child);
   const answer = new PassThrough();

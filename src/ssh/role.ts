@@ -11,6 +11,7 @@ import { lfsTokens } from "../platform/lfs-token.ts";
 import { useNotes } from "../platform/use-note.ts";
 import type { Vault } from "../platform/vault.ts";
 import { refProtections } from "../projections/protection-for.ts";
+import { projectBytesLeft } from "../projections/repository-size.ts";
 import { sshKeyUses } from "../projections/ssh-key-use.ts";
 import { watchProjections } from "../projections/visible.ts";
 import { refRecorder } from "../workers/ref-recorder.ts";
@@ -30,6 +31,8 @@ export type SshPlatform = Readonly<{
     dataDir: string;
     databaseUrl: string;
     publicUrl: string;
+    /** Largest project; null: any. */
+    projectBytesMax: number | null;
   }>;
   store: EventStore;
   db: Knex;
@@ -67,6 +70,7 @@ export async function startSsh(
     places: new Places(places),
     refs: refRecorder({ store, db, git, now, log }),
     protections: (project) => refProtections(db, project),
+    bytesLeft: projectBytesLeft({ config, git }),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
     noteUse: useNotes(sshKeyUses, { db, log, now }),

@@ -118,7 +118,7 @@ describe("a request that says two things", () => {
     fetch(`${app.url}${open.path}.git/${path}`, {
       method: "POST",
       headers: { "content-type": type, authorization: basic("anna", anna.token) },
-      body,
+      body: new Uint8Array(body),
     });
 
   it("receive-pack in the path with upload-pack in the query is refused, also to a reader", async () => {
@@ -187,7 +187,7 @@ describe("what a client may send", () => {
         authorization: basic("anna", anna.token),
         ...headers,
       },
-      body,
+      body: new Uint8Array(body),
     });
   const zero = "0".repeat(40);
 

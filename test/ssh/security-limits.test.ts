@@ -146,10 +146,7 @@ describe("security family 24: a client that does not read", () => {
     while (children.some((child) => child.exitCode === null)) {
       const { arrayBuffers } = process.memoryUsage();
       held = Math.max(held, arrayBuffers - before.arrayBuffers);
-      await Promise.race([
-        once(children[0]!, "exit"),
-        new Promise((next) => setTimeout(next, 100)),
-      ]);
+      await new Promise((next) => setTimeout(next, 100));
     }
     expect(held).to.be.below(32 * 1024 ** 2);
     expect(await answers()).to.equal(true);

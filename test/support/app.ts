@@ -90,7 +90,14 @@ export async function startTestApp(options: TestAppOptions = {}) {
     const publicUrl = http.url;
     closing.push((await startWorkers({ ...platform, config: { ...config, publicUrl } })).close);
   }
-  const sshConfig = { sshHost: "127.0.0.1", sshPort: 0, dataDir, databaseUrl, publicUrl: http.url };
+  const sshConfig = {
+    ...config,
+    sshHost: "127.0.0.1",
+    sshPort: 0,
+    dataDir,
+    databaseUrl,
+    publicUrl: http.url,
+  };
   const ssh = options.ssh && (await startSsh({ ...platform, config: sshConfig }, options.ssh));
   if (ssh !== undefined) closing.push(ssh.close);
 

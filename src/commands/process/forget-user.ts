@@ -4,6 +4,7 @@ import { userSubject } from "../../events/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type CommandResult, currentState, handle } from "../handle.ts";
 import { user } from "../user.ts";
+import { releaseGpgKeys } from "./gpg-key.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { releaseName } from "./reserve-name.ts";
 import { releaseSshKeys } from "./ssh-key.ts";
@@ -26,6 +27,7 @@ export async function forgetUser(
   const result = await handle(store, user, { id: userId, command, metadata });
   await vault.forget(userSubject(userId));
   await releaseSshKeys(deps, userId, metadata);
+  await releaseGpgKeys(deps, userId, metadata);
   await releaseName(deps, emailStream(emailDigest), userId, metadata);
   return result;
 }
