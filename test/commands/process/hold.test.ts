@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { currentState } from "../../../src/commands/handle.ts";
+import { transferProject } from "../../../src/commands/process/change-project.ts";
+import { createProject } from "../../../src/commands/process/create-project.ts";
+import { hold } from "../../../src/commands/process/hold.ts";
+import { createTeam, deleteTeam } from "../../../src/commands/process/team.ts";
+import { project } from "../../../src/commands/project.ts";
+import { team } from "../../../src/commands/team.ts";
+import { Alias, ProjectId, TeamId, UserId } from "../../../src/events/ids.ts";
+import { Refusal } from "../../../src/platform/refusal.ts";
+import { testEventStore } from "../../support/event-store.ts";
+import { metadataFor } from "../../support/history.ts";
+
+const { store } = await testEventStore();
+const by = UserId.parse(randomUUID());
+let nowMs = Date.parse("2026-01-02T03:04:05.678Z");
+const now = () => new Date(nowMs).toISOString();
+const deps = { store, now };
+const metadata = () => metadataFor(randomUUID());
+const name = () => Alias.parse(`a${randomUUID().slice(0, 13)}`);
+
+async function givenTeam(): Promise<TeamId> {
+  const teamId = TeamId.parse(randomUUID());
+  const details = { title: "Team", description: null, private: true, avatar: null };
+  const owner = { ownerId: by, ownerType: "USER" } as const;
+  const command = { type: "CreateTeam", teamId, ...owner, alias: name(), details, by } as const;
+  await createTeam(deps, { ...command, at: now() }, metadata());
+  return teamId;
+}
+
+const newProject = (ownerId: string, ownerType: "USER" | "TEAM") =>
+  ({
+    type: "CreateProject",
+    projectId: ProjectId.parse(randomUUID()),
+    ownerId,
+    ownerType,
+    alias: name(),
+    title: "Project",
+    description: null,
+    language: null,
+    private: true,
+    defaultBranch: "main",
+    by,
+    at: now(),
+  }) as const;
+const remove = (teamId: string) =>
+  deleteTeam(deps, teamId, { type: "DeleteTeam", by, at: now() }, metadata());
+const codeOf = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => "done",
+    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+  );
+
+describe("a team that is deleted while something comes in", () => {
+  it("either keeps it and stays, or goes and refuses it", async () => {
+    const outcomes = new Set<string>();
+    for (let round = 0; round < 12; round += 1) {
+      const teamId = await givenTeam();
+      const command = newProject(teamId, "TEAM");
+      const creating = () => codeOf(createProject(deps, command, metadata()));
+      const deleting = () => codeOf(remove(teamId));
+      const both = round % 2 === 0 ? [creating(), deleting()] : [deleting(), creating()];
+      const outcome = (await Promise.all(both)).sort().join();
+      outcomes.add(outcome);
+      const { status } = await currentState(store, team, teamId);
+      const made = await currentState(store, project, command.projectId);
+      expect([status, made.status].join(), outcome).to.be.oneOf([
+        "active,created",
+        "deleted,absent",
+      ]);
+    }
+    for (const outcome of outcomes) {
+      expect(outcome).to.be.oneOf(["done,owner.not_empty", "done,owner.not_found"]);
+    }
+  });
+
+  it("refuses a transfer too, and goes once everything in it has gone", async () => {
+    const teamId = await givenTeam();
+    const inside = newProject(teamId, "TEAM");
+    await createProject(deps, inside, metadata());
+    expect(await codeOf(remove(teamId))).to.equal("owner.not_empty");
+    const away = { ownerId: by, ownerType: "USER", alias: inside.alias, by, at: now() } as const;
+    const change = { id: inside.projectId, metadata: metadata() };
+    await transferProject(deps, change, { type: "TransferProject", ...away });
+    expect(await codeOf(remove(teamId))).to.equal("done");
+
+    const back = { ...away, ownerId: teamId, ownerType: "TEAM" } as const;
+    const again = { id: inside.projectId, metadata: metadata() };
+    const transfer = transferProject(deps, again, { type: "TransferProject", ...back });
+    expect(await codeOf(transfer)).to.equal("owner.not_found");
+    const state = await currentState(store, project, inside.projectId);
+    expect(state).to.include({ status: "created", ownerId: by });
+  });
+});
+
+describe("a process that died on the way", () => {
+  it("keeps a team for a minute when it was to bring something in", async () => {
+    const teamId = await givenTeam();
+    const wanted = { heldId: randomUUID(), heldType: "PROJECT" } as const;
+    await hold(deps, { ownerId: teamId, ownerType: "TEAM" }, wanted, metadata());
+    expect(await codeOf(remove(teamId))).to.equal("owner.not_empty");
+    nowMs += 61_000;
+    expect(await codeOf(remove(teamId))).to.equal("done");
+  });
+
+  it("leaves a team closed for a minute when it was to delete it", async () => {
+    const teamId = await givenTeam();
+    const { append } = store;
+    const dying = { ...store };
+    dying.append = (stream, expected, events) =>
+      stream === `team-${teamId}`
+        ? Promise.reject(new Error("killed"))
+        : append(stream, expected, events);
+    const order = { type: "DeleteTeam", by, at: now() } as const;
+    const died = deleteTeam({ store: dying, now }, teamId, order, metadata());
+    await expect(died).to.be.rejectedWith("killed");
+    const create = () => codeOf(createProject(deps, newProject(teamId, "TEAM"), metadata()));
+    expect(await create()).to.equal("owner.not_found");
+    nowMs += 61_000;
+    expect(await create()).to.equal("done");
+    expect(await codeOf(remove(teamId))).to.equal("owner.not_empty");
+  });
+});
