@@ -11,6 +11,7 @@ import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { accountIdent } from "../projections/commit-author.ts";
 import { findRef, listRefs } from "../projections/git-ref.ts";
+import { projectBytesLeft } from "../projections/repository-size.ts";
 import { mustBeAllowed } from "../workers/ref-change.ts";
 import { CommitAction, carryOut, type FileChanges } from "./commit-action.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
@@ -66,6 +67,7 @@ const createCommit = route({
       const wish = { ref, before, after: before ?? parentId ?? "new" };
       await mustBeAllowed(deps, request, repository, [wish]);
       const files = await carryOut(repository, parentId, body.actions);
+      await mustFit(files, request.project, deps);
       if (first.basis) await mustTouchOthers(repository, first.basis, basis, files);
       first.basis = basis;
       const after = await commitFiles(repository, { ...files, parentId, ...body }, request, deps);
@@ -109,6 +111,18 @@ async function basisOf(
   if (total === 0) return { before: null, parentId: null };
   const message = "There is no such branch; with startBranch it can be begun.";
   throw new Refusal("not_found", "branch.not_found", message);
+}
+
+/** @throws Refusal 422 `project.full`: who may not push so much may not commit it here either */
+async function mustFit(
+  { blobs }: FileChanges,
+  project: Writing["project"],
+  deps: Deps,
+): Promise<void> {
+  const bytes = blobs.reduce((sum, { data }) => sum + data.length, 0);
+  if (bytes <= (await projectBytesLeft(deps)(project))) return;
+  const message = "The files are more than the project may still take.";
+  throw new Refusal("unprocessable", "project.full", message);
 }
 
 /** @throws Refusal 409 when what is changed here was changed by who was faster */

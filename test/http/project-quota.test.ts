@@ -35,6 +35,20 @@ before(async () => {
 });
 
 describe("how large a project may be", () => {
+  it("holds for commits over REST as well", async () => {
+    await quota(200_000);
+    const content = randomBytes(150_000).toString("base64");
+    const action = { action: "CREATE", path: "b.bin", content, encoding: "base64" };
+    const body = { branch: "main", message: "Too much", actions: [action] };
+    const refused = await app.post(`${at}/commit`, as(anna, body));
+    expect(refused.body).to.include({ status: 422, code: "project.full" });
+    const little = { ...body, actions: [{ ...action, content: "eA==" }] };
+    expect(
+      (await app.post(`${at}/commit`, as(anna, { ...little, branch: "old" }))).status,
+    ).to.equal(200);
+    await quota(null);
+  });
+
   it("is shown beside how large it is, measured after a push", async () => {
     await eventually(async () => Number((await project())["usedBytes"]) > 100_000);
     expect(await project()).to.include({ allowedBytes: 1_000_000, allowedMemory: "976.5 KiB" });
