@@ -15,6 +15,13 @@ const commitsCount = 200;
 const manyTags = 20_000;
 const manyBranches = 5_000;
 
+const tag = (index: number) => ({ tagName: `new-${index}`, branchName: "main" });
+const change = (index: number) => ({
+  branch: "main",
+  message: `Change ${index}`,
+  actions: [{ action: "CREATE", path: `files/${index % 10}/${index}.txt`, content: `${index}\n` }],
+});
+
 await withService(async ({ service, directory, authorization, project }) => {
   const post = async (at: string, body: unknown): Promise<void> => {
     const headers = { authorization, "content-type": "application/json" };
@@ -60,13 +67,6 @@ await withService(async ({ service, directory, authorization, project }) => {
     const held = { name: "few refs", value: median(ofFew[what]) };
     figure(`${what} among 25 000 refs`, "ms", median(ofMany[what]), held);
   }
-});
-
-const tag = (index: number) => ({ tagName: `new-${index}`, branchName: "main" });
-const change = (index: number) => ({
-  branch: "main",
-  message: `Change ${index}`,
-  actions: [{ action: "CREATE", path: `files/${index % 10}/${index}.txt`, content: `${index}\n` }],
 });
 
 async function perSecond(count: number, run: (index: number) => Promise<unknown>): Promise<number> {

@@ -66,6 +66,10 @@ const waysTo: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   "create a tag": {
     "git push": (user, name) => push(user, `${side}:refs/tags/${name}`),
     "POST tag": async (user, tagName) => ok(await world.post(user, "/tag/create", { tagName })),
+    "POST release": async (user, tagName) => {
+      const body = { title: "R", description: "x", tagName, preRelease: false };
+      return ok(await world.post(user, "/release", body));
+    },
     "POST tag, annotated": async (user, tagName) =>
       ok(await world.post(user, "/tag", { tagName, message: "x", commitId: side })),
   },
