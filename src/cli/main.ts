@@ -22,6 +22,10 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "[--project owner/alias] [--user alias] [--since day] [--json] | verify   who did what",
     () => import("./audit.ts"),
   ],
+  scan: [
+    "[owner/alias…]   record what was changed in repositories behind the service's back",
+    () => import("./scan.ts"),
+  ],
   events: ["export   the log as JSON lines", () => import("./events.ts")],
   forget: [
     "<alias>   make everything personal about a user unreadable, for ever",

@@ -274,3 +274,22 @@ function sharedProjects(db: Knex, userId: string): Knex.QueryBuilder {
     db("project").whereIn("owner_id", teams).select("id"),
   ]);
 }
+
+const idsAtOnce = 500;
+
+/** Of all projects that were not deleted, a page in memory at a time. */
+export async function* projectIds(db: Knex): AsyncGenerator<string> {
+  let after = "00000000-0000-0000-0000-000000000000";
+  for (;;) {
+    const rows = await db("project")
+      .where("id", ">", after)
+      .whereNull("deleted_at")
+      .orderBy("id")
+      .limit(idsAtOnce)
+      .select<{ id: string }[]>("id");
+    for (const { id } of rows) yield id;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}

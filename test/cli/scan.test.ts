@@ -1,0 +1,95 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { expect } from "chai";
+
+import { repositoryStream } from "../../src/events/repository.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { secretKey, startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+
+const app = await startGitApp();
+const parent = await temporaryDirectory();
+let anna: TestUser;
+let changed: TestProject;
+let quiet: TestProject;
+let head: string;
+
+before(async () => {
+  anna = await app.user("anna");
+  changed = await app.project(anna, "changed");
+  quiet = await app.project(anna, "quiet");
+  await app.project(anna, "empty");
+  const copy = await workingCopy(parent, "copy");
+  head = await commit(copy, "First");
+  for (const project of [changed, quiet]) {
+    await git(copy, "push", "--quiet", app.remote(project, anna), "main", "main:dev");
+  }
+});
+
+/** The program as the operator runs it, beside the service. */
+async function scan(...names: string[]): Promise<Readonly<{ code: number; out: string }>> {
+  const args = ["--import", "tsx", "src/cli/main.ts", "scan", ...names];
+  const child = spawn(process.execPath, args, {
+    env: {
+      ...process.env,
+      DATABASE_URL: app.databaseUrl,
+      EVENTSTORE_URL: app.eventStoreUrl,
+      SECRET_KEY: secretKey,
+      DATA_DIR: app.dataDir,
+      LOG_LEVEL: "silent",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [[code], out, err] = await Promise.all([
+    once(child, "exit"),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { code: Number(code), out: out + err };
+}
+
+async function told(project: TestProject): Promise<readonly string[]> {
+  const told: string[] = [];
+  for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
+    const who = metadata.actor.alias ?? "the system";
+    told.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
+  }
+  return told;
+}
+
+describe("a scan", () => {
+  it("records what somebody did in a repository directly, once, as the system's", async () => {
+    const gitDir = (await app.git.find(changed.id))?.gitDir ?? "";
+    await git(gitDir, "--git-dir=.", "update-ref", "refs/tags/outside", head);
+    await git(gitDir, "--git-dir=.", "update-ref", "-d", "refs/heads/dev");
+    const before = await told(quiet);
+
+    const first = await scan();
+    expect(first).to.deep.equal({
+      code: 0,
+      out: `${changed.id}: 2 changes recorded\n3 projects, 1 differed, 0 failed\n`,
+    });
+    expect((await told(changed)).slice(-2)).to.deep.equal([
+      "BranchDeleted dev by the system",
+      "TagCreated outside by the system",
+    ]);
+    expect(await told(quiet)).to.deep.equal(before);
+    expect((await scan()).out).to.equal("3 projects, 0 differed, 0 failed\n");
+  });
+
+  it("goes on when a repository cannot be read, and says so by its exit code", async () => {
+    const gitDir = (await app.git.find(quiet.id))?.gitDir ?? "";
+    await writeFile(path.join(gitDir, "packed-refs"), "no refs at all\n");
+    const { code, out } = await scan();
+    expect(code).to.equal(1);
+    expect(out).to.contain(`${quiet.id}: could not be compared`);
+    expect(out).to.contain("3 projects, 0 differed, 1 failed");
+    expect((await scan("anna/changed")).out).to.equal("1 projects, 0 differed, 0 failed\n");
+  });
+
+  it("knows no project that there is not", async () => {
+    expect(await scan("anna/none")).to.deep.include({ code: 78 });
+  });
+});
