@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
 import { deflateSync } from "node:zlib";
 import { expect } from "chai";
 
@@ -71,6 +73,19 @@ describe("a tree that holds itself ten times over at ten levels", () => {
       expect((await ask(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
     }).timeout(60_000);
   }
+});
+
+describe("upkeep of a repository with such a tree", () => {
+  it("comes to an end, with the lists of commits it is for", async () => {
+    const other = await app.project(anna, "upkeep");
+    const bomb = await git(copy, "commit-tree", "-m", "Bomb", treeBomb([]));
+    await git(copy, "push", "--quiet", app.remote(other, anna), `${bomb}:refs/heads/main`);
+    const repository = await app.git.find(other.id);
+    await repository!.maintain(500);
+
+    const files = await readdir(path.join(repository!.gitDir, "objects/info/commit-graphs"));
+    expect(files).to.include("commit-graph-chain").and.not.to.include("commit-graph-chain.lock");
+  }).timeout(60_000);
 });
 
 describe("directories nested by the thousand, and files by the ten thousand", () => {

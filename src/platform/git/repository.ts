@@ -6,6 +6,7 @@ import { administration } from "./administration.ts";
 import { bytesBelow, removeLeftOverObjects } from "./bytes.ts";
 import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
+import { GitFailure } from "./failure.ts";
 import { Lru } from "./lru.ts";
 import { isRefName } from "./name.ts";
 import type { TreeEntry } from "./object.ts";
@@ -28,6 +29,8 @@ export type Refs = ReadonlyMap<string, string>;
 /** More names than this make one long listing cheaper than a long command line. */
 const namedRefsMax = 200;
 const sizesAtOnce = 2_000;
+/** In one upkeep: the rest of a long history is done by the next ones. */
+const filtersMax = 20_000;
 /** In one listing: directories that hold each other need no space and never end. */
 const directoriesMax = 50_000;
 
@@ -204,14 +207,25 @@ export class Repository {
     });
   }
 
-  /** Packs what came in piece by piece, so that reading stays fast. Safe while others read and push. */
-  async maintain(): Promise<void> {
+  /**
+   * Packs what came in piece by piece, so that reading stays fast. Safe while others read and push.
+   *
+   * @param filtersTimeoutMs for noting which paths commits touched; without it histories of paths are
+   * slower to walk. A commit whose tree holds itself many times over would take for ever.
+   */
+  async maintain(filtersTimeoutMs = 2 * 60_000): Promise<void> {
     await removeLeftOverObjects(this.gitDir);
     const git = administration(this.gitDir);
     const at = `--git-dir=${this.gitDir}`;
     await git.raw([at, "repack", "-d", "--geometric=2", "--write-midx", "--write-bitmap-index"]);
     await git.raw([at, "pack-refs", "--all", "--prune"]);
-    await git.raw([at, "commit-graph", "write", "--reachable", "--changed-paths", "--split"]);
+    const graph = ["commit-graph", "write", "--reachable", "--split"] as const;
+    const filters = ["--changed-paths", `--max-new-filters=${filtersMax}`];
+    const ended = { timeoutMs: filtersTimeoutMs, killSignal: "SIGTERM" } as const;
+    await runGit(this.gitDir, [...graph, ...filters], ended).catch((error: unknown) => {
+      if (!(error instanceof GitFailure)) throw error;
+      return git.raw([at, ...graph, "--no-changed-paths"]);
+    });
   }
 
   /** What its files hold together. */

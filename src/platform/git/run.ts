@@ -10,6 +10,8 @@ export type RunOptions = Readonly<{
   /** The child is killed when it prints more. */
   bytesMax?: number;
   timeoutMs?: number;
+  /** How the child is ended then; at SIGTERM git takes its lock files with it. */
+  killSignal?: "SIGKILL" | "SIGTERM";
   signal?: AbortSignal;
   /** What the command reads; nothing when not given. */
   input?: string | Buffer;
@@ -61,7 +63,7 @@ function start(
       env: gitEnvironment({ ...memoryLimit, ...options.env }),
       stdio: ["pipe", "pipe", "pipe"],
       timeout: timeoutMs,
-      killSignal: "SIGKILL",
+      killSignal: options.killSignal ?? "SIGKILL",
       ...(signal && { signal }),
     });
     const chunks: Buffer[] = [];
