@@ -7,6 +7,8 @@ import { followEvents } from "./follow.ts";
 import { gpgKeyEvents } from "./gpg-key.ts";
 import { holdingEvents } from "./holding.ts";
 import { invitationEvents } from "./invitation.ts";
+import { lfsLockEvents } from "./lfs-lock.ts";
+import { lfsObjectEvents } from "./lfs-object.ts";
 import { loginConnectionEvents } from "./login-connection.ts";
 import { mailEvents } from "./mail.ts";
 import { membershipEvents } from "./membership.ts";
@@ -41,6 +43,8 @@ export const slices = {
   invitation: invitationEvents,
   mail: mailEvents,
   holding: holdingEvents,
+  "lfs-lock": lfsLockEvents,
+  "lfs-object": lfsObjectEvents,
   membership: membershipEvents,
   mirror: mirrorEvents,
   "oauth-application": oauthApplicationEvents,

@@ -46,6 +46,16 @@ export type ReleaseId = z.output<typeof ReleaseId>;
 export const ReleaseFileId = z.uuid().brand("ReleaseFileId");
 export type ReleaseFileId = z.output<typeof ReleaseFileId>;
 
+export const LfsLockId = z.uuid().brand("LfsLockId");
+export type LfsLockId = z.output<typeof LfsLockId>;
+
+/** SHA-256 of an LFS object's content, in lower case hex. */
+export const LfsOid = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .brand("LfsOid");
+export type LfsOid = z.output<typeof LfsOid>;
+
 /** Full object id: 40 hex digits (SHA-1) or 64 (SHA-256), lower case. */
 export const ObjectId = z
   .string()

@@ -65,7 +65,8 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
   };
 }
 
-async function mayGoOn(db: Knex, connection: Connection): Promise<boolean> {
+/** Whether the user, and what they proved themselves by, are still good. */
+export async function mayGoOn(db: Knex, connection: Omit<Connection, "cut">): Promise<boolean> {
   const { userId, tokenId, byApplication, sshKeyId } = connection;
   const user = await db("app_user")
     .where({ id: userId })

@@ -8,6 +8,7 @@ import { userSubject } from "../events/user.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
+import type { PushGate } from "../platform/git/push-gate.ts";
 import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
 import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push-request.ts";
 import { Refusal } from "../platform/refusal.ts";
@@ -15,11 +16,13 @@ import type { Vault } from "../platform/vault.ts";
 import type { Push } from "../workers/push-intent.ts";
 import type { RefRecorder } from "../workers/ref-recorder.ts";
 import type { GitCaller, GitPlace } from "./caller.ts";
+import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import { readPushHead } from "./push-stream.ts";
 
 export type PushDeps = PushProtection &
   Readonly<{
+    locking: Locking;
     refs: RefRecorder;
     vault: Pick<Vault, "seal">;
     now: () => Date;
@@ -40,6 +43,8 @@ export type PreparedPush = Readonly<{
   denyForced: boolean;
   /** Largest pack that git may take in. */
   inputBytesMax: number;
+  /** Has to agree before git changes refs. */
+  gate: PushGate | undefined;
   sideBand: boolean;
 }>;
 
@@ -69,11 +74,13 @@ export async function preparePush(
   const sideBand = head.capabilities.has("side-band-64k");
   const asked = head.commands.filter(({ ref }) => !refused.has(ref));
   if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
+  const { project, caller } = pusher;
+  const gate = await lockGate(project.id, caller.userId, asked, deps.locking);
   const push = await pushOf(pusher, asked, deps);
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
   const inputBytesMax = Math.min(room, pushBytesMax);
-  return { push, commands, refused, denyForced, inputBytesMax, sideBand };
+  return { push, commands, refused, denyForced, gate, inputBytesMax, sideBand };
 }
 
 /** Git at work on a prepared push, and the two ends of the line to the client. */

@@ -1,7 +1,12 @@
 import { pipeline, type Readable } from "node:stream";
 import { z } from "zod";
 
-import { lfsObjectId, pointerBytesMax, pointerBytesMin } from "../platform/git/lfs-pointer.ts";
+import {
+  type LfsPointer,
+  lfsPointer,
+  pointerBytesMax,
+  pointerBytesMin,
+} from "../platform/git/lfs-pointer.ts";
 import { repositoryPath } from "../platform/git/name.ts";
 import type { Commit, TreeEntry } from "../platform/git/object.ts";
 import type { FileEntry, Repository } from "../platform/git/repository.ts";
@@ -9,6 +14,7 @@ import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { sliceStream } from "../platform/slice-stream.ts";
 import { findRef } from "../projections/git-ref.ts";
+import { lockersOf } from "../projections/lfs-lock.ts";
 import type { StreamReply } from "./answer.ts";
 import { type ByteRange, requestedPortion } from "./byte-range.ts";
 import { mustAllowDownload } from "./file-download.ts";
@@ -134,9 +140,9 @@ export const listBlobs = route({
       const message = `There are more than ${listedFilesMax} files: list fewer levels at a time.`;
       throw new Refusal("unprocessable", "directory.too_large", message);
     }
-    const views = await Promise.all(files.map((file) => presentFile(repository, file)));
-    request.immutable(`${commit.id}-${directory.id}-${query.depth}`);
-    return views;
+    const paths = files.map(({ path }) => path);
+    const lockers = await lockersOf(deps.db, request.project.id, paths);
+    return Promise.all(files.map((file) => presentFile(repository, file, lockers)));
   },
 });
 
@@ -159,7 +165,9 @@ export const getFileSize = route({
     }
     const { repository, commit } = await mustFindCommit(deps, request.project, branch.object_id);
     const entry = await entryAt(repository, commit, query.filepath);
-    return `${(await mustBeFile(repository, entry)).bytes} bytes`;
+    const { id, bytes } = await mustBeFile(repository, entry);
+    const pointer = entry && (await pointerIn(repository, { ...entry, id, bytes }));
+    return `${pointer?.bytes ?? bytes} bytes`;
   },
 });
 
@@ -195,20 +203,30 @@ async function contentOf(
   return slice;
 }
 
+/** Files of LFS are as large as what their pointers stand for. */
 async function presentFile(
   repository: Repository,
   { path, entry, bytes }: FileEntry,
+  lockers: ReadonlyMap<string, string>,
 ): Promise<z.input<typeof BlobEntryView>> {
-  const small = bytes >= pointerBytesMin && bytes < pointerBytesMax;
-  const content = small ? await repository.objects.blob(entry.id) : undefined;
-  const lfsOid = content === undefined ? null : (lfsObjectId(content) ?? null);
+  const pointer = await pointerIn(repository, { ...entry, bytes });
   return {
     filePath: path,
     extension: extensionOf(entry.name),
-    size: bytes,
-    lfsOid,
-    lockedBy: null,
+    size: pointer?.bytes ?? bytes,
+    lfsOid: pointer?.oid ?? null,
+    lockedBy: lockers.get(path) ?? null,
   };
+}
+
+/** A symbolic link is none, whatever it points to. */
+async function pointerIn(
+  repository: Repository,
+  { id, kind, bytes }: Pick<TreeEntry, "id" | "kind"> & Readonly<{ bytes: number }>,
+): Promise<LfsPointer | undefined> {
+  const may = kind === "file" && bytes >= pointerBytesMin && bytes < pointerBytesMax;
+  const content = may ? await repository.objects.blob(id) : undefined;
+  return content && lfsPointer(content);
 }
 
 function refused(code: string, message: string): Refusal {

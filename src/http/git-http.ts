@@ -5,7 +5,7 @@ import { Alias } from "../events/ids.ts";
 import { type GitConnectionsDeps, gitConnections } from "../git/connections.ts";
 import { Places, type PlacesOptions } from "../git/places.ts";
 import type { PushDeps } from "../git/push.ts";
-import type { PackProcess, PackService } from "../platform/git/pack-service.ts";
+import type { PackOptions, PackProcess, PackService } from "../platform/git/pack-service.ts";
 import { isProtocolText, stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
@@ -27,7 +27,7 @@ export type GitHttpDeps = GitAccessDeps &
     limits?: Partial<typeof limitsDefault>;
   }>;
 
-type StartOptions = Readonly<{ denyForced?: boolean; inputBytesMax?: number }>;
+type StartOptions = Pick<PackOptions, "denyForced" | "inputBytesMax" | "gate">;
 
 /** A line that is silent for so long is dead; nobody's repository takes longer in all. */
 const limitsDefault = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 } as const;

@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import type { Context } from "koa";
 
 import type { GitPlace } from "../git/caller.ts";
-import { carryOut, type PushDeps, preparePush } from "../git/push.ts";
+import { carryOut, type PreparedPush, type PushDeps, preparePush } from "../git/push.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import type { Caller } from "./gate.ts";
@@ -14,7 +14,7 @@ import { stateOf } from "./state.ts";
 export type ReceivePack = GitPlace &
   Readonly<{
     /** Starts git, once it is known what it may do. */
-    start: (options: Readonly<{ denyForced: boolean; inputBytesMax: number }>) => PackProcess;
+    start: (options: Pick<PreparedPush, "denyForced" | "gate" | "inputBytesMax">) => PackProcess;
     stop: () => void;
     caller: Caller;
   }>;
@@ -37,8 +37,8 @@ export async function receivePack(
     ctx.body = prepared;
     return;
   }
-  const { denyForced, inputBytesMax } = prepared;
-  const child = start({ denyForced, inputBytesMax });
+  const { denyForced, gate, inputBytesMax } = prepared;
+  const child = start({ denyForced, gate, inputBytesMax });
   // Once all of it is here, git needs nobody any more and finishes in a moment.
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();

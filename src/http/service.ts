@@ -1,5 +1,6 @@
 import type Koa from "koa";
 import type { Middleware } from "koa";
+import { lockingOn } from "../git/lock-gate.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection-for.ts";
 import { projectBytesLeft } from "../projections/repository-size.ts";
 
@@ -15,6 +16,7 @@ import type { Gate } from "./gate.ts";
 import { gitHttp } from "./git-http.ts";
 import { health } from "./health.ts";
 import { type Idempotency, idempotency } from "./idempotency.ts";
+import { lfsHttp } from "./lfs-http.ts";
 import { metrics } from "./metrics.ts";
 import { servePages } from "./page-serve.ts";
 import { pages } from "./pages.ts";
@@ -69,9 +71,12 @@ function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues, publicUrl } = deps;
   const protections = (project: ProtectedProject) => refProtections(deps.db, project);
-  const pushes = { refs, protections, bytesLeft: projectBytesLeft(deps) };
+  const bytesLeft = projectBytesLeft(deps);
+  const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db) };
+  const proving = { ...deps, authenticate, project: gate.project, anonymousPull };
   return [
-    gitHttp({ ...deps, ...pushes, authenticate, project: gate.project, anonymousPull }),
+    gitHttp({ ...proving, ...pushes }),
+    lfsHttp({ ...proving, bytesLeft }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl }),
   ];
 }

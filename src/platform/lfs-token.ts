@@ -14,8 +14,10 @@ export type LfsGrant = Readonly<{
   alias: string;
   projectId: string;
   operation: LfsOperation;
-  /** The SSH key it was asked for with. */
-  keyId: string;
+  /** The SSH key it was asked for with; null when it was asked for over HTTP. */
+  keyId: string | null;
+  /** The access token it was asked for with. */
+  tokenId?: string | undefined;
 }>;
 
 export type IssuedLfsToken = Readonly<{ token: string; expiresInSeconds: number }>;
@@ -36,20 +38,28 @@ const prefix = "lflt_";
 /** More than any grant takes: what is longer is not even parsed. */
 const lengthMax = 1024;
 
-const Claims = z.tuple([z.int(), z.uuid(), z.string(), z.uuid(), LfsOperation, z.uuid()]);
+const Claims = z.tuple([
+  z.int(),
+  z.uuid(),
+  z.string(),
+  z.uuid(),
+  LfsOperation,
+  z.uuid().nullable(),
+  z.uuid().nullable(),
+]);
 
 /**
- * Short-lived proofs that `git-lfs-authenticate` hands to the HTTP side, which may be another process:
- * they carry what they grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
+ * Short-lived proofs that `git-lfs-authenticate` hands to the HTTP side, which may be another process, and
+ * that the HTTP side hands out for the transfers of a batch: they carry what they grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
  */
 export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTokens {
   const sign = (payload: string): string =>
     Buffer.from(vault.digest("lfs token", payload), "hex").toString("base64url");
 
   return {
-    issue({ userId, alias, projectId, operation, keyId }) {
+    issue({ userId, alias, projectId, operation, keyId, tokenId }) {
       const expiresAt = Math.floor(now().getTime() / 1_000) + lifeSeconds;
-      const claims = [expiresAt, userId, alias, projectId, operation, keyId];
+      const claims = [expiresAt, userId, alias, projectId, operation, keyId, tokenId ?? null];
       const payload = Buffer.from(JSON.stringify(claims)).toString("base64url");
       const token = `${prefix}${payload}.${sign(payload)}`;
       return { token, expiresInSeconds: lifeSeconds };
@@ -58,11 +68,12 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
       if (token.length > lengthMax || !token.startsWith(prefix)) return undefined;
       const [payload = "", signature = "", more] = token.slice(prefix.length).split(".");
       if (more !== undefined || !same(signature, sign(payload))) return undefined;
-      const [expiresAt, userId, alias, projectId, operation, keyId] = Claims.parse(
+      const [expiresAt, userId, alias, projectId, operation, keyId, tokenId] = Claims.parse(
         JSON.parse(Buffer.from(payload, "base64url").toString("utf8")),
       );
       if (now().getTime() >= expiresAt * 1_000) return undefined;
-      return { userId, alias, projectId, operation, keyId };
+      const grant = { userId, alias, projectId, operation, keyId };
+      return tokenId === null ? grant : { ...grant, tokenId };
     },
   };
 }

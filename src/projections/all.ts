@@ -7,6 +7,8 @@ import { followProjection } from "./follow.ts";
 import { gitRefProjection } from "./git-ref.ts";
 import { gpgKeyProjection } from "./gpg-key.ts";
 import { invitationProjection } from "./invitation.ts";
+import { lfsLockProjection } from "./lfs-lock.ts";
+import { lfsObjectProjection } from "./lfs-object.ts";
 import { logChainProjection } from "./log-chain.ts";
 import { loginConnectionProjection } from "./login-connection.ts";
 import { mailProjection } from "./mail.ts";
@@ -39,6 +41,8 @@ export const allProjections: readonly Projection[] = [
   gitRefProjection,
   invitationProjection,
   gpgKeyProjection,
+  lfsLockProjection,
+  lfsObjectProjection,
   logChainProjection,
   loginConnectionProjection,
   mailProjection,

@@ -1,7 +1,10 @@
 import type { Knex } from "knex";
 
 /** Columns that refer to blobs by their digest. Whoever adds a table that does adds it here. */
-const references = [{ table: "release_file", column: "sha256" }] as const;
+const references = [
+  { table: "lfs_object", column: "oid" },
+  { table: "release_file", column: "sha256" },
+] as const;
 
 /** Of these blobs, those that anything refers to. */
 export async function referredBlobs(

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 
 import { UserId } from "../events/ids.ts";
 import { type GitConnections, gitConnections } from "../git/connections.ts";
+import { lockingOn } from "../git/lock-gate.ts";
 import { Places, type PlacesOptions } from "../git/places.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
@@ -71,6 +72,7 @@ export async function startSsh(
     refs: refRecorder({ store, db, git, now, log }),
     protections: (project) => refProtections(db, project),
     bytesLeft: projectBytesLeft({ config, git }),
+    locking: lockingOn(db),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
     noteUse: useNotes(sshKeyUses, { db, log, now }),

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
-import { currentState } from "../commands/handle.ts";
+import { currentState, handle } from "../commands/handle.ts";
+import { lfsObject } from "../commands/lfs-object.ts";
 import { isExisting, project } from "../commands/project.ts";
 import { EventMetadata } from "../events/event.ts";
+import { ProjectId } from "../events/ids.ts";
+import { lfsInheritanceId } from "../events/lfs-object.ts";
 import { projectEvents } from "../events/project.ts";
 import { repositoryStream } from "../events/repository.ts";
 import { copyRepository } from "../platform/git/copy.ts";
@@ -39,6 +42,7 @@ export async function fillFork(
   const source = await git.find(fork.forkedFromId);
   const refs = await source?.refs();
   if (source === undefined || refs === undefined || refs.size === 0) return undefined;
+  await inheritLfsObjects(deps, fork.forkedFromId, forkId, metadata);
 
   const repository = await git.ensure(forkId, fork.defaultBranch);
   const pushId = randomUUID();
@@ -52,6 +56,19 @@ export async function fillFork(
   await recorder.begin(push);
   const made = await copyRepository(source, repository, refs);
   return await recorder.finish(push, new Set(made ? refs.keys() : []));
+}
+
+/** What pointers in the copied commits stand for, so that a clone of the fork is whole. */
+async function inheritLfsObjects(
+  { store, now }: RefRecorderDeps,
+  from: string,
+  forkId: string,
+  metadata: EventMetadata,
+): Promise<void> {
+  const [projectId, fromProjectId] = [ProjectId.parse(forkId), ProjectId.parse(from)];
+  const at = now().toISOString();
+  const command = { type: "InheritLfsObjects", projectId, fromProjectId, at } as const;
+  await handle(store, lfsObject, { id: lfsInheritanceId(forkId), command, metadata });
 }
 
 export const projectFork: Reactor = {

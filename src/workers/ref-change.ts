@@ -1,12 +1,15 @@
+import path from "node:path";
 import type { EventMetadata } from "../events/event.ts";
 import { branchPrefix, tagPrefix } from "../events/repository.ts";
 import type { Role } from "../events/role.ts";
+import { pathsTouched } from "../platform/git/push-gate.ts";
 import { type RefUpdate, refInTheWay, updateRefs } from "../platform/git/ref-update.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
 import { sqlState } from "../platform/postgres-error.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { changesOfPush } from "../projections/git-ref.ts";
+import { hasLocksOfOthers, lockedByOthers } from "../projections/lfs-lock.ts";
 import {
   type ProtectedProject,
   refChangeRefused,
@@ -87,6 +90,7 @@ async function attemptOnce(
   const updates = await order.plan(repository);
   if (updates.length === 0) return { position: undefined, refs: new Map() };
   await mustBeAllowed(deps, order, repository, updates);
+  await mustNotBeLocked(deps, order, repository, updates);
   const { metadata, project } = order;
   const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
   const recorder = refRecorder(deps);
@@ -152,6 +156,24 @@ export async function mustBeAllowed(
     const kind = deletes && protection.kind === "BRANCH" ? "unprocessable" : "forbidden";
     throw new Refusal(kind, `${nounOf(ref)}.protected`, `${nameOf(ref)}: ${why}.`);
   }
+}
+
+/** New commits change no file that others have locked; as a push is held against them. */
+async function mustNotBeLocked(
+  { db }: Pick<RefChangeDeps, "db">,
+  { project, metadata }: RefOrder,
+  { gitDir }: Repository,
+  updates: readonly RefUpdate[],
+): Promise<void> {
+  const { userId } = metadata.actor;
+  const tips = updates.flatMap(({ after }) => after ?? []);
+  if (tips.length === 0 || !(await hasLocksOfOthers(db, project.id, userId))) return;
+  const objects = path.join(gitDir, "objects");
+  const paths = [...(await pathsTouched({ gitDir, objects }, tips))];
+  const [lock] = await lockedByOthers(db, project.id, { userId, paths });
+  if (lock === undefined) return;
+  const message = `${lock.path} is locked by ${lock.locked_by_alias}.`;
+  throw new Refusal("conflict", "lfs_lock.of_others", message);
 }
 
 async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promise<Refusal> {

@@ -7,6 +7,7 @@ import { createProject } from "../../src/commands/process/create-project.ts";
 import { registerUser } from "../../src/commands/process/register-user.ts";
 import type { Scope } from "../../src/events/access-token.ts";
 import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { lockingOn } from "../../src/git/lock-gate.ts";
 import { buildApp } from "../../src/http/app.ts";
 import { authenticate } from "../../src/http/authenticate.ts";
 import { type GitHttpDeps, gitHttp } from "../../src/http/git-http.ts";
@@ -71,6 +72,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const queues = await openQueues({ databaseUrl, log });
   const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
   const protections = (of: ProtectedProject) => refProtections(db, of);
+  const locking = lockingOn(db);
   const before = [
     gitHttp({
       ...gitDeps,
@@ -82,6 +84,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
       log,
       visible,
       protections,
+      locking,
       ...options,
     }),
   ];

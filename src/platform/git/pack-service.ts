@@ -1,7 +1,9 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import { Duplex, type Readable, type Writable } from "node:stream";
 
+import { invariant } from "../invariant.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
+import { gateDescriptor, installGate, keepGate, type PushGate } from "./push-gate.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
 export type PackService = "upload-pack" | "receive-pack";
@@ -17,6 +19,10 @@ export type PackOptions = Readonly<{
   denyForced?: boolean;
   /** Largest pack that is taken in, when it is less than our common limit. */
   inputBytesMax?: number;
+  /** Asked before refs are changed; nothing is looked into when there is none. */
+  gate?: PushGate | undefined;
+  /** Where the gate's hook is kept. */
+  hooks?: string;
 }>;
 
 /** Git kills its own helpers when it is told to end; one that does not end is killed after this. */
@@ -26,12 +32,17 @@ const killAfterMs = 5_000;
 export function startPackService(
   gitDir: string,
   service: PackService,
-  { advertise, protocol, denyForced = false, inputBytesMax }: PackOptions,
+  { advertise, protocol, denyForced = false, inputBytesMax, gate, hooks }: PackOptions,
 ): PackProcess {
   const settings = [
     ...(denyForced ? ["-c", "receive.denyNonFastForwards=true"] : []),
     ...(inputBytesMax === undefined ? [] : ["-c", `receive.maxInputSize=${inputBytesMax}`]),
   ];
+  if (gate !== undefined) {
+    invariant(hooks !== undefined, "a gate has a place for its hook");
+    installGate(hooks);
+    settings.push("-c", `core.hooksPath=${hooks}`);
+  }
   const args = [
     ...settings,
     service,
@@ -40,7 +51,11 @@ export function startPackService(
     gitDir,
   ];
   // Not for what is sent: the list of a large repository's objects may be larger.
-  return startGit(args, protocol, service === "receive-pack" ? memoryLimit : {});
+  const limits = service === "receive-pack" ? memoryLimit : {};
+  const child = startGit(args, protocol, { limits, gated: gate !== undefined });
+  const line: unknown = child.stdio[gateDescriptor];
+  if (gate !== undefined && line instanceof Duplex) keepGate(line, gitDir, gate);
+  return child;
 }
 
 /** Programs that talk to a client until one of them ends, as over SSH; see git-upload-archive(1). */
@@ -56,17 +71,20 @@ export function startTalkingService(
   return startGit(args, protocol);
 }
 
+type Started = Readonly<{ limits: Readonly<Record<string, string>>; gated: boolean }>;
+
 function startGit(
   args: readonly string[],
   protocol: string | undefined,
-  limits: Readonly<Record<string, string>> = {},
+  { limits = {}, gated = false }: Partial<Started> = {},
 ): PackProcess {
   const env = { ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }), ...limits };
   const child = spawn("git", args, {
     cwd: "/",
     env: gitEnvironment(env),
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+    // The fourth is the gate's line; the hook inherits it.
+    stdio: ["pipe", "pipe", "pipe", gated ? "pipe" : "ignore"],
+  }) as PackProcess;
   // A program that cannot be started closes at once: callers hear of it by "close".
   child.on("error", () => undefined);
   return child;

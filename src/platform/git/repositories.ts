@@ -32,6 +32,7 @@ export function openGit({ dataDir, log }: GitOptions): GitRepositories {
   const root = path.resolve(dataDir, "repositories");
   // On the same file system as the repositories, because a rename must not copy.
   const temporary = path.join(root, "temporary");
+  const hooks = path.join(root, "hooks");
   const pool = new CatFilePool();
   const caches = objectCaches();
   const known = new Map<string, Repository>();
@@ -40,7 +41,7 @@ export function openGit({ dataDir, log }: GitOptions): GitRepositories {
   );
 
   const repositoryAt = (gitDir: string): Repository => {
-    const repository = known.get(gitDir) ?? new Repository(gitDir, pool, caches);
+    const repository = known.get(gitDir) ?? new Repository(gitDir, pool, caches, hooks);
     known.set(gitDir, repository);
     return repository;
   };

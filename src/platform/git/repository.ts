@@ -49,6 +49,8 @@ export class Repository {
     readonly gitDir: string,
     pool: CatFilePool,
     caches: ObjectCaches,
+    /** Where the hook of gated pushes is kept. */
+    readonly hooks: string,
   ) {
     this.objects = new ObjectReader(gitDir, pool, caches);
   }
@@ -234,7 +236,7 @@ export class Repository {
   }
 
   start(service: PackService, options: PackOptions): PackProcess {
-    return startPackService(this.gitDir, service, options);
+    return startPackService(this.gitDir, service, { ...options, hooks: this.hooks });
   }
 
   startTalking(service: TalkingService, protocol: string | undefined): PackProcess {

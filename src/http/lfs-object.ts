@@ -1,0 +1,216 @@
+import { z } from "zod";
+
+import { handle } from "../commands/handle.ts";
+import { lfsObject } from "../commands/lfs-object.ts";
+import { LfsOid } from "../events/ids.ts";
+import { lfsObjectId } from "../events/lfs-object.ts";
+import { deterministicId } from "../platform/deterministic-id.ts";
+import { invariant } from "../platform/invariant.ts";
+import { LfsOperation } from "../platform/lfs-token.ts";
+import { Refusal } from "../platform/refusal.ts";
+import {
+  findLfsObject,
+  findLfsObjects,
+  type LfsObjectRow,
+  lfsBytes,
+} from "../projections/lfs-object.ts";
+import { send, streamAnswer } from "./answer.ts";
+import { requestedPortion } from "./byte-range.ts";
+import type { Deps } from "./deps.ts";
+import { HttpRefusal } from "./errors.ts";
+import { requestBody } from "./git-stream.ts";
+import type { LfsAccess } from "./lfs-access.ts";
+import {
+  type LfsCall,
+  type LfsRequest,
+  lfsAnswer,
+  lfsBody,
+  lfsInput,
+  lfsMetadata,
+} from "./lfs-request.ts";
+
+/** git-lfs asks for a hundred at a time. */
+const batchMax = 1_000;
+
+const NamedObject = z.object({ oid: z.string(), size: z.int().nonnegative() });
+type NamedObject = z.output<typeof NamedObject>;
+
+const Batch = z.object({
+  operation: LfsOperation,
+  transfers: z.array(z.string()).optional(),
+  hash_algo: z.string().optional(),
+  objects: z.array(NamedObject).max(batchMax),
+});
+
+/** git-lfs/docs/api/batch.md: where each object is to be got, or brought. */
+const batch: LfsCall = {
+  method: "POST",
+  path: /^objects\/batch$/,
+  operationId: "lfs-batch",
+  async handle(request, deps) {
+    // Who may read may ask; whether they may write is known once it is known what they want.
+    await request.prove("download");
+    const body = await lfsBody(request, Batch);
+    const { operation, objects, transfers = ["basic"], hash_algo = "sha256" } = body;
+    const access =
+      operation === "upload" ? await request.prove("upload") : await request.prove("download");
+    if (hash_algo !== "sha256") {
+      throw new Refusal("conflict", "lfs.hash_unknown", "Objects are named by SHA-256 alone.");
+    }
+    if (!transfers.includes("basic")) {
+      throw new Refusal("unprocessable", "lfs.transfer_unknown", "Only basic transfer is served.");
+    }
+    const { id: projectId } = access.project;
+    const there = await findLfsObjects(
+      deps.db,
+      projectId,
+      objects.map(({ oid }) => oid),
+    );
+    const room = operation === "upload" ? await roomFor(request, access, deps) : 0;
+    const present = presenter(request, operation, { ...access, room }, deps);
+    const answered = objects.map((object) => present(object, there.get(object.oid)));
+    lfsAnswer(request, 200, { transfer: "basic", objects: answered, hash_algo });
+  },
+};
+
+type Present = (object: NamedObject, row: LfsObjectRow | undefined) => unknown;
+
+function presenter(
+  { tokens, ctx }: LfsRequest,
+  operation: LfsOperation,
+  { caller, project, sshKeyId, room }: LfsAccess & Readonly<{ room: number }>,
+  { publicUrl, config }: Deps,
+): Present {
+  const base = `${publicUrl}/project/${project.owner_alias}/${project.alias}.git/info/lfs/objects`;
+  const { userId, actor } = caller;
+  // Cheap to check for each object, and no password or wider token has to travel with it. An
+  // application's proof is looked up in another place: its token goes on serving.
+  const issued =
+    userId === null || actor.via === "oauth"
+      ? undefined
+      : tokens.issue({
+          ...{ userId, alias: actor.alias ?? "", projectId: project.id, operation },
+          ...{ keyId: sshKeyId ?? null, tokenId: actor.tokenId ?? undefined },
+        });
+  const signed = issued && {
+    header: { Authorization: `Bearer ${issued.token}` },
+    expires_in: issued.expiresInSeconds,
+  };
+  const action = (href: string) => ({ href, ...signed });
+  invariant(ctx.method === "POST", "a batch is posted");
+
+  return ({ oid, size }, row) => {
+    const failed = (code: number, message: string) => ({ oid, size, error: { code, message } });
+    if (!LfsOid.safeParse(oid).success) return failed(422, "This is no object id.");
+    if (row !== undefined && Number(row.bytes) !== size) {
+      return failed(422, `The object has ${row.bytes} bytes.`);
+    }
+    const found = { oid, size, authenticated: true };
+    if (operation === "download") {
+      if (row === undefined) return failed(404, "The project has no such object.");
+      return { ...found, actions: { download: action(`${base}/${oid}`) } };
+    }
+    if (row !== undefined) return found;
+    if (size > config.lfsObjectBytesMax) {
+      return failed(422, `An object has at most ${config.lfsObjectBytesMax} bytes.`);
+    }
+    if (size > room) return failed(507, "The project has no room for it.");
+    const upload = action(`${base}/${oid}/${size}`);
+    return { ...found, actions: { upload, verify: action(`${base}/verify`) } };
+  };
+}
+
+/**
+ * Takes an object in. Its bytes are needed whoever has them already: knowing an id opens nothing.
+ * git-lfs/docs/api/basic-transfers.md
+ */
+const upload: LfsCall = {
+  method: "PUT",
+  path: /^objects\/(?<oid>[0-9a-f]{64})\/(?<size>\d{1,15})$/,
+  operationId: "lfs-upload",
+  async handle(request, deps) {
+    const { ctx, params } = request;
+    const access = await request.prove("upload");
+    const { caller, project } = access;
+    const { userId: by } = caller;
+    invariant(by !== null, "nobody uploads without a name");
+    const oid = LfsOid.parse(params["oid"]);
+    const bytes = Number(params["size"]);
+    const { lfsObjectBytesMax: bytesMax } = deps.config;
+    if (bytes > bytesMax) {
+      const message = `An object has at most ${bytesMax} bytes.`;
+      throw new Refusal("too_large", "blob.too_large", message);
+    }
+    if (bytes > (await roomFor(request, access, deps))) {
+      throw new HttpRefusal(507, "project.full", "The project has no room for it.");
+    }
+    const body = requestBody(ctx, bytes + 1);
+    const blob = await deps.blobs.put(body, { bytesMax: bytes, expected: { sha256: oid, bytes } });
+    const at = deps.now().toISOString();
+    const { id: projectId } = project;
+    const command = { type: "StoreLfsObject", projectId, oid, bytes, by, at } as const;
+    const id = lfsObjectId(projectId, oid);
+    const metadata = await lfsMetadata(request, caller, deterministicId("lfs object", id), deps);
+    const { position } = await handle(deps.store, lfsObject, { id, command, metadata });
+    await deps.visible(position);
+    await blob.release();
+    ctx.status = 200;
+    ctx.body = "";
+  },
+};
+
+const download: LfsCall = {
+  method: "GET",
+  path: /^objects\/(?<oid>[0-9a-f]{64})$/,
+  operationId: "lfs-download",
+  async handle(request, deps) {
+    const { ctx, params } = request;
+    const { project } = await request.prove("download");
+    const row = await mustFind(deps, project.id, params["oid"] ?? "");
+    const { oid: tag } = row;
+    const header = (name: string): string => ctx.get(name);
+    const { part, ...portion } = requestedPortion({ header }, { tag, bytes: Number(row.bytes) });
+    const body = await deps.blobs.read(tag, part);
+    const type = "application/octet-stream";
+    const reply = { body, type, bytes: portion.bytes, acceptRanges: true, ...(part && { part }) };
+    send(ctx, streamAnswer(200, { ...reply, fileName: tag }), tag);
+  },
+};
+
+const verify: LfsCall = {
+  method: "POST",
+  path: /^objects\/verify$/,
+  operationId: "lfs-verify",
+  async handle(request, deps) {
+    const { project } = await request.prove("upload");
+    const { oid, size } = await lfsBody(request, NamedObject);
+    const row = await mustFind(deps, project.id, lfsInput(LfsOid, oid));
+    if (Number(row.bytes) !== size) {
+      throw new HttpRefusal(422, "blob.size_mismatch", `The object has ${row.bytes} bytes.`);
+    }
+    lfsAnswer(request, 200, { oid, size });
+  },
+};
+
+export const objectCalls: readonly LfsCall[] = [batch, download, upload, verify];
+
+/** What the project's quota leaves: its objects count beside its repository. */
+async function roomFor(
+  { bytesLeft }: LfsRequest,
+  { project }: Pick<LfsAccess, "project">,
+  { db }: Pick<Deps, "db">,
+): Promise<number> {
+  const left = await bytesLeft(project);
+  return left === Number.MAX_SAFE_INTEGER ? left : left - (await lfsBytes(db, project.id));
+}
+
+/** Of this very project: another project's object does not exist for who asks here. */
+async function mustFind(
+  { db }: Pick<Deps, "db">,
+  projectId: string,
+  oid: string,
+): Promise<LfsObjectRow> {
+  const row = await findLfsObject(db, projectId, oid);
+  if (row !== undefined) return row;
+  throw new Refusal("not_found", "lfs_object.not_found", "The project has no such object.");
+}
