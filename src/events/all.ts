@@ -28,6 +28,7 @@ import { settingsEvents } from "./settings.ts";
 import { sshKeyEvents } from "./ssh-key.ts";
 import { teamEvents } from "./team.ts";
 import { templateSettingEvents } from "./template-setting.ts";
+import { twoFactorEvents } from "./two-factor.ts";
 import { userEvents } from "./user.ts";
 import { webhookEvents } from "./webhook.ts";
 import { webhookDeliveryEvents } from "./webhook-delivery.ts";
@@ -63,6 +64,7 @@ export const slices = {
   "gpg-key": gpgKeyEvents,
   "ssh-key": sshKeyEvents,
   "template-setting": templateSettingEvents,
+  "two-factor": twoFactorEvents,
   user: userEvents,
   webhook: webhookEvents,
   "webhook-delivery": webhookDeliveryEvents,

@@ -21,6 +21,8 @@ import { mustHaveProvedEmail } from "./email-rule.ts";
 import type { Caller } from "./gate.ts";
 import { peerOf } from "./peer.ts";
 import { type Remembered, remembered } from "./remembered.ts";
+import { codeRequired } from "./second-factor.ts";
+import { stateOf } from "./state.ts";
 import { tokenUse } from "./token-use.ts";
 
 /** Hashing is slow on purpose; more callers than this in line would wait longer than they stay. */
@@ -38,11 +40,12 @@ export type Authenticate = Readonly<{
    * Git and package clients send a name and either the account's password or an access token, which
    * then counts whatever the name. Null when neither is right.
    *
-   * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
+   * @throws Refusal 403 `auth.locked`, `auth.otp_required`; 503 `auth.busy`
    */
   basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
   /**
-   * Whose account has this alias or e-mail and this password; null when nobody's, or a blocked one's.
+   * The first factor alone: whoever uses it asks for the second themselves, as signIn does. Whose
+   * account has this alias or e-mail and this password; null when nobody's, or a blocked one's.
    *
    * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
    */
@@ -53,7 +56,7 @@ type ByPassword = (login: string, password: string, ip: string) => Promise<UserR
 
 export type AuthenticateDeps = Pick<
   Deps,
-  "db" | "now" | "log" | "settings" | "lockout" | "onChange"
+  "db" | "now" | "log" | "settings" | "lockout" | "secondFactor" | "onChange"
 > &
   Readonly<{ directoryPassword?: DirectoryPassword }>;
 
@@ -99,7 +102,9 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
         if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
         const credentials = basicCredentials(header);
         const user = credentials && (await byPassword(...credentials, peerOf(ctx)));
-        return user ? byPasswordOf(user) : refuseCredentials();
+        if (!user) return refuseCredentials();
+        await mustProveBoth(user, ctx, deps);
+        return byPasswordOf(user);
       }
       if (access === "client" || (header === "" && access === "anonymous")) return anonymous;
       const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
@@ -110,12 +115,26 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       if (tooLong(login, secret)) return null;
       if (isToken(secret)) return await byToken(secret);
       const user = await byPassword(login, secret, ip);
-      return user && byPasswordOf(user);
+      if (user === null) return null;
+      // There is nowhere to type a code: a token proves that one was given.
+      if (await deps.secondFactor.isAsked(user.id)) throw codeRequired(tokenInstead);
+      return byPasswordOf(user);
     },
     async password(login, password, ip) {
       return tooLong(login, password) ? null : await byPassword(login, password, ip);
     },
   };
+}
+
+const tokenInstead = "Use an access token in the place of the password.";
+
+/** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
+async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
+  if (!(await deps.secondFactor.isAsked(user.id))) return;
+  const code = ctx.get("x-otp");
+  if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
+  const { requestId } = stateOf(ctx);
+  await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
 }
 
 /** Tokens in use are asked for once a second at most, and forgotten at once when they change. */

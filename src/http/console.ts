@@ -71,6 +71,7 @@ async function homePage(
 <dt>Since</dt><dd>${time(user.created_at)}</dd>
 ${user.is_admin && html`<dt>Role</dt><dd>Administrator of this instance</dd>`}
 </dl>
+<p><a href="${base}/console/two-factor">Two-factor login</a></p>
 </section>
 ${tokens(base)}
 ${applications(base)}

@@ -12,6 +12,7 @@ import type { Vault } from "../platform/vault.ts";
 import type { Watching } from "../projections/visible.ts";
 import type { IdentityProviders } from "./identity-providers.ts";
 import type { Lockout } from "./login-lockout.ts";
+import type { SecondFactor } from "./second-factor.ts";
 import type { ReadSettings } from "./settings-reader.ts";
 
 /** What handlers work with. One object a process, made by the role. */
@@ -55,6 +56,7 @@ export type Deps = Readonly<{
   settings: ReadSettings;
   counters: Counters;
   lockout: Lockout;
+  secondFactor: SecondFactor;
   now: () => Date;
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */

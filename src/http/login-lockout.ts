@@ -8,7 +8,12 @@ import { Refusal } from "../platform/refusal.ts";
 const knownSeconds = 30 * 24 * 3_600;
 
 /** Whose attempts are counted together, and from where they come. */
-export type Attempt = Readonly<{ account: string; ip: string }>;
+export type Attempt = Readonly<{
+  account: string;
+  ip: string;
+  /** Counted and locked even where the setting leaves passwords alone: a code is short. */
+  always?: boolean;
+}>;
 
 export type Lockout = Readonly<{
   /**
@@ -66,7 +71,8 @@ export function loginLockout(counters: Counters, settings: () => Promise<Setting
     },
     async guard(attempt, check) {
       const rules = await settings();
-      if (!rules.lockUserAccountIfLoginAttemptsHasBeenExceeded) return await check();
+      const isOn = rules.lockUserAccountIfLoginAttemptsHasBeenExceeded || attempt.always === true;
+      if (!isOn) return await check();
       // One after another here: right passwords that come at once are not taken for guesses.
       return await inTurn(attempt.account, () => locking(attempt, check, rules));
     },

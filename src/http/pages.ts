@@ -1,7 +1,9 @@
 import { accountPages } from "./account-page.ts";
 import { consolePages } from "./console.ts";
+import { twoFactorPages } from "./console-two-factor.ts";
 import { ldapLoginPages } from "./ldap-login.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
+import { loginCodePages } from "./login-code.ts";
 import { oauthPages } from "./oauth-authorize.ts";
 import { oidcLoginPages } from "./oidc-login.ts";
 import type { PageRoute } from "./page-route.ts";
@@ -13,9 +15,11 @@ export const pages: readonly PageRoute[] = [
   ...accountPages,
   ...consolePages,
   ...ldapLoginPages,
-  ...oauthPages,
   ...oidcLoginPages,
   ...samlLoginPages,
+  ...loginCodePages,
+  ...oauthPages,
+  ...twoFactorPages,
   loginPage,
   logout,
   style,

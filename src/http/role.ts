@@ -11,6 +11,7 @@ import { type Healer, healOften } from "../workers/ref-healer.ts";
 import type { Deps } from "./deps.ts";
 import { identityProviders } from "./identity-providers.ts";
 import { loginLockout } from "./login-lockout.ts";
+import { secondFactor } from "./second-factor.ts";
 import { listen } from "./server.ts";
 import { buildService } from "./service.ts";
 import { settingsReader } from "./settings-reader.ts";
@@ -34,6 +35,7 @@ export type HttpPlatform = Omit<
   | "settings"
   | "counters"
   | "lockout"
+  | "secondFactor"
   | "now"
   | "publicUrl"
 > &
@@ -68,7 +70,8 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const settings = settingsReader(db, onChange);
   const counters = openCounters(config);
   const lockout = loginLockout(counters, settings);
-  const heard = { visible, onChange, settings, counters, lockout };
+  const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
+  const heard = { visible, onChange, settings, counters, lockout, secondFactor: second };
   const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {

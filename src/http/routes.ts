@@ -63,6 +63,7 @@ import { teamRoutes } from "./team.ts";
 import { transferTeam } from "./team-transfer.ts";
 import { templateSettingRoutes } from "./template-setting.ts";
 import { deleteTransportToken, getTransportTokens, postTransportToken } from "./transport-token.ts";
+import { twoFactorRoutes } from "./two-factor.ts";
 import { getOwnUser, getUser, getUsers, postUser } from "./user.ts";
 import { putOwnEmail, putOwnPassword, putOwnProfile, putOwnUsername } from "./user-account.ts";
 import {
@@ -107,6 +108,7 @@ export const routes: readonly Route[] = [
   ...settingsRoutes,
   ...tagChangeRoutes,
   ...teamRoutes,
+  ...twoFactorRoutes,
   ...webhookDeliveryRoutes,
   ...webhookRoutes,
   banUser,

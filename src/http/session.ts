@@ -12,6 +12,7 @@ import { findOpenSession, type OpenSessionRow } from "../projections/session.ts"
 import { findUserById, type UserRow } from "../projections/user.ts";
 import type { Deps } from "./deps.ts";
 import { mustHaveProvedEmail } from "./email-rule.ts";
+import { markOf, ticketSeconds, writeTicket } from "./login-ticket.ts";
 import type { PageAnswer, Visit } from "./page-route.ts";
 import { returnPath } from "./return-to.ts";
 import { sessionUse } from "./session-use.ts";
@@ -19,6 +20,8 @@ import { sessionUse } from "./session-use.ts";
 const secretBytes = 32;
 const userAgentMax = 300;
 export const home = "/console";
+/** Where the second factor is asked for. */
+export const codePath = "/login/code";
 
 export type FindSession = (cookie: string) => Promise<OpenSessionRow | undefined>;
 
@@ -52,14 +55,24 @@ export type SignIn = Readonly<{
 }>;
 
 /**
- * Logs somebody in who has proved who they are, by whatever method. The session is a new one always:
- * a cookie that somebody planted before is worth nothing after.
+ * Logs somebody in who has proved who they are, by whatever method, or asks them for their second
+ * factor first.
  *
  * @throws Refusal 403 `auth.refused` for blocked and forgotten people, `auth.unconfirmed`
  */
 export async function signIn(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
-  await mayComeIn(proof.userId, deps);
-  return await openSession(visit, proof, deps);
+  const user = await mayComeIn(proof.userId, deps);
+  if (!(await deps.secondFactor.isAsked(user.id))) return await openSession(visit, proof, deps);
+  if (proof.stillTrue?.(user) === false) throw refused();
+  const ticket = {
+    userId: user.id,
+    via: proof.via,
+    returnTo: returnPath(proof.returnTo, home),
+    until: deps.now().getTime() + ticketSeconds * 1_000,
+    passwordMark: markOf(deps.vault, user),
+  };
+  const value = writeTicket(deps.vault, ticket);
+  return { redirect: codePath, cookies: [{ name: "login", value, seconds: ticketSeconds }] };
 }
 
 async function mayComeIn(userId: UserId, { db, settings }: Deps): Promise<UserRow> {
@@ -73,7 +86,11 @@ function refused(): Refusal {
   return new Refusal("forbidden", "auth.refused", "This account cannot log in.");
 }
 
-async function openSession(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
+/**
+ * Opens a session for who has proved all there is to prove; others come by signIn. It is a new one
+ * always: a cookie that somebody planted before is worth nothing after.
+ */
+export async function openSession(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
   const { userId, via, stillTrue = () => true } = proof;
   const secret = randomBytes(secretBytes).toString("base64url");
   const sessionId = SessionId.parse(randomUUID());

@@ -26,6 +26,7 @@ import { settingsProjection } from "./settings.ts";
 import { sshKeyProjection } from "./ssh-key.ts";
 import { teamProjection } from "./team.ts";
 import { templateSettingProjection } from "./template-setting.ts";
+import { twoFactorProjection } from "./two-factor.ts";
 import { userProjection } from "./user.ts";
 import { webhookProjection } from "./webhook.ts";
 import { webhookDeliveryProjection } from "./webhook-delivery.ts";
@@ -59,6 +60,7 @@ export const allProjections: readonly Projection[] = [
   sshKeyProjection,
   teamProjection,
   templateSettingProjection,
+  twoFactorProjection,
   userProjection,
   webhookProjection,
   webhookDeliveryProjection,

@@ -16,6 +16,7 @@ import { identityProviders } from "../../src/http/identity-providers.ts";
 import { loginLockout } from "../../src/http/login-lockout.ts";
 import { roleAccess } from "../../src/http/role-access.ts";
 import { routes } from "../../src/http/routes.ts";
+import { secondFactor } from "../../src/http/second-factor.ts";
 import { listen } from "../../src/http/server.ts";
 import { settingsReader } from "../../src/http/settings-reader.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
@@ -66,7 +67,9 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const lockout = loginLockout(counters, settings);
   const refs = refRecorder({ store, db, git, now, log });
 
-  const auth = authenticate({ db, now, log, settings, lockout, onChange });
+  const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
+  const heard = { visible, onChange, settings, counters, lockout, secondFactor: second };
+  const auth = authenticate({ db, now, log, ...heard });
   const access = roleAccess({ db, onChange });
   const { project } = access;
   const queues = await openQueues({ databaseUrl, log });
@@ -99,7 +102,6 @@ async function startServices(options: Partial<GitHttpDeps>) {
   };
   const blobs = await openBlobs({ dataDir }, db);
   const config = limits;
-  const heard = { visible, onChange, settings, counters, lockout };
   const stores = { store, db, vault, blobs, git, queues };
   const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };
   const gate = { caller: auth.caller, ...access };

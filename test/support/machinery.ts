@@ -8,6 +8,7 @@ import type { Caller, Gate } from "../../src/http/gate.ts";
 import type { IdentityProviders } from "../../src/http/identity-providers.ts";
 import type { Lockout } from "../../src/http/login-lockout.ts";
 import type { Route } from "../../src/http/route.ts";
+import type { SecondFactor } from "../../src/http/second-factor.ts";
 import { listen } from "../../src/http/server.ts";
 import type { Blobs } from "../../src/platform/blob/blobs.ts";
 import type { Counters } from "../../src/platform/counter.ts";
@@ -63,6 +64,7 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     settings: async () => settingsDefaults,
     counters: unused<Counters>("the counters"),
     lockout: unused<Lockout>("the lockout"),
+    secondFactor: unused<SecondFactor>("the second factor"),
     now: () => new Date(),
     log: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     publicUrl: "http://127.0.0.1",
