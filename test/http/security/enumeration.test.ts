@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { networkOf } from "../../../src/http/login-lockout.ts";
+import { networkOf } from "../../../src/platform/network.ts";
 import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
 
 /** Family 21: who asks without the password learns nothing about accounts, and locks nobody out for good. */

@@ -183,7 +183,17 @@ describe("the step between password and code", () => {
 });
 
 describe("where a text is expected", () => {
-  const oddities: readonly unknown[] = [["a"], [], {}, { $ne: null }, null, 5, true, [["a"]], { toString: "x" }];
+  const oddities: readonly unknown[] = [
+    ["a"],
+    [],
+    {},
+    { $ne: null },
+    null,
+    5,
+    true,
+    [["a"]],
+    { toString: "x" },
+  ];
 
   it("nothing else is taken for an account's credentials and codes", async () => {
     const { token } = anna;
