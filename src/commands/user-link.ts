@@ -47,8 +47,9 @@ export function decideLink(state: UserState, command: UserLinkCommand): readonly
       return [{ type: "UserEmailConfirmed", data: { emailDigest, confirmedAt: command.at } }];
     }
     case "RequestPasswordReset": {
-      // An address that nobody has proved gives no way into the account.
-      if (active === undefined || !active.confirmed) return [];
+      // An address that nobody has proved gives no way into the account, and who comes in by another
+      // service has no password to forget: a new one would be a second door.
+      if (active === undefined || !active.confirmed || !active.hasPassword) return [];
       const { type: _, at: requestedAt, ...link } = command;
       return [{ type: "UserPasswordResetRequested", data: { ...link, requestedAt } }];
     }

@@ -50,6 +50,8 @@ export type UserState =
         userId: UserId;
         email: Sealed;
         confirmed: boolean;
+        /** Not so while they only ever came in by way of another service. */
+        hasPassword: boolean;
         confirmation?: Link | undefined;
         reset?: Link | undefined;
       }>);
@@ -101,8 +103,10 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case "UserRegistered": {
-        const { userId, alias, email, emailDigest, confirmed } = event.data;
-        return { status: "active", userId, alias, email, emailDigest, confirmed };
+        const { userId, alias, email, emailDigest, confirmed, passwordHash } = event.data;
+        const hasPassword = passwordHash !== null;
+        const names = { userId, alias, email, emailDigest };
+        return { status: "active", ...names, confirmed, hasPassword };
       }
       case "UserAliasChanged":
         return altered(state, { alias: event.data.alias });
@@ -119,7 +123,7 @@ const decider: Decider<UserState, UserCommand, UserEvent> = {
       case "UserPasswordResetRequested":
         return altered(state, { reset: event.data });
       case "UserPasswordChanged":
-        return altered(state, { reset: undefined });
+        return altered(state, { reset: undefined, hasPassword: true });
       case "UserProfileChanged":
         return state;
       case "UserUnbanned":

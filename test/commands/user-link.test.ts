@@ -11,14 +11,14 @@ const box = Sealed.parse(`sealed.user-${userId}.AAAA`);
 const later = "2026-01-02T05:00:00.000Z";
 const id = "5f0c8a51-7f6e-4c0c-9d0a-0c7f6f1a2b3c";
 
-const registered = (confirmed: boolean): UserEvent => ({
+const registered = (confirmed: boolean, passwordHash: Sealed | null = box): UserEvent => ({
   type: "UserRegistered",
   data: {
     userId,
     alias: Alias.parse("anna"),
     email: box,
     emailDigest: "d1",
-    passwordHash: null,
+    passwordHash,
     admin: false,
     confirmed,
     registeredAt: at,
@@ -111,6 +111,8 @@ describe("asking for a new password", () => {
     given(registered(false)).when(command).givesNothing();
     given(registered(true), moved).when(command).givesNothing();
     given(registered(true), banned).when(command).givesNothing();
+    given(registered(true, null)).when(command).givesNothing();
+    given(registered(true, null), passwordChanged).when(command).gives(resetRequested);
   });
 });
 
