@@ -111,10 +111,14 @@ export async function listMails(
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }
 
-/** Ids of mails that still wait, the oldest first. */
-export async function waitingMails(db: Knex, limit: number): Promise<readonly string[]> {
+/** Ids of mails that still wait, the oldest first: those that have expired, or the others. */
+export async function waitingMails(
+  db: Knex,
+  { expired, now, limit }: Readonly<{ expired: boolean; now: Date; limit: number }>,
+): Promise<readonly string[]> {
   return await db<MailRow>("mail")
     .where({ status: "WAITING" })
+    .andWhere("expires_at", expired ? "<=" : ">", now)
     .orderBy("created_at")
     .limit(limit)
     .pluck("id");

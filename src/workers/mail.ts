@@ -118,13 +118,17 @@ async function note(
 }
 
 /**
- * Sends what waited for a mail server to be configured, and takes out of the outbox what is old. A
- * job that the queue knows already is not added again.
+ * Sends what waited for a mail server to be configured, gives up what has expired and takes out of
+ * the outbox what is old. A job that the queue knows already is not added again.
  */
 export async function sweepMails(deps: WorkerDeps): Promise<void> {
   const { db, store, queues, mailer, now } = deps;
+  const waiting = { now: now(), limit: sweptAtOnce };
+  for (const mailId of await waitingMails(db, { ...waiting, expired: true })) {
+    await giveUp(deps, mailId, await load(store, mail, mailId), "expired");
+  }
   if (mailer !== undefined) {
-    await queues.add((await waitingMails(db, sweptAtOnce)).map(jobOf));
+    await queues.add((await waitingMails(db, { ...waiting, expired: false })).map(jobOf));
   }
   const before = new Date(now().getTime() - keptMs);
   for (const mailId of await mailsBefore(db, before, sweptAtOnce)) {

@@ -145,6 +145,14 @@ describe("a mail made from an event", () => {
     expect(mailbox.to(address)).to.have.length(1);
   });
 
+  it("is given up by the sweep as well, when no job is left to do it", async () => {
+    const { mailId } = await scheduled(without);
+    await deps.visible((await newest(mailStream(mailId))).position);
+    clock.now = new Date(Date.parse(at) + 49 * 60 * 60_000);
+    await sweepMails(without);
+    expect((await newest(mailStream(mailId))).data).to.include({ reason: "expired" });
+  });
+
   it("is taken out of the outbox after a month", async () => {
     const { mailId } = await scheduled(deps);
     await run(mailId);
