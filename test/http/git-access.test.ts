@@ -114,7 +114,7 @@ describe("the right to fetch and push", () => {
 });
 
 describe("a request that says two things", () => {
-  const post = (path: string, type: string, body: Buffer = flushPacket) =>
+  const post = (path: string, type: string, body: Buffer<ArrayBuffer> = flushPacket) =>
     fetch(`${app.url}${open.path}.git/${path}`, {
       method: "POST",
       headers: { "content-type": type, authorization: basic("anna", anna.token) },
@@ -179,7 +179,7 @@ describe("a request that says two things", () => {
 });
 
 describe("what a client may send", () => {
-  const push = (body: Buffer, headers: Record<string, string> = {}) =>
+  const push = (body: Buffer<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${app.url}${open.path}.git/git-receive-pack`, {
       method: "POST",
       headers: {
