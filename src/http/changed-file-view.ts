@@ -9,7 +9,7 @@ import { escapeHtml } from "../platform/highlight-html.ts";
 import { extensionOf, hasImageName } from "./file-type.ts";
 import { instant } from "./schema.ts";
 
-const links = z.array(z.never()).meta({ description: "Deprecated: always empty." });
+const links = z.array(z.never()).max(0).meta({ description: "Deprecated: always empty." });
 
 const DiffLineView = z
   .object({

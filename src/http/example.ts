@@ -74,7 +74,9 @@ function ofType(
       );
     }
     case "array":
-      return isSchema(items) ? [exampleOf(items, components, name)] : [];
+      return isSchema(items) && schema["maxItems"] !== 0
+        ? [exampleOf(items, components, name)]
+        : [];
     case "boolean":
       return false;
     case "integer":

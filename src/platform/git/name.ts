@@ -8,6 +8,11 @@ export const isNullObjectId = (id: string): boolean => /^0+$/.test(id);
 /** Whether the text is a full object id; abbreviations may mean something else tomorrow. */
 export const isObjectId = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
 
+/** A full object id in a path or a body; anything else names nothing. */
+export const ObjectIdText = z
+  .string()
+  .refine((text) => isObjectId(text.toLowerCase()), "Not an object id.");
+
 /** Longest ref that still fits a file name with ".lock" on every file system we run on. */
 const refBytesMax = 240;
 
