@@ -1,3 +1,4 @@
+import type { Knex } from "knex";
 import { z } from "zod";
 
 import { repositoryEvents } from "../events/repository.ts";
@@ -25,14 +26,28 @@ export const repositoryMaintenance: Reactor = {
   },
 };
 
-/** May stop and begin again anywhere: git replaces packs only by complete ones. */
+/**
+ * May stop and begin again anywhere: git replaces packs only by complete ones, and pushes go on beside
+ * it. Another maintenance would take packs away under it, so one at a time is at a repository.
+ */
 export const repositoryMaintenanceWorker = defineWorker({
   queue,
   concurrency: 1,
   payload: z.object({ projectId: z.uuid() }),
   async run({ projectId }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
     const repository = await deps.git.find(projectId);
-    await repository?.maintain();
+    if (repository !== undefined) await alone(deps.db, projectId, () => repository.maintain());
     await measure(projectId, deps);
   },
 });
+
+/** Does nothing while another process is at it: what it leaves is packed the next time. */
+async function alone(db: Knex, projectId: string, run: () => Promise<void>): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { rows } = await tx.raw<{ rows: readonly { mine: boolean }[] }>(
+      "select pg_try_advisory_xact_lock(hashtextextended(?, 0)) as mine",
+      [`maintenance ${projectId}`],
+    );
+    if (rows[0]?.mine === true) await run();
+  });
+}

@@ -11,14 +11,16 @@ import {
   repositoryMaintenance,
   repositoryMaintenanceWorker,
 } from "../../src/workers/repository-maintenance.ts";
+import { testDatabase } from "../support/database.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { at, history } from "../support/history.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });
 after(() => repositories.close());
+const { db } = await testDatabase();
 // Neither the reactor nor the worker uses more of what workers have.
-const deps = { git: repositories } as unknown as WorkerDeps;
+const deps = { git: repositories, db, now: () => new Date(at) } as unknown as WorkerDeps;
 const never = new AbortController().signal;
 const projectId = randomUUID();
 
@@ -53,6 +55,50 @@ describe("maintenance of a repository", () => {
     const directories = await readdir(path.join(gitDir, "objects"));
     expect(directories.filter((name) => name.length === 2)).to.deep.equal([]);
     expect(await git(gitDir, "rev-list", "--count", "main")).to.equal("5");
+  });
+
+  it("leaves one geometric set of packs under one index, with bitmaps and a commit graph", async () => {
+    const { gitDir } = await repositories.ensure(projectId, "main");
+    const packs = await readdir(path.join(gitDir, "objects", "pack"));
+    expect(packs.some((name) => name === "multi-pack-index")).to.equal(true);
+    expect(packs.some((name) => /^multi-pack-index-\w+\.bitmap$/.test(name))).to.equal(true);
+    const info = await readdir(path.join(gitDir, "objects", "info"));
+    expect(info.some((name) => name.startsWith("commit-graph"))).to.equal(true);
+    await git(gitDir, "multi-pack-index", "verify");
+    await git(gitDir, "commit-graph", "verify");
+    expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
+  });
+
+  it("loses nothing of pushes that come meanwhile, and is at a repository one at a time", async () => {
+    const id = randomUUID();
+    const { gitDir } = await repositories.ensure(id, "main");
+    const pushersMax = 4;
+    const copies = await Promise.all(
+      Array.from({ length: pushersMax }, (_, n) => workingCopy(dataDir, `pusher-${n}`)),
+    );
+    const push = async (copy: string, n: number): Promise<string> => {
+      let head = "";
+      for (let index = 0; index < 6; index += 1) {
+        head = await commit(copy, `${n}.${index}`, { "a.txt": `${n} ${index}\n` });
+        await git(copy, "push", "--quiet", gitDir, `main:refs/heads/branch-${n}`);
+        await git(copy, "push", "--quiet", gitDir, `main:refs/tags/tag-${n}-${index}`);
+      }
+      return head;
+    };
+    let pushing = true;
+    const maintaining = Array.from({ length: 2 }, async () => {
+      while (pushing) await repositoryMaintenanceWorker.runJob({ projectId: id }, deps, never);
+    });
+    const heads = await Promise.all(copies.map(push)).finally(() => {
+      pushing = false;
+    });
+    await Promise.all(maintaining);
+    await git(gitDir, "fsck", "--full", "--strict");
+    for (const [n, head] of heads.entries()) {
+      expect(await git(gitDir, "rev-parse", `refs/heads/branch-${n}`)).to.equal(head);
+    }
+    const tags = await git(gitDir, "for-each-ref", "--format=%(refname)", "refs/tags");
+    expect(tags.split("\n")).to.have.length(pushersMax * 6);
   });
 
   it("of a repository that is gone is done", async () => {
