@@ -18,6 +18,10 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "[name…] [--verify]   build read models again from the log while the service answers",
     () => import("./rebuild.ts"),
   ],
+  doctor: [
+    "[--repair] [--read-models]   look for what does not fit together",
+    () => import("./doctor.ts"),
+  ],
   audit: [
     "[--project owner/alias] [--user alias] [--since day] [--json] | verify   who did what",
     () => import("./audit.ts"),

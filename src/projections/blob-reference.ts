@@ -20,3 +20,22 @@ export async function referredBlobs(
   }
   return found;
 }
+
+/** A page of all blobs that anything refers to, by digest, each once. */
+export async function listReferredBlobs(
+  db: Knex,
+  after: string,
+  countMax: number,
+): Promise<readonly string[]> {
+  const pages = await Promise.all(
+    references.map(({ table, column }) =>
+      db(table)
+        .where(column, ">", after)
+        .orderBy(column)
+        .limit(countMax)
+        .distinct<Record<string, string>[]>(column)
+        .then((rows) => rows.map((row) => row[column] ?? "")),
+    ),
+  );
+  return [...new Set(pages.flat())].sort().slice(0, countMax);
+}

@@ -292,4 +292,12 @@ export async function* projectIds(db: Knex): AsyncGenerator<string> {
     if (last === undefined) return;
     after = last.id;
   }
+/** A page of all projects there are, deleted ones that can be restored among them, by id. */
+export function everyProject(
+  db: Knex,
+  after: string | undefined,
+  countMax: number,
+): Promise<readonly ProjectRow[]> {
+  const query = withOwner(db).orderBy("project.id").limit(countMax);
+  return after === undefined ? query : query.where("project.id", ">", after);
 }

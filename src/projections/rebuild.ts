@@ -37,7 +37,16 @@ export type RebuildOptions = Readonly<{
   onProgress?: (progress: Progress) => void;
   /** Compares the rows before and after, at the same position, while the live ones wait. */
   verify?: boolean;
+  /** Only compares: the live ones stay, and what was built is dropped. */
+  keep?: boolean;
 }>;
+
+/** Ends the transaction of a swap that shall not be. */
+class Compared extends Error {
+  constructor(readonly comparisons: readonly Comparison[]) {
+    super("compared");
+  }
+}
 
 export type Rebuilt = Readonly<{
   events: number;
@@ -207,6 +216,7 @@ async function swap(build: Build, projection: Projection): Promise<readonly Comp
     let comparisons: readonly Comparison[] = [];
     const finish = async (tx: Tx, row: CheckpointRow): Promise<void> => {
       if (options.verify) comparisons = await compare(tx, projection, row);
+      if (options.keep) throw new Compared(comparisons);
       await replaceTables(tx, projection, row);
     };
     try {
@@ -217,6 +227,10 @@ async function swap(build: Build, projection: Projection): Promise<readonly Comp
       }
       await buildPass(build);
     } catch (error) {
+      if (error instanceof Compared) {
+        build.remaining = build.remaining.filter((other) => other !== projection);
+        return error.comparisons;
+      }
       if (sqlState(error) !== lockNotAvailable || attempt === swapAttemptsMax) throw error;
       await delay(swapLockTimeoutMs * Math.random());
     }

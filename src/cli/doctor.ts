@@ -1,0 +1,123 @@
+import { parseArgs } from "node:util";
+
+import { openBlobs } from "../platform/blob/open.ts";
+import { openGit } from "../platform/git/repositories.ts";
+import { allProjections } from "../projections/all.ts";
+import { checkChain } from "../projections/chain-check.ts";
+import { rebuild } from "../projections/rebuild.ts";
+import { projectionStatuses } from "../projections/status.ts";
+import {
+  type ExaminationOptions,
+  examineBlobs,
+  examineRepositories,
+  type Finding,
+} from "../workers/examination.ts";
+import { refRecorder } from "../workers/ref-recorder.ts";
+import { stopSignal } from "./stop-signal.ts";
+import { type Stores, withStores } from "./stores.ts";
+import { write } from "./write.ts";
+
+const exitFound = 1;
+const exitInterrupted = 130;
+const closeLimitMs = 10_000;
+
+type Options = ExaminationOptions & Readonly<{ readModels: boolean }>;
+
+/**
+ * Looks for what does not fit together, while the service goes on: repositories and their refs, blobs,
+ * the log's chain, read models. Exits with 1 when something is left that was not repaired.
+ */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      repair: { type: "boolean", default: false },
+      "read-models": { type: "boolean", default: false },
+    },
+  });
+  const { signal } = stopSignal(closeLimitMs);
+  const { repair, "read-models": readModels } = values;
+  const options: Options = { repair, readModels, signal, onProgress };
+  try {
+    return await withStores("doctor", (stores) => examine(stores, options));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    write(process.stderr, "Interrupted.\n");
+    return exitInterrupted;
+  }
+}
+
+async function examine(stores: Stores, options: Options): Promise<number> {
+  const { config, db, store, log } = stores;
+  const { dataDir, blobUrl } = config;
+  const git = openGit({ dataDir, log });
+  const blobs = await openBlobs({ dataDir, blobUrl }, db);
+  const refs = refRecorder({ store, db, git, now: () => new Date(), log });
+  let [found, left] = [0, 0];
+  const tell = ({ subject, problem, repaired }: Finding): void => {
+    found += 1;
+    if (!repaired) left += 1;
+    clear();
+    write(process.stdout, `${subject}: ${problem}${repaired ? "; repaired" : ""}\n`);
+  };
+  try {
+    for await (const finding of examineRepositories({ db, git, blobs, refs }, options)) {
+      tell(finding);
+    }
+    for await (const finding of examineBlobs({ db, blobs }, options)) tell(finding);
+    for await (const finding of examineLog(stores, options)) tell(finding);
+  } finally {
+    clear();
+    blobs.close();
+    await git.close();
+  }
+  const repaired = found === left ? "" : `, ${found - left} of them repaired`;
+  write(process.stdout, found === 0 ? "Everything fits.\n" : `${found} found${repaired}.\n`);
+  return left === 0 ? 0 : exitFound;
+}
+
+/** The chain over the log, how far the read models are, and, when asked, every row of them. */
+async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Finding> {
+  const { db, store } = stores;
+  const { signal, onProgress: progress } = options;
+  progress?.("the log");
+  const chain = await checkChain({ db, store }, { signal });
+  if (!chain.equal) {
+    const problem = `changed after it was written: ${chain.first}`;
+    yield { subject: "log", problem, repaired: false };
+  }
+  for (const { name, state, lagPositions } of await projectionStatuses(db, store, new Date())) {
+    if (state === "live") continue;
+    const problem = `it is ${state}, ${lagPositions} events behind`;
+    yield { subject: `read model ${name}`, problem, repaired: false };
+  }
+  if (options.readModels) yield* compareReadModels(stores, options);
+}
+
+async function* compareReadModels(
+  { config, db, store, vault, log }: Stores,
+  { repair, signal, onProgress: progress }: Options,
+): AsyncGenerator<Finding> {
+  progress?.("the read models");
+  const { databaseUrl } = config;
+  const projections = allProjections;
+  const deps = { databaseUrl, db, store, projections, context: { open: vault.open }, log };
+  const rebuilt = await rebuild(deps, projections, { signal, verify: true, keep: !repair });
+  if (rebuilt === undefined) {
+    const problem = "not compared: a rebuild is running";
+    return yield { subject: "read models", problem, repaired: false };
+  }
+  for (const { table, equal, rowsBefore, rowsAfter } of rebuilt.comparisons) {
+    if (equal) continue;
+    const problem = `its rows are not those the log gives: ${rowsBefore} here, ${rowsAfter} there`;
+    yield { subject: `read model table ${table}`, problem, repaired: repair };
+  }
+}
+
+function onProgress(what: string): void {
+  if (process.stderr.isTTY) write(process.stderr, `\r\x1b[K${what}`);
+}
+
+function clear(): void {
+  if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
+}
