@@ -292,6 +292,8 @@ export async function* projectIds(db: Knex): AsyncGenerator<string> {
     if (last === undefined) return;
     after = last.id;
   }
+}
+
 /** A page of all projects there are, deleted ones that can be restored among them, by id. */
 export function everyProject(
   db: Knex,
