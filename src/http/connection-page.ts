@@ -23,5 +23,10 @@ export async function openConnection<Kind extends ConnectionKind>(
 ): Promise<ConnectionOf<Kind>> {
   const connection = await findLoginConnection(db, kind, id);
   if (connection?.enabled && isOffered(kind, await settings())) return connection;
-  throw new Refusal("not_found", "login_connection.not_found", "Nobody logs in here at present.");
+  throw noConnection();
+}
+
+export function noConnection(): Refusal {
+  const message = "Nobody logs in here at present.";
+  return new Refusal("not_found", "login_connection.not_found", message);
 }

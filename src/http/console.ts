@@ -6,6 +6,7 @@ import { findUserById } from "../projections/user.ts";
 import { NewAccessToken } from "./access-token.ts";
 import { shutOut } from "./authorized-application.ts";
 import { applicationSection } from "./console-application.ts";
+import { identityPath } from "./console-identity.ts";
 import { sessionSection } from "./console-session.ts";
 import { tokenSection } from "./console-token.ts";
 import { endOfDay, mustBeAhead } from "./expiry.ts";
@@ -72,6 +73,7 @@ async function homePage(
 ${user.is_admin && html`<dt>Role</dt><dd>Administrator of this instance</dd>`}
 </dl>
 <p><a href="${base}/console/two-factor">Two-factor login</a></p>
+<p><a href="${base}${identityPath}">Log in elsewhere</a></p>
 </section>
 ${tokens(base)}
 ${applications(base)}

@@ -1,5 +1,6 @@
 import { accountPages } from "./account-page.ts";
 import { consolePages } from "./console.ts";
+import { identityPages } from "./console-identity.ts";
 import { twoFactorPages } from "./console-two-factor.ts";
 import { ldapLoginPages } from "./ldap-login.ts";
 import { loginPage, logout, submitLogin } from "./login.ts";
@@ -14,6 +15,7 @@ import { style } from "./style.ts";
 export const pages: readonly PageRoute[] = [
   ...accountPages,
   ...consolePages,
+  ...identityPages,
   ...ldapLoginPages,
   ...oidcLoginPages,
   ...samlLoginPages,

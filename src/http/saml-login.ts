@@ -12,8 +12,8 @@ import {
   verifySamlResponse,
 } from "../platform/saml.ts";
 import { firstUse, keepProof, takeProof } from "../platform/sign-in-proof.ts";
-import type { ConnectionOf } from "../projections/login-connection.ts";
-import { ConnectionParams, LoginQuery, openConnection } from "./connection-page.ts";
+import { type ConnectionOf, findLoginConnection } from "../projections/login-connection.ts";
+import { ConnectionParams, LoginQuery, noConnection, openConnection } from "./connection-page.ts";
 import { finishLogin } from "./finish-login.ts";
 import { type PageAnswer, type PageDeps, type PageRoute, page, type Visit } from "./page-route.ts";
 import { returnPath } from "./return-to.ts";
@@ -36,8 +36,10 @@ const metadata = page({
   method: "get",
   path: `${path}/metadata`,
   operationId: "getSamlServiceMetadata",
-  async handle({ params }, { publicUrl }) {
-    const document = samlServiceMetadata(samlEndpoints(publicUrl, params.connectionId));
+  async handle({ params: { connectionId } }, { db, publicUrl }) {
+    // The provider reads it before the connection is enabled.
+    if ((await findLoginConnection(db, "SAML", connectionId)) === undefined) throw noConnection();
+    const document = samlServiceMetadata(samlEndpoints(publicUrl, connectionId));
     return { document, type: "application/samlmetadata+xml" };
   },
 });

@@ -85,32 +85,35 @@ export function oidcProvider(
     void provider.interactionFinished(request, response, result);
   });
 
-  /** Goes through the provider's pages as a browser does. @returns where it sends the browser back to */
-  async function logIn(url: string, sub: string): Promise<string> {
-    made.login = sub;
-    const cookies = new Map<string, string>();
-    let at = url;
-    for (let n = 0; n < 10 && at.startsWith(server.url); n += 1) {
-      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-      const shown = await fetch(at, { redirect: "manual", headers: { cookie } });
-      for (const line of shown.headers.getSetCookie()) {
-        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-        cookies.set(name, value);
-      }
-      const location = shown.headers.get("location");
-      if (location === null) throw new Error(`the provider answered ${await shown.text()}`);
-      at = new URL(location, at).href;
-    }
-    return at;
-  }
-
   return {
     issuer: server.url,
-    logIn,
+    /** @returns where it sends the browser back to */
+    async logIn(url: string, sub: string): Promise<string> {
+      made.login = sub;
+      return await throughPages(server.url, url);
+    },
     person(over: OidcPerson = {}): string {
       const sub = randomUUID();
       people.set(sub, over);
       return sub;
     },
   };
+}
+
+/** Goes through the provider's pages as a browser does, until they lead away. */
+async function throughPages(base: string, url: string): Promise<string> {
+  const cookies = new Map<string, string>();
+  let at = url;
+  for (let n = 0; n < 10 && at.startsWith(base); n += 1) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const shown = await fetch(at, { redirect: "manual", headers: { cookie } });
+    for (const line of shown.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    const location = shown.headers.get("location");
+    if (location === null) throw new Error(`the provider answered ${await shown.text()}`);
+    at = new URL(location, at).href;
+  }
+  return at;
 }
