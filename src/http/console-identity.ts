@@ -2,11 +2,10 @@ import { z } from "zod";
 
 import { LoginConnectionId } from "../events/ids.ts";
 import type { ConnectionKind } from "../events/login-connection.ts";
-import { unreachable } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { type ExternalIdentityRow, identitiesOf } from "../projections/external-identity.ts";
 import { type LoginConnection, listLoginConnections } from "../projections/login-connection.ts";
-import { openConnection } from "./connection-page.ts";
+import { noConnection, openConnection } from "./connection-page.ts";
 import { connect } from "./external-account.ts";
 import { type Html, html } from "./html.ts";
 import { csrfField, notice, time } from "./layout.ts";
@@ -41,7 +40,7 @@ const submit = page({
   path: `${identityPath}/{kind}/{connectionId}`,
   operationId: "connectIdentity",
   access: "session",
-  params: z.object({ kind: z.enum(["ldap", "saml", "oidc"]), connectionId: LoginConnectionId }),
+  params: z.object({ kind: z.string(), connectionId: LoginConnectionId }),
   form: z.object({
     login: z.string().trim().max(255).default(""),
     password: z.string().max(512).default(""),
@@ -56,7 +55,7 @@ const submit = page({
       case "oidc":
         return onward(await beginOidc(connectionId, wanted, deps));
       default:
-        return unreachable(kind);
+        throw noConnection();
     }
   },
 });
