@@ -7,7 +7,7 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findUser, findUserById, listUsers, type UserRow } from "../projections/user.ts";
 import { commandDeps } from "./command-deps.ts";
-import { mustBeAllowedEmail, newCountsAsConfirmed } from "./email-rule.ts";
+import { mustBeAllowedEmail } from "./email-rule.ts";
 import { route } from "./route.ts";
 import { OwnUserView, presentUser, UserView } from "./user-view.ts";
 
@@ -86,7 +86,7 @@ export const postUser = route({
     mustNotBeReserved(body.alias);
     mustBeAllowedEmail(body.email, settings);
     const userId = UserId.parse(deterministicId(request.commandId, "user"));
-    const newUser = { ...body, userId, admin: false, confirmed: newCountsAsConfirmed(settings) };
+    const newUser = { ...body, userId, admin: false, confirmed: settings.userAutoConfirm };
     const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
     await request.visible(result.position);
     return presentUser(mustBeFound(await findUserById(deps.db, userId)));
