@@ -10,22 +10,25 @@ import { withService } from "./service.ts";
 const branchCount = 5_000;
 const tagCount = 20_000;
 const pagesAsked = 400;
+const refsAtOnce = 1_000;
 
 await withService(async ({ service, directory, authorization, project }) => {
   const copy = await workingCopy(directory, "copy");
-  execFileSync("git", ["fast-import", "--quiet"], { cwd: copy, input: manyRefs() });
+  execFileSync("git", ["fast-import", "--quiet"], { cwd: copy, input: [...commits()].join("") });
+  const history = (await git(copy, "rev-list", "main")).split("\n");
   await git(copy, "checkout", "--quiet", "main");
   const file = (text: string) => Object.fromEntries(files(500).map((name) => [name, text]));
   await commit(copy, "Files", file("export const one = 1;\n".repeat(100)));
   const changed = await commit(copy, "Diff", file("export const one = 2;\n".repeat(100)));
   const million = "a line of thirty characters...\n".repeat(1_000_000);
   const large = await commit(copy, "Large", { "million.txt": million });
-  const pushed = await timed(async () =>
-    git(copy, "push", "--quiet", "--mirror", await project("many")),
-  );
-  process.stdout.write(
-    `${branchCount} branches, ${tagCount} tags pushed in ${Math.round(pushed)} ms\n`,
-  );
+  const remote = await project("many");
+  const pushed = await timed(async () => {
+    await git(copy, "push", "--quiet", remote, "main");
+    await pushRefs(copy, remote, history);
+  });
+  const refs = `${branchCount} branches and ${tagCount} tags`;
+  process.stdout.write(`${refs} pushed in ${Math.round(pushed)} ms\n`);
 
   const path = `${service.url}/project/bench/many`;
   await rate("GET commits", `${path}/commits`, authorization);
@@ -79,18 +82,33 @@ function* commits(): Generator<string> {
   }
 }
 
-function manyRefs(): string {
-  const branches = Array.from({ length: branchCount - 1 }, (_, index) => {
-    const name = `refs/heads/b/${String(index).padStart(5, "0")}`;
-    return `reset ${name}\nfrom :${1 + (index % 2_000)}\n\n`;
-  });
-  const tags = Array.from({ length: tagCount }, (_, index) => {
-    const [name, from] = [`t${String(index).padStart(5, "0")}`, 1 + (index % 2_000)];
-    const light = `reset refs/tags/${name}\nfrom :${from}\n\n`;
-    const person = "tagger B <bench@example.org> 1700000000 +0000";
-    return index % 2 ? light : `tag ${name}\nfrom :${from}\n${person}\ndata 2\nt\n\n`;
-  });
-  return [...commits(), ...branches, ...tags].join("");
+/** Some at a time, and gone here afterwards: git's client takes the square of their number to match. */
+async function pushRefs(copy: string, remote: string, ids: readonly string[]): Promise<void> {
+  const branches = Array.from({ length: branchCount - 1 }, (_, index) => branch(index, ids));
+  const tags = Array.from({ length: tagCount }, (_, index) => tag(index, ids));
+  const all = [...branches, ...tags];
+  for (let at = 0; at < all.length; at += refsAtOnce) {
+    const input = all.slice(at, at + refsAtOnce).join("");
+    execFileSync("git", ["fast-import", "--quiet"], { cwd: copy, input });
+    const specs = ["refs/heads/b/*:refs/heads/b/*", "refs/tags/*:refs/tags/*"];
+    await git(copy, "push", "--quiet", remote, ...specs);
+    const format = "--format=delete %(refname)";
+    const deletes = await git(copy, "for-each-ref", format, "refs/heads/b", "refs/tags");
+    execFileSync("git", ["update-ref", "--stdin"], { cwd: copy, input: `${deletes}\n` });
+  }
+}
+
+function branch(index: number, ids: readonly string[]): string {
+  const name = `refs/heads/b/${String(index).padStart(5, "0")}`;
+  return `reset ${name}\nfrom ${ids[index % ids.length]}\n\n`;
+}
+
+/** Every other one is annotated. */
+function tag(index: number, ids: readonly string[]): string {
+  const [name, from] = [`t${String(index).padStart(5, "0")}`, ids[index % ids.length]];
+  if (index % 2 === 1) return `reset refs/tags/${name}\nfrom ${from}\n\n`;
+  const person = "tagger B <bench@example.org> 1700000000 +0000";
+  return `tag ${name}\nfrom ${from}\n${person}\ndata 2\nt\n\n`;
 }
 
 function quantile(values: readonly number[], part: number): number {
