@@ -40,6 +40,6 @@ describe("ledgerforge", () => {
   it("refuses roles that do not exist", async () => {
     const { code, output } = await run(["start", "http", "htp"]);
     expect(code).to.equal(78);
-    expect(output).to.equal("No role named htp; there are http, projections, workers.\n");
+    expect(output).to.equal("No role named htp; there are http, projections, workers, ssh.\n");
   });
 });

@@ -11,7 +11,8 @@ export const isObjectId = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{
 /** A full object id in a path or a body; anything else names nothing. */
 export const ObjectIdText = z
   .string()
-  .refine((text) => isObjectId(text.toLowerCase()), "Not an object id.");
+  .refine((text) => isObjectId(text.toLowerCase()), "Not an object id.")
+  .meta({ examples: ["8f0c4a1d2b3e5f60718293a4b5c6d7e8f9012345"] });
 
 /** Longest ref that still fits a file name with ".lock" on every file system we run on. */
 const refBytesMax = 240;
