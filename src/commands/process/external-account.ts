@@ -40,14 +40,27 @@ export async function linkedAccount(
  */
 export async function linkIdentity(
   deps: RegisterUserDeps,
-  {
-    identity,
-    userId,
-    linkedBy,
-  }: Readonly<{ identity: Identity; userId: UserId; linkedBy: LinkedBy }>,
+  link: Omit<Link, "goneUserId">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  const before = await linkedAccount(deps, identity);
+  const before = await linkedAccount(deps, link.identity);
+  const goneUserId = before?.exists === false ? before.userId : undefined;
+  return await append(deps, { ...link, goneUserId }, metadata);
+}
+
+type Link = Readonly<{
+  identity: Identity;
+  userId: UserId;
+  linkedBy: LinkedBy;
+  /** Who had it and is gone. */
+  goneUserId: UserId | undefined;
+}>;
+
+async function append(
+  deps: RegisterUserDeps,
+  { identity, userId, linkedBy, goneUserId }: Link,
+  metadata: EventMetadata,
+): Promise<CommandResult> {
   const command = {
     type: "LinkExternalIdentity",
     connectionId: identity.connectionId,
@@ -55,7 +68,7 @@ export async function linkIdentity(
     subject: await deps.vault.seal(userSubject(userId), identity.subject),
     userId,
     linkedBy,
-    goneUserId: before?.exists === false ? before.userId : undefined,
+    goneUserId,
     at: deps.now(),
   } as const;
   return handle(deps.store, externalIdentity, { id: idOf(deps, identity), command, metadata });
@@ -107,10 +120,12 @@ async function announce(
 ): Promise<Linked> {
   const before = await linkedAccount(deps, identity);
   if (before?.exists) return before;
-  const died = before !== undefined && !(await wasForgotten(deps, before.userId));
-  const userId = died ? before.userId : wished;
+  const forgotten = before !== undefined && (await wasForgotten(deps, before.userId));
+  const userId = before === undefined || forgotten ? wished : before.userId;
+  // An account that does not exist may be coming into being at this moment: only a forgotten one is gone.
+  const goneUserId = forgotten ? before.userId : undefined;
   try {
-    await linkIdentity(deps, { identity, userId, linkedBy: "registration" }, metadata);
+    await append(deps, { identity, userId, linkedBy: "registration", goneUserId }, metadata);
     return { userId, exists: false };
   } catch (error) {
     const now = await linkedAccount(deps, identity);
