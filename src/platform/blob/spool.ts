@@ -1,6 +1,5 @@
 import { createHash, type Hash, randomUUID } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { type Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -42,7 +41,9 @@ export async function spool(
   // md5 and sha1 are for those who ask for them; content is told apart by sha256.
   const hashes = ["md5", "sha1", "sha256", "sha512"].map((name) => createHash(name));
   const measured = { bytes: 0 };
-  const sink = createWriteStream(file, { flags: "wx", flush: true, highWaterMark: writeBytes });
+  // Opened before anything can go wrong: a file that is opened late would come after its removal.
+  const handle = await open(file, "wx");
+  const sink = handle.createWriteStream({ flush: true, highWaterMark: writeBytes });
   try {
     await pipeline(source, measure(hashes, measured, bytesMax), sink, signal ? { signal } : {});
     const [md5 = "", sha1 = "", sha256 = "", sha512 = ""] = hashes.map((hash) =>
