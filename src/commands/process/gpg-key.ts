@@ -1,10 +1,11 @@
 import type { EventMetadata } from "../../events/event.ts";
 import type { UserId } from "../../events/ids.ts";
 import { gpgKeyNameStream } from "../../events/reservation.ts";
-import { userStream, userSubject } from "../../events/user.ts";
+import { userSubject } from "../../events/user.ts";
 import type { GpgPublicKey } from "../../platform/gpg-key.ts";
 import { type GpgKeyCommand, gpgKey, gpgKeyTaken } from "../gpg-key.ts";
 import { type CommandResult, currentState, handle } from "../handle.ts";
+import { fingerprintToReserve } from "./key-fingerprint.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { type NameToReserve, releaseName, reserveName } from "./reserve-name.ts";
 
@@ -73,14 +74,12 @@ function toReserve(
   userId: string,
   fingerprint: string,
 ): NameToReserve {
-  return {
-    name: gpgKeyNameStream(fingerprint),
-    holderId: userId,
-    holderStreams: (id) => [userStream(id)],
-    async stillHolds(id) {
-      const { fingerprints } = await currentState(store, gpgKey, id);
-      return [...fingerprints.values()].includes(fingerprint);
+  return fingerprintToReserve(
+    { userId, fingerprint },
+    {
+      stream: gpgKeyNameStream,
+      fingerprintsOf: async (id) => (await currentState(store, gpgKey, id)).fingerprints,
+      taken: gpgKeyTaken,
     },
-    taken: gpgKeyTaken,
-  };
+  );
 }

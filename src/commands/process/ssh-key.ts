@@ -1,10 +1,11 @@
 import type { EventMetadata } from "../../events/event.ts";
 import type { UserId } from "../../events/ids.ts";
 import { sshKeyNameStream } from "../../events/reservation.ts";
-import { userStream, userSubject } from "../../events/user.ts";
+import { userSubject } from "../../events/user.ts";
 import { parseSshPublicKey } from "../../platform/ssh-key.ts";
 import { type CommandResult, currentState, handle } from "../handle.ts";
 import { type SshKeyCommand, sshKey, sshKeyTaken } from "../ssh-key.ts";
+import { fingerprintToReserve } from "./key-fingerprint.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { type NameToReserve, releaseName, reserveName } from "./reserve-name.ts";
 
@@ -72,14 +73,12 @@ function toReserve(
   userId: string,
   fingerprint: string,
 ): NameToReserve {
-  return {
-    name: sshKeyNameStream(fingerprint),
-    holderId: userId,
-    holderStreams: (id) => [userStream(id)],
-    async stillHolds(id) {
-      const { fingerprints } = await currentState(store, sshKey, id);
-      return [...fingerprints.values()].includes(fingerprint);
+  return fingerprintToReserve(
+    { userId, fingerprint },
+    {
+      stream: sshKeyNameStream,
+      fingerprintsOf: async (id) => (await currentState(store, sshKey, id)).fingerprints,
+      taken: sshKeyTaken,
     },
-    taken: sshKeyTaken,
-  };
+  );
 }
