@@ -1,13 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rm } from "node:fs/promises";
 import path from "node:path";
-import ssh2 from "ssh2";
+import ssh2, { type EncryptedPrivateKey, type ServerConfig } from "ssh2";
 
-/** By these clients know the instance again. RSA would cost every start of a fresh one a second. */
-const kinds = [
-  ["ed25519", () => ssh2.utils.generateKeyPairSync("ed25519")],
-  ["ecdsa", () => ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 })],
-] as const;
+/** As of OpenSSH's own: what a client of ten years ago can still check. */
+const rsaBits = 3072;
+
+type Generate = () => Promise<string>;
+
+/** By these clients know the instance again. */
+const kinds: readonly (readonly [kind: string, generate: Generate])[] = [
+  ["ed25519", async () => ssh2.utils.generateKeyPairSync("ed25519").private],
+  ["ecdsa", async () => ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 }).private],
+  // A search for primes, half a second long: beside this thread, not in it.
+  ["rsa", generateRsa],
+];
 
 /**
  * The private host keys, made when they are not there: `ssh/host-<kind>` below the data directory, for
@@ -23,19 +30,25 @@ export async function hostKeys(dataDir: string): Promise<readonly string[]> {
       const file = path.join(directory, `host-${kind}`);
       const there = await readFile(file, "utf8").catch(whenMissing);
       if (there !== undefined) return there;
-      await keep(
-        file,
-        readable(() => generate().private),
-      );
+      await keep(file, await readable(generate));
       return readFile(file, "utf8");
     }),
   );
 }
 
+function generateRsa(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    ssh2.utils.generateKeyPair("rsa", { bits: rsaBits }, (error, pair) => {
+      if (error === null) resolve(pair.private);
+      else reject(error);
+    });
+  });
+}
+
 /** The library now and then writes a key that it cannot read again. */
-function readable(generate: () => string): string {
+async function readable(generate: Generate): Promise<string> {
   for (;;) {
-    const text = generate();
+    const text = await generate();
     if (!(ssh2.utils.parseKey(text) instanceof Error)) return text;
   }
 }
@@ -61,4 +74,23 @@ async function keep(file: string, text: string): Promise<void> {
 
 function whenMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== "ENOENT") throw error;
+}
+
+/**
+ * The keys as the library is to be given them. It would list an RSA key under `ssh-rsa` too, which is
+ * SHA-1, whatever algorithms it is told; so it is shown once under each name it shall have (RFC 8332).
+ *
+ * @param texts as of `hostKeys`
+ */
+export function offeredKeys(texts: readonly string[]): ServerConfig["hostKeys"] {
+  return texts.flatMap((text): ServerConfig["hostKeys"] => {
+    const key = ssh2.utils.parseKey(text);
+    if (key instanceof Error) throw key;
+    if (key.type !== "ssh-rsa") return [text];
+    return ["rsa-sha2-512", "rsa-sha2-256"].map((type) => {
+      // Its types know parsed keys only by themselves; it takes them where a text with a passphrase is.
+      const known: EncryptedPrivateKey = { key: Object.create(key, { type: { value: type } }) };
+      return known;
+    });
+  });
 }

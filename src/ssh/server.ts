@@ -4,6 +4,7 @@ import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 
 import type { SshLoginRow } from "../projections/ssh-key.ts";
 import { Door, type DoorLimits, type Entry } from "./door.ts";
+import { offeredKeys } from "./host-key.ts";
 import type { Proof } from "./proof.ts";
 
 export type ConnectionLimits = Readonly<{
@@ -70,7 +71,7 @@ export async function startSshServer(
   /** By address and port of the peer, under which the library knows them. */
   const entries = new Map<string, Entry>();
   const server = new ssh2.Server({
-    hostKeys: [...hostKeys],
+    hostKeys: offeredKeys(hostKeys),
     ident: "Ledgerforge",
     algorithms: {
       cipher: [...algorithms.cipher],

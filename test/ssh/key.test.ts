@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { stat, writeFile } from "node:fs/promises";
+import { copyFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -171,7 +171,7 @@ describe("a connection that runs", () => {
 
 describe("the host keys", () => {
   it("are for their owner alone, and stay the same", async () => {
-    for (const kind of ["ed25519", "ecdsa"]) {
+    for (const kind of ["ed25519", "ecdsa", "rsa"]) {
       const { mode } = await stat(path.join(app.dataDir, "ssh", `host-${kind}`));
       expect(mode & 0o777).to.equal(0o600);
     }
@@ -179,5 +179,30 @@ describe("the host keys", () => {
     const fresh = await temporaryDirectory();
     const many = await Promise.all([hostKeys(fresh), hostKeys(fresh), hostKeys(fresh)]);
     for (const keys of [...many, await hostKeys(fresh)]) expect(keys).to.deep.equal(many[0]);
+  });
+
+  const shake = async (algorithm: string) => {
+    const file = path.join(parent, `host-${counter}-${algorithm}`);
+    await copyFile(await annasKey(), file);
+    const options = ["-o", `HostKeyAlgorithms=${algorithm}`, "-o", "FingerprintHash=sha256"];
+    const args = [...sshOptions(file, app.sshPort), ...options, "git@127.0.0.1"];
+    const { exitCode, stderr } = await ssh([...args, "git-upload-pack 'nobody/nothing.git'"]);
+    return { known: exitCode === 128, stderr };
+  };
+  const annasKey = async () => {
+    const file = await newKey(parent, `shaking-${counter}-${Math.random()}`);
+    await registerKey(app, anna, file);
+    return file;
+  };
+
+  for (const algorithm of ["ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256"]) {
+    it(`are known to clients that want ${algorithm}`, async () => {
+      const { known, stderr } = await shake(algorithm);
+      expect(known, stderr).to.equal(true);
+    });
+  }
+
+  it("sign nothing by SHA-1", async () => {
+    expect((await shake("ssh-rsa")).known).to.equal(false);
   });
 });
