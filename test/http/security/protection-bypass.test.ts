@@ -1,22 +1,30 @@
 import { expect } from "chai";
 
 import { startTestApp, type TestUser } from "../../support/app.ts";
-import { commit, git, tryGit } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
+import { gitWithKey, newKey, registerKey, sshRemote } from "../../support/ssh.ts";
 
 /**
  * The same act by every door: CVE-2026-25232, CVE-2025-68940, CVE-2026-58439. Whoever adds a way to
  * change a ref adds it to `waysTo`.
  */
-const app = await startTestApp();
+const app = await startTestApp({ ssh: {} });
 const newWorld = await refWorlds(app);
 let people: People;
 let world: RefWorld;
 /** A commit that main does not have, on branch `side`. */
 let side: string;
+const keys = new Map<string, string>();
 
 before(async () => {
   people = await givenPeople(app);
+  const directory = await temporaryDirectory();
+  for (const user of Object.values(people)) {
+    const file = await newKey(directory, user.alias);
+    await registerKey(app, user, file);
+    keys.set(user.alias, file);
+  }
 });
 beforeEach(async () => {
   world = await newWorld(people);
@@ -31,6 +39,12 @@ type Way = (user: TestUser, name: string) => Promise<boolean>;
 const ok = ({ status }: Readonly<{ status: number }>): boolean => status === 200;
 const push = async (user: TestUser, ...args: string[]): Promise<boolean> =>
   (await tryGit(world.copy, ["push", world.remote(user), ...args])).exitCode === 0;
+/** With a key of the user, by the other door. */
+const pushBySsh = async (user: TestUser, ...args: string[]): Promise<boolean> => {
+  const environment = gitWithKey(keys.get(user.alias) ?? "", app.sshPort);
+  const remote = sshRemote("anna", world.project.alias);
+  return (await tryGit(world.copy, ["push", remote, ...args], environment)).exitCode === 0;
+};
 const newFile = (branch: string) => ({
   ...{ branch, message: "x" },
   actions: [{ action: "CREATE", path: `new-${Math.random()}`, content: "x" }],
@@ -41,6 +55,9 @@ const waysTo: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   "move a branch": {
     "git push": (user, name) => push(user, `${side}:refs/heads/${name}`),
     "git push --force": (user, name) => push(user, "--force", `${side}:refs/heads/${name}`),
+    "git push over SSH": (user, name) => pushBySsh(user, `${side}:refs/heads/${name}`),
+    "git push --force over SSH": (user, name) =>
+      pushBySsh(user, "--force", `${side}:refs/heads/${name}`),
     "git push with others": async (user, name) => {
       await push(user, `${side}:refs/heads/${name}`, `${side}:refs/heads/harmless`);
       return (await world.refs()).get(`refs/heads/${name}`) === side;
@@ -53,6 +70,7 @@ const waysTo: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   },
   "create a branch": {
     "git push": (user, name) => push(user, `${side}:refs/heads/${name}`),
+    "git push over SSH": (user, name) => pushBySsh(user, `${side}:refs/heads/${name}`),
     "POST branch": async (user, name) =>
       ok(await world.post(user, "/branch", { newBranch: name, originBranch: "side" })),
     "POST commit": async (user, name) =>
@@ -60,11 +78,13 @@ const waysTo: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   },
   "delete a branch": {
     "git push": (user, name) => push(user, `:refs/heads/${name}`),
+    "git push over SSH": (user, name) => pushBySsh(user, `:refs/heads/${name}`),
     "DELETE branch": async (user, name) =>
       ok(await world.delete(user, `/branch?branchName=${encodeURIComponent(name)}`)),
   },
   "create a tag": {
     "git push": (user, name) => push(user, `${side}:refs/tags/${name}`),
+    "git push over SSH": (user, name) => pushBySsh(user, `${side}:refs/tags/${name}`),
     "POST tag": async (user, tagName) => ok(await world.post(user, "/tag/create", { tagName })),
     "POST release": async (user, tagName) => {
       const body = { title: "R", description: "x", tagName, preRelease: false };
@@ -76,6 +96,9 @@ const waysTo: Readonly<Record<string, Readonly<Record<string, Way>>>> = {
   "change or delete a tag": {
     "git push --force": (user, name) => push(user, "--force", `${side}:refs/tags/${name}`),
     "git push of nothing": (user, name) => push(user, `:refs/tags/${name}`),
+    "git push --force over SSH": (user, name) =>
+      pushBySsh(user, "--force", `${side}:refs/tags/${name}`),
+    "git push of nothing over SSH": (user, name) => pushBySsh(user, `:refs/tags/${name}`),
     "DELETE tag": async (user, name) =>
       ok(await world.delete(user, `/tag/${encodeURIComponent(name)}`)),
   },
