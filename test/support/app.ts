@@ -26,6 +26,8 @@ import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 
+export const secretKey = "a secret key for tests, 32 characters";
+
 export type Answer<Body = Record<string, unknown>> = Readonly<{
   status: number;
   body: Body;
@@ -70,10 +72,10 @@ export async function startTestApp(options: TestAppOptions = {}) {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase();
-  const { store } = await testEventStore();
+  const { store, url: eventStoreUrl } = await testEventStore();
   const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-app-"));
   const log = pino({ level: process.env["TEST_LOG_LEVEL"] ?? "silent" });
-  const vault = openVault(db, "a secret key for tests, 32 characters");
+  const vault = openVault(db, secretKey);
   const git = openGit({ dataDir, log });
   const queues = await openQueues({ databaseUrl, log });
   const blobs = await openBlobs({ dataDir }, db);
@@ -109,6 +111,9 @@ export async function startTestApp(options: TestAppOptions = {}) {
     deps: http.deps,
     platform,
     dataDir,
+    /** Of the stores, for programs that run beside the service. */
+    databaseUrl,
+    eventStoreUrl,
     send,
     get: (at: string, options?: Send) => send("GET", at, options),
     post: (at: string, options?: Send) => send("POST", at, options),

@@ -31,6 +31,7 @@ const namedRefsMax = 200;
 const sizesAtOnce = 2_000;
 /** In one upkeep: the rest of a long history is done by the next ones. */
 const filtersMax = 20_000;
+const fsckTextMax = 2_000;
 /** In one listing: directories that hold each other need no space and never end. */
 const directoriesMax = 50_000;
 
@@ -204,9 +205,18 @@ export class Repository {
 
   /** Every object and link is whole. @throws GitFailure naming what is not. */
   async check(): Promise<void> {
-    await runGit(this.gitDir, ["fsck", "--full", "--strict", "--no-dangling"], {
-      timeoutMs: 30 * 60_000,
-    });
+    // What is missing it tells on one line, what is broken on the other.
+    let printed = "";
+    const onStdout = (chunk: Buffer): void => {
+      printed = (printed + chunk.toString()).slice(0, fsckTextMax);
+    };
+    const args = ["fsck", "--full", "--strict", "--no-dangling"] as const;
+    try {
+      await runGit(this.gitDir, args, { timeoutMs: 30 * 60_000, onStdout });
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      throw new GitFailure("fsck", error.exitCode, `${printed}${error.stderr}`);
+    }
   }
 
   /**

@@ -1,0 +1,121 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { chmod, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { text } from "node:stream/consumers";
+import { expect } from "chai";
+
+import { blobPath } from "../../src/platform/blob/store.ts";
+import { secretKey, startTestApp } from "../support/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+
+/** One instance that is damaged more and more, then mended, and looked at in between. */
+const app = await startTestApp();
+const parent = await temporaryDirectory();
+const content = "the bytes of a large file";
+const oid = createHash("sha256").update(content).digest("hex");
+let gitDir: string;
+let copy: string;
+
+before(async () => {
+  const anna = await app.givenUser("anna");
+  const { id } = await app.givenProject(anna, "search");
+  copy = await workingCopy(parent, "copy");
+  await commit(copy, "One", { "a.txt": "a\n" });
+  const url = Object.assign(new URL("/project/anna/search.git", app.url), {
+    ...{ username: "anna", password: anna.token },
+  });
+  await git(copy, "push", "--quiet", url.href, "main");
+  gitDir = (await app.platform.git.find(id))?.gitDir ?? "";
+  const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+  const at = `/project/anna/search.git/info/lfs/objects/${oid}/${content.length}`;
+  const stored = await app.send("PUT", at, { headers: { authorization }, body: content });
+  expect(stored.status, stored.text).to.equal(200);
+});
+
+/** The program as the operator runs it, beside the service. */
+async function doctor(...args: string[]) {
+  const program = ["--import", "tsx", "src/cli/main.ts", "doctor", ...args];
+  const child = spawn(process.execPath, program, {
+    env: {
+      ...process.env,
+      DATABASE_URL: app.databaseUrl,
+      EVENTSTORE_URL: app.eventStoreUrl,
+      SECRET_KEY: secretKey,
+      DATA_DIR: app.dataDir,
+      LOG_LEVEL: "silent",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [[code], out, err] = await Promise.all([
+    once(child, "exit"),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { code: Number(code), lines: (out + err).trimEnd().split("\n") };
+}
+
+const blobFile = () => path.join(app.dataDir, "blobs", blobPath(oid));
+const looseFile = async (name: string) => {
+  const id = await git(copy, "rev-parse", name);
+  return path.join(gitDir, "objects", id.slice(0, 2), id.slice(2));
+};
+
+describe("ledgerforge doctor", () => {
+  it("finds nothing in an instance that is well, read models included", async () => {
+    expect(await doctor("--read-models")).to.deep.equal({ code: 0, lines: ["Everything fits."] });
+  });
+
+  it("names an object that is missing, a file that is changed or gone, and a row that is wrong", async () => {
+    const blob = await looseFile("HEAD:a.txt");
+    await rename(blob, `${blob}.away`);
+    await rename(blobFile(), `${blobFile()}.away`);
+    await app.deps.db("project").update({ title: "Changed by hand" });
+
+    const { code, lines } = await doctor("--read-models");
+    expect(code).to.equal(1);
+    const id = await git(copy, "rev-parse", "HEAD:a.txt");
+    expect(lines[0]).to.contain("repository anna/search: git fsck: ").and.to.contain(id);
+    expect(lines[1]).to.equal(`blob ${oid}: it is not there, and something refers to it`);
+    expect(lines[2]).to.match(/^read model table project: its rows are not those the log gives/);
+    expect(lines.slice(3)).to.deep.equal(["3 found."]);
+
+    await writeFile(blobFile(), "other bytes of a large file");
+    const changed = (await doctor()).lines.find((line) => line.startsWith("blob "));
+    expect(changed).to.contain("its bytes were changed");
+  });
+
+  it("mends what it safely can, and says what is left", async () => {
+    await git(gitDir, "--git-dir=.", "update-ref", "refs/heads/outside", "refs/heads/main");
+    const { code, lines } = await doctor("--repair", "--read-models");
+    expect(code).to.equal(1);
+    expect(lines.filter((line) => line.endsWith("; repaired"))).to.have.length(1);
+    expect(lines.find((line) => line.includes("refs/heads/outside"))).not.to.match(/repaired$/);
+    expect(lines.at(-1)).to.equal("4 found, 1 of them repaired.");
+    expect(await app.deps.db("project").first("title")).to.deep.equal({ title: "search" });
+  });
+
+  it("is content, and records what was done outside, when lost content is back", async () => {
+    const blob = await looseFile("HEAD:a.txt");
+    await rename(`${blob}.away`, blob);
+    await chmod(blobFile(), 0o600);
+    await rename(`${blobFile()}.away`, blobFile());
+    const { code, lines } = await doctor("--repair");
+    expect(code).to.equal(0);
+    expect(lines[0]).to.match(/refs\/heads\/outside; repaired$/);
+    expect((await doctor()).lines).to.deep.equal(["Everything fits."]);
+  });
+
+  it("finds that the log is not what it was when it was written", async () => {
+    await app.deps.db("log_chain_head").update({ chain: Buffer.alloc(32, 1) });
+    const { code, lines } = await doctor();
+    expect(code).to.equal(1);
+    expect(lines[0]).to.match(/^log: changed after it was written: /);
+    expect(lines.slice(1)).to.deep.equal(["1 found."]);
+  });
+
+  it("takes no word it does not know", async () => {
+    expect((await doctor("--mend")).code).to.equal(64);
+  });
+});
