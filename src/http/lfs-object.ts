@@ -8,12 +8,7 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import { invariant } from "../platform/invariant.ts";
 import { LfsOperation } from "../platform/lfs-token.ts";
 import { Refusal } from "../platform/refusal.ts";
-import {
-  findLfsObject,
-  findLfsObjects,
-  type LfsObjectRow,
-  lfsBytes,
-} from "../projections/lfs-object.ts";
+import { findLfsObject, findLfsObjects, type LfsObjectRow } from "../projections/lfs-object.ts";
 import { send, streamAnswer } from "./answer.ts";
 import { requestedPortion } from "./byte-range.ts";
 import type { Deps } from "./deps.ts";
@@ -66,7 +61,7 @@ const batch: LfsCall = {
       projectId,
       objects.map(({ oid }) => oid),
     );
-    const room = operation === "upload" ? await roomFor(request, access, deps) : 0;
+    const room = operation === "upload" ? await request.bytesLeft(access.project) : 0;
     const present = presenter(request, operation, { ...access, room }, deps);
     const answered = objects.map((object) => present(object, there.get(object.oid)));
     lfsAnswer(request, 200, { transfer: "basic", objects: answered, hash_algo });
@@ -141,7 +136,7 @@ const upload: LfsCall = {
       const message = `An object has at most ${bytesMax} bytes.`;
       throw new Refusal("too_large", "blob.too_large", message);
     }
-    if (bytes > (await roomFor(request, access, deps))) {
+    if (bytes > (await request.bytesLeft(project))) {
       throw new HttpRefusal(507, "project.full", "The project has no room for it.");
     }
     const body = requestBody(ctx, bytes + 1);
@@ -193,16 +188,6 @@ const verify: LfsCall = {
 };
 
 export const objectCalls: readonly LfsCall[] = [batch, download, upload, verify];
-
-/** What the project's quota leaves: its objects count beside its repository. */
-async function roomFor(
-  { bytesLeft }: LfsRequest,
-  { project }: Pick<LfsAccess, "project">,
-  { db }: Pick<Deps, "db">,
-): Promise<number> {
-  const left = await bytesLeft(project);
-  return left === Number.MAX_SAFE_INTEGER ? left : left - (await lfsBytes(db, project.id));
-}
 
 /** Of this very project: another project's object does not exist for who asks here. */
 async function mustFind(

@@ -19,7 +19,7 @@ export type LfsRequest = Readonly<{
   /** Who calls, once it is known what they want. @throws when they may not */
   prove: (operation: LfsOperation) => Promise<LfsAccess>;
   tokens: LfsTokens;
-  /** What the quota of a project leaves beside its repository. */
+  /** What the quota of a project leaves. */
   bytesLeft: (project: LfsAccess["project"]) => Promise<number>;
 }>;
 

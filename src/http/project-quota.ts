@@ -31,7 +31,7 @@ const getQuota = route({
   ...common,
   method: "get",
   operationId: "getProjectQuota",
-  summary: "Get how large a project's repository is and may be",
+  summary: "Get how large a project is and may be",
   reply: QuotaView,
   errors: [403, 404],
   handle: ({ params }, deps) => shown(deps, params.projectUuid),
@@ -41,8 +41,9 @@ const changeQuota = route({
   ...common,
   method: "put",
   operationId: "changeProjectQuota",
-  summary: "Change how large a project's repository may be",
-  description: "Pushes that would make it larger are refused. What is there already stays.",
+  summary: "Change how large a project may be",
+  description:
+    "Its repository and its LFS objects count. Pushes that would make it larger are refused; what is there already stays.",
   body: z
     .object({
       allowedBytes: int({ min: 0 }).nullable().meta({

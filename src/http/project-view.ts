@@ -25,10 +25,13 @@ export const ProjectView = z
     pullMirrorUrl: z.string().nullable().meta({ description: "The same, of a PULL mirror alone." }),
     mirrorType: MirrorType.nullable(),
     allowedMemory: z.string().nullable().meta({
-      description: "How large the repository may be, for people; null: there is no limit.",
+      description:
+        "How large repository and LFS objects may be, for people; null: there is no limit.",
     }),
     allowedBytes: z.int().nullable(),
-    usedBytes: z.int().meta({ description: "By the repository, when it was measured last." }),
+    usedBytes: z
+      .int()
+      .meta({ description: "By repository and LFS objects, when they were measured last." }),
     forkUrl: z.string().nullable(),
     httpTransportUrl: z.string(),
     sshTransportUrl: z.string(),

@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 
+import { lfsBytes } from "./lfs-object.ts";
 import type { ProjectRow } from "./project.ts";
 
 type Measurable = Readonly<{ bytes: () => Promise<number> }>;
@@ -7,7 +8,7 @@ type Measurable = Readonly<{ bytes: () => Promise<number> }>;
 /** More than any repository: no limit of the project's own. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
-/** How large a project's repository may be; null: there is no limit. */
+/** How much a project's repository and its LFS objects may take; null: there is no limit. */
 export function allowedBytes(
   { allowed_bytes }: Pick<ProjectRow, "allowed_bytes">,
   instanceMax: number | null,
@@ -15,27 +16,34 @@ export function allowedBytes(
   return allowed_bytes === null ? instanceMax : Number(allowed_bytes);
 }
 
-/** What may still come, measured now when there is a limit; zero when it is full. */
-export async function bytesLeft(
-  project: Pick<ProjectRow, "allowed_bytes">,
+/**
+ * What a project takes: its repository, and the LFS objects it has, whichever way they came. Content that
+ * projects share counts in each of them: what one removes, the others still have.
+ */
+export async function bytesTaken(
+  db: Knex,
+  projectId: string,
   repository: Measurable,
-  instanceMax: number | null,
 ): Promise<number> {
-  const allowed = allowedBytes(project, instanceMax);
-  if (allowed === null) return unlimited;
-  return Math.max(0, allowed - (await repository.bytes()));
+  const [objects, lfs] = await Promise.all([repository.bytes(), lfsBytes(db, projectId)]);
+  return objects + lfs;
 }
 
 type Sized = Readonly<{
+  db: Knex;
   git: Readonly<{ find: (projectId: string) => Promise<Measurable | undefined> }>;
   config: Readonly<{ projectBytesMax: number | null }>;
 }>;
 
-/** The same by a project alone; one without a repository is empty. */
+/** What may still come, measured now when there is a limit; zero when the project is full. */
 export const projectBytesLeft =
-  ({ git, config }: Sized) =>
-  async (project: Pick<ProjectRow, "id" | "allowed_bytes">): Promise<number> =>
-    bytesLeft(project, (await git.find(project.id)) ?? empty, config.projectBytesMax);
+  ({ db, git, config }: Sized) =>
+  async (project: Pick<ProjectRow, "id" | "allowed_bytes">): Promise<number> => {
+    const allowed = allowedBytes(project, config.projectBytesMax);
+    if (allowed === null) return unlimited;
+    const repository = (await git.find(project.id)) ?? empty;
+    return Math.max(0, allowed - (await bytesTaken(db, project.id, repository)));
+  };
 
 const empty: Measurable = { bytes: async () => 0 };
 

@@ -71,7 +71,7 @@ export async function startSsh(
     places: new Places(places),
     refs: refRecorder({ store, db, git, now, log }),
     protections: (project) => refProtections(db, project),
-    bytesLeft: projectBytesLeft({ config, git }),
+    bytesLeft: projectBytesLeft({ config, db, git }),
     locking: lockingOn(db),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),

@@ -11,7 +11,7 @@ import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import { pushCountReactor, pushCountWorker } from "./push-count.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
-import { repositorySize, repositorySizeWorker } from "./repository-size.ts";
+import { lfsSize, repositorySize, repositorySizeWorker } from "./repository-size.ts";
 import { sweepSessions } from "./session-sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
@@ -24,6 +24,7 @@ import type { Worker } from "./worker.ts";
 export const allReactors: readonly Reactor[] = [
   accountLink,
   invitationFollowUp,
+  lfsSize,
   mailOutbox,
   mirrorReactor,
   projectFork,

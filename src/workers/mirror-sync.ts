@@ -10,7 +10,7 @@ import { openRemote, RemoteFailure } from "../platform/git/remote.ts";
 import type { Job } from "../platform/queue.ts";
 import { findMirrorSync, type MirrorSyncRow, nextSyncAt } from "../projections/mirror-sync.ts";
 import { findProjectById, type ProjectRow } from "../projections/project.ts";
-import { bytesLeft } from "../projections/repository-size.ts";
+import { projectBytesLeft } from "../projections/repository-size.ts";
 import { findSettings } from "../projections/settings.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { pull } from "./mirror-pull.ts";
@@ -126,7 +126,7 @@ async function sync(
     url,
     credentials: opened === null ? null : Credentials.parse(JSON.parse(opened)),
     proxy: deps.proxy,
-    bytesMax: await bytesLeft(project, repository, deps.config.projectBytesMax),
+    bytesMax: await projectBytesLeft(deps)(project),
     signal,
   });
   try {

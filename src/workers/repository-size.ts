@@ -1,8 +1,9 @@
 import { z } from "zod";
 
+import { lfsObjectEvents } from "../events/lfs-object.ts";
 import { repositoryEvents } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
-import { keepRepositorySize } from "../projections/repository-size.ts";
+import { bytesTaken, keepRepositorySize } from "../projections/repository-size.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
 import { defineWorker } from "./worker.ts";
@@ -19,6 +20,17 @@ export const repositorySize: Reactor = {
   },
 };
 
+/** After each LFS object: some are pushed without a ref, and all of them before it. */
+export const lfsSize: Reactor = {
+  name: "lfs-size",
+  types: new Set(Object.keys(lfsObjectEvents)),
+  async react({ position, data, metadata }, { visible }) {
+    await visible(position);
+    const projectId = String(data["projectId"]);
+    return [{ queue, id: `${projectId}-${metadata.commandId}`, data: { projectId } }];
+  },
+};
+
 export const repositorySizeWorker = defineWorker({
   queue,
   concurrency: 1,
@@ -26,12 +38,12 @@ export const repositorySizeWorker = defineWorker({
   run: ({ projectId }, deps) => measure(projectId, deps),
 });
 
-/** Writes down how large a repository is now. Nothing for one that is not there. */
+/** Writes down what a project takes now. Nothing for one without a repository. */
 export async function measure(
   projectId: string,
   { db, git, now }: Pick<WorkerDeps, "db" | "git" | "now">,
 ): Promise<void> {
   const repository = await git.find(projectId);
   if (repository === undefined) return;
-  await keepRepositorySize(db, projectId, await repository.bytes(), now());
+  await keepRepositorySize(db, projectId, await bytesTaken(db, projectId, repository), now());
 }

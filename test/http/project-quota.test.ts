@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 
 import { bytesText } from "../../src/platform/bytes-text.ts";
@@ -87,6 +87,46 @@ describe("how large a project may be", () => {
     const left = await git(copy, "ls-remote", "--heads", remote());
     expect(left).to.contain("refs/heads/main").and.not.contain("refs/heads/old");
     expect(left).not.to.contain(await git(copy, "rev-parse", "HEAD"));
+  });
+});
+
+describe("LFS objects", () => {
+  const art = "/project/anna/art";
+  const bring = (bytes: Buffer) => {
+    const oid = createHash("sha256").update(bytes).digest("hex");
+    const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+    const at = `${art}.git/info/lfs/objects/${oid}/${bytes.length}`;
+    return app.send("PUT", at, { headers: { authorization }, body: bytes });
+  };
+  let id: string;
+  let to: string;
+  before(async () => {
+    ({ id } = await app.givenProject(anna, "art"));
+    to = remote().replace("search.git", "art.git");
+    await commit(copy, "Art", { "art.txt": "art\n" });
+    await git(copy, "push", "--quiet", to, "HEAD~1:refs/heads/main");
+  });
+
+  it("count in what a project takes, as soon as they are here", async () => {
+    expect((await bring(randomBytes(200_000))).status).to.equal(200);
+    await eventually(
+      async () => Number((await app.get(art, as(anna))).body["usedBytes"]) > 200_000,
+    );
+  });
+
+  it("leave so much less room for pushes, and for each other", async () => {
+    await app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes: 900_000 }));
+    expect((await bring(randomBytes(250_000))).status).to.equal(200);
+    expect((await bring(randomBytes(400_000))).body).to.include({ code: "project.full" });
+    await app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes: 450_000 }));
+    const refused = await tryGit(copy, ["push", to, "HEAD:main"]);
+    expect(refused.stderr).to.contain("the project has reached its size limit");
+    const action = { action: "CREATE", path: "x.txt", content: "x" };
+    const body = { branch: "main", message: "x", actions: [action] };
+    const byRest = await app.post(`${art}/commit`, as(anna, body));
+    expect(byRest.body).to.include({ status: 422, code: "project.full" });
+    await app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes: 900_000 }));
+    expect((await tryGit(copy, ["push", to, "HEAD:main"])).exitCode).to.equal(0);
   });
 });
 
