@@ -5,6 +5,7 @@ import { type CompanyId, normaliseAlias, type UserId } from "../events/ids.ts";
 import { idInStream } from "../events/stream.ts";
 import { defineProjection, type ProjectionContext, type Tx } from "./projection.ts";
 import type { Belonging } from "./team.ts";
+import { counted, keptTotal } from "./total.ts";
 
 type StoredCompany = Readonly<{
   id: CompanyId;
@@ -25,11 +26,14 @@ type StoredCompany = Readonly<{
 /** As queries give it. */
 export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
+/** Of what everybody may see. */
+const publicTotal = keptTotal("company", "is_private = false and deleted_at is null");
+
 export const companyProjection = defineProjection({
   name: "company",
   announces: "access",
-  version: 1,
-  tables: ["company"],
+  version: 2,
+  tables: ["company", publicTotal.table],
   async create(tx) {
     await tx.schema.createTable("company", (table) => {
       table.uuid("id").primary();
@@ -44,8 +48,12 @@ export const companyProjection = defineProjection({
       table.timestamp("created_at").notNullable();
       table.timestamp("deleted_at");
       table.index(["owner_id", "created_at", "id"]);
-      table.index(["created_at", "id"]);
     });
+    await tx.raw(
+      "create index company_public on company (created_at, id) " +
+        "where is_private = false and deleted_at is null",
+    );
+    await publicTotal.create(tx);
   },
   events: companyEvents,
   handlers: {
@@ -59,14 +67,16 @@ export const companyProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await tx<StoredCompany>("company").insert(row).onConflict("id").merge();
+      await publicTotal.around(tx, row.id, async () => {
+        await tx<StoredCompany>("company").insert(row).onConflict("id").merge();
+      });
     },
     CompanyDetailsChanged: async (tx, { stream, data }, context) =>
-      change(tx, stream, await columns(data.details, context)),
+      publish(tx, stream, await columns(data.details, context)),
     CompanyAliasChanged: (tx, { stream, data: { alias } }) =>
       change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
     CompanyDeleted: (tx, { stream, data }) =>
-      change(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
@@ -79,6 +89,11 @@ async function columns(details: CompanyDetails, { open }: ProjectionContext) {
 
 async function change(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
   await tx<StoredCompany>("company").where("id", idInStream(stream)).update(over);
+}
+
+/** A change that may make it public, or no longer. */
+function publish(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
+  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
 }
 
 const companies = (db: Knex) =>
@@ -109,13 +124,14 @@ export async function listCompanies(
         .whereIn("company.id", db("member").where("user_id", belonging.userId).select("parent_id"));
     }
   };
-  const [rows, counted] = await Promise.all([
+  const shown = () => db("company").whereNull("company.deleted_at").modify(narrow);
+  const [rows, total] = await Promise.all([
     companies(db)
       .modify(narrow)
       .orderBy(["company.created_at", "company.id"])
       .limit(limit)
       .offset(offset),
-    db("company").whereNull("company.deleted_at").modify(narrow).count({ total: "*" }).first(),
+    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
   ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return { rows, total };
 }

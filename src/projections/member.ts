@@ -96,20 +96,18 @@ export async function listMembers(
   db: Knex,
   { parentId, ownerId, alias, limit, offset }: MemberFilter,
 ): Promise<Readonly<{ rows: readonly ShownMember[]; total: number }>> {
+  const everybody = () =>
+    db("member")
+      .where("parent_id", parentId)
+      .select("user_id")
+      .union(db.raw("select ?::uuid", [ownerId]));
   const shown = () => {
     const query = db("app_user")
       .leftJoin("member", (join) =>
         join.on("member.user_id", "app_user.id").andOnVal("member.parent_id", parentId),
       )
-      .where((either) =>
-        either
-          .where("app_user.id", ownerId)
-          .orWhere((other) =>
-            other
-              .whereIn("app_user.id", db("member").where("parent_id", parentId).select("user_id"))
-              .whereNull("app_user.forgotten_at"),
-          ),
-      );
+      .whereIn("app_user.id", everybody())
+      .where((shown) => shown.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
     if (alias !== undefined) query.whereILike("app_user.alias", `%${escapeLike(alias)}%`);
     return query;
   };

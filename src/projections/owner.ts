@@ -15,19 +15,26 @@ export type OwnerRow = Readonly<{
   company_id: string | null;
 }>;
 
-/** A table expression named `owner`; conditions on `id` and `alias_normalised` reach the indexes. */
+/**
+ * A table expression named `owner`; conditions on `id` and `alias_normalised` reach the indexes. For
+ * that the parts of the union are plain: PostgreSQL reads one with a condition or a join of its own as
+ * a whole, for every row that looks for an owner.
+ */
 export const owners = `(
-  select id, 'USER' as type, alias, alias_normalised, id as user_id, null::uuid as company_id
-  from app_user
-  union all
-  select team.id, 'TEAM', team.alias, team.alias_normalised,
-    coalesce(company.owner_id, team.owner_id), company.id
-  from team left join company on company.id = team.owner_id
-  where team.deleted_at is null
-  union all
-  select id, 'COMPANY', alias, alias_normalised, owner_id, id
-  from company
-  where deleted_at is null
+  select any_owner.id, any_owner.type, any_owner.alias, any_owner.alias_normalised,
+    coalesce(parent.owner_id, any_owner.owner_id) as user_id,
+    coalesce(parent.id, any_owner.own_company_id) as company_id
+  from (
+    select id, 'USER' as type, alias, alias_normalised, id as owner_id,
+      null::uuid as own_company_id, null::timestamptz as deleted_at
+    from app_user
+    union all
+    select id, 'TEAM', alias, alias_normalised, owner_id, null::uuid, deleted_at from team
+    union all
+    select id, 'COMPANY', alias, alias_normalised, owner_id, id, deleted_at from company
+  ) as any_owner
+  left join company as parent on parent.id = any_owner.owner_id
+  where any_owner.deleted_at is null
 ) as owner`;
 
 export function findOwner(db: Knex, alias: string): Promise<OwnerRow | undefined> {

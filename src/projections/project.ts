@@ -7,6 +7,7 @@ import { idInStream } from "../events/stream.ts";
 import { escapeLike } from "./like.ts";
 import { owners } from "./owner.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
+import { counted, countedNear, keptTotal } from "./total.ts";
 
 type StoredProject = Readonly<{
   id: ProjectId;
@@ -43,11 +44,14 @@ export type ProjectRow = StoredProject &
     size_bytes: bigint;
   }>;
 
+/** Of what everybody may see. */
+const publicTotal = keptTotal("project", "is_private = false and deleted_at is null");
+
 export const projectProjection = defineProjection({
   name: "project",
   announces: "access",
-  version: 4,
-  tables: ["project"],
+  version: 5,
+  tables: ["project", publicTotal.table],
   async create(tx) {
     await tx.schema.createTable("project", (table) => {
       table.uuid("id").primary();
@@ -80,6 +84,10 @@ export const projectProjection = defineProjection({
       "create index project_public on project (created_at, id) " +
         "where is_private = false and deleted_at is null",
     );
+    await tx.raw(
+      "create index project_title on project using gin (title gin_trgm_ops) with (fastupdate = off)",
+    );
+    await publicTotal.create(tx);
   },
   events: { ...projectEvents, ...mirrorEvents },
   handlers: {
@@ -103,7 +111,9 @@ export const projectProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await tx<StoredProject>("project").insert(row).onConflict("id").merge();
+      await publicTotal.around(tx, row.id, async () => {
+        await tx<StoredProject>("project").insert(row).onConflict("id").merge();
+      });
     },
     ProjectDefaultBranchChanged: (tx, { stream, data }) =>
       change(tx, stream, { default_branch: data.branch }),
@@ -112,16 +122,19 @@ export const projectProjection = defineProjection({
       return change(tx, stream, { title, description, language, topics, site_url: siteUrl });
     },
     ProjectVisibilityChanged: (tx, { stream, data }) =>
-      change(tx, stream, { is_private: data.private }),
+      publish(tx, stream, { is_private: data.private }),
     ProjectAliasChanged: (tx, { stream, data: { alias } }) =>
       change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
     ProjectTransferred: (tx, { stream, data }) =>
       change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
     ProjectDeleted: (tx, { stream, data }) =>
-      change(tx, stream, { deleted_at: new Date(data.deletedAt) }),
-    ProjectRestored: (tx, { stream }) => change(tx, stream, { deleted_at: null }),
+      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+    ProjectRestored: (tx, { stream }) => publish(tx, stream, { deleted_at: null }),
     ProjectPurged: async (tx, { stream }) => {
-      await tx<StoredProject>("project").where("id", idInStream(stream)).delete();
+      const id = idInStream(stream);
+      await publicTotal.around(tx, id, async () => {
+        await tx<StoredProject>("project").where("id", id).delete();
+      });
     },
     ProjectQuotaChanged: (tx, { stream, data: { allowedBytes } }) =>
       change(tx, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
@@ -147,6 +160,11 @@ async function mirror(tx: Tx, id: ProjectId, columns: Partial<StoredProject>): P
 
 async function change(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
   await tx<StoredProject>("project").where("id", idInStream(stream)).update(columns);
+}
+
+/** A change that may make it public, or no longer. */
+function publish(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
+  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, columns));
 }
 
 const withOwner = (db: Knex) =>
@@ -220,16 +238,32 @@ export async function listProjects(
   { limit, offset, ...filter }: ProjectFilter,
 ): Promise<Readonly<{ rows: readonly ProjectRow[]; total: number }>> {
   const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, filter);
-  const [rows, counted] = await Promise.all([
-    projects(db)
-      .modify(narrow)
-      .orderBy(["project.created_at", "project.id"])
-      .limit(limit)
-      .offset(offset),
-    db("project").whereNull("project.deleted_at").modify(narrow).count({ total: "*" }).first(),
+  const page = (query: Knex.QueryBuilder): Promise<readonly ProjectRow[]> =>
+    query.orderBy(["project.created_at", "project.id"]).limit(limit).offset(offset);
+  const matching = () => db("project").whereNull("project.deleted_at").modify(narrow);
+  if (filter.title !== undefined) {
+    const total = await countedNear(db, matching(), { limit, offset });
+    const rows = total > fewMax ? projects(db).modify(narrow) : amongThem(db, matching());
+    return { rows: await page(rows), total };
+  }
+  const asked = Object.values(filter).filter((value) => value !== undefined);
+  const everything = filter.publicOnly === true && asked.length === 1;
+  const [rows, total] = await Promise.all([
+    page(projects(db).modify(narrow)),
+    everything ? publicTotal.read(db) : counted(matching()),
   ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return { rows, total };
 }
+
+/**
+ * Up to so many found by their titles are all looked at and sorted. Of more, the first of the order are
+ * soon met on the way through all projects; few could be met nowhere on it.
+ */
+const fewMax = 200;
+
+/** Found by themselves first, not row by row on the way through something else: that is the fence. */
+const amongThem = (db: Knex, found: Knex.QueryBuilder): Knex.QueryBuilder =>
+  withOwner(db).whereRaw("project.id in (? offset 0)", [found.select("project.id")]);
 
 function narrowed(
   db: Knex,

@@ -4,6 +4,7 @@ import { normaliseAlias, type TeamId } from "../events/ids.ts";
 import { idInStream } from "../events/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../events/team.ts";
 import { defineProjection, type Tx } from "./projection.ts";
+import { counted, keptTotal } from "./total.ts";
 
 type StoredTeam = Readonly<{
   id: TeamId;
@@ -28,11 +29,14 @@ export type TeamRow = StoredTeam &
     owner_company_id: string | null;
   }>;
 
+/** Of what everybody may see. */
+const publicTotal = keptTotal("team", "is_private = false and deleted_at is null");
+
 export const teamProjection = defineProjection({
   name: "team",
   announces: "access",
-  version: 1,
-  tables: ["team"],
+  version: 2,
+  tables: ["team", publicTotal.table],
   async create(tx) {
     await tx.schema.createTable("team", (table) => {
       table.uuid("id").primary();
@@ -47,8 +51,12 @@ export const teamProjection = defineProjection({
       table.timestamp("created_at").notNullable();
       table.timestamp("deleted_at");
       table.index(["owner_id", "created_at", "id"]);
-      table.index(["created_at", "id"]);
     });
+    await tx.raw(
+      "create index team_public on team (created_at, id) " +
+        "where is_private = false and deleted_at is null",
+    );
+    await publicTotal.create(tx);
   },
   events: teamEvents,
   handlers: {
@@ -63,15 +71,17 @@ export const teamProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await tx<StoredTeam>("team").insert(row).onConflict("id").merge();
+      await publicTotal.around(tx, row.id, async () => {
+        await tx<StoredTeam>("team").insert(row).onConflict("id").merge();
+      });
     },
-    TeamDetailsChanged: (tx, { stream, data }) => change(tx, stream, columns(data.details)),
+    TeamDetailsChanged: (tx, { stream, data }) => publish(tx, stream, columns(data.details)),
     TeamAliasChanged: (tx, { stream, data: { alias } }) =>
       change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
     TeamTransferred: (tx, { stream, data }) =>
       change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
     TeamDeleted: (tx, { stream, data }) =>
-      change(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
@@ -84,6 +94,11 @@ const columns = ({ title, description, avatar, private: is_private }: TeamDetail
 
 async function change(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
   await tx<StoredTeam>("team").where("id", idInStream(stream)).update(over);
+}
+
+/** A change that may make it public, or no longer. */
+function publish(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
+  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
 }
 
 const teams = (db: Knex) =>
@@ -120,11 +135,12 @@ export async function listTeams(
   { limit, offset }: Readonly<{ limit: number; offset: number }>,
 ): Promise<Readonly<{ rows: readonly TeamRow[]; total: number }>> {
   const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, belonging);
-  const [rows, counted] = await Promise.all([
+  const shown = () => db("team").whereNull("team.deleted_at").modify(narrow);
+  const [rows, total] = await Promise.all([
     teams(db).modify(narrow).orderBy(["team.created_at", "team.id"]).limit(limit).offset(offset),
-    db("team").whereNull("team.deleted_at").modify(narrow).count({ total: "*" }).first(),
+    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
   ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return { rows, total };
 }
 
 function narrowed(db: Knex, query: Knex.QueryBuilder, belonging: Belonging): void {

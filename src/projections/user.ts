@@ -6,6 +6,7 @@ import { userEvents } from "../events/user.ts";
 import { announceChange } from "./announce.ts";
 import { escapeLike } from "./like.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
+import { countedNear, keptTotal } from "./total.ts";
 
 export type UserRow = Readonly<{
   id: UserId;
@@ -25,10 +26,13 @@ export type UserRow = Readonly<{
   created_at: Date;
 }>;
 
+/** Of everybody who was not forgotten. */
+const peopleTotal = keptTotal("app_user", "forgotten_at is null");
+
 export const userProjection = defineProjection({
   name: "user",
-  version: 2,
-  tables: ["app_user"],
+  version: 3,
+  tables: ["app_user", peopleTotal.table],
   async create(tx) {
     await tx.schema.createTable("app_user", (table) => {
       table.uuid("id").primary();
@@ -46,6 +50,14 @@ export const userProjection = defineProjection({
       table.index(["created_at", "id"]);
     });
     await tx.raw("create index app_user_email on app_user (lower(email))");
+    for (const column of ["alias", "email"]) {
+      const name = `app_user_${column}_part`;
+      await tx.raw(
+        "create index ?? on app_user using gin (?? gin_trgm_ops) with (fastupdate = off)",
+        [name, column],
+      );
+    }
+    await peopleTotal.create(tx);
   },
   events: userEvents,
   handlers: {
@@ -66,7 +78,9 @@ export const userProjection = defineProjection({
         forgotten_at: null,
         created_at: new Date(data.registeredAt),
       };
-      await tx<UserRow>("app_user").insert(row).onConflict("id").merge();
+      await peopleTotal.around(tx, row.id, async () => {
+        await tx<UserRow>("app_user").insert(row).onConflict("id").merge();
+      });
     },
     UserAliasChanged: (tx, { stream, data }) =>
       change(tx, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
@@ -88,15 +102,17 @@ export const userProjection = defineProjection({
       change(tx, stream, { banned_at: new Date(data.bannedAt) }),
     UserUnbanned: (tx, { stream }) => change(tx, stream, { banned_at: null }),
     UserForgotten: (tx, { stream, data }) =>
-      change(tx, stream, {
-        email: null,
-        name: null,
-        surname: null,
-        avatar: null,
-        cover: null,
-        password_hash: null,
-        forgotten_at: new Date(data.forgottenAt),
-      }),
+      peopleTotal.around(tx, idInStream(stream), () =>
+        change(tx, stream, {
+          email: null,
+          name: null,
+          surname: null,
+          avatar: null,
+          cover: null,
+          password_hash: null,
+          forgotten_at: new Date(data.forgottenAt),
+        }),
+      ),
   },
 });
 
@@ -148,12 +164,13 @@ export async function listUsers(
         if (alias !== undefined) query.whereILike("alias", `%${escapeLike(alias)}%`);
         if (email !== undefined) query.whereILike("email", `%${escapeLike(email)}%`);
       });
-  const [rows, counted] = await Promise.all([
+  const searched = alias !== undefined || email !== undefined;
+  const [rows, total] = await Promise.all([
     shown()
       .orderBy([{ column: "created_at" }, { column: "id" }])
       .limit(limit)
       .offset(offset),
-    shown().count({ total: "*" }).first(),
+    searched ? countedNear(db, shown(), { limit, offset }) : peopleTotal.read(db),
   ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return { rows, total };
 }

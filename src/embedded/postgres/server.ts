@@ -163,6 +163,8 @@ function settings({ port }: Address, socketDir: string, durable: boolean): strin
     // Every worker and every listener keeps a connection of its own.
     max_connections: "200",
     password_encryption: "scram-sha-256",
+    // What is read at random is in memory or on a solid disk: an index is worth it for few rows.
+    random_page_cost: "1.1",
     log_checkpoints: "off",
     ...(durable ? {} : { fsync: "off", synchronous_commit: "off", full_page_writes: "off" }),
   };

@@ -1,0 +1,67 @@
+import type { Knex } from "knex";
+
+import type { Tx } from "./projection.ts";
+
+/**
+ * How many rows of a table a list shows to everybody. It is kept beside them, because counting them
+ * would take the longer the more there are.
+ */
+export type KeptTotal = Readonly<{
+  /** Of the projection that owns the rows. */
+  table: string;
+  create: (tx: Tx) => Promise<void>;
+  /** Runs what writes the row of this id, and moves the total by what that made of it. */
+  around: (tx: Tx, id: string, write: () => Promise<void>) => Promise<void>;
+  read: (db: Knex) => Promise<number>;
+}>;
+
+/** Of rows that meet a condition in SQL. It follows the rows themselves, so repeating changes nothing. */
+export function keptTotal(rows: string, condition: string): KeptTotal {
+  const table = `${rows}_total`;
+  const counts = async (tx: Tx, id: string): Promise<boolean> =>
+    (await tx(rows).where({ id }).whereRaw(condition).first("id")) !== undefined;
+  return {
+    table,
+    create: async (tx) => {
+      await tx.schema.createTable(table, (made) => {
+        made.specificType("id", "smallint").primary();
+        made.bigInteger("total").notNullable();
+      });
+    },
+    async around(tx, id, write) {
+      const before = await counts(tx, id);
+      await write();
+      const after = await counts(tx, id);
+      if (before === after) return;
+      await tx(table)
+        .insert({ id: theOnly, total: after ? 1 : -1 })
+        .onConflict("id")
+        .merge({ total: tx.raw("??.total + excluded.total", [table]) });
+    },
+    async read(db) {
+      const row = await db<{ id: number; total: bigint }>(table).where({ id: theOnly }).first();
+      return Number(row?.total ?? 0n);
+    },
+  };
+}
+
+const theOnly = 1;
+
+/** How far beyond the page that was asked for a search is counted; see docs/api.md. */
+export const countedBeyondMax = 1_000;
+
+/** How many rows there are, as far as somebody who looks at this page may want to know. */
+export async function countedNear(
+  db: Knex,
+  query: Knex.QueryBuilder,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<number> {
+  const near = query.select(db.raw("1")).limit(offset + limit + countedBeyondMax);
+  return counted(db.from(near.as("near")));
+}
+
+/** How many rows there are, every one of them looked at. */
+export async function counted(query: Knex.QueryBuilder): Promise<number> {
+  const row: { total?: bigint } | undefined = await query.count({ total: "*" }).first();
+  return Number(row?.total ?? 0n);
+}
