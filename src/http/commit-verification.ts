@@ -1,7 +1,6 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { Lru } from "../platform/git/lru.ts";
 import type { Commit } from "../platform/git/object.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import {
@@ -11,6 +10,7 @@ import {
   type SignatureCheck,
   sshSignerOf,
 } from "../platform/git/signature.ts";
+import { checkSignatures, type SignatureQuestion } from "../platform/signature-memory.ts";
 import type { CommitAuthors } from "../projections/commit-author.ts";
 import { type GpgKeyRow, gpgKeysOf } from "../projections/gpg-key.ts";
 import { findSshKeys, type SshKeyRow } from "../projections/ssh-key.ts";
@@ -34,27 +34,6 @@ const no = (comment: string, keyId = ""): Verification => ({ verified: false, co
 
 export const unsigned = no("The commit is not signed.");
 
-const rememberMs = 10 * 60_000;
-const entryBytes = 400;
-
-/**
- * What git said about a signature and a set of keys. Whether a key made a signature never changes, so
- * whose the keys are now, and whether they still count, is looked up each time and never remembered.
- * That a key of GnuPG has expired is found out within the time.
- */
-const checks = new Lru<Readonly<{ check: SignatureCheck; until: number }>>(4 * 1024 ** 2);
-
-async function checked(key: string, run: () => Promise<SignatureCheck>): Promise<SignatureCheck> {
-  const known = checks.get(key);
-  if (known !== undefined && known.until > performance.now()) return known.check;
-  const check = await run();
-  // A program may be installed any time.
-  if (check.kind !== "unsupported") {
-    checks.set(key, { check, until: performance.now() + rememberMs }, key.length + entryBytes);
-  }
-  return check;
-}
-
 export type VerifyDeps = Readonly<{ db: Knex; now: () => Date }>;
 
 /** By commit id: who is behind the signatures of these commits. */
@@ -76,24 +55,36 @@ export async function verifyCommits(
     gpgKeys.set(userId, ring);
     return ring;
   };
-  const verified = await Promise.all(
-    commits.map(async (commit): Promise<readonly [string, Verification]> => {
-      if (commit.signature === null) return [commit.id, unsigned];
+  const judged = await Promise.all(
+    signed.map(async (commit): Promise<Judged> => {
       const person = authors.get(commit.committer.email.toLowerCase());
-      const keyId = sshSignerOf(commit.signature) ?? "";
+      const signature = commit.signature ?? "";
+      const keyId = sshSignerOf(signature) ?? "";
       const why = personRefused(person);
       if (person === undefined || why !== undefined || repository === undefined) {
-        return [commit.id, no(why ?? "The repository is not there.", keyId)];
+        return no(why ?? "The repository is not there.", keyId);
       }
       const subject = { gitDir: repository.gitDir, id: commit.id, type: "commit" } as const;
-      if (isSshSignatureText(commit.signature)) {
-        return [commit.id, await bySsh(subject, { person, key: sshKeys.get(keyId), keyId }, now())];
+      if (isSshSignatureText(signature)) {
+        return bySsh(subject, { person, key: sshKeys.get(keyId), keyId }, now());
       }
-      return [commit.id, await byGpg(subject, await ringOf(person.id))];
+      return byGpg(subject, await ringOf(person.id));
     }),
   );
-  return new Map(verified);
+  const questions = judged.filter((it) => "ask" in it);
+  const checks = await checkSignatures(db, questions, now());
+  const verified = new Map(commits.map(({ id }) => [id, unsigned]));
+  for (const [index, { id }] of signed.entries()) {
+    const it = judged[index] ?? unsigned;
+    const check = "ask" in it ? checks[questions.indexOf(it)] : undefined;
+    if (!("ask" in it)) verified.set(id, it);
+    else if (check !== undefined) verified.set(id, told(check, it.keyId));
+  }
+  return verified;
 }
+
+/** A verdict, or what git has to be asked for one; `keyId` is what the signature itself says. */
+type Judged = Verification | (SignatureQuestion & Readonly<{ keyId: string }>);
 
 type Subject = Parameters<typeof checkSshSignature>[0];
 
@@ -102,11 +93,11 @@ function personRefused(person: UserRow | undefined): string | undefined {
   return person.banned_at === null ? undefined : "The committer's account is blocked.";
 }
 
-async function bySsh(
+function bySsh(
   subject: Subject,
   signer: Readonly<{ person: UserRow; key: SshKeyRow | undefined; keyId: string }>,
   now: Date,
-): Promise<Verification> {
+): Judged {
   const { person, key, keyId } = signer;
   if (key === undefined) return no("The signing key is registered with no account.", keyId);
   if (key.user_id !== person.id) {
@@ -115,15 +106,15 @@ async function bySsh(
   if (key.expires_at !== null && key.expires_at < now) {
     return no("The signing key has expired.", keyId);
   }
-  const check = () => checkSshSignature(subject, key.public_key);
-  return told(await checked(`${subject.id} ${key.fingerprint}`, check), keyId);
+  const ask = () => checkSshSignature(subject, key.public_key);
+  return { objectId: subject.id, keyIds: [key.fingerprint], ask, keyId };
 }
 
-async function byGpg(subject: Subject, ring: readonly GpgKeyRow[]): Promise<Verification> {
+function byGpg(subject: Subject, ring: readonly GpgKeyRow[]): Judged {
   if (ring.length === 0) return no("The committer's account has no GPG key.");
   const keys = ring.map(({ public_key }) => public_key);
-  const key = `${subject.id} ${ring.map(({ id }) => id).join(" ")}`;
-  return told(await checked(key, () => checkGpgSignature(subject, keys)), "");
+  const ask = () => checkGpgSignature(subject, keys);
+  return { objectId: subject.id, keyIds: ring.map(({ id }) => id), ask, keyId: "" };
 }
 
 function told(check: SignatureCheck, keyId: string): Verification {
@@ -142,6 +133,8 @@ function told(check: SignatureCheck, keyId: string): Verification {
       return no("The signing key is not registered with the committer's account.", check.keyId);
     case "unsupported":
       return no(`${check.program} is not installed here: nothing can be said.`, keyId);
+    case "unfinished":
+      return no("The signature could not be checked this time.", keyId);
     case "bad":
       return no("The signature does not fit the commit.", check.keyId);
   }

@@ -59,6 +59,21 @@ export async function importGpgKeys(
   if (files.length > 0) await gpg(environment, ["--quiet", "--import", "--", ...files]);
 }
 
+/** When the first of the keys and subkeys in a home's ring expires that has not yet; `null` for none. */
+export async function nextGpgExpiry(
+  environment: Readonly<Record<string, string>>,
+): Promise<Date | null> {
+  const listing = await gpg(environment, ["--with-colons", "--list-keys"]);
+  const times = listing
+    .split("\n")
+    .map((line) => line.split(":"))
+    .filter(([kind]) => kind === "pub" || kind === "sub")
+    // Seconds; ISO 8601 from the year 2038 on, for which later is enough.
+    .map((fields) => Number(fields[6] || Number.NaN) * 1_000)
+    .filter((time) => time > Date.now());
+  return times.length === 0 ? null : new Date(Math.min(...times));
+}
+
 /**
  * One public key as `gpg --armor --export` prints it.
  *

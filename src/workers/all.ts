@@ -1,3 +1,4 @@
+import { sweepSignatureChecks } from "../platform/signature-memory.ts";
 import { accountLink } from "./account-link.ts";
 import { blobCollectionWorker, sweepBlobs } from "./blob-collection.ts";
 import type { WorkerDeps } from "./deps.ts";
@@ -62,4 +63,5 @@ export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepMirrors,
   sweepBlobs,
   sweepWebhooks,
+  ({ db, now }) => sweepSignatureChecks(db, now()),
 ];
