@@ -272,21 +272,29 @@ export type RecordedRefs = Readonly<{
 }>;
 
 /**
- * Refs as of some event of the repository's stream. Applying the events after `revision` in order
- * gives the present: the revision is read first, and an event names the whole state of its ref.
+ * Refs as of some event of the repository's stream: one look, so that the revision is theirs. Applying
+ * the events after it in order gives the present, as an event names the whole state of its ref.
  */
 export async function recordedRefs(
   db: Knex,
   projectId: string,
   names: readonly string[] | undefined,
 ): Promise<RecordedRefs> {
-  const where = { project_id: projectId };
-  const repository = await db<GitRepositoryRow>("git_repository").where(where).first("revision");
-  const query = db<GitRefRow>("git_ref").where(where).select("ref", "object_id");
-  const rows = await (names === undefined ? query : query.whereRaw("ref = any(?)", [[...names]]));
-  const refs = new Map(rows.map(({ ref, object_id }) => [ref, object_id]));
-  return { refs, revision: repository?.revision };
+  const { rows } = await db.raw<{ rows: readonly RecordedRow[] }>(
+    `select r.revision, f.ref, f.object_id from (select ?::uuid as id) as project
+     left join git_repository as r on r.project_id = project.id
+     left join git_ref as f on f.project_id = project.id
+       ${names === undefined ? "" : "and f.ref = any(?)"}`,
+    names === undefined ? [projectId] : [projectId, [...names]],
+  );
+  const refs = new Map<string, string>();
+  for (const { ref, object_id } of rows) if (ref !== null) refs.set(ref, object_id);
+  return { refs, revision: rows[0]?.revision ?? undefined };
 }
+
+/** Without a ref when there is none to be told of. */
+type RecordedRow = Readonly<{ revision: bigint | null }> &
+  (Readonly<{ ref: string; object_id: string }> | Readonly<{ ref: null; object_id: null }>);
 
 /** Which ref changes of the pushes are in the read model. */
 export async function pushesShown(
@@ -300,16 +308,4 @@ export async function pushesShown(
     .whereRaw("push_id = any(?)", [[...pushIds]])
     .select("push_id", "ref");
   return rows.map(({ push_id, ref }) => ({ pushId: push_id, ref }));
-}
-
-/** What one push did to refs, as the read model shows it. */
-export async function changesOfPush(
-  db: Knex,
-  projectId: string,
-  pushId: string,
-): Promise<readonly Pick<GitRefChangeRow, "ref" | "after">[]> {
-  return db<GitRefChangeRow>("git_ref_change")
-    .where({ project_id: projectId, push_id: pushId })
-    .orderBy("revision")
-    .select("ref", "after");
 }

@@ -43,7 +43,8 @@ export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const { pushId: push_id, projectId: project_id } = push;
   const metadata = JSON.stringify(push.metadata);
   const rows = push.refs.map((asked) => ({ push_id, project_id, metadata, ...asked }));
-  await db.batchInsert("push_intent", rows, rowsAtOnce);
+  if (rows.length <= rowsAtOnce) await db("push_intent").insert(rows);
+  else await db.batchInsert("push_intent", rows, rowsAtOnce);
 }
 
 /** @param made refs that git said it changed; undefined when it did not come to say */
@@ -52,17 +53,18 @@ export async function endIntent(
   { pushId: push_id }: Push,
   made: ReadonlySet<string> | undefined,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    if (made !== undefined) {
-      const refs = [...made];
-      await tx("push_intent").where({ push_id }).whereRaw("not ref = any(?)", [refs]).delete();
-      await tx("push_intent")
-        .where({ push_id })
-        .update({ done_order: tx.raw("nextval('public.push_intent_done')") });
-    }
-    await tx("push_intent").where({ push_id }).update({ ended: true });
-  });
+  if (made === undefined) {
+    await db("push_intent").where({ push_id }).update({ ended: true });
+    return;
+  }
+  await db.raw(endSql, { push_id, made: [...made] });
 }
+
+/** In one statement, because each of them is a wait on the way of every push. */
+const endSql = `
+  with refused as (delete from push_intent where push_id = :push_id and not ref = any(:made))
+  update push_intent set ended = true, done_order = nextval('public.push_intent_done')
+  where push_id = :push_id and ref = any(:made)`;
 
 /**
  * Of one repository, confirmed ones first and in the order they were confirmed.
@@ -87,6 +89,33 @@ export async function intentsOf(
     doneOrder: row.done_order,
     ended: row.ended,
   }));
+}
+
+export type CommandChanges = Readonly<{
+  /** It may still be under way, or has not been accounted for. */
+  announced: boolean;
+  /** Full ref name → where it went, as the read model shows it; null: it is gone. */
+  refs: ReadonlyMap<string, string | null>;
+}>;
+
+/** What a command is known to have done to refs. Both in one look, as the one follows the other. */
+export async function changesOfCommand(
+  db: Knex,
+  projectId: string,
+  commandId: string,
+): Promise<CommandChanges> {
+  const { rows } = await db.raw<{ rows: readonly { ref: string | null; after: string | null }[] }>(
+    `select ref, after from (
+       select null as ref, null as after, -1 as place from push_intent
+         where project_id = :projectId and push_id = :commandId
+       union all select ref, after, revision from git_ref_change
+         where project_id = :projectId and push_id = :commandId
+     ) as told order by place`,
+    { projectId, commandId },
+  );
+  const refs = new Map<string, string | null>();
+  for (const { ref, after } of rows) if (ref !== null) refs.set(ref, after);
+  return { announced: rows.some(({ ref }) => ref === null), refs };
 }
 
 export async function dropIntents(

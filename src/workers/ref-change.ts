@@ -8,14 +8,13 @@ import type { Repository } from "../platform/git/repository.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
 import { sqlState } from "../platform/postgres-error.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { changesOfPush } from "../projections/git-ref.ts";
 import { hasLocksOfOthers, lockedByOthers } from "../projections/lfs-lock.ts";
 import {
   type ProtectedProject,
   refChangeRefused,
   refProtections,
 } from "../projections/protection-for.ts";
-import { dropIntents, intentsOf } from "./push-intent.ts";
+import { changesOfCommand, dropIntents, intentsOf } from "./push-intent.ts";
 import { type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
 
 export type RefChangeDeps = RefRecorderDeps &
@@ -89,8 +88,11 @@ async function attemptOnce(
 ): Promise<Tried> {
   const updates = await order.plan(repository);
   if (updates.length === 0) return { position: undefined, refs: new Map() };
+  const unlocked = mustNotBeLocked(deps, order, repository, updates);
+  // What is not allowed is told first.
+  unlocked.catch(() => undefined);
   await mustBeAllowed(deps, order, repository, updates);
-  await mustNotBeLocked(deps, order, repository, updates);
+  await unlocked;
   const { metadata, project } = order;
   const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
   const recorder = refRecorder(deps);
@@ -115,17 +117,15 @@ async function attemptOnce(
 async function madeEarlier(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
   const { commandId } = order.metadata;
   const projectId = order.project.id;
+  const made = await changesOfCommand(deps.db, projectId, commandId);
+  if (!made.announced) return { position: undefined, refs: made.refs };
   const intents = await intentsOf(deps.db, projectId, commandId);
-  let position: bigint | undefined;
-  if (intents.length > 0) {
-    position = await refRecorder(deps).reconcile(projectId);
-    await deps.visible(position);
-    const before = deps.now().getTime() - attemptMaxMs;
-    const dead = intents.filter(({ createdAt }) => createdAt.getTime() < before);
-    await dropIntents(deps.db, dead);
-  }
-  const changes = await changesOfPush(deps.db, projectId, commandId);
-  return { position, refs: new Map(changes.map(({ ref, after }) => [ref, after])) };
+  const position = await refRecorder(deps).reconcile(projectId);
+  await deps.visible(position);
+  const before = deps.now().getTime() - attemptMaxMs;
+  const dead = intents.filter(({ createdAt }) => createdAt.getTime() < before);
+  await dropIntents(deps.db, dead);
+  return { position, refs: (await changesOfCommand(deps.db, projectId, commandId)).refs };
 }
 
 /**

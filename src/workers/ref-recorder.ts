@@ -14,7 +14,7 @@ import {
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Refs, Repository } from "../platform/git/repository.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
-import { pushesShown, recordedRefs } from "../projections/git-ref.ts";
+import { pushesShown, type RecordedRefs, recordedRefs } from "../projections/git-ref.ts";
 import { settleDefaultBranch } from "./default-branch.ts";
 import {
   dropIntents,
@@ -74,7 +74,8 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
       if (repository === undefined) return undefined;
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await recordOnce(deps, { projectId, repository, refs });
+          const trusting = attempt === 1;
+          return await recordOnce(deps, { projectId, repository, refs }, trusting);
         } catch (error) {
           // Another process recorded in between: what is left to record is computed anew.
           if (!(error instanceof RevisionConflict) || attempt === attemptsMax) throw error;
@@ -107,22 +108,35 @@ type Subject = Readonly<{
   refs: readonly string[] | undefined;
 }>;
 
-async function recordOnce(deps: RefRecorderDeps, subject: Subject): Promise<bigint | undefined> {
+/**
+ * @param trusting the read model to show all there is in the log. It mostly does, and where it does not
+ * the append tells, since it is made at the revision the read model shows.
+ */
+async function recordOnce(
+  deps: RefRecorderDeps,
+  subject: Subject,
+  trusting: boolean,
+): Promise<bigint | undefined> {
   const { projectId, repository } = subject;
   // Read before the refs: a change confirmed here is in the refs or was overtaken by a later one.
   const early = await intentsOf(deps.db, projectId);
   const names = subject.refs && [...new Set([...subject.refs, ...early.map(({ ref }) => ref)])];
   const actual = await repository.refs(names);
   // Read after them: a change seen in the refs was announced before, so its push is among these.
-  const late = await intentsOf(deps.db, projectId);
+  const [late, known] = await Promise.all([
+    intentsOf(deps.db, projectId),
+    recordedRefs(deps.db, projectId, names),
+  ]);
 
-  const past = await recordedState(deps, projectId, names, late);
+  const past = await recordedState(deps, subject, { known, names, intents: late, trusting });
   const confirmed = new Set(early.filter(({ doneOrder }) => doneOrder !== null).map(keyOf));
   const open = late.filter(
     (intent) => !past.shown.has(keyOf(intent)) && (names?.includes(intent.ref) ?? true),
   );
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
   const changes = explainRefs(past.refs, actual, pushed);
+  // Nothing to append, so nothing would tell of events that are not shown yet.
+  if (trusting && changes.length === 0) return recordOnce(deps, subject, false);
   const appended = await append(deps, subject, past.revision, changes);
 
   const taken = changes.flatMap(({ push }) => (push === null ? [] : [push]));
@@ -144,21 +158,27 @@ type Past = Readonly<{
 
 const keyOf = ({ pushId, ref }: Pick<PushIntent, "pushId" | "ref">): string => `${pushId} ${ref}`;
 
+type Knowing = Readonly<{
+  known: RecordedRefs;
+  names: readonly string[] | undefined;
+  intents: readonly PushIntent[];
+  trusting: boolean;
+}>;
+
 /** The read model, and on top of it the events it has not come to: the stream is never read whole. */
 async function recordedState(
   { store, db }: RefRecorderDeps,
-  projectId: string,
-  names: readonly string[] | undefined,
-  intents: readonly PushIntent[],
+  { projectId }: Subject,
+  { known, names, intents, trusting }: Knowing,
 ): Promise<Past> {
-  const known = await recordedRefs(db, projectId, names);
   const refs = new Map(known.refs);
   const pushIds = [...new Set(intents.map(({ pushId }) => pushId))];
   const shown = new Set((await pushesShown(db, projectId, pushIds)).map(keyOf));
   let revision: ExpectedRevision = known.revision ?? "none";
   let position: bigint | undefined;
   const from = known.revision === undefined ? 0n : known.revision + 1n;
-  for await (const recorded of store.readStream(repositoryStream(projectId), from)) {
+  const since = trusting ? [] : store.readStream(repositoryStream(projectId), from);
+  for await (const recorded of since) {
     const { ref, objectId } = refAfter(decode(repositoryEvents, recorded));
     if (objectId === null) refs.delete(ref);
     else if (names?.includes(ref) ?? true) refs.set(ref, objectId);

@@ -103,6 +103,8 @@ const environment: Readonly<Record<string, string>> = {
   GIT_NO_REPLACE_OBJECTS: "1",
   // A commit missing from a partial pack is an error, never a reason to fetch.
   GIT_NO_LAZY_FETCH: "1",
+  // Refs are files: we read some of them ourselves. Newer versions of git may make repositories otherwise.
+  GIT_DEFAULT_REF_FORMAT: "files",
   ...settingVariables(allSettings),
 };
 

@@ -19,6 +19,7 @@ import {
   startTalkingService,
   type TalkingService,
 } from "./pack-service.ts";
+import { headInFile, refsInFiles } from "./ref-files.ts";
 import { runGit } from "./run.ts";
 
 export type FileEntry = Readonly<{ path: string; entry: TreeEntry; bytes: number }>;
@@ -28,6 +29,8 @@ export type Refs = ReadonlyMap<string, string>;
 
 /** More names than this make one long listing cheaper than a long command line. */
 const namedRefsMax = 200;
+/** So few are looked for in the files of the repository, which takes no process. */
+const refsInFilesMax = 16;
 const sizesAtOnce = 2_000;
 /** In one upkeep: the rest of a long history is done by the next ones. */
 const filtersMax = 20_000;
@@ -61,6 +64,9 @@ export class Repository {
     const named = names !== undefined && names.length <= namedRefsMax;
     const patterns = named ? names.filter(isRefName) : ["refs/heads", "refs/tags"];
     if (patterns.length === 0) return new Map();
+    const few = named && patterns.length <= refsInFilesMax;
+    const read = few ? await refsInFiles(this.gitDir, patterns) : undefined;
+    if (read !== undefined) return read;
     const listing = await administration(this.gitDir).raw([
       `--git-dir=${this.gitDir}`,
       "for-each-ref",
@@ -80,6 +86,8 @@ export class Repository {
 
   /** The branch HEAD points to, whether or not it exists. */
   async head(): Promise<string> {
+    const read = await headInFile(this.gitDir);
+    if (read !== undefined) return read;
     const git = administration(this.gitDir);
     const ref = await git.raw([`--git-dir=${this.gitDir}`, "symbolic-ref", "HEAD"]);
     return ref.trim().replace(/^refs\/heads\//, "");
@@ -98,6 +106,8 @@ export class Repository {
     const key = `${ancestor} ${descendant}`;
     const cached = ancestries.get(key);
     if (cached !== undefined) return cached;
+    // What most pushes bring is one commit on top of another.
+    if ((await this.objects.commit(descendant))?.parentIds.includes(ancestor)) return true;
     const { exitCode } = await runGit(
       this.gitDir,
       ["merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant],
