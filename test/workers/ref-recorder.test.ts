@@ -186,6 +186,23 @@ describe("the recorder of refs", () => {
     expect(read).to.deep.equal([1n]);
   });
 
+  it("records what came while the read model stands still", async () => {
+    const behind = { project_id: project.id };
+    await app.db("git_ref").where(behind).delete();
+    await app.db("git_repository").where(behind).delete();
+    const asked = push("refs/tags/v1", null, first);
+    await app.refs.begin(asked);
+    await git(gitDir, "update-ref", "refs/tags/v1", first);
+
+    const position = await app.refs.finish(asked, new Set(["refs/tags/v1"]));
+
+    expect(position).to.be.a("bigint");
+    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+      ...["BranchCreated main", "TagCreated v1"],
+    ]);
+    expect(await intents()).to.deep.equal([]);
+  });
+
   it("does nothing for a project without a repository", async () => {
     expect(await app.refs.reconcile(randomUUID())).to.equal(undefined);
   });
