@@ -1,6 +1,7 @@
 import type { Recorded } from "../events/event.ts";
 import type { EventStore } from "../platform/event-store.ts";
 import { invariant } from "../platform/invariant.ts";
+import { type Data, saidAfter } from "./audit-change.ts";
 
 /** Streams that are read side by side; one that is asked for again later starts afresh. */
 const cursorsMax = 20;
@@ -8,7 +9,7 @@ const cursorsMax = 20;
 type Cursor = {
   events: AsyncIterator<Recorded>;
   /** All fields that were ever said in the stream, as they were said last. */
-  said: Record<string, unknown>;
+  said: Data;
   revision: bigint;
 };
 
@@ -24,19 +25,16 @@ export class StreamReader {
   async read(
     stream: string,
     revision: bigint,
-  ): Promise<Readonly<{ event: Recorded; before: Readonly<Record<string, unknown>> }>> {
+  ): Promise<Readonly<{ event: Recorded; before: Data }>> {
     const cursor = await this.#cursorBefore(stream, revision);
     for (;;) {
       const { done, value } = await cursor.events.next();
       invariant(done !== true, `event ${revision} of ${stream} is in the log`);
       const event: Recorded = value;
       cursor.revision = event.revision;
-      if (event.revision === revision) {
-        const before = cursor.said;
-        cursor.said = { ...before, ...event.data };
-        return { event, before };
-      }
-      Object.assign(cursor.said, event.data);
+      const before = cursor.said;
+      cursor.said = saidAfter(before, event);
+      if (event.revision === revision) return { event, before };
     }
   }
 

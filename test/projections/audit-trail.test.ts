@@ -1,8 +1,9 @@
 import { expect } from "chai";
 import type { Actor } from "../../src/events/event.ts";
 import { openVault } from "../../src/platform/vault.ts";
+import { changesOf } from "../../src/projections/audit-change.ts";
 import { auditEntryProjection } from "../../src/projections/audit-entry.ts";
-import { type AuditLine, auditTrail, changesOf } from "../../src/projections/audit-trail.ts";
+import { type AuditLine, auditTrail } from "../../src/projections/audit-trail.ts";
 import { project } from "../../src/projections/projection.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
