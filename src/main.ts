@@ -26,12 +26,8 @@ const modules = {
       import("./platform/eventstoredb.ts"),
       import("./platform/vault.ts"),
     ]),
-  work: () =>
-    Promise.all([
-      import("./platform/git/repositories.ts"),
-      import("./platform/queue.ts"),
-      import("./platform/blob/open.ts"),
-    ]),
+  git: () => import("./platform/git/repositories.ts"),
+  work: () => Promise.all([import("./platform/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
@@ -41,11 +37,13 @@ const modules = {
 /** Loads what roles are made of, for when it is known already that they will be started. */
 export async function preload(names: readonly RoleName[]): Promise<void> {
   await Promise.all([modules.platform(), ...names.map((name) => modules[name]())]);
+  if (names.some(hasGit)) await modules.git();
   if (names.some(works)) await modules.work();
 }
 
-/** Projections touch neither repositories nor queues. */
-const works = (name: RoleName): boolean => name !== "projections";
+const hasGit = (name: RoleName): boolean => name !== "projections";
+/** Who adds jobs or does them, and touches large files. */
+const works = (name: RoleName): boolean => name === "http" || name === "workers";
 
 /** What every role works with, one of each a process. */
 export type Platform = Awaited<ReturnType<typeof openPlatform>>;
@@ -75,21 +73,28 @@ export async function openPlatform(config: Config, name: string) {
   };
 }
 
-/** The platform with repositories and queues. */
-async function openWork(platform: Platform) {
-  const { config, log, db } = platform;
-  const { databaseUrl, redisUrl, dataDir } = config;
-  const [{ openGit }, { openQueues }, { openBlobs }] = await modules.work();
+/** The platform with repositories. */
+async function openRepositories(platform: Platform) {
+  const { config, log } = platform;
+  const { openGit } = await modules.git();
+  const git = openGit({ dataDir: config.dataDir, log });
+  return { ...platform, git, close: () => git.close() };
+}
+
+type Repositories = Awaited<ReturnType<typeof openRepositories>>;
+
+/** With queues and large files as well. */
+async function openWork(repositories: Repositories) {
+  const { config, log, db } = repositories;
+  const { databaseUrl, redisUrl } = config;
+  const [{ openQueues }, { openBlobs }] = await modules.work();
   const queues = await openQueues({ databaseUrl, redisUrl, log });
-  const git = openGit({ dataDir, log });
   const blobs = await openBlobs(config, db);
   return {
-    ...platform,
+    ...repositories,
     blobs,
-    git,
     queues,
     async close() {
-      await git.close();
       blobs.close();
       await queues.close();
     },
@@ -114,7 +119,7 @@ export async function startRoles(
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));
     }
-    const answering = names.some(works) ? await startWork(platform, names, running) : {};
+    const answering = names.some(hasGit) ? await startWithGit(platform, names, running) : {};
     platform.log.info("ready");
     return { ...answering, close };
   } catch (error) {
@@ -123,17 +128,27 @@ export async function startRoles(
   }
 }
 
-async function startWork(platform: Platform, names: readonly RoleName[], running: Running[]) {
-  const work = await openWork(platform);
+async function startWithGit(platform: Platform, names: readonly RoleName[], running: Running[]) {
+  const repositories = await openRepositories(platform);
+  running.push(repositories);
+  const answering = names.some(works) ? await startWork(repositories, names, running) : {};
+  return names.includes("ssh")
+    ? { ...answering, ...(await startGitSsh(repositories, running)) }
+    : answering;
+}
+
+async function startWork(
+  repositories: Repositories,
+  names: readonly RoleName[],
+  running: Running[],
+) {
+  const work = await openWork(repositories);
   running.push(work);
   if (names.includes("workers")) {
     const { startWorkers } = await modules.workers();
     running.push(await startWorkers(work));
   }
-  const answering = names.includes("http") ? await startAnswering(work, running) : {};
-  return names.includes("ssh")
-    ? { ...answering, ...(await startGitSsh(work, running)) }
-    : answering;
+  return names.includes("http") ? await startAnswering(work, running) : {};
 }
 
 async function startAnswering(work: Work, running: Running[]) {
@@ -144,9 +159,9 @@ async function startAnswering(work: Work, running: Running[]) {
   return { url: http.url, administrator };
 }
 
-async function startGitSsh(work: Work, running: Running[]) {
+async function startGitSsh(repositories: Repositories, running: Running[]) {
   const { startSsh } = await modules.ssh();
-  const ssh = await startSsh(work);
+  const ssh = await startSsh(repositories);
   running.push(ssh);
   return { sshPort: ssh.port };
 }

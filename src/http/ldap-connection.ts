@@ -101,7 +101,7 @@ export const ldapConnectionRoutes: readonly Route[] = connectionRoutes({
   async detailsOf(given, deps) {
     const { caCert: _c, bindPassword: _p, ...plain } = given.body;
     mustBeReachable(plain, deps);
-    const mistake = filterMistake(plain.userFilter);
+    const mistake = await filterMistake(plain.userFilter);
     if (mistake !== undefined) throw wrongField("userFilter", "ldap.filter_invalid", mistake);
     return {
       kind: "LDAP",

@@ -22,7 +22,7 @@ export type MetricsOptions = Readonly<{
   deps: Pick<Deps, "db" | "store" | "now" | "queues" | "log">;
   gate: Pick<Gate, "caller">;
   /** Names of the queues whose depth is shown. */
-  queueNames: readonly string[];
+  queueNames: () => Promise<readonly string[]>;
 }>;
 
 export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
@@ -100,7 +100,7 @@ function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () 
 function gaugeQueues(
   registry: Registry,
   { queues, log }: MetricsOptions["deps"],
-  names: readonly string[],
+  names: () => Promise<readonly string[]>,
 ): () => Promise<void> {
   const gauge = new Gauge({
     name: "queue_jobs",
@@ -120,7 +120,7 @@ function gaugeQueues(
 
   return async () => {
     gauge.reset();
-    for (const queue of names) {
+    for (const queue of await names()) {
       const counts = await jobCounts(queue);
       for (const state of queueStates) gauge.set({ queue, state }, counts[state] ?? 0);
     }

@@ -23,7 +23,7 @@ const policy = [
 export type QueueDashboardOptions = Readonly<{
   authenticate: Authenticate;
   queues: Queues;
-  queueNames: readonly string[];
+  queueNames: () => Promise<readonly string[]>;
   publicUrl: string;
 }>;
 
@@ -63,14 +63,15 @@ async function callerOf(ctx: Context, authenticate: Authenticate): Promise<Calle
 }
 
 async function makeBoard({ queues, queueNames }: QueueDashboardOptions): Promise<Middleware> {
-  const [{ createBullBoard }, { BullMQAdapter }, { KoaAdapter }] = await Promise.all([
+  const [names, { createBullBoard }, { BullMQAdapter }, { KoaAdapter }] = await Promise.all([
+    queueNames(),
     import("@bull-board/api"),
     import("@bull-board/api/bullMQAdapter"),
     import("@bull-board/koa"),
   ]);
   const serverAdapter = new KoaAdapter().setBasePath(path);
   createBullBoard({
-    queues: queueNames.map((name) => new BullMQAdapter(queues.queue(name))),
+    queues: names.map((name) => new BullMQAdapter(queues.queue(name))),
     serverAdapter,
     options: { uiConfig: { boardTitle: "Ledgerforge", hideRedisDetails: true } },
   });

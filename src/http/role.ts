@@ -68,7 +68,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
   const { visible, onChange } = watching;
   const settings = settingsReader(db, onChange);
-  const counters = openCounters(config);
+  const counters = await openCounters(config);
   const lockout = loginLockout(counters, settings);
   const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
   const heard = { visible, onChange, settings, counters, lockout, secondFactor: second };

@@ -39,7 +39,7 @@ const metadata = page({
   async handle({ params: { connectionId } }, { db, publicUrl }) {
     // The provider reads it before the connection is enabled.
     if ((await findLoginConnection(db, "SAML", connectionId)) === undefined) throw noConnection();
-    const document = samlServiceMetadata(samlEndpoints(publicUrl, connectionId));
+    const document = await samlServiceMetadata(samlEndpoints(publicUrl, connectionId));
     return { document, type: "application/samlmetadata+xml" };
   },
 });

@@ -4,7 +4,6 @@ import { lockingOn } from "../git/lock-gate.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection-for.ts";
 import { projectBytesLeft } from "../projections/repository-size.ts";
 
-import { allWorkers } from "../workers/all.ts";
 import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
 import { apiLimit } from "./api-limit.ts";
 import { buildApp } from "./app.ts";
@@ -35,7 +34,9 @@ export type Proofs = Readonly<{
 
 export type Service = Readonly<{ app: Koa; idempotency: Idempotency; refs: RefRecorder }>;
 
-const queueNames = allWorkers.map(({ queue }) => queue);
+/** Asked for when somebody looks: the workers are another role's, and a fair part of what there is to load. */
+const queueNames = async (): Promise<readonly string[]> =>
+  (await import("../workers/all.ts")).allWorkers.map(({ queue }) => queue);
 
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {

@@ -1,4 +1,3 @@
-import { Redis } from "ioredis";
 import pg from "pg";
 import { RateLimiterPostgres, RateLimiterRedis } from "rate-limiter-flexible";
 
@@ -23,8 +22,8 @@ const connectTimeoutMs = 5_000;
 /** The limits are the callers', and change with the settings: the library only counts. */
 const points = 2 ** 31 - 1;
 
-export function openCounters({ databaseUrl, redisUrl }: CounterOptions): Counters {
-  return redisUrl === undefined ? onPostgres(databaseUrl) : onRedis(redisUrl);
+export async function openCounters({ databaseUrl, redisUrl }: CounterOptions): Promise<Counters> {
+  return redisUrl === undefined ? onPostgres(databaseUrl) : await onRedis(redisUrl);
 }
 
 function onPostgres(connectionString: string): Counters {
@@ -49,7 +48,9 @@ function onPostgres(connectionString: string): Counters {
   return countersOn(limiter, () => pool.end());
 }
 
-function onRedis(url: string): Counters {
+async function onRedis(url: string): Promise<Counters> {
+  // Its client is large, and not every instance has one.
+  const { Redis } = await import("ioredis");
   const client = new Redis(url, { enableOfflineQueue: true, maxRetriesPerRequest: 2 });
   client.on("error", () => undefined);
   const limiter = new RateLimiterRedis({

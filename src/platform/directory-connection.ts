@@ -1,7 +1,7 @@
 import { lookup as dnsLookup } from "node:dns";
 import { isIP, type LookupFunction, connect as netConnect, type Socket } from "node:net";
 import { connect as tlsConnect } from "node:tls";
-import { Client } from "ldapts";
+import type { Client } from "ldapts";
 
 import { addressRefused, type DirectoryAddress, type DirectoryGuard } from "./directory-address.ts";
 
@@ -43,14 +43,19 @@ export async function connectDirectory(
     if (!guard.isAllowed(address, plain.remoteAddress ?? "")) throw addressRefused();
     if (tls.startTls) await askForTls(plain, limits);
     const secure = address.secure || tls.startTls;
-    return clientOver(secure ? await secured(plain, address, tls, limits) : plain, limits);
+    return await clientOver(secure ? await secured(plain, address, tls, limits) : plain, limits);
   } catch (error) {
     plain.destroy();
     throw error;
   }
 }
 
-function clientOver(socket: Socket, { operationMs, connectMs }: DirectoryLimits): Client {
+async function clientOver(
+  socket: Socket,
+  { operationMs, connectMs }: DirectoryLimits,
+): Promise<Client> {
+  // Loaded when somebody logs in so; before anything is read, so that nothing goes by unread.
+  const { Client } = await import("ldapts");
   let received = 0;
   socket.on("data", (chunk: Buffer) => {
     received += chunk.length;
@@ -75,7 +80,8 @@ function clientOver(socket: Socket, { operationMs, connectMs }: DirectoryLimits)
  * began: bytes slipped in there must not be taken for answers later.
  */
 async function askForTls(socket: Socket, limits: DirectoryLimits): Promise<void> {
-  await clientOver(socket, limits).exop(startTlsOid);
+  const client = await clientOver(socket, limits);
+  await client.exop(startTlsOid);
   for (const event of ["data", "error", "close", "end", "timeout"]) {
     socket.removeAllListeners(event);
   }

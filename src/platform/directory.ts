@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Client, Filter, FilterParser, ResultCodeError } from "ldapts";
+import type { Client } from "ldapts";
 
 import type { DirectoryGuard } from "./directory-address.ts";
 import { connectDirectory, type DirectoryLimits } from "./directory-connection.ts";
@@ -52,6 +52,9 @@ export type Directory = Readonly<{
   prove: (settings: DirectorySettings, dn: string | null, password: string) => Promise<boolean>;
 }>;
 
+/** Loaded when somebody logs in so: most instances do without it. */
+const library = () => import("ldapts");
+
 /** A login waits for this; whoever does not answer within is out of order. */
 const limitsDefault: DirectoryLimits = { connectMs: 3_000, operationMs: 4_000 };
 
@@ -99,6 +102,7 @@ export function openDirectory(
     prove: async (settings, dn, password) => {
       // RFC 4513, 5.1.2: without a password the bind succeeds and proves nothing.
       if (password === "") return false;
+      const { ResultCodeError } = await library();
       const tried = dn ?? `cn=${randomBytes(12).toString("hex")},${settings.baseDn}`;
       return await using(settings, async (client) => {
         try {
@@ -123,7 +127,7 @@ async function search(
   // Two show that one was not enough to tell them apart. Referrals are other servers: not followed.
   const { searchEntries } = await client.search(settings.baseDn, {
     scope: "sub",
-    filter: filterOf(settings, wanted),
+    filter: await filterOf(settings, wanted),
     attributes: [...new Set(attributes.filter((name) => name !== ""))],
     explicitBufferAttributes: attributes,
     sizeLimit: 2,
@@ -157,17 +161,22 @@ function attributeReader(entry: Readonly<Record<string, unknown>>) {
 
 const placeholder = "{login}";
 
-function filterOf({ userFilter, idAttribute }: DirectorySettings, wanted: Wanted): string {
+async function filterOf(
+  { userFilter, idAttribute }: DirectorySettings,
+  wanted: Wanted,
+): Promise<string> {
+  const { Filter } = await library();
   if ("login" in wanted)
     return userFilter.replaceAll(placeholder, () => Filter.escape(wanted.login));
   return `(${idAttribute}=${Filter.escape(Buffer.from(wanted.id, "base64url"))})`;
 }
 
 /** What is wrong with a filter of the administrator's; undefined when nothing is. */
-export function filterMistake(filter: string): string | undefined {
+export async function filterMistake(filter: string): Promise<string | undefined> {
   if (!filter.includes(placeholder)) return `It must hold ${placeholder}.`;
   if (!filter.startsWith("(")) return "It must begin with a parenthesis (RFC 4515).";
   if (!isBalanced(filter)) return "Its parentheses do not match (RFC 4515).";
+  const { FilterParser } = await library();
   try {
     FilterParser.parseString(filter.replaceAll(placeholder, "x"));
     return undefined;

@@ -1,5 +1,3 @@
-import { createTransport } from "nodemailer";
-
 /** A text to one address. */
 export type Message = Readonly<{
   /** The same whenever it is sent again: receivers drop repeats by it. */
@@ -32,23 +30,15 @@ export class MailRefused extends Error {
 const timeoutMs = 15_000;
 const connectionsMax = 2;
 
-/** Opens no connection before there is something to send. */
+/** Opens no connection, and loads nothing, before there is something to send. */
 export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
-  const transport = createTransport({
-    url: smtpUrl,
-    pool: true,
-    maxConnections: connectionsMax,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-    // A message is text of ours: nothing in it may name a file or an address to read from.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+  let transport: ReturnType<typeof transportTo> | undefined;
   return {
     async send({ id, to, subject, text }) {
+      transport ??= transportTo(smtpUrl);
+      const server = await transport;
       try {
-        await transport.sendMail({
+        await server.sendMail({
           from: oneLine(from),
           // As an object: the library does not look for more addresses in it.
           to: { name: "", address: oneLine(to) },
@@ -63,8 +53,26 @@ export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
         throw error;
       }
     },
-    close: () => transport.close(),
+    close: () => {
+      // What could not be opened was told to who wanted to send.
+      transport?.then((server) => server.close()).catch(() => undefined);
+    },
   };
+}
+
+async function transportTo(smtpUrl: string) {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
+    url: smtpUrl,
+    pool: true,
+    maxConnections: connectionsMax,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    // A message is text of ours: nothing in it may name a file or an address to read from.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
 }
 
 /** RFC 5321, 4.2.1: 5yz is permanent. What concerns logging in is the operator's to mend. */

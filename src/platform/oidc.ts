@@ -1,20 +1,4 @@
-import {
-  allowInsecureRequests,
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
-  Configuration,
-  type CustomFetch,
-  calculatePKCECodeChallenge,
-  customFetch,
-  discovery,
-  enableNonRepudiationChecks,
-  fetchUserInfo,
-  None,
-  type ServerMetadata,
-} from "openid-client";
+import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from "openid-client";
 
 import type { OutboundHttp } from "./outbound-http.ts";
 
@@ -46,6 +30,10 @@ export type OidcProof = Readonly<{
   surname: string | null;
 }>;
 
+/** Loaded when somebody logs in so: most instances do without it. */
+const library = () => import("openid-client");
+type Library = Awaited<ReturnType<typeof library>>;
+
 const timeoutMs = 5_000;
 const answerBytesMax = 1024 * 1024;
 const subjectLengthMax = 255;
@@ -65,6 +53,7 @@ export async function discoverOidc(
   outbound: OutboundHttp,
   { issuer, plainHttp }: Pick<OidcParties, "issuer" | "plainHttp">,
 ): Promise<ServerMetadata> {
+  const { allowInsecureRequests, customFetch, discovery, None } = await library();
   const found = await discovery(new URL(issuer), "discovery", undefined, None(), {
     [customFetch]: guardedFetch(outbound),
     timeout: timeoutMs / 1_000,
@@ -79,12 +68,13 @@ export async function oidcLoginUrl(
   parties: OidcParties,
   { state, nonce, codeVerifier }: OidcSecrets,
 ): Promise<string> {
-  const url = buildAuthorizationUrl(configurationOf(metadata, parties), {
+  const openid = await library();
+  const url = openid.buildAuthorizationUrl(configurationOf(openid, metadata, parties), {
     redirect_uri: parties.callbackUrl,
     scope: parties.scopes.join(" "),
     state,
     nonce,
-    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: "S256",
   });
   return url.href;
@@ -103,13 +93,14 @@ export async function redeemOidc(
   parties: OidcParties,
   { query, secrets }: Readonly<{ query: string; secrets: OidcSecrets }>,
 ): Promise<OidcProof> {
-  const configuration = configurationOf(metadata, parties);
-  configuration[customFetch] = guardedFetch(outbound);
+  const openid = await library();
+  const configuration = configurationOf(openid, metadata, parties);
+  configuration[openid.customFetch] = guardedFetch(outbound);
   configuration.timeout = timeoutMs / 1_000;
   // Left to itself the library trusts the connection that the token came by.
-  enableNonRepudiationChecks(configuration);
+  openid.enableNonRepudiationChecks(configuration);
   const { state: expectedState, nonce: expectedNonce, codeVerifier } = secrets;
-  const tokens = await authorizationCodeGrant(
+  const tokens = await openid.authorizationCodeGrant(
     configuration,
     new URL(`${parties.callbackUrl}${query}`),
     { expectedState, expectedNonce, pkceCodeVerifier: codeVerifier, idTokenExpected: true },
@@ -120,7 +111,7 @@ export async function redeemOidc(
   if (sub === "" || sub.length > subjectLengthMax) throw new OidcRefused("The subject is no name.");
   const told = { ...claims };
   if (typeof claims["email"] !== "string" && metadata.userinfo_endpoint !== undefined) {
-    Object.assign(told, await fetchUserInfo(configuration, tokens.access_token, sub));
+    Object.assign(told, await openid.fetchUserInfo(configuration, tokens.access_token, sub));
   }
   return {
     subject: sub,
@@ -136,16 +127,23 @@ export async function redeemOidc(
 const text = (claim: unknown): string | null =>
   typeof claim === "string" && claim.trim() !== "" ? claim.trim() : null;
 
-function configurationOf(metadata: ServerMetadata, parties: OidcParties): Configuration {
-  const { clientId, clientSecret, plainHttp } = parties;
-  const authentication = authenticationOf(metadata, clientSecret);
-  const configuration = new Configuration(metadata, clientId, undefined, authentication);
-  if (plainHttp) allowInsecureRequests(configuration);
+function configurationOf(
+  openid: Library,
+  metadata: ServerMetadata,
+  { clientId, clientSecret, plainHttp }: OidcParties,
+): Configuration {
+  const authentication = authenticationOf(openid, metadata, clientSecret);
+  const configuration = new openid.Configuration(metadata, clientId, undefined, authentication);
+  if (plainHttp) openid.allowInsecureRequests(configuration);
   return configuration;
 }
 
 /** Basic is what providers have to know; some know the form alone. */
-function authenticationOf(metadata: ServerMetadata, secret: string | null): ClientAuth {
+function authenticationOf(
+  { None, ClientSecretBasic, ClientSecretPost }: Library,
+  metadata: ServerMetadata,
+  secret: string | null,
+): ClientAuth {
   if (secret === null) return None();
   const known = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
   return known.includes("client_secret_basic")

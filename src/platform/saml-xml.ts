@@ -27,8 +27,11 @@ type XmlDom = Readonly<{
   }>;
 }>;
 
-// Not imported by name: its types would make those of browsers known to the whole program.
-const { DOMParser } = createRequire(import.meta.url)("@xmldom/xmldom") as XmlDom;
+/**
+ * Loaded when it is needed, and not imported by name: its types would make those of browsers known to
+ * the whole program.
+ */
+const xmlDom = (): XmlDom => createRequire(import.meta.url)("@xmldom/xmldom") as XmlDom;
 
 /** A response has some dozens, metadata of one provider some hundreds; checking costs by their number. */
 const elementsMax = 50_000;
@@ -44,6 +47,7 @@ export function parseSamlXml(text: string, limit = responseElementsMax): XmlElem
     throw new SamlRefused(`It is not XML: ${message.split("\n")[0]}`);
   };
   try {
+    const { DOMParser } = xmlDom();
     const parser = new DOMParser({
       errorHandler: { warning: fail, error: fail, fatalError: fail },
     });

@@ -1,4 +1,4 @@
-import { SAML, ValidateInResponseTo } from "@node-saml/node-saml";
+import type { SAML } from "@node-saml/node-saml";
 
 import { readAssertion, type SamlProof } from "./saml-assertion.ts";
 import { parseSamlXml, SamlRefused, type XmlElement } from "./saml-xml.ts";
@@ -27,10 +27,12 @@ const assertionNamespace = "urn:oasis:names:tc:SAML:2.0:assertion";
 const signatureNamespace = "http://www.w3.org/2000/09/xmldsig#";
 
 /** The document a provider is told about this instance by. */
-export function samlServiceMetadata(parties: Pick<SamlParties, "entityId" | "acsUrl">): string {
+export async function samlServiceMetadata(
+  parties: Pick<SamlParties, "entityId" | "acsUrl">,
+): Promise<string> {
   // Its certificates play no part in what this instance says of itself.
   const unused = { ...parties, idpIssuer: "", certificates: ["unused"] };
-  const library = libraryFor(unused, { wantAssertionsSigned: true });
+  const library = await libraryFor(unused, { wantAssertionsSigned: true });
   return library.generateServiceProviderMetadata(null);
 }
 
@@ -39,7 +41,8 @@ export async function samlRequestUrl(
   parties: SamlParties,
   { ssoUrl, requestId }: Readonly<{ ssoUrl: string; requestId: string }>,
 ): Promise<string> {
-  const library = libraryFor(parties, { entryPoint: ssoUrl, generateUniqueId: () => requestId });
+  const asking = { entryPoint: ssoUrl, generateUniqueId: () => requestId };
+  const library = await libraryFor(parties, asking);
   return await library.getAuthorizeUrlAsync("", undefined, {});
 }
 
@@ -91,9 +94,8 @@ function checkEnvelope(root: XmlElement, { acsUrl }: SamlParties): void {
 
 async function signedAssertion(parties: SamlParties, response: string) {
   try {
-    const { profile } = await libraryFor(parties).validatePostResponseAsync({
-      SAMLResponse: response,
-    });
+    const library = await libraryFor(parties);
+    const { profile } = await library.validatePostResponseAsync({ SAMLResponse: response });
     const assertion = profile?.getAssertion?.();
     if (assertion !== undefined) return assertion;
   } catch (error) {
@@ -108,7 +110,9 @@ type LibraryOptions = Readonly<{
   wantAssertionsSigned?: boolean;
 }>;
 
-function libraryFor(parties: SamlParties, options: LibraryOptions = {}): SAML {
+async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): Promise<SAML> {
+  // Loaded when somebody logs in so: most instances do without it.
+  const { SAML, ValidateInResponseTo } = await import("@node-saml/node-saml");
   const { entityId, acsUrl, idpIssuer, certificates } = parties;
   return new SAML({
     issuer: entityId,

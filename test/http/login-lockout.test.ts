@@ -13,7 +13,7 @@ const closing: (() => Promise<void>)[] = [];
 // Registered before the database's own hook, which drops it and needs it to be left alone.
 after(() => Promise.all(closing.map((close) => close())));
 const { url: databaseUrl, db } = await testDatabase();
-const counters = openCounters({ databaseUrl });
+const counters = await openCounters({ databaseUrl });
 closing.push(counters.close);
 
 const rules = { ...settingsDefaults, maxAttemptsToLoginIntoAccount: 2, timeToLockUser: 1 };

@@ -17,9 +17,9 @@ for (const [place, url] of [
   describe(`counters on ${place}`, () => {
     let one: Counters;
     let other: Counters;
-    before(() => {
-      one = openCounters({ databaseUrl, redisUrl: url });
-      other = openCounters({ databaseUrl, redisUrl: url });
+    before(async () => {
+      one = await openCounters({ databaseUrl, redisUrl: url });
+      other = await openCounters({ databaseUrl, redisUrl: url });
     });
     after(() => Promise.all([one.close(), other.close()]));
 

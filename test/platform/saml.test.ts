@@ -271,7 +271,7 @@ describe("what is no answer", () => {
 
 describe("this instance as a service provider", () => {
   it("describes itself to its provider, and asks so that the provider understands", async () => {
-    const metadata = samlServiceMetadata(parties);
+    const metadata = await samlServiceMetadata(parties);
     expect(metadata).to.contain(`entityID="${parties.entityId}"`);
     expect(metadata).to.contain('WantAssertionsSigned="true"');
     expect(metadata).to.contain(parties.acsUrl);

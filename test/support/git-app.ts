@@ -63,7 +63,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const watching = await watchProjections({ databaseUrl, db });
   const { visible, onChange } = watching;
   const settings = settingsReader(db, onChange);
-  const counters = openCounters({ databaseUrl });
+  const counters = await openCounters({ databaseUrl });
   const lockout = loginLockout(counters, settings);
   const refs = refRecorder({ store, db, git, now, log });
 

@@ -11,7 +11,7 @@ const program = path.resolve("bin/ledgerforge.js");
 let built = false;
 
 /** What users run; compiled, it starts in a fraction of the time. Does nothing when up to date. */
-function build(): void {
+export function build(): void {
   if (!built) execFileSync(process.execPath, [path.resolve("bin/build.js")], { stdio: "inherit" });
   built = true;
 }

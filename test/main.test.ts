@@ -1,0 +1,39 @@
+import { expect } from "chai";
+
+import { loadedPackages } from "./support/loaded-packages.ts";
+
+/** Loading modules is most of a start: what few instances use is loaded when somebody uses it. */
+const always = [
+  "@eventstore/db-client",
+  "@grpc/grpc-js",
+  "google-protobuf",
+  "knex",
+  "pg",
+  "pino",
+  "zod",
+];
+const git = ["ipaddr.js", "simple-git"];
+const expected = {
+  http: [
+    ...always,
+    ...git,
+    "@fastify/busboy",
+    "@koa/router",
+    "bullmq",
+    "koa",
+    "otpauth",
+    "prom-client",
+    "rate-limiter-flexible",
+  ],
+  projections: always,
+  ssh: [...always, ...git, "ssh2"],
+  workers: [...always, ...git, "bullmq"],
+} as const;
+
+describe("the start of a role", () => {
+  for (const [role, packages] of Object.entries(expected)) {
+    it(`loads of our dependencies only what every ${role} needs`, async () => {
+      expect(await loadedPackages(role)).to.deep.equal([...packages].sort());
+    });
+  }
+});
