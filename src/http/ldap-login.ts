@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-import { linkedAccount } from "../commands/process/external-account.ts";
+import { type Identity, linkedAccount } from "../commands/process/external-account.ts";
+import { LoginConnectionId } from "../events/ids.ts";
 import { type DirectoryEntry, DirectoryUnavailable } from "../platform/directory.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { ConnectionOf } from "../projections/login-connection.ts";
@@ -106,15 +107,19 @@ async function accountKey(
   login: string,
   deps: PageDeps,
 ): Promise<string> {
-  const hash = (text: string) => createHash("sha256").update(text).digest("hex");
-  if (entry === null) {
-    const written = login.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ");
-    return hash(`${connection.id} ${written}`);
-  }
-  const identity = identityOf({ connection, person: personOf(connection, entry) });
-  return (
-    (await linkedAccount(commandDeps(deps), identity))?.userId ?? hash(JSON.stringify(identity))
-  );
+  const identity =
+    entry === null
+      ? nobody(connection, login)
+      : identityOf({ connection, person: personOf(connection, entry) });
+  // Looked for also where there is no entry, so that the time taken tells nothing.
+  const linked = await linkedAccount(commandDeps(deps), identity);
+  return linked?.userId ?? createHash("sha256").update(JSON.stringify(identity)).digest("hex");
+}
+
+/** What attempts under a name that the directory does not know are counted by. */
+function nobody({ id }: ConnectionOf<"LDAP">, login: string): Identity {
+  const written = login.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ");
+  return { connectionId: LoginConnectionId.parse(id), subject: JSON.stringify([written]) };
 }
 
 function directoryUnavailable(
