@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { repositoryStream } from "../../src/events/repository.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { PermanentFailure } from "../../src/platform/queue.ts";
+import { lfsObjectProjection } from "../../src/projections/lfs-object.ts";
 import type { WorkerDeps } from "../../src/workers/deps.ts";
 import {
   repositoryMaintenance,
@@ -14,11 +15,14 @@ import {
 import { testDatabase } from "../support/database.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { at, history } from "../support/history.ts";
+import { reset } from "../support/projection.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });
 after(() => repositories.close());
 const { db } = await testDatabase();
+// What a project takes is written down afterwards, its LFS objects included.
+before(() => reset(db, lfsObjectProjection));
 // Neither the reactor nor the worker uses more of what workers have.
 const deps = { git: repositories, db, now: () => new Date(at) } as unknown as WorkerDeps;
 const never = new AbortController().signal;
