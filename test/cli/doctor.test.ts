@@ -8,7 +8,7 @@ import { expect } from "chai";
 
 import { blobPath } from "../../src/platform/blob/store.ts";
 import { secretKey, startTestApp } from "../support/app.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 
 /** One instance that is damaged more and more, then mended, and looked at in between. */
 const app = await startTestApp();
@@ -28,6 +28,7 @@ before(async () => {
   });
   await git(copy, "push", "--quiet", url.href, "main");
   gitDir = (await app.platform.git.find(id))?.gitDir ?? "";
+  await unpackObjects(gitDir);
   const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
   const at = `/project/anna/search.git/info/lfs/objects/${oid}/${content.length}`;
   const stored = await app.send("PUT", at, { headers: { authorization }, body: content });

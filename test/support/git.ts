@@ -1,5 +1,6 @@
-import { type ExecFileException, execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type ExecFileException, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -80,4 +81,25 @@ export async function commit(
   await git(directory, "add", "--all");
   await git(directory, "commit", "--quiet", "--allow-empty", "-m", message);
   return git(directory, "rev-parse", "HEAD");
+}
+
+/** Puts each object of a repository into a file of its own, so that single ones can be damaged. */
+export async function unpackObjects(gitDir: string): Promise<void> {
+  const packs = path.join(gitDir, "objects", "pack");
+  const aside = await mkdtemp(path.join(gitDir, "aside-"));
+  for (const name of await readdir(packs)) {
+    await rename(path.join(packs, name), path.join(aside, name));
+  }
+  for (const name of await readdir(aside)) {
+    if (!name.endsWith(".pack")) continue;
+    const input = await open(path.join(aside, name));
+    const child = spawn("git", ["--git-dir=.", "unpack-objects", "-q"], {
+      cwd: gitDir,
+      stdio: [input.fd, "ignore", "inherit"],
+    });
+    const [code] = (await once(child, "close")) as [number];
+    await input.close();
+    if (code !== 0) throw new Error(`git unpack-objects ended with ${code}`);
+  }
+  await rm(aside, { recursive: true });
 }

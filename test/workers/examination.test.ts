@@ -12,7 +12,7 @@ import {
   examineRepositories,
   type Finding,
 } from "../../src/workers/examination.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject } from "../support/git-app.ts";
 
 const app = await startGitApp();
@@ -65,6 +65,7 @@ describe("the examination of repositories", () => {
   });
 
   it("finds objects that are missing or broken, and records nothing of such a repository", async () => {
+    await unpackObjects(gitDir);
     const blob = await git(copy, "rev-parse", "HEAD:a.txt");
     const file = path.join(gitDir, "objects", blob.slice(0, 2), blob.slice(2));
     await chmod(file, 0o600);

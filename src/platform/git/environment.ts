@@ -40,6 +40,9 @@ const settings: Readonly<Record<string, string>> = {
   // Only branches and tags are the callers'; the last matching line wins.
   "transfer.hideRefs": "refs",
   "receive.maxInputSize": String(pushBytesMax),
+  // What comes in stays as the pack it came in. Git would write up to a hundred objects one by one, each
+  // inflated, deflated and synced again, however large they are; upkeep joins small packs.
+  "transfer.unpackLimit": "1",
   // Two changes of refs at once wait for each other a moment instead of failing.
   "core.filesRefLockTimeout": "2000",
   "core.packedRefsTimeout": "10000",
