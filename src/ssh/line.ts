@@ -86,6 +86,9 @@ function outputOf(
 ): Writable {
   const output = new Writable({
     write(chunk: Buffer, _encoding, done) {
+      // Packets hold half of what git writes at once: they go out together.
+      socket.cork();
+      process.nextTick(() => socket.uncork());
       channel.write(chunk, () => {
         onMoved(chunk.length);
         if (socket.writableLength > socketBytesMax) socket.once("drain", done);
