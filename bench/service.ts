@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-import { type Service, startService } from "../test/support/service.ts";
+import { freePort, type Service, startService } from "../test/support/service.ts";
+import { newKey, sshOptions } from "../test/support/ssh.ts";
 
 const alias = "bench";
 const password = "a password for benchmarks";
@@ -13,16 +14,24 @@ export type BenchService = Readonly<{
   authorization: string;
   /** Makes a project and answers the address git is given. */
   project: (name: string) => Promise<string>;
+  /** Address of such a project over SSH, and what git's environment needs for it. */
+  ssh: Readonly<{ remote: (name: string) => string; environment: Record<string, string> }>;
 }>;
 
 /** Runs the benchmark against the whole service, as `npm start` brings it up, on a new directory. */
-export async function withService(run: (bench: BenchService) => Promise<void>): Promise<void> {
+export async function withService(
+  run: (bench: BenchService) => Promise<void>,
+  environment: Record<string, string> = {},
+): Promise<void> {
+  const sshPort = await freePort();
   const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-bench-"));
   const service = await startService(path.join(directory, "data"), {
     ADMIN_ALIAS: alias,
     ADMIN_EMAIL: "bench@example.org",
     ADMIN_PASSWORD: password,
     LOG_LEVEL: "warn",
+    SSH_PORT: String(sshPort),
+    ...environment,
   });
   try {
     const token = await createToken(service.url);
@@ -32,7 +41,16 @@ export async function withService(run: (bench: BenchService) => Promise<void>): 
       await post(`${service.url}/project`, authorization, { title: name, alias: name });
       return `${remote}/project/${alias}/${name}.git`;
     };
-    await run({ service, directory, authorization, project });
+    const key = await newKey(directory, "key");
+    await post(`${service.url}/user/settings/add-ssh-key`, authorization, {
+      publicKey: await readFile(`${key}.pub`, "utf8"),
+      title: "bench",
+    });
+    const ssh = {
+      remote: (name: string) => `git@127.0.0.1:${alias}/${name}.git`,
+      environment: { GIT_SSH_COMMAND: ["ssh", ...sshOptions(key, sshPort)].join(" ") },
+    };
+    await run({ service, directory, authorization, project, ssh });
   } finally {
     await service.stop();
     await rm(directory, { recursive: true, force: true });
@@ -41,7 +59,7 @@ export async function withService(run: (bench: BenchService) => Promise<void>): 
 
 async function createToken(url: string): Promise<string> {
   const basic = `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
-  const body = { name: "bench", scopes: ["PROJECT_READ", "PROJECT_WRITE"] };
+  const body = { name: "bench", scopes: ["USER_WRITE", "PROJECT_READ", "PROJECT_WRITE"] };
   const { token } = await post(`${url}/user/settings/access-token/create`, basic, body);
   return String(token);
 }
