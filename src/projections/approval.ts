@@ -10,6 +10,7 @@ import type { UserId } from "../events/ids.ts";
 import type { ParentType } from "../events/role.ts";
 import { matchesTemplate } from "../platform/name-template.ts";
 import { defineProjection, type Tx } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 import { type Below, handedDown } from "./template-setting.ts";
 
 export type ApprovalRuleRow = Readonly<{
@@ -28,7 +29,7 @@ type ConfigurationRow = Readonly<{ parent_id: string; configuration: ApprovalCon
 
 export const approvalProjection = defineProjection({
   name: "approval",
-  version: 1,
+  version: 2,
   tables: ["approval_rule", "approval_configuration"],
   async create(tx: Tx) {
     await tx.schema.createTable("approval_rule", (table) => {
@@ -47,8 +48,13 @@ export const approvalProjection = defineProjection({
       table.jsonb("configuration").notNullable();
     });
   },
-  events: approvalEvents,
+  events: { ...approvalEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) =>
+      dropRows(tx, data.projectId, {
+        approval_rule: "parent_id",
+        approval_configuration: "parent_id",
+      }),
     ApprovalRuleCreated: async (tx, { data }) => {
       const row = {
         id: data.ruleId,

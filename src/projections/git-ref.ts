@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { Recorded } from "../events/event.ts";
+import type { EventOf, Recorded } from "../events/event.ts";
 import {
   branchPrefix,
   type RepositoryEvent,
@@ -11,6 +11,7 @@ import {
 import { idInStream } from "../events/stream.ts";
 import { unreachable } from "../platform/invariant.ts";
 import { defineProjection, type Tx } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 export type GitRefRow = Readonly<{
   project_id: string;
@@ -90,11 +91,12 @@ async function create(tx: Tx): Promise<void> {
 
 export const gitRefProjection = defineProjection({
   name: "git_ref",
-  version: 1,
+  version: 2,
   tables: ["git_ref", "git_ref_change", "git_repository"],
   create,
-  events: repositoryEvents,
+  events: { ...repositoryEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: purge,
     BranchCreated: recordOne,
     BranchUpdated: recordOne,
     BranchDeleted: recordOne,
@@ -103,8 +105,27 @@ export const gitRefProjection = defineProjection({
     TagDeleted: recordOne,
   },
   // Pushes are most of the log: a statement for each would make a rebuild many times longer.
-  applyAll: record,
+  applyAll: async (tx, events) => {
+    const pushed: Recorded<RepositoryEvent>[] = [];
+    for (const event of events) {
+      if (event.type !== "ProjectPurged") {
+        pushed.push(event);
+        continue;
+      }
+      await record(tx, pushed.splice(0));
+      await purge(tx, event);
+    }
+    await record(tx, pushed);
+  },
 });
+
+function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise<void> {
+  return dropRows(tx, data.projectId, {
+    git_ref: "project_id",
+    git_ref_change: "project_id",
+    git_repository: "project_id",
+  });
+}
 
 type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
 type Told = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
@@ -153,6 +174,7 @@ type Ref = Readonly<{
 
 /** Every change of a ref is kept, and of each ref and repository the last state. */
 async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Promise<void> {
+  if (events.length === 0) return;
   const refs = new Map<string, Ref>();
   const repositories = new Map<string, GitRepositoryRow>();
   for (const event of events) {

@@ -4,6 +4,7 @@ import { invitationEvents } from "../events/invitation.ts";
 import type { ParentType, Role } from "../events/role.ts";
 import { idInStream } from "../events/stream.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 import type { Slice } from "./user.ts";
 
 /** Open ones; those that ended leave nothing. */
@@ -24,7 +25,7 @@ export type InvitationRow = Readonly<{
 
 export const invitationProjection = defineProjection({
   name: "invitation",
-  version: 1,
+  version: 2,
   tables: ["invitation"],
   async create(tx) {
     await tx.schema.createTable("invitation", (table) => {
@@ -41,8 +42,9 @@ export const invitationProjection = defineProjection({
       table.index(["parent_id", "created_at", "id"]);
     });
   },
-  events: invitationEvents,
+  events: { ...invitationEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { invitation: "parent_id" }),
     InvitationMade: async (tx, { stream, data }) => {
       const row = {
         id: data.invitationId,

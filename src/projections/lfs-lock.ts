@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import { lfsLockEvents } from "../events/lfs-lock.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 type StoredLock = Readonly<{
   id: string;
@@ -15,7 +16,7 @@ export type LfsLockRow = StoredLock & Readonly<{ locked_by_alias: string }>;
 
 export const lfsLockProjection = defineProjection({
   name: "lfs_lock",
-  version: 1,
+  version: 2,
   tables: ["lfs_lock"],
   async create(tx) {
     await tx.schema.createTable("lfs_lock", (table) => {
@@ -29,8 +30,9 @@ export const lfsLockProjection = defineProjection({
     await tx.raw("create unique index on lfs_lock (project_id, md5(path))");
     await tx.raw("create index on lfs_lock (project_id, id)");
   },
-  events: lfsLockEvents,
+  events: { ...lfsLockEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { lfs_lock: "project_id" }),
     LfsFileLocked: async (tx, { data: { lockId, projectId, path, lockedById, lockedAt } }) => {
       const row = {
         id: lockId,

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import { lfsObjectEvents } from "../events/lfs-object.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 export type LfsObjectRow = Readonly<{
   project_id: string;
@@ -12,7 +13,7 @@ export type LfsObjectRow = Readonly<{
 
 export const lfsObjectProjection = defineProjection({
   name: "lfs_object",
-  version: 1,
+  version: 2,
   tables: ["lfs_object"],
   async create(tx) {
     await tx.schema.createTable("lfs_object", (table) => {
@@ -23,8 +24,9 @@ export const lfsObjectProjection = defineProjection({
       table.primary(["project_id", "oid"]);
     });
   },
-  events: lfsObjectEvents,
+  events: { ...lfsObjectEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { lfs_object: "project_id" }),
     LfsObjectStored: async (tx, { data: { projectId, oid, bytes, storedAt } }) => {
       const row = { project_id: projectId, oid, bytes, stored_at: new Date(storedAt) };
       await tx("lfs_object").insert(row).onConflict(["project_id", "oid"]).merge();

@@ -5,6 +5,7 @@ import { membershipEvents } from "../events/membership.ts";
 import { type ParentType, Role } from "../events/role.ts";
 import { escapeLike } from "./like.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 import type { UserRow } from "./user.ts";
 
 export type MemberRow = Readonly<{
@@ -20,7 +21,7 @@ export type MemberRow = Readonly<{
 export const memberProjection = defineProjection({
   name: "member",
   announces: "access",
-  version: 1,
+  version: 2,
   tables: ["member"],
   async create(tx) {
     await tx.schema.createTable("member", (table) => {
@@ -35,8 +36,9 @@ export const memberProjection = defineProjection({
       table.index(["parent_id", "added_at", "user_id"]);
     });
   },
-  events: membershipEvents,
+  events: { ...membershipEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { member: "parent_id" }),
     MemberAdded: async (tx, { data }) => {
       const row = {
         parent_id: data.parentId,

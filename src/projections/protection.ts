@@ -4,9 +4,11 @@ import {
   type ProtectionKind,
   type ProtectionRule,
   protectionEvents,
+  protectionStream,
 } from "../events/protection.ts";
 import type { ParentType } from "../events/role.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 import { type Below, handedDown, type ImportSwitch } from "./template-setting.ts";
 
 export type ProtectionRow = Readonly<{
@@ -30,7 +32,7 @@ export type ProtectionApplyRow = Readonly<{
 
 export const protectionProjection = defineProjection({
   name: "protection",
-  version: 1,
+  version: 2,
   tables: ["protection_rule", "protection_apply", "protection_applied"],
   async create(tx) {
     await tx.schema.createTable("protection_rule", (table) => {
@@ -57,8 +59,16 @@ export const protectionProjection = defineProjection({
       table.primary(["apply_id", "stream"]);
     });
   },
-  events: protectionEvents,
+  events: { ...protectionEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: async (tx, { data }) => {
+      const { projectId } = data;
+      await dropRows(tx, projectId, {
+        protection_rule: "parent_id",
+        protection_apply: "parent_id",
+      });
+      await tx("protection_applied").where("stream", protectionStream(projectId)).delete();
+    },
     ProtectionRuleCreated: async (tx, { data }) => {
       const row = {
         id: data.ruleId,

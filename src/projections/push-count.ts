@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import { pushCountEvents } from "../events/push-count.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 /** One a push that counted for somebody; what people pushed is added up when somebody asks. */
 type PushCountRow = Readonly<{
@@ -15,7 +16,7 @@ type PushTipRow = Readonly<{ project_id: string; commit_id: string }>;
 
 export const pushCountProjection = defineProjection({
   name: "push_count",
-  version: 1,
+  version: 2,
   tables: ["push_count", "push_tip"],
   async create(tx) {
     await tx.schema.createTable("push_count", (table) => {
@@ -31,8 +32,10 @@ export const pushCountProjection = defineProjection({
       table.primary(["project_id", "commit_id"]);
     });
   },
-  events: pushCountEvents,
+  events: { ...pushCountEvents, ...purgeEvents },
   handlers: {
+    // What people pushed stays theirs.
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { push_tip: "project_id" }),
     PushCounted: async (tx, { data }) => {
       const { projectId: project_id, userId: user_id, repositoryRevision, tips, replaces } = data;
       if (user_id !== null) {

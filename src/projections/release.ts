@@ -4,6 +4,7 @@ import type { ProjectId, ReleaseFileId, ReleaseId, UserId } from "../events/ids.
 import { releaseEvents } from "../events/release.ts";
 import { idInStream } from "../events/stream.ts";
 import { defineProjection, type Tx } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 type StoredRelease = Readonly<{
   id: ReleaseId;
@@ -37,7 +38,7 @@ export type ReleaseRow = StoredRelease & Readonly<{ files: readonly ReleaseFileR
 
 export const releaseProjection = defineProjection({
   name: "release",
-  version: 1,
+  version: 2,
   tables: ["release", "release_file"],
   async create(tx) {
     await tx.schema.createTable("release", (table) => {
@@ -66,8 +67,13 @@ export const releaseProjection = defineProjection({
       table.index(["release_id", "revision"]);
     });
   },
-  events: releaseEvents,
+  events: { ...releaseEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: async (tx, { data: { projectId } }) => {
+      const own = tx("release").where("project_id", projectId).select("id");
+      await tx("release_file").whereIn("release_id", own).delete();
+      await dropRows(tx, projectId, { release: "project_id" });
+    },
     ReleaseCreated: async (tx, { data }) => {
       const row = {
         id: data.releaseId,

@@ -4,6 +4,7 @@ import { type ReportReason, reportEvents } from "../events/report.ts";
 import type { ParentType } from "../events/role.ts";
 import { idInStream } from "../events/stream.ts";
 import { defineProjection } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 import type { Slice } from "./user.ts";
 
 export type ReportRow = Readonly<{
@@ -23,7 +24,7 @@ export type ReportRow = Readonly<{
 
 export const reportProjection = defineProjection({
   name: "report",
-  version: 1,
+  version: 2,
   tables: ["report"],
   async create(tx) {
     await tx.schema.createTable("report", (table) => {
@@ -41,8 +42,9 @@ export const reportProjection = defineProjection({
     });
     await tx.raw("create index report_open on report (created_at, id) where closed_at is null");
   },
-  events: reportEvents,
+  events: { ...reportEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { report: "parent_id" }),
     ReportFiled: async (tx, { stream, data }) => {
       const row = {
         id: data.reportId,

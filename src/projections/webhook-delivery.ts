@@ -11,6 +11,7 @@ import {
   webhookDeliveryEvents,
 } from "../events/webhook-delivery.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
 
@@ -86,11 +87,16 @@ async function create(tx: Tx): Promise<void> {
 
 export const webhookDeliveryProjection = defineProjection({
   name: "webhook_delivery",
-  version: 1,
+  version: 2,
   tables: ["webhook_delivery", "webhook_delivery_attempt"],
   create,
-  events: { ...webhookEvents, ...webhookDeliveryEvents },
+  events: { ...webhookEvents, ...webhookDeliveryEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: async (tx, { data: { projectId } }) => {
+      const own = tx("webhook_delivery").where("project_id", projectId).select("id");
+      await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
+      await dropRows(tx, projectId, { webhook_delivery: "project_id" });
+    },
     WebhookDeliveryScheduled: async (tx, { data, position }) => {
       const row: WebhookDeliveryRow = {
         id: data.deliveryId,

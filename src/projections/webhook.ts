@@ -5,6 +5,7 @@ import type { Sealed } from "../events/sealed.ts";
 import { idInStream } from "../events/stream.ts";
 import { type WebhookTopic, webhookEvents } from "../events/webhook.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
+import { dropRows, purgeEvents } from "./purge.ts";
 
 export type WebhookRow = Readonly<{
   id: WebhookId;
@@ -27,7 +28,7 @@ const on = { switched_off_at: null, failing_since: null } as const;
 
 export const webhookProjection = defineProjection({
   name: "webhook",
-  version: 1,
+  version: 2,
   tables: ["webhook"],
   async create(tx) {
     await tx.schema.createTable("webhook", (table) => {
@@ -45,8 +46,9 @@ export const webhookProjection = defineProjection({
       table.index(["project_id", "created_at", "id"]);
     });
   },
-  events: webhookEvents,
+  events: { ...webhookEvents, ...purgeEvents },
   handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { webhook: "project_id" }),
     WebhookCreated: async (tx, { data, position }) => {
       const row = {
         id: data.webhookId,

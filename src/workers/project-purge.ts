@@ -1,3 +1,4 @@
+import type { Knex } from "knex";
 import { z } from "zod";
 
 import { currentState, handle } from "../commands/handle.ts";
@@ -5,8 +6,10 @@ import { releaseOldProjectNames } from "../commands/process/project-name.ts";
 import { project } from "../commands/project.ts";
 import { ProjectId } from "../events/ids.ts";
 import { projectEvents, projectSubject } from "../events/project.ts";
+import { idInStream } from "../events/stream.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import type { Job } from "../platform/queue.ts";
+import type { AuditEntryRow } from "../projections/audit-entry.ts";
 import { projectsDeletedBefore } from "../projections/project.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
@@ -43,10 +46,22 @@ export async function sweepDeletedProjects(deps: WorkerDeps): Promise<void> {
 const limitOf = ({ config, now }: WorkerDeps): Date =>
   new Date(now().getTime() - config.projectRetentionDays * dayMs);
 
+/** Tables that are not read models, with rows of one project. */
+const kept = ["push_intent", "push_count_progress", "mirror_sync", "repository_size"];
+
+/** Of the audit, because the read model has dropped them with the project. */
+async function webhooksEver(db: Knex, project_id: string): Promise<readonly string[]> {
+  const streams = await db<AuditEntryRow>("audit_entry")
+    .where({ project_id, type: "WebhookCreated" })
+    .pluck("stream");
+  return streams.map(idInStream);
+}
+
 /**
  * Ends a deleted project: first in the log, where a restore at the same moment wins or loses, and then
- * what is kept beside it: repository, secrets, work in flight. Every step may be repeated. Forks share
- * nothing with it and stay whole.
+ * what is kept beside it: repository, secrets, work in flight. Read models drop their rows by the event,
+ * and blobs go when nothing refers to them any more. Every step may be repeated. Forks share nothing
+ * with it and stay whole.
  */
 export const projectPurgeWorker = defineWorker({
   queue,
@@ -63,8 +78,10 @@ export const projectPurgeWorker = defineWorker({
     await releaseOldProjectNames({ store, now: () => at }, projectId, metadata);
     await git.remove(projectId);
     await vault.forget(projectSubject(projectId));
-    for (const table of ["push_intent", "mirror_sync", "repository_size"]) {
-      await db(table).where({ project_id: projectId }).delete();
+    for (const table of kept) await db(table).where({ project_id: projectId }).delete();
+    const webhookIds = await webhooksEver(db, projectId);
+    for (const table of ["webhook_outbox", "webhook_health"]) {
+      await db(table).whereIn("webhook_id", webhookIds).delete();
     }
   },
 });
