@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { Context } from "koa";
 
@@ -82,17 +82,20 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
     "Cache-Control",
     immutable ? "private, max-age=31536000, immutable" : "private, no-cache",
   );
-  if (immutable) ctx.set("ETag", `"${immutableTag}"`);
-  else if (
-    answer.headers["ETag"] === undefined &&
-    (typeof answer.body === "string" || Buffer.isBuffer(answer.body))
-  ) {
-    ctx.set("ETag", `W/"${createHash("sha1").update(answer.body).digest("base64url")}"`);
+  const body = isStream(answer.body) ? undefined : answer.body;
+  if (immutable) {
+    ctx.set("ETag", `"${immutableTag}"`);
+    if (body !== undefined) stateOf(ctx).lasting = { headers: ctx.res.getHeaders(), body };
+  } else if (answer.headers["ETag"] === undefined && body !== undefined) {
+    ctx.set("ETag", `W/"${hash("sha1", body, "base64url")}"`);
   }
   if (ctx.status === 200 && carriesTag(ctx.get("if-none-match"), ctx.response.get("ETag"))) {
     ctx.status = 304;
   }
 }
+
+const isStream = (body: Answer["body"]): body is Readable =>
+  typeof body !== "string" && !Buffer.isBuffer(body);
 
 /**
  * RFC 9110, 13.1.2: any tag of the list, compared weakly.

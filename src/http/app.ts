@@ -1,7 +1,9 @@
+import type { RequestListener } from "node:http";
 import Koa, { type Middleware } from "koa";
 
-import { type Answered, accessLog } from "./access-log.ts";
+import { type Answered, accessLog, watchRequests } from "./access-log.ts";
 import { errors } from "./errors.ts";
+import { keptAnswers } from "./kept-answer.ts";
 import { type Machinery, mount } from "./mount.ts";
 import { requestId } from "./request-id.ts";
 import type { Route } from "./route.ts";
@@ -18,20 +20,27 @@ export type AppOptions = Machinery &
     observe?: (answered: Answered) => void;
   }>;
 
-export function buildApp(options: AppOptions): Koa {
+export function buildApp(options: AppOptions): RequestListener {
   const { deps, routes, before = [], observe = () => undefined } = options;
   const app = new Koa({ proxy: false });
+  const watch = watchRequests(deps.log, observe);
+  const kept = keptAnswers({ onChange: deps.onChange, watch });
   // An error of a connection after its answer began; everything else is answered by errors().
   app.on("error", (error) => deps.log.debug({ err: error }, "connection broke"));
   app.use(requestId());
-  app.use(accessLog(deps.log, observe));
+  app.use(accessLog(watch));
+  app.use(kept.keep);
   app.use(securityHeaders(deps.publicUrl));
   app.use(closeUnread());
   app.use(errors(deps.log));
   app.use(bothBases());
   for (const middleware of before) app.use(middleware);
   app.use(mount(routes, options));
-  return app;
+
+  const answer = app.callback();
+  return (request, response) => {
+    if (!kept.again(request, response)) void answer(request, response);
+  };
 }
 
 const prefix = "/rest-api";

@@ -8,10 +8,11 @@ export type Remembered<Value> = Readonly<{
 export type RememberedOptions = Readonly<{ entriesMax?: number; lifeMs?: number }>;
 
 /**
- * How long a copy may outlive a change whose announcement was lost with its connection: what is
- * revoked elsewhere is so here within this time.
+ * How long a copy may outlive a change whose announcement was lost with its connection. An answer
+ * that was made from it may be given for as long again (kept-answer.ts): what is revoked elsewhere
+ * is so here within a second.
  */
-const lifeMsDefault = 1_000;
+const lifeMsDefault = 500;
 const entriesMaxDefault = 10_000;
 
 type Entry<Value> = Readonly<{ value: Value; until: number }>;

@@ -1,6 +1,5 @@
-import { createServer, type Server, STATUS_CODES } from "node:http";
+import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type Koa from "koa";
 
 /** Headers slower than this are an attack or a dead line. */
 export const headersTimeoutMs = 10_000;
@@ -17,7 +16,7 @@ export type Listening = Readonly<{ url: string; server: Server; close: () => Pro
  * long: whoever reads a body bounds it.
  */
 export async function listen(
-  appAt: (url: string) => Koa,
+  appAt: (url: string) => RequestListener,
   options: ListenOptions,
 ): Promise<Listening> {
   const server = createServer({
@@ -32,7 +31,7 @@ export async function listen(
     server.listen(options.port, options.host, () => {
       // Within the same turn, so that no request comes before there is somebody to answer it.
       const bound = addressOf(server);
-      server.on("request", appAt(bound).callback());
+      server.on("request", appAt(bound));
       resolve(bound);
     });
   });

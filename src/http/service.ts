@@ -1,5 +1,6 @@
-import type Koa from "koa";
+import type { RequestListener } from "node:http";
 import type { Middleware } from "koa";
+
 import { lockingOn } from "../git/lock-gate.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection-for.ts";
 import { projectBytesLeft } from "../projections/repository-size.ts";
@@ -32,7 +33,11 @@ export type Proofs = Readonly<{
   refs: RefRecorder;
 }>;
 
-export type Service = Readonly<{ app: Koa; idempotency: Idempotency; refs: RefRecorder }>;
+export type Service = Readonly<{
+  app: RequestListener;
+  idempotency: Idempotency;
+  refs: RefRecorder;
+}>;
 
 /** Asked for when somebody looks: the workers are another role's, and a fair part of what there is to load. */
 const queueNames = async (): Promise<readonly string[]> =>

@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from "node:http";
 import type { Context } from "koa";
 
 import type { Problem } from "./problem.ts";
@@ -12,6 +13,8 @@ export type RequestState = {
   code?: string;
   /** Set for pages: shows a problem to a person instead of a program. */
   showProblem?: (problem: Problem) => string;
+  /** The answer, when it holds for ever: what it was before it became a 304. */
+  lasting?: Readonly<{ headers: OutgoingHttpHeaders; body: string | Buffer }>;
 };
 
 export function stateOf(ctx: Pick<Context, "state">): RequestState {
