@@ -26,8 +26,9 @@ export function readInput(route: Route, ctx: Context, json: unknown): Input {
   const body = route.body && check(route.body, json);
   const errors = [...nulErrors(ctx), ...errorsOf(query), ...errorsOf(page), ...errorsOf(body)];
   if (errors.length > 0) throw invalid(errors);
+  // Kept for the next request at the same URL.
   return {
-    query: dataOf(query),
+    query: Object.freeze(dataOf(query)),
     body: dataOf(body),
     page: page?.ok ? pageRequest(page.data) : undefined,
   };

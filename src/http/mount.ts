@@ -3,6 +3,7 @@ import type { Context, Middleware } from "koa";
 
 import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
+import { askedBefore } from "./asked.ts";
 import type { BodyLimits } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import type { Gate } from "./gate.ts";
@@ -25,17 +26,20 @@ export type Machinery = Readonly<{
  */
 export function mount(routes: readonly Route[], machinery: Machinery): Middleware {
   const router = new Router({ strict: true, sensitive: true });
+  const before = askedBefore();
   for (const { route, path } of inOrder(routes)) {
     router[route.method](routerPath(path), async (ctx, next) => {
       const params = readParams(route, ctx["params"]);
       // Not this operation's kind of id: another route may have the same shape.
       if (params === undefined) return await next();
-      await serve(ctx, route, params, machinery);
+      await serve(ctx, before.note(ctx, { route, params }), machinery);
     });
   }
   const answerRoute = router.routes() as unknown as Middleware;
 
   return async (ctx) => {
+    const asked = before.find(ctx);
+    if (asked !== undefined) return await serve(ctx, asked, machinery);
     await answerRoute(ctx, async () => answerUnknown(ctx, router));
   };
 }

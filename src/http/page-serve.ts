@@ -41,7 +41,9 @@ export function servePages(pages: readonly PageRoute[], options: Options): Middl
     });
   }
   const answer = router.routes() as unknown as Middleware;
+  const heads = new Set(pages.map((route) => headOf(route.path)));
   return async (ctx, next) => {
+    if (!heads.has(headOf(ctx.path))) return await next();
     const { path } = router.match(ctx.path, ctx.method);
     if (path.length === 0) return await next();
     stateOf(ctx).showProblem = ({ title, message }) =>
@@ -50,6 +52,9 @@ export function servePages(pages: readonly PageRoute[], options: Options): Middl
     await answer(ctx, async () => refuse(ctx, new Set(path.flatMap(({ methods }) => methods))));
   };
 }
+
+/** No page's first segment is a parameter, so most requests are seen to be for none at a glance. */
+const headOf = (path: string): string => path.split("/", 2)[1] ?? "";
 
 function refuse(ctx: Context, methods: ReadonlySet<string>): never {
   if (methods.has(ctx.method)) {

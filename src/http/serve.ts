@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { Context } from "koa";
 import type { z } from "zod";
 
@@ -16,6 +17,7 @@ import {
   send,
   streamAnswer,
 } from "./answer.ts";
+import type { Asked } from "./asked.ts";
 import { tokenNeeded } from "./authenticate.ts";
 import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
@@ -34,26 +36,22 @@ const uploadLimits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
 
 type Params = Readonly<Record<string, unknown>>;
 
-export async function serve(
-  ctx: Context,
-  route: Route,
-  params: Params,
-  machinery: Machinery,
-): Promise<void> {
+export async function serve(ctx: Context, asked: Asked, machinery: Machinery): Promise<void> {
+  const { translate } = asked.route;
   try {
-    await serveInOrder(ctx, route, params, machinery);
+    await serveInOrder(ctx, asked, machinery);
   } catch (error) {
-    throw route.translate === undefined ? error : route.translate(error);
+    throw translate === undefined ? error : translate(error);
   }
 }
 
 /** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
 async function serveInOrder(
   ctx: Context,
-  route: Route,
-  params: Params,
+  asked: Asked,
   { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
 ): Promise<void> {
+  const { route, params } = asked;
   stateOf(ctx).operationId = route.operationId;
   const caller = await callerOf(ctx, route, deps, gate);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
@@ -66,7 +64,7 @@ async function serveInOrder(
 
   const limits = bodyLimitsOf(route, bodyLimits);
   const work = async (): Promise<void> => {
-    await takeIn(ctx, route, { params, caller, resolved, limits }, { deps, idempotency });
+    await takeIn(ctx, asked, { caller, resolved, limits }, { deps, idempotency });
   };
   await (route.bodyBytesMax === undefined ? work() : largeBodies.run(work));
 }
@@ -81,7 +79,6 @@ function bodyLimitsOf({ bodyBytesMax }: Route, usual: BodyLimits): BodyLimits {
 }
 
 type Admitted = Readonly<{
-  params: Params;
   caller: Caller;
   resolved: Resolved | undefined;
   limits: BodyLimits;
@@ -89,13 +86,15 @@ type Admitted = Readonly<{
 
 async function takeIn(
   ctx: Context,
-  route: Route,
-  { params, caller, resolved, limits }: Admitted,
+  asked: Asked,
+  { caller, resolved, limits }: Admitted,
   { deps, idempotency }: Pick<Machinery, "deps" | "idempotency">,
 ): Promise<void> {
+  const { route, params } = asked;
   const readBody = route.form === true ? readForm : readJson;
   const body = route.body && (await readBody(ctx, limits));
-  const input = readInput(route, ctx, body?.json);
+  asked.input ??= readInput(route, ctx, body?.json);
+  const { input } = asked;
   const immutable: { tag?: string } = {};
   const run = async (commandId: string): Promise<Answer> => {
     const request = requestContext(ctx, deps, { caller, resolved, commandId, immutable });
@@ -188,10 +187,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
   const { requestId } = stateOf(ctx);
   const ip = peerOf(ctx);
   let metadata: Promise<EventMetadata> | undefined;
-  const gone = new AbortController();
-  ctx.res.once("close", () => {
-    if (!ctx.res.writableFinished) gone.abort();
-  });
+  let gone: AbortSignal | undefined;
 
   const seal = async (): Promise<EventMetadata> => ({
     actor: caller.actor,
@@ -221,10 +217,23 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
     immutable: (contentId) => {
       immutable.tag = contentId;
     },
-    signal: gone.signal,
+    get signal() {
+      gone ??= goneSignal(ctx.res);
+      return gone;
+    },
     incoming: (bytesMax) => {
       watchConnection(ctx, uploadLimits, () => ctx.req.socket.destroy());
       return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
     },
   };
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const lookWhy = (): void => {
+    if (!response.writableFinished) gone.abort();
+  };
+  if (response.closed) lookWhy();
+  else response.once("close", lookWhy);
+  return gone.signal;
 }
