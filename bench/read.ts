@@ -19,4 +19,6 @@ await withService(async ({ service, directory, authorization, project }) => {
   ] as const) {
     await rate(name, url, authorization);
   }
+  const blob = `${path}/blob?commitHash=${id}&file=src/deep/file.ts`;
+  await rate("GET blob, 304", blob, authorization, { held: true });
 });
