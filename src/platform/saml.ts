@@ -1,7 +1,8 @@
 import type { SAML } from "@node-saml/node-saml";
 
 import { readAssertion, type SamlProof } from "./saml-assertion.ts";
-import { parseSamlXml, SamlRefused, type XmlElement } from "./saml-xml.ts";
+import { parseSamlXml, SamlRefused } from "./saml-xml.ts";
+import type { XmlElement } from "./xml.ts";
 
 export type { SamlProof } from "./saml-assertion.ts";
 export { SamlRefused } from "./saml-xml.ts";
