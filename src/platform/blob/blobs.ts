@@ -15,14 +15,20 @@ export type HeldBlob = Readonly<{
   release: () => Promise<void>;
 }>;
 
+export type PutOptions = SpoolOptions &
+  Readonly<{
+    /** Looks into what came, as a file of this machine, before it is stored; throws to refuse it. */
+    inspect?: ((file: string, bytes: number) => Promise<void>) | undefined;
+  }>;
+
 export type Blobs = Readonly<{
   /**
    * Stores what comes, by its content, and holds it. Whoever refers to it appends the event, waits
    * until it is visible, and releases; who dies before leaves a hold that ends by itself.
    *
-   * @throws what `spool` throws; nothing is stored then
+   * @throws what `spool` and `inspect` throw; nothing is stored then
    */
-  put: (source: Readable, options: SpoolOptions) => Promise<HeldBlob>;
+  put: (source: Readable, options: PutOptions) => Promise<HeldBlob>;
   stat: (digest: BlobDigest) => Promise<BlobInfo | undefined>;
   /** @throws BlobMissing */
   read: (digest: BlobDigest, range?: BlobRange) => Promise<Readable>;
@@ -55,7 +61,7 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
   }
 
   return {
-    async put(source, options) {
+    async put(source, { inspect, ...options }) {
       const { digests, ...spooled } = await spool(source, storage.spoolDirectory, options);
       const { file, digest, bytes } = spooled;
       const id = randomUUID();
@@ -63,6 +69,7 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
         await db("public.blob_hold").where({ id }).delete();
       };
       try {
+        await inspect?.(file, bytes);
         await hold(id, digest);
         // Held first: what is there by now cannot be taken away before it is referred to.
         await storage.publish(spooled);

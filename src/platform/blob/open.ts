@@ -11,7 +11,7 @@ export type BlobConfig = Readonly<{
   blobUrl?: string | undefined;
 }>;
 
-/** The store of large content: release files, LFS objects. */
+/** The store of large content: files of releases and packages, LFS objects. */
 export async function openBlobs({ dataDir, blobUrl }: BlobConfig, db: Knex): Promise<Blobs> {
   const directory = path.resolve(dataDir, "blobs");
   if (blobUrl === undefined) return blobsOn(directoryStorage(directory), db);

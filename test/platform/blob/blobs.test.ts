@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { readdir, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -54,6 +54,27 @@ for (const [kind, blobUrl] of [
       expect(await buffer(tail)).to.deep.equal(content.subarray(99_999));
       expect(await spooled()).to.deep.equal([]);
       await release();
+    });
+
+    it("are looked into before they are stored, and not stored when that refuses them", async () => {
+      const content = randomBytes(1_000);
+      const seen: (readonly [Buffer, number])[] = [];
+      const inspect = async (file: string, bytes: number) => {
+        seen.push([await readFile(file), bytes]);
+      };
+      const { digest, release } = await put(content, { inspect });
+      expect(seen).to.deep.equal([[content, 1_000]]);
+      await release();
+      const other = randomBytes(1_000);
+      const refuses = async () => {
+        expect(await blobs.stat(sha256(other)), "not there yet").to.equal(undefined);
+        throw new Error("refused");
+      };
+      await expect(put(other, { inspect: refuses })).to.be.rejectedWith("refused");
+      expect(await blobs.stat(sha256(other))).to.equal(undefined);
+      expect(await spooled()).to.deep.equal([]);
+      expect(await db("public.blob_hold").where({ digest: sha256(other) })).to.deep.equal([]);
+      expect(await blobs.stat(digest)).to.deep.equal({ bytes: 1_000 });
     });
 
     it("can be empty, and larger than one request of S3 takes", async () => {
