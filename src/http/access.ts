@@ -17,6 +17,8 @@ export type Resource = (typeof resources)[number];
  * - `client`: an OAuth application, which proves itself to the handler (RFC 6749, 2.3): its id and
  *   secret come in the header or in the body, and some have none;
  * - `admin`: administrators of the instance;
+ * - `admin:READER`: as `admin`, and while a setting that the route names is on, everybody, with a token
+ *   or without one;
  * - `project:ROLE`, `team:ROLE`, `company:ROLE`: at least that role in what the path names. Everybody
  *   with a token is a guest of what is public;
  * - `project:READER`: as `project:GUEST`, and while a setting that the route names is on, everybody is
@@ -28,8 +30,19 @@ export type Access =
   | "basic"
   | "client"
   | "admin"
+  | "admin:READER"
   | "project:READER"
   | `${Resource}:${Role}`;
+
+/** What a setting can open to everybody. */
+export function isReader(access: Access): boolean {
+  return access === "admin:READER" || access === "project:READER";
+}
+
+/** Unless a setting opens it. */
+export function needsAdministrator(access: Access): boolean {
+  return access === "admin" || access === "admin:READER";
+}
 
 export function atLeast(role: Role | undefined, needed: Role): boolean {
   return role !== undefined && roles.indexOf(role) >= roles.indexOf(needed);

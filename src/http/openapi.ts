@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { Scope } from "../events/access-token.ts";
-import { neededRole } from "./access.ts";
+import { isReader, neededRole } from "./access.ts";
 import { problem as problemDocument } from "./errors.ts";
 import { exampleOf } from "./example.ts";
 import { isSchema, type JsonSchema, type SchemaWriter, schemaWriter } from "./json-schema.ts";
@@ -105,7 +105,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
   const failing = new Set([
     ...route.errors,
     503,
-    ...(route.body || route.upload ? [400, 413, 422] : []),
+    ...(route.body || route.upload || route.attachment ? [400, 413, 422] : []),
   ]);
   if (route.access !== "anonymous") failing.add(403);
   const description = [route.description, accessText(route)].filter(Boolean).join("\n\n");
@@ -123,6 +123,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
     ],
     ...(route.body && { requestBody: requestBody(route, route.body, writer) }),
     ...(route.upload && { requestBody: uploadBody(route.upload) }),
+    ...(route.attachment && { requestBody: attachmentBody() }),
     responses: {
       [String(route.status ?? 200)]: success(route, writer),
       ...Object.fromEntries(
@@ -138,6 +139,9 @@ function accessText({ access }: Route): string {
   if (access === "project:READER") {
     return "For everybody who may see the project; a setting opens public ones without a token.";
   }
+  if (access === "admin:READER") {
+    return "For administrators of the instance; a setting opens it to everybody, without a token.";
+  }
   if (needed?.role === "GUEST") return `For everybody who may see the ${needed.resource}.`;
   if (needed !== undefined) return `Needs the role ${needed.role} in the ${needed.resource}.`;
   return access === "admin" ? "For administrators of the instance." : "";
@@ -147,7 +151,7 @@ function security({ access, scope }: Route): readonly Json[] {
   if (access === "basic") return [{ basic: [] }];
   if (access === "client") return [{}, { client: [] }];
   const token = { token: scope === "none" ? [] : [scope] };
-  return access === "anonymous" || access === "project:READER" ? [{}, token] : [token];
+  return access === "anonymous" || isReader(access) ? [{}, token] : [token];
 }
 
 const idempotencyKey = {
@@ -198,6 +202,16 @@ function uploadBody(key: string): Json {
     required: [key],
   };
   return { required: true, content: { "multipart/form-data": { schema } } };
+}
+
+function attachmentBody(): Json {
+  const file = { type: "string", format: "binary" };
+  const form = { type: "object", properties: { file }, required: ["file"] };
+  const content = {
+    "application/octet-stream": { schema: file },
+    "multipart/form-data": { schema: form },
+  };
+  return { required: true, content };
 }
 
 function success(route: Route, writer: SchemaWriter): Json {

@@ -28,7 +28,7 @@ export type RequestContext = Readonly<{
   immutable: (contentId: string) => void;
   /** Aborts when the caller goes away. */
   signal: AbortSignal;
-  /** The body as it comes, for a route that declares an upload; more than so much is refused. */
+  /** The body as it comes, for a route that declares an upload or an attachment; more than so much is refused. */
   incoming: (bytesMax: number) => Incoming;
 }>;
 
@@ -38,7 +38,7 @@ export type Incoming = Readonly<{ contentType: string; body: Readable }>;
 export type RequestFor<A extends Access> = RequestContext & Proved<A>;
 
 type Known = Readonly<{ userId: UserId }>;
-type Proved<A extends Access> = A extends "anonymous" | "client"
+type Proved<A extends Access> = A extends "anonymous" | "client" | "admin:READER"
   ? unknown
   : A extends "project:READER"
     ? ResolvedProject

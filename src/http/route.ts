@@ -46,10 +46,12 @@ type Declaration = Readonly<{
   translate?: (error: unknown) => unknown;
   /** The answer holds what is shown once: nobody on the way may keep it. */
   secret?: true;
-  /** With the access `project:READER`: the setting that lets callers without a token in. */
-  anonymousWhen?: keyof Settings & `${string}AnonUser${string}`;
+  /** With an access that ends in READER: the setting that lets callers without a token in. */
+  anonymousWhen?: keyof Settings & `${string}Anon${string}`;
   /** Key under which files come as `multipart/form-data`; the handler reads them as they come. */
   upload?: string;
+  /** One file comes as the body, or as `multipart/form-data` under the key `file`. */
+  attachment?: true;
   /** Success; 200 when not given. */
   status?: 200 | 201 | 204;
   /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */

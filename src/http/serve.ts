@@ -8,7 +8,7 @@ import { userSubject } from "../events/user.ts";
 import { invariant } from "../platform/invariant.ts";
 import { Limiter } from "../platform/limiter.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { type Needed, neededRole } from "./access.ts";
+import { isReader, type Needed, neededRole, needsAdministrator } from "./access.ts";
 import {
   type Answer,
   emptyAnswer,
@@ -53,10 +53,11 @@ async function serveInOrder(
 ): Promise<void> {
   const { route, params } = asked;
   stateOf(ctx).operationId = route.operationId;
-  const caller = await callerOf(ctx, route, deps, gate);
+  const isOpen = await isOpenToAll(route, deps);
+  const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   requireScope(caller, route.scope);
-  if (route.access === "admin" && !caller.isAdmin) {
+  if (needsAdministrator(route.access) && !isOpen && !caller.isAdmin) {
     throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
   }
   const needed = neededRole(route.access);
@@ -120,15 +121,9 @@ async function takeIn(
   if (route.secret === true) ctx.set("Cache-Control", "no-store");
 }
 
-/** Whoever shows a token has to show a good one, also where none is needed. */
-async function callerOf(
-  ctx: Context,
-  { access, anonymousWhen }: Route,
-  { settings }: Deps,
-  gate: Gate,
-): Promise<Caller> {
-  const lets = anonymousWhen !== undefined && (await settings())[anonymousWhen];
-  return gate.caller(ctx, access === "project:READER" && lets ? "anonymous" : access);
+/** Whoever shows a token has to show a good one, also while none is needed. */
+async function isOpenToAll({ access, anonymousWhen }: Route, { settings }: Deps): Promise<boolean> {
+  return isReader(access) && anonymousWhen !== undefined && (await settings())[anonymousWhen];
 }
 
 /** A caller without a token is told that one is needed, and nothing of what there is. */

@@ -39,6 +39,8 @@ describe("roles", () => {
     expect(neededRole("team:GUEST")).to.deep.equal({ resource: "team", role: "GUEST" });
     expect(neededRole("company:ADMIN")).to.deep.equal({ resource: "company", role: "ADMIN" });
     expect(neededRole("admin")).to.equal(undefined);
+    expect(neededRole("project:READER")).to.deep.equal({ resource: "project", role: "GUEST" });
+    expect(neededRole("admin:READER")).to.equal(undefined);
   });
 });
 

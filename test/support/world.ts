@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 
+import { needsAdministrator } from "../../src/http/access.ts";
 import { exampleOf } from "../../src/http/example.ts";
 import { isSchema, schemaWriter } from "../../src/http/json-schema.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -77,4 +78,4 @@ export function sampleBody(route: Route): unknown {
 
 /** Who may call the route, as far as roles go. */
 export const rightful = (route: Route, { root, anna }: World): TestUser =>
-  route.access === "admin" ? root : anna;
+  needsAdministrator(route.access) ? root : anna;
