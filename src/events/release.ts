@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "./event.ts";
 import { IsoInstant, ObjectId, ProjectId, ReleaseFileId, ReleaseId, UserId } from "./ids.ts";
+import { StoredFile } from "./stored-file.ts";
 import { streamName } from "./stream.ts";
 
 /** What may be edited at will. */
@@ -14,18 +15,7 @@ export const ReleaseDetails = z.object({
 });
 export type ReleaseDetails = Readonly<z.output<typeof ReleaseDetails>>;
 
-const hex = (digits: number) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
-
-/** A file is the blob of its SHA-256. */
-export const ReleaseFile = z.object({
-  fileId: ReleaseFileId,
-  name: z.string().min(1),
-  bytes: z.int().nonnegative(),
-  md5: hex(32),
-  sha1: hex(40),
-  sha256: hex(64),
-  sha512: hex(128),
-});
+export const ReleaseFile = StoredFile.extend({ fileId: ReleaseFileId });
 export type ReleaseFile = Readonly<z.output<typeof ReleaseFile>>;
 
 export const releaseEvents = {
