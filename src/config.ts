@@ -84,6 +84,7 @@ const variables = z.object({
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
   MAX_RELEASE_FILE_BYTES: integer(1, uploadBytesMax).default(2 * 1024 ** 3),
+  MAX_PACKAGE_FILE_BYTES: integer(1, uploadBytesMax).default(5 * 1024 ** 3),
   MAX_LFS_OBJECT_BYTES: integer(1, uploadBytesMax).default(5 * 1024 ** 3),
 });
 
@@ -120,6 +121,7 @@ export type Settings = Readonly<{
   blobBytesMax: number;
   recursionDepthMax: number;
   releaseFileBytesMax: number;
+  packageFileBytesMax: number;
   lfsObjectBytesMax: number;
   /** Of a project's repository; null: no limit. */
   projectBytesMax: number | null;
@@ -171,6 +173,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     blobBytesMax: data.MAX_BLOB_BYTES,
     recursionDepthMax: data.MAX_RECURSION_DEPTH,
     releaseFileBytesMax: data.MAX_RELEASE_FILE_BYTES,
+    packageFileBytesMax: data.MAX_PACKAGE_FILE_BYTES,
     lfsObjectBytesMax: data.MAX_LFS_OBJECT_BYTES,
     projectBytesMax: data.MAX_PROJECT_BYTES,
     projectRetentionDays: data.PROJECT_RETENTION_DAYS,

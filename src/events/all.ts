@@ -15,6 +15,7 @@ import { membershipEvents } from "./membership.ts";
 import { mirrorEvents } from "./mirror.ts";
 import { oauthApplicationEvents } from "./oauth-application.ts";
 import { oauthAuthorizationEvents } from "./oauth-authorization.ts";
+import { packageVersionEvents } from "./package-version.ts";
 import { projectEvents } from "./project.ts";
 import { protectionEvents } from "./protection.ts";
 import { pushCountEvents } from "./push-count.ts";
@@ -50,6 +51,7 @@ export const slices = {
   mirror: mirrorEvents,
   "oauth-application": oauthApplicationEvents,
   "oauth-authorization": oauthAuthorizationEvents,
+  "package-version": packageVersionEvents,
   project: projectEvents,
   protection: protectionEvents,
   "push-count": pushCountEvents,

@@ -46,6 +46,15 @@ export type ReleaseId = z.output<typeof ReleaseId>;
 export const ReleaseFileId = z.uuid().brand("ReleaseFileId");
 export type ReleaseFileId = z.output<typeof ReleaseFileId>;
 
+export const PackageId = z.uuid().brand("PackageId");
+export type PackageId = z.output<typeof PackageId>;
+
+export const PackageVersionId = z.uuid().brand("PackageVersionId");
+export type PackageVersionId = z.output<typeof PackageVersionId>;
+
+export const PackageFileId = z.uuid().brand("PackageFileId");
+export type PackageFileId = z.output<typeof PackageFileId>;
+
 export const LfsLockId = z.uuid().brand("LfsLockId");
 export type LfsLockId = z.output<typeof LfsLockId>;
 

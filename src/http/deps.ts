@@ -25,6 +25,7 @@ export type Deps = Readonly<{
     /** Whether a mail server is configured. */
     sendsMail?: boolean;
     releaseFileBytesMax: number;
+    packageFileBytesMax: number;
     lfsObjectBytesMax: number;
     /** Of a project's repository; null: no limit. */
     projectBytesMax: number | null;

@@ -42,15 +42,19 @@ export function textTypeOf(content: Buffer): string {
 const contentTypes: Readonly<Record<string, string>> = {
   gif: "image/gif",
   gz: "application/gzip",
+  jar: "application/java-archive",
   jpeg: "image/jpeg",
   jpg: "image/jpeg",
   json: "application/json",
   md: "text/markdown",
+  nupkg: "application/zip",
   pdf: "application/pdf",
   png: "image/png",
   tar: "application/x-tar",
+  tgz: "application/gzip",
   txt: "text/plain",
   webp: "image/webp",
+  whl: "application/zip",
   zip: "application/zip",
 };
 

@@ -28,6 +28,9 @@ import { oauthCompatRoutes } from "./oauth-compat.ts";
 import { getOAuthMetadata } from "./oauth-metadata.ts";
 import { oauthTokenRoutes } from "./oauth-token.ts";
 import { oidcConnectionRoutes } from "./oidc-connection.ts";
+import { packageRoutes } from "./package.ts";
+import { packageDownloadRoutes } from "./package-download.ts";
+import { packageUploadRoutes } from "./package-upload.ts";
 import {
   getOwnProjects,
   getProject,
@@ -96,6 +99,9 @@ export const routes: readonly Route[] = [
   ...oauthCompatRoutes,
   ...oauthTokenRoutes,
   ...oidcConnectionRoutes,
+  ...packageDownloadRoutes,
+  ...packageRoutes,
+  ...packageUploadRoutes,
   ...projectDeletionRoutes,
   ...projectForkRoutes,
   ...projectQuotaRoutes,

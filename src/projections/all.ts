@@ -15,6 +15,7 @@ import { mailProjection } from "./mail.ts";
 import { memberProjection } from "./member.ts";
 import { oauthApplicationProjection } from "./oauth-application.ts";
 import { oauthAuthorizationProjection } from "./oauth-authorization.ts";
+import { packageVersionProjection } from "./package-version.ts";
 import { projectProjection } from "./project.ts";
 import type { Projection } from "./projection.ts";
 import { protectionProjection } from "./protection.ts";
@@ -50,6 +51,7 @@ export const allProjections: readonly Projection[] = [
   memberProjection,
   oauthApplicationProjection,
   oauthAuthorizationProjection,
+  packageVersionProjection,
   projectProjection,
   protectionProjection,
   pushCountProjection,

@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 /** Columns that refer to blobs by their digest. Whoever adds a table that does adds it here. */
 const references = [
   { table: "lfs_object", column: "oid" },
+  { table: "package_file", column: "sha256" },
   { table: "release_file", column: "sha256" },
 ] as const;
 

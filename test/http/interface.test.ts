@@ -24,7 +24,6 @@ const awaited = new Set([
   "Issues and issue comments",
   "Merge requests and discussions",
   "Registry repositories",
-  "Service-level packages",
 ]);
 
 const Operation = z.object({

@@ -65,6 +65,10 @@ const places: Readonly<Record<string, (name: string) => string>> = {
     `/project/anna/forge/blob/recursive?commitHash=${hash}&directory=${name}`,
   "a file of a release": (name) => `${release}/file/${name}`,
   "a release": (name) => `/project/anna/forge/release/${name}`,
+  "a file of a package": (name) => `/registry/package/generic/forge/1.0/${name}`,
+  "a package": (name) => `/registry/package/generic/${name}/1.0/a`,
+  "a version of a package": (name) => `/registry/package/npm/forge/${name}/a`,
+  "a vendor of packages": (name) => `/registry/package/composer/${name}/forge/1.0`,
   "an LFS object": (name) => `/project/anna/forge.git/info/lfs/objects/${name}`,
   "a tag": (name) => `/project/anna/forge/tag/${name}`,
 };

@@ -3,9 +3,13 @@ import { Readable } from "node:stream";
 import { expect } from "chai";
 
 import { handle } from "../../src/commands/handle.ts";
+import { packageVersion } from "../../src/commands/package-version.ts";
 import { release } from "../../src/commands/release.ts";
 import { ReleaseFileId, ReleaseId } from "../../src/events/ids.ts";
+import { coordinatesOf, packageFileIdOf } from "../../src/platform/package/coordinates.ts";
+import { genericName, plainVersion } from "../../src/platform/package/generic.ts";
 import { blobCollectionWorker, sweepBlobs } from "../../src/workers/blob-collection.ts";
+import { examineBlobs } from "../../src/workers/examination.ts";
 import { at, metadataFor } from "../support/history.ts";
 import { givenProject, testWorkers } from "../support/worker-deps.ts";
 
@@ -48,6 +52,37 @@ describe("the collection of blobs", () => {
     });
     await collect();
     expect(await isThere(blob.digest)).to.equal(false);
+  });
+
+  it("keeps a package's file, and takes what it replaced", async () => {
+    const { userId: by } = await givenProject(deps, "packaged");
+    const coordinates = coordinatesOf("instance", "generic", {
+      packageName: genericName("forge"),
+      version: plainVersion("1.0"),
+    });
+    const { packageVersionId: id } = coordinates;
+    const fileId = packageFileIdOf(id, "a");
+    const [before, after] = [await put(), await put()];
+    for (const { bytes, digests, release: letGo } of [before, after]) {
+      const about = { uploadType: "API", languageVersion: null } as const;
+      const file = { fileId, name: "a", bytes, ...digests, ...about };
+      const command = { type: "StorePackageFile", coordinates, file, by, at } as const;
+      const metadata = metadataFor(randomUUID());
+      await handle(deps.store, packageVersion, { id, command, metadata });
+      await letGo();
+    }
+    await collect();
+    expect(await isThere(before.digest), "replaced").to.equal(false);
+    expect(await isThere(after.digest), "in its place").to.equal(true);
+    const found = [];
+    const deaf = new AbortController().signal;
+    await blobs.removeUnless(after.digest, async () => false);
+    for await (const finding of examineBlobs(deps, { repair: false, signal: deaf })) {
+      found.push(finding);
+    }
+    const problem = "it is not there, and something refers to it";
+    const subject = `blob ${after.digest}`;
+    expect(found).to.deep.include({ subject, problem, repaired: false });
   });
 
   it("keeps what is held, and what is young", async () => {

@@ -1,0 +1,82 @@
+import { PackageFileId, PackageId, PackageVersionId } from "../../events/ids.ts";
+import type { PackageCoordinates, PackageType } from "../../events/package-version.ts";
+import { deterministicId } from "../deterministic-id.ts";
+import { Refusal } from "../refusal.ts";
+
+/** A package's name, as somebody spelled it. */
+export type PackageName = Readonly<{
+  name: string;
+  /** Scope, vendor or group; empty where there is none. */
+  groupId: string;
+  artifactId: string;
+  /** Equal for all spellings that the ecosystem takes for the same. */
+  key: string;
+}>;
+
+export type PackageVersionName = Readonly<{
+  version: string;
+  /** Equal for all spellings that the ecosystem takes for the same. */
+  key: string;
+}>;
+
+/** What an uploaded file turned out to be. */
+export type PackageFileName = Readonly<{
+  packageName: PackageName;
+  version: PackageVersionName;
+  fileName: string;
+  /** What its own metadata asks of the language's version. */
+  languageVersion: string | null;
+}>;
+
+/**
+ * Ids follow from names, so that a name is taken by the first append to its stream and is found
+ * without a search.
+ */
+export function packageIdOf(
+  registryId: string,
+  type: PackageType,
+  { key }: PackageName,
+): PackageId {
+  return PackageId.parse(deterministicId("package", registryId, type, key));
+}
+
+export function packageVersionIdOf(
+  packageId: PackageId,
+  { key }: PackageVersionName,
+): PackageVersionId {
+  return PackageVersionId.parse(deterministicId("package version", packageId, key));
+}
+
+export function packageFileIdOf(versionId: PackageVersionId, fileName: string): PackageFileId {
+  return PackageFileId.parse(deterministicId("package file", versionId, fileName));
+}
+
+export function coordinatesOf(
+  registryId: string,
+  packageType: PackageType,
+  { packageName, version }: Pick<PackageFileName, "packageName" | "version">,
+): PackageCoordinates {
+  const packageId = packageIdOf(registryId, packageType, packageName);
+  const packageVersionId = packageVersionIdOf(packageId, version);
+  const { name, groupId, artifactId } = packageName;
+  const ids = { packageId, packageVersionId, registryId, packageType };
+  return { ...ids, name, groupId, artifactId, version: version.version };
+}
+
+export function badName(message: string): Refusal {
+  return new Refusal("unprocessable", "package.name_invalid", message);
+}
+
+export function badVersion(message: string): Refusal {
+  return new Refusal("unprocessable", "package.version_invalid", message);
+}
+
+/** What the file says of itself is not what it was sent as. */
+export function mismatch(what: string, told: string, found: string): Refusal {
+  const message = `The ${what} is ${told}, but the file says ${found}.`;
+  return new Refusal("unprocessable", "package.file_mismatch", message);
+}
+
+export function badFile(message: string): Refusal {
+  return new Refusal("unprocessable", "package.file_malformed", message);
+}

@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { Parser, type ReadEntry } from "tar";
+
+import { Refusal } from "../refusal.ts";
+import { badFile } from "./coordinates.ts";
+import { manifestBytesMax, manifestText } from "./manifest-text.ts";
+
+/** Packages unpack to some MiB; a small archive can hold a thousand times itself. */
+const inflatedBytesMax = 1024 ** 3;
+const gzipMagic = 0x1f8b;
+
+type Wanted = Readonly<{
+  /** Of the path within the archive. */
+  path: RegExp;
+  /** The file in words. */
+  name: string;
+}>;
+
+/**
+ * The text of the one file of a gzipped tar archive whose path fits, read by npm's own reader. All of
+ * the archive is looked through, because two such files could be read in two ways.
+ *
+ * @throws Refusal 422
+ */
+export async function readTarEntry(
+  file: string,
+  { path, name }: Wanted,
+  bytesMax = inflatedBytesMax,
+): Promise<string> {
+  const found: Buffer[][] = [];
+  const parser = new Parser({ brotli: false, zstd: false });
+  const state: State = { refused: undefined, ended: false };
+  const refuse = (why: unknown): void => {
+    state.refused ??= why;
+  };
+  parser.on("entry", (entry: ReadEntry) => {
+    if (!path.test(entry.path)) return void entry.resume();
+    if (found.length > 0) refuse(badFile(`It holds more than one ${name}.`));
+    if (!/^(?:Old)?File$/.test(entry.type)) refuse(badFile(`Its ${name} is no file.`));
+    if (entry.size > manifestBytesMax) refuse(tooLarge(name));
+    if (state.refused !== undefined) return void entry.resume();
+    const chunks: Buffer[] = [];
+    found.push(chunks);
+    entry.on("data", (chunk: Buffer) => void chunks.push(chunk));
+  });
+  parser.on("warn", (code: string, message: string) => {
+    if (code !== "TAR_ENTRY_INFO") refuse(badFile(`It is not a tar archive: ${message}.`));
+  });
+  parser.on("error", refuse);
+  // What follows the end is read by nobody, and would be gathered in memory.
+  parser.on("eof", () => {
+    state.ended = true;
+  });
+  await parse(file, bytesMax, parser, state);
+  const [chunks] = found;
+  if (chunks === undefined) throw badFile(`It holds no ${name}.`);
+  return manifestText(Buffer.concat(chunks), name);
+}
+
+type State = { refused: unknown; ended: boolean };
+
+async function parse(file: string, bytesMax: number, parser: Parser, state: State): Promise<void> {
+  let begun = false;
+  await pipeline(createReadStream(file), createGunzip(), bounded(bytesMax), async (chunks) => {
+    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      if (!begun && !isPlain(chunk)) state.refused = compressedTwice();
+      begun = true;
+      if (state.refused !== undefined) throw state.refused;
+      if (!state.ended && !parser.write(chunk)) await once(parser, "drain");
+    }
+  }).catch((error: unknown) => {
+    // What is thrown in there comes out as an abort.
+    throw refusalOf(state.refused ?? error);
+  });
+  const ended = once(parser, "end");
+  parser.end();
+  await ended;
+  if (state.refused !== undefined) throw refusalOf(state.refused);
+}
+
+/** What is compressed once more the reader would inflate, beyond these bounds. */
+const isPlain = (first: Buffer): boolean =>
+  first.length >= 2 && first.readUInt16BE(0) !== gzipMagic;
+
+const compressedTwice = (): Refusal => badFile("It is not a tar archive that was compressed once.");
+
+/** What is wrong with the archive itself; anything else is ours. */
+function refusalOf(error: unknown): unknown {
+  if (error instanceof Refusal || !(error instanceof Error)) return error;
+  const { code = "" } = error as NodeJS.ErrnoException;
+  if (!code.startsWith("Z_") && !code.startsWith("TAR_")) return error;
+  return badFile(`It is not a gzipped tar archive: ${error.message}.`);
+}
+
+function bounded(bytesMax: number): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= bytesMax) done(null, chunk);
+      else done(badFile(`It unpacks to more than ${bytesMax} bytes.`));
+    },
+  });
+}
+
+const tooLarge = (name: string): Refusal =>
+  badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);

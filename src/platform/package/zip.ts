@@ -1,0 +1,67 @@
+import { buffer } from "node:stream/consumers";
+import yauzl from "yauzl";
+
+import { Refusal } from "../refusal.ts";
+import { badFile } from "./coordinates.ts";
+import { manifestBytesMax, manifestText } from "./manifest-text.ts";
+
+type Wanted = Readonly<{
+  /** Of the path within the archive. */
+  path: RegExp;
+  /** The file in words. */
+  name: string;
+}>;
+
+/** The list of files is walked through; a package has thousands of them at most. */
+const entriesMax = 100_000;
+
+/**
+ * The text of the one file of a zip archive whose path fits; of several, of the one at the root.
+ * Nothing is unpacked to disk, and of the archive only its list of files and this one are read.
+ *
+ * @throws Refusal 422
+ */
+export async function readZipEntry(file: string, wanted: Wanted): Promise<string> {
+  try {
+    return await readEntry(file, wanted);
+  } catch (error) {
+    if (error instanceof Refusal || !isAboutTheArchive(error)) throw error;
+    throw badFile(`It is not a zip archive that can be read: ${error.message.replace(/\.$/, "")}.`);
+  }
+}
+
+async function readEntry(file: string, { path, name }: Wanted): Promise<string> {
+  const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+  try {
+    if (archive.entryCount > entriesMax) {
+      throw badFile(`An archive has at most ${entriesMax} files.`);
+    }
+    const fitting: yauzl.Entry[] = [];
+    for await (const entry of archive.eachEntry()) {
+      if (path.test(entry.fileName)) fitting.push(entry);
+    }
+    const entry = onlyOne(fitting, name);
+    if (entry.uncompressedSize > manifestBytesMax) {
+      throw badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);
+    }
+    // More bytes than the size says end the stream with an error.
+    return manifestText(await buffer(await archive.openReadStreamPromise(entry)), name);
+  } finally {
+    archive.close();
+  }
+}
+
+function onlyOne(fitting: readonly yauzl.Entry[], name: string): yauzl.Entry {
+  const atRoot = fitting.filter(({ fileName }) => !fileName.includes("/"));
+  const [entry, ...more] = atRoot.length > 0 ? atRoot : fitting;
+  if (entry === undefined) throw badFile(`It holds no ${name}.`);
+  if (more.length > 0) throw badFile(`It holds more than one ${name}.`);
+  return entry;
+}
+
+/** The library's own errors have no code; those of the disk are ours. */
+function isAboutTheArchive(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return code === "" || code.startsWith("Z_");
+}

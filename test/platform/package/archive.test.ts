@@ -1,0 +1,135 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect } from "chai";
+
+import { readTarEntry } from "../../../src/platform/package/tarball.ts";
+import { readZipEntry } from "../../../src/platform/package/zip.ts";
+import { type ArchiveFile, tar, tgz, zip } from "../../support/archive.ts";
+import { temporaryDirectory } from "../../support/git.ts";
+import { refused } from "../../support/refused.ts";
+
+const directory = await temporaryDirectory();
+const wanted = { path: /^(?:[^/]+\/)?note\.txt$/, name: "note.txt" };
+const malformed = "package.file_malformed";
+let serial = 0;
+
+async function fileOf(content: Buffer): Promise<string> {
+  serial += 1;
+  const file = path.join(directory, String(serial));
+  await writeFile(file, content);
+  return file;
+}
+
+const large = Buffer.alloc(1024 ** 2 + 1, "x");
+
+for (const [kind, read, pack] of [
+  ["zip", readZipEntry, zip],
+  ["tar", readTarEntry, tgz],
+] as const) {
+  const text = async (content: Buffer) => read(await fileOf(content), wanted);
+  const refuses = async (content: Buffer, message: string | RegExp) =>
+    refused(() => text(content), malformed, message);
+
+  describe(`a ${kind} archive`, () => {
+    it("gives the text of the one file that fits", async () => {
+      const files: ArchiveFile[] = [
+        ["a/b/note.txt", "deeper"],
+        ["a/note.txt", "\ufeffyes, ü"],
+        ["a/other.txt", Buffer.alloc(300_000, "y")],
+      ];
+      expect(await text(pack(files))).to.equal("yes, ü");
+      expect(await text(pack([...files].reverse()))).to.equal("yes, ü");
+    });
+
+    it("is refused without it, and with two that could be meant", async () => {
+      await refuses(pack([["other.txt", "x"]]), "holds no note.txt");
+      const twice: ArchiveFile[] = [
+        ["a/note.txt", "one"],
+        ["a/note.txt", "two"],
+      ];
+      await refuses(pack(twice), "more than one note.txt");
+      const beside: ArchiveFile[] = [
+        ["a/note.txt", "one"],
+        ["b/note.txt", "two"],
+      ];
+      await refuses(pack(beside), "more than one note.txt");
+    });
+
+    it("is refused when the file is large, or no text", async () => {
+      await refuses(pack([["a/note.txt", large]]), "over 1048576 bytes");
+      await refuses(pack([["a/note.txt", Buffer.from([0xff, 0xfe, 0x00])]]), "not UTF-8");
+      expect(await text(pack([["a/note.txt", large.subarray(1)]]))).to.have.length(1024 ** 2);
+    });
+
+    it("is refused when it is none, or ends too early", async () => {
+      const whole = pack([["a/note.txt", "x".repeat(5_000) + Math.random()]]);
+      for (const content of [
+        Buffer.from("not an archive"),
+        Buffer.from("x"),
+        whole.subarray(0, whole.length - 30),
+        whole.subarray(0, 60),
+        Buffer.concat([Buffer.alloc(1), whole.subarray(1)]),
+      ].slice(0, kind === "zip" ? 4 : 5)) {
+        await refuses(content, /archive|holds no/);
+      }
+    });
+  });
+}
+
+describe("a zip archive", () => {
+  const text = async (content: Buffer) => readZipEntry(await fileOf(content), wanted);
+
+  it("gives the file at its root before those below", async () => {
+    const files: ArchiveFile[] = [
+      ["a/note.txt", "below"],
+      ["note.txt", "root"],
+      ["b/note.txt", "below"],
+    ];
+    expect(await text(zip(files))).to.equal("root");
+  });
+
+  it("is refused when a file is larger than its list of files says", async () => {
+    const lying = zip([["note.txt", large]], { claimedBytes: 100 });
+    await refused(() => text(lying), malformed, /zip archive that can be read/);
+  });
+
+  it("is refused when a path in it leads out", async () => {
+    for (const name of ["../etc/passwd", "/etc/passwd", "a/../../b"]) {
+      const leading = zip([
+        ["note.txt", "x"],
+        [name, "x"],
+      ]);
+      await refused(() => text(leading), malformed, /zip archive that can be read/);
+    }
+  });
+});
+
+describe("a tar archive", () => {
+  const text = async (content: Buffer) => readTarEntry(await fileOf(content), wanted);
+
+  it("is refused when the file is a link", async () => {
+    await refused(() => text(tgz([["a/note.txt", ""]], "2")), malformed, "no file");
+  });
+
+  it("is refused when it was compressed twice", async () => {
+    const twice = gzipSync(tgz([["a/note.txt", "x"]]));
+    await refused(() => text(twice), malformed, "compressed once");
+  });
+
+  it("is refused when it unpacks to a thousand times itself, in little memory", async () => {
+    const zeros = gzipSync(Buffer.alloc(64 * 1024 ** 2));
+    const bomb = Buffer.concat([gzipSync(tar([["a/x", "x"]])), zeros, zeros, zeros, zeros]);
+    const file = await fileOf(bomb);
+    const before = process.memoryUsage().rss;
+    const read = () => readTarEntry(file, wanted, 200 * 1024 ** 2);
+    await refused(read, malformed, "unpacks to more than 209715200 bytes");
+    expect(process.memoryUsage().rss - before).to.be.lessThan(100 * 1024 ** 2);
+  }).timeout(20_000);
+
+  it("is read up to its end, whatever follows", async () => {
+    const whole = tar([["a/note.txt", "yes"]]);
+    const more = tar([["a/note.txt", "no"]]);
+    expect(await text(gzipSync(Buffer.concat([whole, more])))).to.equal("yes");
+  });
+});

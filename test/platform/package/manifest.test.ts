@@ -1,0 +1,195 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+
+import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
+import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
+import { readNupkg } from "../../../src/platform/package/nuget.ts";
+import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
+import { composerZip, npmTarball, nupkg, tgz, wheel, zip } from "../../support/archive.ts";
+import { temporaryDirectory } from "../../support/git.ts";
+import { refused } from "../../support/refused.ts";
+
+const directory = await temporaryDirectory();
+let serial = 0;
+
+async function fileOf(content: Buffer): Promise<string> {
+  serial += 1;
+  const file = path.join(directory, String(serial));
+  await writeFile(file, content);
+  return file;
+}
+
+describe("a tarball of npm", () => {
+  const check = async (content: Buffer, name = npmName("acme", "pad"), version = "1.0.0") =>
+    checkNpmTarball(await fileOf(content), name, npmVersion(version));
+
+  it("has to say the name and the version it is sent as", async () => {
+    const manifest = { name: "@acme/pad", version: "v1.0.0+5" };
+    expect(await check(npmTarball(manifest))).to.equal(null);
+    for (const [other, what] of [
+      [{ ...manifest, name: "@evil/pad" }, "name is @acme/pad, but the file says @evil/pad"],
+      [{ ...manifest, name: "pad" }, "name"],
+      [{ ...manifest, version: "1.0.1" }, "version is 1.0.0, but the file says 1.0.1"],
+    ] as const) {
+      await refused(() => check(npmTarball(other)), "package.file_mismatch", what);
+    }
+  });
+
+  it("says what it asks of Node, where it does so in words", async () => {
+    const manifest = { name: "@acme/pad", version: "1.0.0" };
+    const engines = (engines: unknown) => check(npmTarball({ ...manifest, engines }));
+    expect(await engines({ node: ">=20" })).to.equal(">=20");
+    for (const odd of [{}, [], null, "x", { node: 5 }]) expect(await engines(odd)).to.equal(null);
+  });
+
+  it("is refused with a package.json that is none", async () => {
+    const malformed = "package.file_malformed";
+    await refused(() => check(tgz([["package/package.json", "{"]])), malformed, "not JSON");
+    await refused(() => check(npmTarball({})), malformed, "name, version");
+    await refused(() => check(npmTarball({ name: "@acme/pad", version: 1 })), malformed, "version");
+    const none = npmTarball({ name: "@acme/pad", version: "newest" });
+    await refused(() => check(none), malformed, "version");
+    await refused(() => check(tgz([["package.json", "{}"]])), malformed, "holds no package.json");
+  });
+});
+
+describe("a package of NuGet", () => {
+  const read = async (content: Buffer) => readNupkg(await fileOf(content));
+  const nuspec = (text: string, name = "a.nuspec") => zip([[name, text]]);
+  const metadata = (text: string) => nuspec(`<package><metadata>${text}</metadata></package>`);
+
+  it("is named by the manifest in it", async () => {
+    const { packageName, version, fileName } = await read(nupkg("Acme.Pad", "1.0.0.0"));
+    expect(packageName).to.include({ name: "Acme.Pad", key: "acme.pad" });
+    expect([version.version, fileName]).to.deep.equal(["1.0.0.0", "acme.pad.1.0.0.nupkg"]);
+    expect((await read(metadata("<id> A </id><version> 1 </version>"))).fileName).to.equal(
+      "a.1.0.0.nupkg",
+    );
+  });
+
+  it("is refused when the manifest does not say one thing", async () => {
+    for (const [content, why] of [
+      [metadata("<id>a</id>"), "no id or no version"],
+      [metadata("<version>1</version>"), "no id or no version"],
+      [metadata("<id>a</id><id>b</id><version>1</version>"), "id more than once"],
+      [nuspec("<package/>"), "no id or no version"],
+      [nuspec("<other/>"), "no manifest"],
+      [nuspec("<package>"), "refused"],
+      [nuspec(""), "refused"],
+      [nuspec('<!DOCTYPE a [<!ENTITY b "c">]><package>&b;</package>'), "document type"],
+      [nuspec("<a>".repeat(5_001)), "proportion"],
+      [nuspec("x", "deep/a.nuspec"), "holds no .nuspec"],
+      [zip([]), "holds no .nuspec"],
+    ] as const) {
+      await refused(() => read(content), "package.file_malformed", why);
+    }
+    await refused(
+      () => read(metadata("<id>../a</id><version>1</version>")),
+      "package.name_invalid",
+    );
+    await refused(
+      () => read(metadata("<id>a</id><version>x</version>")),
+      "package.version_invalid",
+    );
+  });
+
+  it("does not bring us down by its depth", async () => {
+    const deep = `${"<a>".repeat(2_400)}${"</a>".repeat(2_400)}`;
+    const content = metadata(`<id>a</id><version>1</version>${deep}`);
+    expect((await read(content)).packageName.name).to.equal("a");
+    await refused(
+      () => read(metadata(`<id>${deep}</id><version>1</version>`)),
+      "package.file_malformed",
+    );
+  });
+
+  it("is refused when it holds symbols alone", async () => {
+    const types = '<packageTypes><packageType name="SymbolsPackage"/></packageTypes>';
+    await refused(() => read(nupkg("a", "1", types)), "package.file_malformed", "symbols");
+    const tool = '<packageTypes><packageType name="DotnetTool"/></packageTypes>';
+    expect((await read(nupkg("a", "1", tool))).fileName).to.equal("a.1.0.0.nupkg");
+  });
+});
+
+describe("a zip of Composer", () => {
+  const read = async (content: Buffer, version = "v1.0") =>
+    readComposerZip(await fileOf(content), composerVersion(version));
+
+  it("is named by the composer.json in it, at the root or one directory below", async () => {
+    for (const at of ["", "acme-pad-12ab34/"]) {
+      const { packageName, fileName, languageVersion } = await read(
+        composerZip({ name: "acme/pad", require: { php: ">=8.1" } }, at),
+      );
+      expect(packageName.name).to.equal("acme/pad");
+      expect([fileName, languageVersion]).to.deep.equal(["acme-pad-1.0.0.zip", ">=8.1"]);
+    }
+  });
+
+  it("is refused when it says another version, or none of ours", async () => {
+    expect((await read(composerZip({ name: "a/b", version: "1.0.0" }))).version.version).to.equal(
+      "v1.0",
+    );
+    const other = composerZip({ name: "a/b", version: "1.1" });
+    await refused(() => read(other), "package.file_mismatch", "v1.0, but the file says 1.1");
+    for (const name of ["a", "a/b/c", "A/b", "/", "../b"]) {
+      await refused(() => read(composerZip({ name })), "package.name_invalid");
+    }
+    await refused(() => read(composerZip({})), "package.file_malformed", "name");
+  });
+});
+
+describe("a file of a Python project", () => {
+  const check = async (content: Buffer | string, fileName: string) =>
+    checkPypiFile(
+      await fileOf(Buffer.from(content)),
+      fileName,
+      pypiName("Acme.Pad"),
+      pypiVersion("1.0"),
+    );
+
+  it("says what it asks of Python", async () => {
+    const asks = wheel("acme_pad", "1.0", "Requires-Python: >=3.9\n");
+    expect(await check(asks, "acme_pad-1.0-py3-none-any.whl")).to.equal(">=3.9");
+    const plain = wheel("acme_pad", "1.0");
+    expect(await check(plain, "acme_pad-1.0-py3-none-any.whl")).to.equal(null);
+  });
+
+  it("has to be of the project and version it is sent as", async () => {
+    const name = "acme_pad-1.0-py3-none-any.whl";
+    const cases: readonly (readonly [Buffer | string, string])[] = [
+      [wheel("evil", "1.0"), name],
+      [wheel("acme_pad", "1.1"), name],
+      [wheel("acme_pad", "x"), name],
+      [wheel("acme_pad", "1.0"), "evil-1.0-py3-none-any.whl"],
+      [wheel("acme_pad", "1.0"), "acme_pad-2.0-py3-none-any.whl"],
+      [wheel("acme_pad", "1.0"), "acme_pad.whl"],
+      ["source", "evil-1.0.tar.gz"],
+      ["source", "acme_pad-1.1.tar.gz"],
+      ["source", "acme-pad-1.1.zip"],
+    ];
+    for (const [content, fileName] of cases) {
+      await refused(() => check(content, fileName), "package.file_mismatch");
+    }
+    await refused(() => check("no wheel", name), "package.file_malformed");
+    const empty = zip([["acme_pad-1.0.dist-info/METADATA", "Version: 1.0\n\nName: Acme.Pad\n"]]);
+    await refused(() => check(empty, name), "package.file_malformed", "names no project");
+  });
+
+  it("may be a source archive or what goes along with one", async () => {
+    for (const fileName of [
+      "acme_pad-1.0.tar.gz",
+      "Acme.Pad-1.0.0.zip",
+      "acme_pad-1.0.tar.gz.asc",
+    ]) {
+      expect(await check("anything", fileName), fileName).to.equal(null);
+    }
+  });
+
+  it("may have a local version, written as file names write it", async () => {
+    const file = await fileOf(wheel("acme_pad", "1.0+ubuntu.1"));
+    const name = "acme_pad-1.0+ubuntu_1-py3-none-any.whl";
+    const version = pypiVersion("1.0+ubuntu-1");
+    expect(await checkPypiFile(file, name, pypiName("acme-pad"), version)).to.equal(null);
+  });
+});

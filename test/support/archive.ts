@@ -1,0 +1,115 @@
+import { crc32, deflateRawSync, gzipSync } from "node:zlib";
+
+/** A file of an archive; a name twice is written twice. */
+export type ArchiveFile = readonly [path: string, content: string | Buffer];
+
+type ZipOptions = Readonly<{
+  /** What the list of files says of the size, in the place of the truth. */
+  claimedBytes?: number;
+}>;
+
+/** A zip archive, byte by byte: also such as no tool writes. */
+export function zip(files: readonly ArchiveFile[], { claimedBytes }: ZipOptions = {}): Buffer {
+  const parts: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  for (const [path, content] of files) {
+    const name = Buffer.from(path);
+    const plain = Buffer.from(content);
+    const data = deflateRawSync(plain);
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0);
+    common.writeUInt16LE(0x0800, 2);
+    common.writeUInt16LE(8, 4);
+    common.writeUInt32LE(crc32(plain), 10);
+    common.writeUInt32LE(data.length, 14);
+    common.writeUInt32LE(claimedBytes ?? plain.length, 18);
+    common.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([signature(0x04034b50), common, name, data]);
+    const tail = Buffer.alloc(14);
+    tail.writeUInt32LE(offset, 10);
+    const made = Buffer.alloc(2);
+    directory.push(Buffer.concat([signature(0x02014b50), made, common, tail, name]));
+    parts.push(local);
+    offset += local.length;
+  }
+  const list = Buffer.concat(directory);
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(files.length, 4);
+  end.writeUInt16LE(files.length, 6);
+  end.writeUInt32LE(list.length, 8);
+  end.writeUInt32LE(offset, 12);
+  return Buffer.concat([...parts, list, signature(0x06054b50), end]);
+}
+
+/** A tar archive (POSIX ustar). */
+export function tar(files: readonly ArchiveFile[], type = "0"): Buffer {
+  const parts = files.flatMap(([path, content]) => {
+    const data = Buffer.from(content);
+    const padding = Buffer.alloc((512 - (data.length % 512)) % 512);
+    return [tarHeader(path, data.length, type), data, padding];
+  });
+  return Buffer.concat([...parts, Buffer.alloc(1_024)]);
+}
+
+export const tgz = (files: readonly ArchiveFile[], type?: string): Buffer =>
+  gzipSync(tar(files, type));
+
+function tarHeader(path: string, bytes: number, type: string): Buffer {
+  const header = Buffer.alloc(512);
+  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, "0");
+  header.write(path, 0, 100);
+  header.write("0000644\0", 100);
+  header.write("0000000\0", 108);
+  header.write("0000000\0", 116);
+  header.write(`${octal(bytes, 11)}\0`, 124);
+  header.write(`${octal(0, 11)}\0`, 136);
+  header.write("        ", 148);
+  header.write(type, 156);
+  if (type === "2") header.write("elsewhere", 157);
+  header.write("ustar\x0000", 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${octal(sum, 6)}\0 `, 148);
+  return header;
+}
+
+function signature(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+/** As `npm pack` makes it. */
+export const npmTarball = (manifest: Readonly<Record<string, unknown>>): Buffer =>
+  tgz([
+    ["package/index.js", "module.exports = 1;\n"],
+    ["package/package.json", JSON.stringify(manifest)],
+  ]);
+
+/** As `nuget pack` makes it, without what nobody reads. */
+export const nupkg = (id: string, version: string, more = ""): Buffer =>
+  zip([
+    [
+      `${id}.nuspec`,
+      `\ufeff<?xml version="1.0" encoding="utf-8"?>
+<package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
+  <metadata><id>${id}</id><version>${version}</version>${more}</metadata>
+</package>`,
+    ],
+    [`lib/net8.0/${id}.dll`, "MZ"],
+  ]);
+
+export const composerZip = (manifest: Readonly<Record<string, unknown>>, at = ""): Buffer =>
+  zip([
+    [`${at}composer.json`, JSON.stringify(manifest)],
+    [`${at}src/Thing.php`, "<?php"],
+  ]);
+
+export const wheel = (name: string, version: string, more = ""): Buffer =>
+  zip([
+    [`${name}/__init__.py`, ""],
+    [
+      `${name}-${version}.dist-info/METADATA`,
+      `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n${more}\nA text.\nName: other\n`,
+    ],
+  ]);
