@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { Parser, type ReadEntry } from "tar";
+import type { Parser, ReadEntry } from "tar";
 
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
@@ -32,7 +32,9 @@ export async function readTarEntry(
   bytesMax = inflatedBytesMax,
 ): Promise<string> {
   const found: Buffer[][] = [];
-  const parser = new Parser({ brotli: false, zstd: false });
+  // Loaded when somebody stores a tarball.
+  const tar = await import("tar");
+  const parser = new tar.Parser({ brotli: false, zstd: false });
   const state: State = { refused: undefined, ended: false };
   const refuse = (why: unknown): void => {
     state.refused ??= why;

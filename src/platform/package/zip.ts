@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import yauzl from "yauzl";
+import type { Entry } from "yauzl";
 
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
@@ -31,12 +31,14 @@ export async function readZipEntry(file: string, wanted: Wanted): Promise<string
 }
 
 async function readEntry(file: string, { path, name }: Wanted): Promise<string> {
+  // Loaded when somebody stores an archive.
+  const { default: yauzl } = await import("yauzl");
   const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
   try {
     if (archive.entryCount > entriesMax) {
       throw badFile(`An archive has at most ${entriesMax} files.`);
     }
-    const fitting: yauzl.Entry[] = [];
+    const fitting: Entry[] = [];
     for await (const entry of archive.eachEntry()) {
       if (path.test(entry.fileName)) fitting.push(entry);
     }
@@ -51,7 +53,7 @@ async function readEntry(file: string, { path, name }: Wanted): Promise<string> 
   }
 }
 
-function onlyOne(fitting: readonly yauzl.Entry[], name: string): yauzl.Entry {
+function onlyOne(fitting: readonly Entry[], name: string): Entry {
   const atRoot = fitting.filter(({ fileName }) => !fileName.includes("/"));
   const [entry, ...more] = atRoot.length > 0 ? atRoot : fitting;
   if (entry === undefined) throw badFile(`It holds no ${name}.`);
