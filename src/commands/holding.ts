@@ -12,19 +12,18 @@ type At = Readonly<{ ownerId: string; at: string }>;
 
 export type HoldingCommand =
   | (At & Readonly<{ type: "AddHolding"; heldId: string; heldType: HeldType; byCommandId: string }>)
-  /** `gone`: what was looked up and is not there, or is somebody else's by now. */
-  | (At & Readonly<{ type: "CloseHoldings"; gone: ReadonlySet<string> }>)
+  /** `lastId`: of what came in last when everything was looked at and nothing was there. */
+  | (At & Readonly<{ type: "CloseHoldings"; lastId: string | null }>)
   | (At & Readonly<{ type: "ReopenHoldings" }>);
 
-export type Held = Readonly<{ heldType: HeldType; byCommandId: string; addedAt: string }>;
 export type HoldingState = Readonly<{
-  /** By id: whatever came in at some time, as it did the last time. */
-  held: ReadonlyMap<string, Held>;
+  /** Of the command that brought in what came last; another one each time. */
+  lastId: string | null;
   closedAt: string | null;
 }>;
 
 const decider: Decider<HoldingState, HoldingCommand, HoldingEvent> = {
-  initialState: { held: new Map(), closedAt: null },
+  initialState: { lastId: null, closedAt: null },
 
   decide(state, command) {
     const { ownerId, at } = command;
@@ -37,7 +36,7 @@ const decider: Decider<HoldingState, HoldingCommand, HoldingEvent> = {
       }
       case "CloseHoldings": {
         if (state.closedAt !== null) return [];
-        if ([...state.held.keys()].some((id) => !command.gone.has(id))) throw notEmpty();
+        if (state.lastId !== command.lastId) throw notEmpty();
         return [{ type: "HoldingsClosed", data: { ownerId, closedAt: at } }];
       }
       case "ReopenHoldings":
@@ -50,11 +49,8 @@ const decider: Decider<HoldingState, HoldingCommand, HoldingEvent> = {
 
   evolve(state, event) {
     switch (event.type) {
-      case "HoldingAdded": {
-        const { heldId, heldType, byCommandId, addedAt } = event.data;
-        const held = new Map(state.held).set(heldId, { heldType, byCommandId, addedAt });
-        return { ...state, held };
-      }
+      case "HoldingAdded":
+        return { ...state, lastId: event.data.byCommandId };
       case "HoldingsClosed":
         return { ...state, closedAt: event.data.closedAt };
       case "HoldingsReopened":
@@ -75,7 +71,7 @@ function ownerGone(): Refusal {
   return new Refusal("not_found", "owner.not_found", "There is no such owner.");
 }
 
-function notEmpty(): Refusal {
+export function notEmpty(): Refusal {
   const message = "Something still belongs to it.";
   return new Refusal("unprocessable", "owner.not_empty", message);
 }

@@ -14,6 +14,7 @@ import type { Belonging } from "../projections/team.ts";
 import { commandDeps } from "./command-deps.ts";
 import { mustMayCreate } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
+import { ownsByNow } from "./owner.ts";
 import type { PageRequest } from "./page.ts";
 import { mustBeFound } from "./role-access.ts";
 import { type Route, route } from "./route.ts";
@@ -236,7 +237,12 @@ const removeCompany = route({
     }
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "DeleteCompany", ...stamp } as const;
-    const result = await deleteCompany(commandDeps(deps), id, command, await request.metadata());
+    const result = await deleteCompany(
+      { ...commandDeps(deps), owns: ownsByNow(deps) },
+      id,
+      command,
+      await request.metadata(),
+    );
     await request.visible(result.position);
   },
 });

@@ -1,10 +1,12 @@
 import type { Knex } from "knex";
 
+import type { Owns } from "../commands/process/hold.ts";
 import type { UserId } from "../events/ids.ts";
 import type { OwnerType } from "../events/project.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { highestRole } from "../projections/member.ts";
-import { findOwner, type OwnerRow } from "../projections/owner.ts";
+import { findOwner, type OwnerRow, owns } from "../projections/owner.ts";
+import type { Deps } from "./deps.ts";
 
 type Wanted = Readonly<{ alias: string | null | undefined; type: OwnerType }>;
 
@@ -40,4 +42,18 @@ export async function mayCreateFor(db: Knex, owner: OwnerRow, userId: UserId): P
   if (owner.type === "USER") return false;
   const parents = [owner.id, owner.company_id].filter((id) => id !== null);
   return (await highestRole(db, userId, parents)) === "ADMIN";
+}
+
+/** By the read models, once they show everything that has happened by now. */
+export function ownsByNow({ db, store, visible }: Pick<Deps, "db" | "store" | "visible">): Owns {
+  return async (ownerId) => {
+    try {
+      await visible(await store.head());
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const message = "What still belongs to it cannot be told yet. Ask again in a moment.";
+      throw new Refusal(error.kind, error.code, message, error.details);
+    }
+    return owns(db, ownerId);
+  };
 }

@@ -14,7 +14,7 @@ import { type Belonging, findTeamById, listTeams } from "../projections/team.ts"
 import { commandDeps } from "./command-deps.ts";
 import { mustMayCreate } from "./create-permission.ts";
 import type { Deps } from "./deps.ts";
-import { ownerToBe } from "./owner.ts";
+import { ownerToBe, ownsByNow } from "./owner.ts";
 import type { PageRequest } from "./page.ts";
 import { type Route, route } from "./route.ts";
 import { bool } from "./schema.ts";
@@ -215,7 +215,12 @@ const removeTeam = route({
     }
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "DeleteTeam", ...stamp } as const;
-    const result = await deleteTeam(commandDeps(deps), id, command, await request.metadata());
+    const result = await deleteTeam(
+      { ...commandDeps(deps), owns: ownsByNow(deps) },
+      id,
+      command,
+      await request.metadata(),
+    );
     await request.visible(result.position);
   },
 });

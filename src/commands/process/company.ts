@@ -4,7 +4,7 @@ import type { EventMetadata } from "../../events/event.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { type CompanyCommand, company } from "../company.ts";
 import { type CommandResult, handle } from "../handle.ts";
-import { closeHoldings } from "./hold.ts";
+import { closeHoldings, type Owns } from "./hold.ts";
 import { releaseAliases, reserveAlias } from "./reserve-alias.ts";
 
 export type CompanyDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -41,7 +41,7 @@ export async function changeCompanyAlias(
 
 /** @throws Refusal `company.not_found`, `owner.not_empty`. */
 export async function deleteCompany(
-  deps: CompanyDeps,
+  deps: CompanyDeps & Readonly<{ owns: Owns }>,
   companyId: string,
   command: Command<"DeleteCompany">,
   metadata: EventMetadata,

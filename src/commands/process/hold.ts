@@ -1,13 +1,18 @@
 import { decode } from "../../events/decode.ts";
 import type { EventMetadata, EventSchemas } from "../../events/event.ts";
-import { type HeldType, holdingEvents, holdingStream } from "../../events/holding.ts";
+import {
+  type HeldType,
+  type HoldingEvent,
+  holdingEvents,
+  holdingStream,
+} from "../../events/holding.ts";
 import type { OwnerType } from "../../events/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { company } from "../company.ts";
 import type { Slice } from "../decider.ts";
 import { currentState, handle, type Known } from "../handle.ts";
-import { type Held, type HoldingState, holding } from "../holding.ts";
+import { type HoldingState, holding, notEmpty } from "../holding.ts";
 import { project } from "../project.ts";
 import { team } from "../team.ts";
 
@@ -15,6 +20,9 @@ import { team } from "../team.ts";
 const abandonedAfterMs = 60_000;
 
 type Deps = Readonly<{ store: EventStore; now: () => string }>;
+
+/** Whether something belongs to a team or company, as of everything that has happened by now. */
+export type Owns = (ownerId: string) => Promise<boolean>;
 type Owner = Readonly<{ ownerId: string; ownerType: OwnerType }>;
 type Wanted = Readonly<{ heldId: string; heldType: HeldType }>;
 
@@ -44,21 +52,24 @@ export async function hold(
 }
 
 /**
- * Closes a team or company that is empty: from then on nothing comes in. Whatever came in at some time
- * is looked up, because what the stream tells of may have gone, or never have come.
+ * Closes a team or company that is empty: from then on nothing comes in. Nothing has to be looked up of
+ * what came in long ago: it shows in what is owned, or never came. Only what was announced within the
+ * last minute may still be under way.
  *
  * @throws Refusal `owner.not_empty`
  */
 export async function closeHoldings(
-  deps: Deps,
+  deps: Deps & Readonly<{ owns: Owns }>,
   ownerId: string,
   metadata: EventMetadata,
 ): Promise<void> {
-  const { held } = await currentState(deps.store, holding, ownerId);
-  const gone = new Set<string>();
-  for (const [id, what] of held) if (!(await isHeld(deps, ownerId, id, what))) gone.add(id);
-  const command = { type: "CloseHoldings", ownerId, gone, at: deps.now() } as const;
-  await handle(deps.store, holding, { id: ownerId, command, metadata: step(metadata, "close") });
+  const { known, recent } = await lately(deps, ownerId);
+  for (const held of recent) if (await isHeld(deps, ownerId, held)) throw notEmpty();
+  if (await deps.owns(ownerId)) throw notEmpty();
+  const { lastId } = known.state;
+  const command = { type: "CloseHoldings", ownerId, lastId, at: deps.now() } as const;
+  const own = step(metadata, "close");
+  await handle(deps.store, holding, { id: ownerId, command, metadata: own }, known);
 }
 
 /** Of the whole stream, only what decides about something new: it may be long. */
@@ -71,16 +82,38 @@ async function lastKnown(store: EventStore, ownerId: string): Promise<Known<Hold
   return { state: initialState, revision: "none", position: undefined };
 }
 
+type Held = Extract<HoldingEvent, { type: "HoldingAdded" }>["data"];
+type Lately = Readonly<{ known: Known<HoldingState>; recent: readonly Held[] }>;
+
+/** The stream as it stands, and of what came in what may still be under way; newest first. */
+async function lately(deps: Deps, ownerId: string): Promise<Lately> {
+  const { initialState, evolve } = holding.decider;
+  let known: Known<HoldingState> | undefined;
+  const recent: Held[] = [];
+  for await (const recorded of deps.store.readStreamBackwards(holdingStream(ownerId))) {
+    const event = decode(holdingEvents, recorded);
+    const { revision, position } = recorded;
+    known ??= { state: evolve(initialState, event), revision, position };
+    if (event.type !== "HoldingAdded") continue;
+    // An end that was taken back says nothing of what came in last.
+    if (known.state.lastId === null) {
+      known = { ...known, state: { ...known.state, lastId: event.data.byCommandId } };
+    }
+    if (isAbandoned(event.data.addedAt, deps)) break;
+    recent.push(event.data);
+  }
+  return { known: known ?? { state: initialState, revision: "none", position: undefined }, recent };
+}
+
 async function isHeld(
   deps: Deps,
   ownerId: string,
-  id: string,
-  { heldType, byCommandId, addedAt }: Held,
+  { heldId, heldType, byCommandId }: Held,
 ): Promise<boolean> {
   const { state, came } = await (heldType === "PROJECT"
-    ? history(deps.store, project, id, byCommandId)
-    : history(deps.store, team, id, byCommandId));
-  if (!came && !isAbandoned(addedAt, deps)) return true;
+    ? history(deps.store, project, heldId, byCommandId)
+    : history(deps.store, team, heldId, byCommandId));
+  if (!came) return true;
   const there = state.status === "created" || state.status === "active";
   return there && state.ownerId === ownerId;
 }

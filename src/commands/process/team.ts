@@ -4,7 +4,7 @@ import { teamEvents, teamStream } from "../../events/team.ts";
 import type { EventStore } from "../../platform/event-store.ts";
 import { type CommandResult, handle } from "../handle.ts";
 import { type TeamCommand, team } from "../team.ts";
-import { closeHoldings, hold } from "./hold.ts";
+import { closeHoldings, hold, type Owns } from "./hold.ts";
 import { releaseAliases, reserveAlias } from "./reserve-alias.ts";
 
 export type TeamDeps = Readonly<{ store: EventStore; now: () => string }>;
@@ -53,7 +53,7 @@ export async function transferTeam(
 
 /** @throws Refusal `team.not_found`, `owner.not_empty`. */
 export async function deleteTeam(
-  deps: TeamDeps,
+  deps: TeamDeps & Readonly<{ owns: Owns }>,
   teamId: string,
   command: Command<"DeleteTeam">,
   metadata: EventMetadata,

@@ -45,8 +45,19 @@ const newProject = (ownerId: string, ownerType: "USER" | "TEAM") =>
     by,
     at: now(),
   }) as const;
-const remove = (teamId: string) =>
-  deleteTeam(deps, teamId, { type: "DeleteTeam", by, at: now() }, metadata());
+/** As read models would say that are never late. */
+async function owns(ownerId: string): Promise<boolean> {
+  const owners = new Map<string, unknown>();
+  for await (const { type, stream, data } of store.readAll()) {
+    if (/^(?:Project|Team)(?:Created|Transferred)$/.test(type)) owners.set(stream, data["ownerId"]);
+    if (/^(?:Project|Team)Deleted$/.test(type)) owners.delete(stream);
+  }
+  return [...owners.values()].includes(ownerId);
+}
+const remove = (teamId: string, using = store) => {
+  const order = { type: "DeleteTeam", by, at: now() } as const;
+  return deleteTeam({ store: using, now, owns }, teamId, order, metadata());
+};
 const codeOf = (attempt: Promise<unknown>): Promise<string> =>
   attempt.then(
     () => "done",
@@ -95,6 +106,73 @@ describe("a team that is deleted while something comes in", () => {
   });
 });
 
+describe("a team through which much has gone", () => {
+  type Moving = ReturnType<typeof newProject>;
+  const moved = ({ projectId, alias }: Moving, ownerId: string, ownerType: Moving["ownerType"]) => {
+    const to = { ownerId, ownerType, alias, by, at: now() } as const;
+    const change = { id: projectId, metadata: metadata() };
+    return transferProject(deps, change, { type: "TransferProject", ...to });
+  };
+
+  async function givenUsed(count: number): Promise<TeamId> {
+    const teamId = await givenTeam();
+    for (let n = 0; n < count; n += 1) {
+      const inside = newProject(teamId, "TEAM");
+      await createProject(deps, inside, metadata());
+      await moved(inside, by, "USER");
+    }
+    return teamId;
+  }
+
+  it("is deleted without looking at any of it", async () => {
+    const teamId = await givenUsed(12);
+    nowMs += 61_000;
+    const read: string[] = [];
+    let back = 0;
+    const counting: typeof store = {
+      ...store,
+      readStream: (stream, from) => {
+        read.push(stream);
+        return store.readStream(stream, from);
+      },
+      async *readStreamBackwards(stream, countMax) {
+        for await (const event of store.readStreamBackwards(stream, countMax)) {
+          back += 1;
+          yield event;
+        }
+      },
+    };
+    expect(await codeOf(remove(teamId, counting))).to.equal("done");
+    expect(read.filter((stream) => /^(?:project|holding)-/.test(stream))).to.deep.equal([]);
+    expect(back).to.be.at.most(2);
+  });
+
+  it("is not deleted while something of long ago is still, or again, in it", async () => {
+    const teamId = await givenUsed(2);
+    const stayed = newProject(teamId, "TEAM");
+    await createProject(deps, stayed, metadata());
+    nowMs += 61_000;
+    expect(await codeOf(remove(teamId))).to.equal("owner.not_empty");
+    await moved(stayed, by, "USER");
+    await moved(stayed, teamId, "TEAM");
+    expect(await codeOf(remove(teamId))).to.equal("owner.not_empty");
+    await moved(stayed, by, "USER");
+    expect(await codeOf(remove(teamId))).to.equal("done");
+  });
+
+  it("is not deleted when something comes in after everything was looked at", async () => {
+    const teamId = await givenUsed(1);
+    const late: typeof owns = async (ownerId) => {
+      const answer = await owns(ownerId);
+      await createProject(deps, newProject(teamId, "TEAM"), metadata());
+      return answer;
+    };
+    const order = { type: "DeleteTeam", by, at: now() } as const;
+    const removing = deleteTeam({ ...deps, owns: late }, teamId, order, metadata());
+    expect(await codeOf(removing)).to.equal("owner.not_empty");
+  });
+});
+
 describe("a process that died on the way", () => {
   it("keeps a team for a minute when it was to bring something in", async () => {
     const teamId = await givenTeam();
@@ -113,9 +191,7 @@ describe("a process that died on the way", () => {
       stream === `team-${teamId}`
         ? Promise.reject(new Error("killed"))
         : append(stream, expected, events);
-    const order = { type: "DeleteTeam", by, at: now() } as const;
-    const died = deleteTeam({ store: dying, now }, teamId, order, metadata());
-    await expect(died).to.be.rejectedWith("killed");
+    await expect(remove(teamId, dying)).to.be.rejectedWith("killed");
     const create = () => codeOf(createProject(deps, newProject(teamId, "TEAM"), metadata()));
     expect(await create()).to.equal("owner.not_found");
     nowMs += 61_000;
