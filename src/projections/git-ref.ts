@@ -331,3 +331,9 @@ export async function pushesShown(
     .select("push_id", "ref");
   return rows.map(({ push_id, ref }) => ({ pushId: push_id, ref }));
 }
+
+/** Of the last change of a repository that these tables show. */
+export async function shownRevision(db: Knex, projectId: string): Promise<bigint | undefined> {
+  const where = { project_id: projectId };
+  return (await db<GitRepositoryRow>("git_repository").where(where).first("revision"))?.revision;
+}

@@ -30,6 +30,14 @@ export class Channel<Value> {
     this.#wakeReceiver();
   }
 
+  /** What waits now beside what was received, at most so many. */
+  take(countMax: number): readonly Value[] {
+    if (this.#closed) return [];
+    const values = this.#values.splice(0, countMax);
+    this.#wakeSender();
+    return values;
+  }
+
   /** The receiver gets nothing more, also of what was sent already. */
   close(): void {
     this.#closed = true;

@@ -39,6 +39,8 @@ export const pushCountReactor: Reactor = {
       { queue, id: `${projectId}-${revision}`, data: { projectId, revision: Number(revision) } },
     ];
   },
+  // It counts whatever is there before its own revision as well.
+  coveredBy: ({ data }) => String(data["projectId"]),
 };
 
 export const pushCountWorker = defineWorker({

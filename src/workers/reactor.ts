@@ -18,6 +18,11 @@ export type Reactor = Readonly<{
   name: string;
   types: ReadonlySet<string>;
   react: (event: Recorded, deps: WorkerDeps) => Promise<readonly Job[]>;
+  /**
+   * What a job is for, where doing a later one for the same makes an earlier one superfluous: of those
+   * of events that come together, the last is added alone.
+   */
+  coveredBy?: (job: Job) => string;
 }>;
 
 /** So many events may wait for one reactor before it holds up the others. */
@@ -26,6 +31,8 @@ const waitingMax = 1_000;
 const passedMax = 1_000;
 /** While events keep coming, the checkpoint is saved this often. */
 const saveEveryMs = 100;
+/** Events whose jobs are added together, when so many wait. */
+const togetherMax = 500;
 const retryMinMs = 200;
 const retryMaxMs = 30_000;
 
@@ -78,17 +85,42 @@ function startLine(reactor: Reactor, start: bigint, deps: WorkerDeps, signal: Ab
 
   async function work(): Promise<void> {
     let savedAt = performance.now();
-    for await (const { position, event } of channel) {
+    for await (const first of channel) {
+      const steps = [first, ...channel.take(togetherMax - 1)];
+      let done = 0;
       await persist(reactor, deps, signal, async () => {
-        if (event !== undefined) await deps.queues.add(await reactor.react(event, deps));
+        const jobs: Job[] = [];
+        let reached = done;
+        try {
+          for (const { event } of steps.slice(done)) {
+            if (event !== undefined) jobs.push(...(await reactor.react(event, deps)));
+            reached += 1;
+          }
+        } finally {
+          // One that fails does not hold up what those before it brought.
+          await deps.queues.add(distinct(jobs, reactor.coveredBy));
+          done = reached;
+        }
         // Afterwards: after a crash in between, the same jobs are added under the same ids.
         if (!channel.isEmpty && performance.now() - savedAt < saveEveryMs) return;
-        await saveReactorPosition(deps.db, reactor.name, position);
+        await saveReactorPosition(deps.db, reactor.name, steps.at(-1)?.position ?? first.position);
         savedAt = performance.now();
       });
     }
   }
   return { offer, close: () => channel.close(), ended: work() };
+}
+
+function distinct(jobs: readonly Job[], coveredBy: Reactor["coveredBy"]): readonly Job[] {
+  const keyOf = coveredBy ?? (({ id }: Job) => id);
+  const last = new Map<string, Job>();
+  for (const job of jobs) {
+    const key = `${job.queue} ${keyOf(job)}`;
+    // Later ones come after all that came before them.
+    last.delete(key);
+    last.set(key, job);
+  }
+  return [...last.values()];
 }
 
 /** Repeats until it succeeds or the signal aborts. */

@@ -3,6 +3,8 @@ import { z } from "zod";
 
 import { repositoryEvents } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
+import { Lru } from "../platform/git/lru.ts";
+import { shownRevision } from "../projections/git-ref.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
 import { measure } from "./repository-size.ts";
@@ -22,9 +24,15 @@ export const repositoryMaintenance: Reactor = {
   react: async ({ stream, revision }) => {
     if (revision % changesBetween !== 0n) return [];
     const projectId = idInStream(stream);
-    return [{ queue, id: `${projectId}-${revision}`, data: { projectId } }];
+    const data = { projectId, revision: Number(revision) };
+    return [{ queue, id: `${projectId}-${revision}`, data }];
   },
+  coveredBy: ({ data }) => String(data["projectId"]),
 };
+
+/** Revision of a repository's stream that its last maintenance here had before it, or a later one. */
+const maintained = new Lru<number>(1024 ** 2);
+const entryBytes = 150;
 
 /**
  * May stop and begin again anywhere: git replaces packs only by complete ones, and pushes go on beside
@@ -33,21 +41,31 @@ export const repositoryMaintenance: Reactor = {
 export const repositoryMaintenanceWorker = defineWorker({
   queue,
   concurrency: 1,
-  payload: z.object({ projectId: z.uuid() }),
-  async run({ projectId }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
+  payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative().optional() }),
+  async run({ projectId, revision }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
+    // A push of many refs asks many times, and the first one packed all of it.
+    if (revision !== undefined && revision <= (maintained.get(projectId) ?? -1)) return;
+    const shown = await shownRevision(deps.db, projectId);
     const repository = await deps.git.find(projectId);
-    if (repository !== undefined) await alone(deps.db, projectId, () => repository.maintain());
+    const done = repository && (await alone(deps.db, projectId, () => repository.maintain()));
     await measure(projectId, deps);
+    if (done === true && shown !== undefined) maintained.set(projectId, Number(shown), entryBytes);
   },
 });
 
-/** Does nothing while another process is at it: what it leaves is packed the next time. */
-async function alone(db: Knex, projectId: string, run: () => Promise<void>): Promise<void> {
-  await db.transaction(async (tx) => {
+/**
+ * Does nothing while another process is at it: what it leaves is packed the next time.
+ *
+ * @returns whether it was done
+ */
+async function alone(db: Knex, projectId: string, run: () => Promise<void>): Promise<boolean> {
+  return db.transaction(async (tx) => {
     const { rows } = await tx.raw<{ rows: readonly { mine: boolean }[] }>(
       "select pg_try_advisory_xact_lock(hashtextextended(?, 0)) as mine",
       [`maintenance ${projectId}`],
     );
-    if (rows[0]?.mine === true) await run();
+    const mine = rows[0]?.mine === true;
+    if (mine) await run();
+    return mine;
   });
 }

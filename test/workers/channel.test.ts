@@ -17,6 +17,22 @@ describe("a channel", () => {
     expect(await taken).to.deep.equal([1, 2]);
   });
 
+  it("gives what waits at once, and lets the sender go on", async () => {
+    const channel = new Channel<number>(2);
+    const sending = (async () => {
+      for (const value of [1, 2, 3]) await channel.send(value);
+    })();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(channel.take(10)).to.deep.equal([1, 2]);
+    await sending;
+    expect(channel.take(0)).to.deep.equal([]);
+    expect(channel.take(10)).to.deep.equal([3]);
+    expect(channel.take(10)).to.deep.equal([]);
+    await channel.send(4);
+    channel.close();
+    expect(channel.take(10)).to.deep.equal([]);
+  });
+
   it("holds up the sender while it is full", async () => {
     const channel = new Channel<number>(1);
     const sent: number[] = [];

@@ -70,6 +70,47 @@ describe("reactors", () => {
 
   const numbers = () => added.map(({ data }) => data["n"]);
 
+  it("add a job once for events that come together, and of those that cover each other the last", async () => {
+    const once = own();
+    const last = own();
+    const named = (reactor: Reactor, id: string): Reactor => ({
+      ...reactor,
+      react: async (event) => [{ queue: "q", id: id || event.id, data: { n: event.data["n"] } }],
+    });
+    const covering: Reactor = {
+      ...last.reactor,
+      coveredBy: ({ data }) => String(Number(data["n"]) % 2),
+    };
+    await write(once.type, ...Array.from({ length: 40 }, (_, n) => n));
+    await write(last.type, ...Array.from({ length: 40 }, (_, n) => n));
+    await whileRunning([named(once.reactor, "the-same"), covering], async () => {
+      const ends = () => numbers().filter((n) => n === 38 || n === 39);
+      await eventually(() => ends().length === 3);
+    });
+    // Some come alone when their line is quicker than the log.
+    expect(added.length).to.be.lessThan(40);
+  });
+
+  it("add what came before an event they fail at", async () => {
+    const { type, reactor } = own();
+    let broken = true;
+    const failingAt: Reactor = {
+      ...reactor,
+      async react(event, given) {
+        if (broken && event.data["n"] === 3) throw new Error("not yet");
+        return reactor.react(event, given);
+      },
+    };
+    await write(type, 1, 2, 3, 4);
+    await whileRunning([failingAt], async () => {
+      await eventually(() => log.some((line) => line.includes("not yet")));
+      expect(numbers()).to.deep.equal([1, 2]);
+      broken = false;
+      await eventually(() => added.length === 4);
+    });
+    expect(numbers()).to.deep.equal([1, 2, 3, 4]);
+  });
+
   it("turn what happened before and after they started into jobs, in order", async () => {
     const { type, reactor } = own();
     await write(type, 1, 2);

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { repositoryStream } from "../../src/events/repository.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { PermanentFailure } from "../../src/platform/queue.ts";
+import { gitRefProjection } from "../../src/projections/git-ref.ts";
 import { lfsObjectProjection } from "../../src/projections/lfs-object.ts";
 import type { WorkerDeps } from "../../src/workers/deps.ts";
 import {
@@ -22,11 +23,13 @@ const repositories = openGit({ dataDir, log: { warn: () => undefined } });
 after(() => repositories.close());
 const { db } = await testDatabase();
 // What a project takes is written down afterwards, its LFS objects included.
-before(() => reset(db, lfsObjectProjection));
 // Neither the reactor nor the worker uses more of what workers have.
 const deps = { git: repositories, db, now: () => new Date(at) } as unknown as WorkerDeps;
 const never = new AbortController().signal;
 const projectId = randomUUID();
+before(async () => {
+  for (const projection of [gitRefProjection, lfsObjectProjection]) await reset(db, projection);
+});
 
 describe("maintenance of a repository", () => {
   it("is due after the first change, and again after many", async () => {
@@ -103,6 +106,30 @@ describe("maintenance of a repository", () => {
     }
     const tags = await git(gitDir, "for-each-ref", "--format=%(refname)", "refs/tags");
     expect(tags.split("\n")).to.have.length(pushersMax * 6);
+  });
+
+  it("is not done again for changes that one before has packed", async () => {
+    const id = randomUUID();
+    const { gitDir } = await repositories.ensure(id, "main");
+    const copy = await workingCopy(dataDir, "again");
+    const job = (revision: number) =>
+      repositoryMaintenanceWorker.runJob({ projectId: id, revision }, deps, never);
+    const push = async (): Promise<void> => {
+      await commit(copy, "One more");
+      await git(copy, "push", "--quiet", gitDir, "main");
+    };
+    const loose = async (): Promise<boolean> =>
+      (await readdir(path.join(gitDir, "objects"))).some((name) => name.length === 2);
+    await push();
+    await db("git_repository").insert({ project_id: id, revision: 40, changed_at: at });
+    await job(0);
+    expect(await loose()).to.equal(false);
+
+    await push();
+    for (const revision of [0, 32, 40]) await job(revision);
+    expect(await loose()).to.equal(true);
+    await job(41);
+    expect(await loose()).to.equal(false);
   });
 
   it("of a repository that is gone is done", async () => {
