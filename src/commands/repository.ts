@@ -37,9 +37,16 @@ export function explainRefs<Push extends PushedRef>(
   pushed: readonly Push[],
 ): readonly RefChange<Push>[] {
   const refs = new Set([...recorded.keys(), ...actual.keys(), ...pushed.map(({ ref }) => ref)]);
+  const edges = new Map<string, Push[]>();
+  for (const push of pushed) {
+    if (push.before === push.after) continue;
+    const some = edges.get(push.ref);
+    if (some === undefined) edges.set(push.ref, [push]);
+    else some.push(push);
+  }
   return [...refs].sort().flatMap((ref) => {
-    const edges = pushed.filter((push) => push.ref === ref && push.before !== push.after);
-    return explainRef(ref, recorded.get(ref) ?? null, actual.get(ref) ?? null, edges);
+    const [from, to] = [recorded.get(ref) ?? null, actual.get(ref) ?? null];
+    return explainRef(ref, from, to, edges.get(ref) ?? []);
   });
 }
 

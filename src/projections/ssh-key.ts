@@ -94,6 +94,7 @@ export async function findSshKeys(
   db: Knex,
   fingerprints: readonly string[],
 ): Promise<ReadonlyMap<string, SshKeyRow>> {
+  if (fingerprints.length === 0) return new Map();
   const rows = await db<SshKeyRow>("ssh_key").whereIn("fingerprint", [...new Set(fingerprints)]);
   return new Map(rows.map((row) => [row.fingerprint, row]));
 }

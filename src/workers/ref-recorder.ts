@@ -120,7 +120,8 @@ async function recordOnce(
   const { projectId, repository } = subject;
   // Read before the refs: a change confirmed here is in the refs or was overtaken by a later one.
   const early = await intentsOf(deps.db, projectId);
-  const names = subject.refs && [...new Set([...subject.refs, ...early.map(({ ref }) => ref)])];
+  const wanted = subject.refs && new Set([...subject.refs, ...early.map(({ ref }) => ref)]);
+  const names = wanted && [...wanted];
   const actual = await repository.refs(names);
   // Read after them: a change seen in the refs was announced before, so its push is among these.
   const [late, known] = await Promise.all([
@@ -128,11 +129,10 @@ async function recordOnce(
     recordedRefs(deps.db, projectId, names),
   ]);
 
-  const past = await recordedState(deps, subject, { known, names, intents: late, trusting });
+  const past = await recordedState(deps, subject, { known, wanted, intents: late, trusting });
   const confirmed = new Set(early.filter(({ doneOrder }) => doneOrder !== null).map(keyOf));
-  const open = late.filter(
-    (intent) => !past.shown.has(keyOf(intent)) && (names?.includes(intent.ref) ?? true),
-  );
+  const isAsked = (ref: string): boolean => wanted?.has(ref) ?? true;
+  const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isAsked(intent.ref));
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
   const changes = explainRefs(past.refs, actual, pushed);
   // Nothing to append, so nothing would tell of events that are not shown yet.
@@ -140,7 +140,7 @@ async function recordOnce(
   const appended = await append(deps, subject, past.revision, changes);
 
   const taken = changes.flatMap(({ push }) => (push === null ? [] : [push]));
-  const ended = early.filter((intent) => intent.ended && (names?.includes(intent.ref) ?? true));
+  const ended = early.filter((intent) => intent.ended && isAsked(intent.ref));
   const came = [...late, ...changes.map((change) => ({ ...change, ...change.push }))];
   const settled = await settleDefaultBranch(deps, subject, came, systemMetadata(deps, subject));
   await dropIntents(deps.db, [...taken, ...ended]);
@@ -160,7 +160,8 @@ const keyOf = ({ pushId, ref }: Pick<PushIntent, "pushId" | "ref">): string => `
 
 type Knowing = Readonly<{
   known: RecordedRefs;
-  names: readonly string[] | undefined;
+  /** Undefined: all. */
+  wanted: ReadonlySet<string> | undefined;
   intents: readonly PushIntent[];
   trusting: boolean;
 }>;
@@ -169,7 +170,7 @@ type Knowing = Readonly<{
 async function recordedState(
   { store, db }: RefRecorderDeps,
   { projectId }: Subject,
-  { known, names, intents, trusting }: Knowing,
+  { known, wanted, intents, trusting }: Knowing,
 ): Promise<Past> {
   const refs = new Map(known.refs);
   const pushIds = [...new Set(intents.map(({ pushId }) => pushId))];
@@ -181,7 +182,7 @@ async function recordedState(
   for await (const recorded of since) {
     const { ref, objectId } = refAfter(decode(repositoryEvents, recorded));
     if (objectId === null) refs.delete(ref);
-    else if (names?.includes(ref) ?? true) refs.set(ref, objectId);
+    else if (wanted?.has(ref) ?? true) refs.set(ref, objectId);
     shown.add(keyOf({ pushId: recorded.metadata.commandId, ref }));
     ({ revision, position } = recorded);
   }
