@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { otpSquares } from "../platform/otp.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { type Html, html } from "./html.ts";
 import { csrfField, notice } from "./layout.ts";
@@ -10,6 +11,7 @@ import {
   type PageRoute,
   page,
 } from "./page-route.ts";
+import { qrCode } from "./qr-code.ts";
 import { disable, enable, prepare, renew, statusOf } from "./two-factor.ts";
 
 const path = "/console/two-factor";
@@ -30,7 +32,10 @@ const begin = page({
   operationId: "prepareTwoFactorInConsole",
   form: z.object({ password: z.string().max(512).default("") }),
   handle: ({ form, visit }, deps) =>
-    telling(visit, deps, async () => secretPage(visit, await prepare(form.password, visit, deps))),
+    telling(visit, deps, async () => {
+      const prepared = await prepare(form.password, visit, deps);
+      return secretPage(visit, prepared, await otpSquares(prepared.otpauthUrl));
+    }),
 });
 
 const finish = page({
@@ -110,11 +115,15 @@ ${codeForm(base, visit, "recovery-code", "Make new recovery codes")}</section>
 function secretPage(
   visit: LoggedIn,
   { secret, otpauthUrl }: Awaited<ReturnType<typeof prepare>>,
+  squares: Awaited<ReturnType<typeof otpSquares>>,
 ): PageAnswer {
   return {
     title: "Set up two-factor login",
-    body: (base) => html`<section><p>Add this secret to your authenticator app
+    body: (
+      base,
+    ) => html`<section><p>Let your authenticator app read this code, or add the secret below it
 (or <a href="${otpauthUrl}">open it there</a>), then type the code it shows.</p>
+${qrCode(squares, "The secret as a QR code")}
 <code class="secret">${secret}</code></section>
 <section>${codeForm(base, visit, "enable", "Switch it on")}</section>`,
   };

@@ -38,7 +38,7 @@ a { color: var(--main); }
 label { display: block; font-weight: 600; margin: 0 0 .25rem; }
 .field { margin: 0 0 1rem; }
 .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; font-weight: 400; }
-input[type=text], input[type=password], input[type=date] { width: 100%; padding: .55rem .7rem;
+input[type=text], input[type=password], input[type=email], input[type=date] { width: 100%; padding: .55rem .7rem;
   font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--soft);
   border-radius: 6px; }
 fieldset { border: 0; padding: 0; margin: 0 0 1rem; }
@@ -60,6 +60,9 @@ code, .secret { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace
   overflow-wrap: anywhere; }
 .secret { display: block; padding: .6rem .75rem; margin: .5rem 0 0; border: 1px dashed currentColor;
   border-radius: 6px; user-select: all; }
+/* Readers want dark on light, in both schemes. */
+.qr { display: block; width: min(15rem, 100%); margin: 1rem auto; background: #fff; fill: #000;
+  border-radius: 6px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.25rem; margin: 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 table { width: 100%; border-collapse: collapse; }

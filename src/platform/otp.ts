@@ -19,6 +19,16 @@ export function otpAddress(secret: string, label: string): string {
   return new TOTP({ ...form, issuer, label, secret: Secret.fromBase32(secret) }).toString();
 }
 
+/**
+ * The address as a QR code (ISO/IEC 18004), for an app to read from the screen: rows of squares, true where
+ * dark, with the light margin that readers need.
+ */
+export async function otpSquares(address: string): Promise<readonly (readonly boolean[])[]> {
+  // Loaded when somebody sets up a second factor.
+  const { encodeQR } = await import("qr");
+  return encodeQR(address, "raw", { ecc: "medium", border: 4 });
+}
+
 /** Of which half minute since 1970 the code is; undefined when it is of none that counts now. */
 export function otpStep(secret: string, code: string, now: Date): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { URI } from "otpauth";
+import decodeQR from "qr/decode.js";
 
 import { startTestApp, type TestUser } from "../support/app.ts";
 import { browser } from "../support/browser.ts";
@@ -132,6 +133,22 @@ describe("a user with a second factor", () => {
     expect([...visitor.cookies.keys()]).to.deep.equal(["ledgerforge-session"]);
   });
 
+  it("reads the secret from the screen, from a page without scripts or anything of elsewhere", async () => {
+    const visitor = browser(app.url);
+    await visitor.logIn(anna);
+    const start = await visitor.open("/console/two-factor");
+    const at = "/console/two-factor/prepare";
+    const { text, headers } = await visitor.submit(start, at, { password: anna.password });
+    const address = URI.parse(decodeQR(pictureIn(text)));
+    expect([address.issuer, address.label]).to.deep.equal(["Ledgerforge", anna.alias]);
+    expect(text).to.contain(`<code class="secret">${address.secret.base32}<`);
+    expect(text).not.to.match(/<script|style=|src=/);
+    expect(headers.get("content-security-policy")).to.match(
+      /^default-src 'none'; style-src 'self';/,
+    );
+    expect(headers.get("cache-control")).to.equal("no-store");
+  });
+
   it("sets it up, renews and undoes it in the console", async () => {
     const visitor = browser(app.url);
     await visitor.logIn(anna);
@@ -149,3 +166,19 @@ describe("a user with a second factor", () => {
     expect((await createToken(anna)).status).to.equal(200);
   });
 });
+
+/** The QR code of a page as a camera sees it. */
+function pictureIn(page: string) {
+  const scale = 4;
+  const [, side = "", path = ""] =
+    /viewBox="0 0 (\d+) \d+"[^>]*><path d="([^"]*)"/.exec(page) ?? [];
+  const width = Number(side) * scale;
+  const data = new Uint8Array(width * width * 4).fill(255);
+  for (const [, x = "", y = "", run = ""] of path.matchAll(/M(\d+) (\d+)h(\d+)v1h-\d+z/g)) {
+    for (let row = Number(y) * scale; row < (Number(y) + 1) * scale; row += 1) {
+      const from = (row * width + Number(x) * scale) * 4;
+      data.fill(0, from, from + Number(run) * scale * 4);
+    }
+  }
+  return { width, height: width, data };
+}
