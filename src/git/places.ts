@@ -12,7 +12,8 @@ export type PlacesOptions = Readonly<{
 export const placesDefault: PlacesOptions = {
   placesMax: 16,
   perCallerMax: 6,
-  waitMs: 30_000,
+  // Git's clients wait as long as the line lives, and do not come again by themselves.
+  waitMs: 5 * 60_000,
   waitersMax: 200,
 };
 
@@ -33,10 +34,12 @@ export class Places {
   /**
    * Resolves with a function that gives the place back; calling it twice does nothing.
    *
-   * @throws Refusal 503 `git.busy` when none comes free in time
+   * @param gone aborts when the caller waits no longer
+   * @throws Refusal 503 `git.busy` when none comes free in time, `git.gone` when `gone` was first
    */
-  async enter(caller: string): Promise<() => void> {
-    if (!this.#free(caller)) await this.#wait(caller);
+  async enter(caller: string, gone?: AbortSignal): Promise<() => void> {
+    if (gone?.aborted === true) throw nobodyWaits();
+    if (!this.#free(caller)) await this.#wait(caller, gone);
     else this.#take(caller);
     let left = false;
     return () => {
@@ -61,20 +64,28 @@ export class Places {
     this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
   }
 
-  #wait(caller: string): Promise<void> {
+  #wait(caller: string, gone: AbortSignal | undefined): Promise<void> {
     if (this.#waiters.length >= this.#options.waitersMax) throw busy();
     return new Promise((resolve, reject) => {
-      const waiter = {
+      const end = (): void => {
+        clearTimeout(timer);
+        gone?.removeEventListener("abort", leave);
+      };
+      const giveUp = (reason: unknown): void => {
+        end();
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        reject(reason);
+      };
+      const leave = (): void => giveUp(nobodyWaits());
+      const waiter: Waiter = {
         caller,
-        enter: () => {
-          clearTimeout(timer);
+        enter() {
+          end();
           resolve();
         },
       };
-      const timer = setTimeout(() => {
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        reject(busy());
-      }, this.#options.waitMs);
+      const timer = setTimeout(() => giveUp(busy()), this.#options.waitMs);
+      gone?.addEventListener("abort", leave);
       this.#waiters.push(waiter);
     });
   }
@@ -91,6 +102,11 @@ export class Places {
     this.#take(next.caller);
     next.enter();
   }
+}
+
+/** Nobody is there to read it. */
+function nobodyWaits(): Refusal {
+  return new Refusal("unavailable", "git.gone", "The caller has gone.");
 }
 
 function busy(): Refusal {

@@ -46,7 +46,7 @@ const archiveAs = (format: ArchiveFormat): Route =>
       const etag = `${commit.id}-${Buffer.from(fileName).toString("base64url")}`;
       const reply = { type: contentTypes[format], fileName, etag };
       if (carriesTag(request.header("if-none-match"), `"${etag}"`)) return { ...reply, body: "" };
-      const leave = await places.enter(userId);
+      const leave = await places.enter(userId, request.signal);
       try {
         const body = archiveStream(repository, commit.id, { format, directory });
         return { ...reply, body: body.once("close", leave) };

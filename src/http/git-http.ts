@@ -60,7 +60,9 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       Pragma: "no-cache",
     });
 
-    const freePlace = await places.enter(caller.userId ?? peerOf(ctx));
+    const freePlace = await whileThere(ctx, (gone) =>
+      places.enter(caller.userId ?? peerOf(ctx), gone),
+    );
     const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
     const leave = (): void => {
       unwatch();
@@ -74,6 +76,10 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       const repository = await deps.git.ensure(project.id, project.default_branch);
       const advertise = rest === "info/refs";
       const start = (options: StartOptions = {}): PackProcess => {
+        // What would end it has been told already: it would wait for its input for ever.
+        if (ctx.req.socket.destroyed) {
+          throw new Refusal("unavailable", "git.gone", "The caller has gone.");
+        }
         const protocol = protocolOf(ctx);
         const child = repository.start(service, { advertise, protocol, ...options });
         child.once("close", leave);
@@ -91,6 +97,21 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       throw error;
     }
   };
+}
+
+/** @param wait is told when the caller's line is closed */
+async function whileThere<Result>(
+  { res }: Context,
+  wait: (gone: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort();
+  res.once("close", leave);
+  try {
+    return await wait(leaving.signal);
+  } finally {
+    res.off("close", leave);
+  }
 }
 
 /** What the request asks for, when path, query, method and content type agree on it. */

@@ -25,9 +25,12 @@ export function requestBody(ctx: Context, bytesMax: number): Readable {
   const cut = (error: Error): void => void bounded.destroy(error);
   // The connection must stay open for the answer, so errors are passed on by hand, not by pipeline().
   bounded.on("error", () => undefined);
-  ctx.req.once("close", () => {
-    if (!ctx.req.complete) cut(new HttpRefusal(400, "body.cut", "The body was cut."));
-  });
+  // What came before the line broke is lost unless it was read by then, even when it was all.
+  const cutOff = (): void => {
+    if (!ctx.req.readableEnded) cut(new HttpRefusal(400, "body.cut", "The body was cut."));
+  };
+  if (ctx.req.destroyed) cutOff();
+  else ctx.req.once("close", cutOff);
   if (!encoding.endsWith("gzip")) return ctx.req.pipe(bounded);
   const inflating = createGunzip();
   inflating.once("error", () =>

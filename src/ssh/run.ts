@@ -38,7 +38,7 @@ export async function runCommand(
     return authenticateLfs(command, { by, place, line: asked.line }, service);
   }
   if (command.service === "upload-archive") await mustAllowDownload(service);
-  const leave = await service.places.enter(by.user_id);
+  const leave = await service.places.enter(by.user_id, asked.line.gone);
   try {
     if (command.service !== "receive-pack")
       return await talk(command.service, asked, place, service);

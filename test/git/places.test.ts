@@ -44,6 +44,19 @@ describe("places for packs", () => {
     for (const one of waiting) await expect(one).to.be.rejectedWith(Refusal);
   });
 
+  it("are not kept for who has gone, nor are they waited for by them", async () => {
+    const bounded = places({ placesMax: 1, waitersMax: 1 });
+    const leave = await bounded.enter("anna");
+    const leaving = new AbortController();
+    const gone = bounded.enter("bob", leaving.signal);
+    leaving.abort();
+    await expect(gone).to.be.rejectedWith(Refusal, "gone");
+    await expect(bounded.enter("bob", leaving.signal)).to.be.rejectedWith(Refusal, "gone");
+    const carl = bounded.enter("carl");
+    leave();
+    (await carl)();
+  });
+
   it("count once, however often they are given back", async () => {
     const bounded = places({ placesMax: 1 });
     const leave = await bounded.enter("anna");

@@ -3,6 +3,7 @@ import { type Readable, Transform } from "node:stream";
 
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { yieldProcessor } from "./priority.ts";
 
 export const archiveFormats = ["zip", "tar.gz"] as const;
 export type ArchiveFormat = (typeof archiveFormats)[number];
@@ -39,6 +40,7 @@ export function archiveStream(
     timeout: totalMs,
     killSignal: "SIGKILL",
   });
+  yieldProcessor(child);
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString()).slice(-2000);

@@ -3,6 +3,7 @@ import { Duplex, type Readable, type Writable } from "node:stream";
 
 import { invariant } from "../invariant.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
+import { yieldProcessor } from "./priority.ts";
 import { gateDescriptor, installGate, keepGate, type PushGate } from "./push-gate.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
@@ -85,6 +86,7 @@ function startGit(
     // The fourth is the gate's line; the hook inherits it.
     stdio: ["pipe", "pipe", "pipe", gated ? "pipe" : "ignore"],
   }) as PackProcess;
+  yieldProcessor(child);
   // A program that cannot be started closes at once: callers hear of it by "close".
   child.on("error", () => undefined);
   return child;

@@ -35,6 +35,8 @@ const sizesAtOnce = 2_000;
 /** In one upkeep: the rest of a long history is done by the next ones. */
 const filtersMax = 20_000;
 const fsckTextMax = 2_000;
+/** More than the largest repositories known need. */
+const maintenanceMaxMs = 2 * 60 * 60_000;
 /** In one listing: directories that hold each other need no space and never end. */
 const directoriesMax = 50_000;
 
@@ -237,16 +239,30 @@ export class Repository {
    */
   async maintain(filtersTimeoutMs = 2 * 60_000): Promise<void> {
     await removeLeftOverObjects(this.gitDir);
-    const git = administration(this.gitDir);
-    const at = `--git-dir=${this.gitDir}`;
-    await git.raw([at, "repack", "-d", "--geometric=2", "--write-midx", "--write-bitmap-index"]);
-    await git.raw([at, "pack-refs", "--all", "--prune"]);
+    // At SIGTERM git takes its lock files with it. What is here already may need more memory than what
+    // somebody sends is allowed: it has been let in.
+    const env = { GIT_ALLOC_LIMIT: "0" };
+    const ended = {
+      timeoutMs: maintenanceMaxMs,
+      killSignal: "SIGTERM",
+      patient: true,
+      env,
+    } as const;
+    const repack = [
+      "repack",
+      "-d",
+      "--geometric=2",
+      "--write-midx",
+      "--write-bitmap-index",
+    ] as const;
+    await runGit(this.gitDir, repack, ended);
+    await runGit(this.gitDir, ["pack-refs", "--all", "--prune"], ended);
     const graph = ["commit-graph", "write", "--reachable", "--split"] as const;
     const filters = ["--changed-paths", `--max-new-filters=${filtersMax}`];
-    const ended = { timeoutMs: filtersTimeoutMs, killSignal: "SIGTERM" } as const;
-    await runGit(this.gitDir, [...graph, ...filters], ended).catch((error: unknown) => {
+    const soon = { ...ended, timeoutMs: filtersTimeoutMs };
+    await runGit(this.gitDir, [...graph, ...filters], soon).catch(async (error: unknown) => {
       if (!(error instanceof GitFailure)) throw error;
-      return git.raw([at, ...graph, "--no-changed-paths"]);
+      await runGit(this.gitDir, [...graph, "--no-changed-paths"], ended);
     });
   }
 

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { Limiter } from "../limiter.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { yieldProcessor } from "./priority.ts";
 
 export type RunOptions = Readonly<{
   /** Exit codes that are an answer, not a failure. */
@@ -21,6 +22,8 @@ export type RunOptions = Readonly<{
   writes?: boolean;
   /** Given what the child prints as it comes; nothing of it is kept then. */
   onStdout?: (chunk: Buffer) => void;
+  /** Waits for a processor behind what answers reads. */
+  patient?: boolean;
   /** Configuration above that of every git child. */
   settings?: Readonly<Record<string, string>>;
 }>;
@@ -66,6 +69,7 @@ function start(
       killSignal: options.killSignal ?? "SIGKILL",
       ...(signal && { signal }),
     });
+    if (options.patient === true) yieldProcessor(child);
     const chunks: Buffer[] = [];
     let bytes = 0;
     let stderr = "";
