@@ -55,6 +55,18 @@ describe("the lockout", () => {
     expect(await attempt(home, true)).to.equal("auth.locked");
   });
 
+  it("begins to count anew after a right password", async () => {
+    for (let n = 0; n < 4; n += 1) {
+      expect(await attempt(home, false)).to.equal("wrong");
+      expect(await attempt(home, true)).to.equal("in");
+    }
+  });
+
+  it("takes right passwords that come at once for no guesses", async () => {
+    const together = Array.from({ length: 6 }, () => attempt(home, true));
+    expect(new Set(await Promise.all(together))).to.deep.equal(new Set(["in"]));
+  });
+
   it("ends when it said, however many try meanwhile", async () => {
     for (let n = 0; n < 3; n += 1) await attempt(elsewhere, false);
     const key = `login-locked:${account}`;

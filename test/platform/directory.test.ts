@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { expect } from "chai";
 
 import {
@@ -213,6 +213,71 @@ describe("a directory that is out of order", () => {
     await unavailable(strict.find(named, { login: "anna" }), /not allowed/);
   });
 });
+
+describe("a directory that cannot be trusted", () => {
+  const servers: Server[] = [];
+  let connections = 0;
+  after(() => servers.forEach((server) => void server.close()));
+  beforeEach(() => {
+    connections = 0;
+  });
+
+  /** Agrees to every bind (RFC 4511, 4.2.2). */
+  async function agreeing(diagnostic = "") {
+    const server = createServer((socket: Socket) => {
+      connections += 1;
+      socket.on("error", () => undefined);
+      socket.on("data", (bytes: Buffer) => {
+        // A message's number is in its fifth byte as long as it is short; 0x60 is a bind.
+        if (bytes[5] === 0x60) socket.write(bindAgreed(bytes[4] ?? 0, diagnostic));
+      });
+    }).listen(0, "localhost");
+    await once(server, "listening");
+    servers.push(server);
+    const { port, address } = server.address() as AddressInfo;
+    return { port, host: address.includes(":") ? `[${address}]` : address };
+  }
+
+  it("proves nobody where there is no entry, whatever it agrees to", async () => {
+    const { port } = await agreeing();
+    const trusting = openDirectory({ guard: directoryGuard([`localhost:${port}`]) });
+    const over = { ...settings, url: `ldap://localhost:${port}` };
+    expect(await trusting.prove(over, "cn=x", "guess")).to.equal(true);
+    expect(await trusting.prove(over, null, "guess")).to.equal(false);
+  });
+
+  it("is not listened to when it says too much", async () => {
+    const { port } = await agreeing("x".repeat(2 * 1024 * 1024));
+    const trusting = openDirectory({ guard: directoryGuard([`localhost:${port}`]) });
+    const over = { ...settings, url: `ldap://localhost:${port}` };
+    await unavailable(trusting.prove(over, "cn=x", "guess"), /./);
+  });
+
+  for (const named of [true, false]) {
+    it(`is not spoken to at ${named ? "a name" : "an address"} that leads where nothing may go`, async () => {
+      const { port, host } = await agreeing();
+      const address = {
+        secure: false,
+        host: named ? "localhost" : host.replaceAll(/[[\]]/g, ""),
+        port,
+      };
+      const strict = openDirectory({ guard: { check: () => address, isAllowed: () => false } });
+      await unavailable(strict.prove(settings, "cn=x", "guess"), /not allowed/);
+      if (named) expect(connections).to.equal(0);
+    });
+  }
+});
+
+function bindAgreed(id: number, diagnostic: string): Buffer {
+  const sized = (tag: number, content: Buffer): Buffer => {
+    const size = Buffer.alloc(4);
+    size.writeUInt32BE(content.length);
+    return Buffer.concat([Buffer.from([tag, 0x84]), size, content]);
+  };
+  const success = Buffer.from([0x0a, 1, 0, 0x04, 0]);
+  const result = Buffer.concat([success, sized(0x04, Buffer.from(diagnostic))]);
+  return sized(0x30, Buffer.concat([Buffer.from([0x02, 1, id]), sized(0x61, result)]));
+}
 
 async function freed(): Promise<AddressInfo> {
   const server = createServer().listen(0, "127.0.0.1");

@@ -96,6 +96,18 @@ describe("an answer of a SAML provider", () => {
       "$1",
       /address/,
     ],
+    [
+      "confirmed for a time that is over",
+      /(<saml:SubjectConfirmationData) NotOnOrAfter="[^"]*"/,
+      '$1 NotOnOrAfter="2020-01-01T00:00:00Z"',
+      /no longer/,
+    ],
+    [
+      "confirmed for a time to come",
+      /<saml:SubjectConfirmationData /,
+      '$&NotBefore="2999-01-01T00:00:00Z" ',
+      /no longer/,
+    ],
     ["without conditions", /<saml:Conditions .*<\/saml:Conditions>/, "", /./],
     [
       "for any audience",
@@ -154,6 +166,29 @@ describe("an answer of a SAML provider", () => {
     await refuses(verify(encoded(xml)), /weak/);
     const mac = xml.replace(/http[^"]*#rsa-sha1/, "http://www.w3.org/2000/09/xmldsig#hmac-sha1");
     await refuses(verify(encoded(mac)), /weak/);
+  });
+});
+
+describe("an answer with another number of assertions", () => {
+  it("is refused with two of them, although both are signed", async () => {
+    const before = (xml: string): string => {
+      const [assertion = ""] = /<saml:Assertion [\s\S]*<\/saml:Assertion>/.exec(xml) ?? [];
+      const another = assertion.replace("anna-1", "admin").replace(/ID="_/, 'ID="_another');
+      return xml.replace(assertion, `${assertion}${another}`);
+    };
+    await refuses(verify(await answerOf({ signed: "response", before })), /exactly one/);
+  });
+
+  it("is refused with an encrypted one, and told why", async () => {
+    const xml = decoded(await answerOf())
+      .replaceAll("saml:Assertion ", "saml:EncryptedAssertion ")
+      .replaceAll("/saml:Assertion>", "/saml:EncryptedAssertion>");
+    await refuses(verify(encoded(xml)), /encrypted/);
+  });
+
+  it("is refused out of all proportion before anything is computed", async () => {
+    const xml = decoded(await answerOf()).replace("</samlp:Response>", `${"<a/>".repeat(5_001)}$&`);
+    await refuses(verify(encoded(xml)), /proportion/);
   });
 });
 

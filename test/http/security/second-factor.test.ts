@@ -22,6 +22,12 @@ after(() => Promise.all(closing.map((close) => close())));
 const app = await startTestApp();
 const other = await startHttp(app.platform);
 closing.push(other.close);
+/** The same service six minutes from now. */
+const later = await startHttp({
+  ...app.platform,
+  now: () => new Date(Date.now() + 6 * 60_000),
+});
+closing.push(later.close);
 const root = await app.givenUser("root", { admin: true });
 let anna: TestUser;
 let counter = 0;
@@ -159,6 +165,30 @@ describe("the step between password and code", () => {
       const { location } = await visitor.submit(page, "/login/code", { code: codeAt(secret) });
       expect(location, cookie).to.equal("/login");
     }
+  });
+
+  it("waits five minutes for the code, and no longer", async () => {
+    const { recoveryCodes } = await enrolled(app, anna);
+    const { visitor } = await askedForCode(anna);
+    const afterwards = browser(later.url);
+    for (const [name, value] of visitor.cookies) afterwards.cookies.set(name, value);
+    expect((await afterwards.open("/login/code")).location).to.equal("/login");
+    const page = await visitor.open("/login/code");
+    const [code = ""] = recoveryCodes;
+    const late = await afterwards.submit(page, "/login/code", { code });
+    expect(late.location).to.equal("/login");
+    expect((await visitor.submit(page, "/login/code", { code })).location).to.equal("/console");
+  });
+
+  it("takes no code of a second factor that is only being set up", async () => {
+    const { secret } = await enrolled(app, anna);
+    const { visitor, page } = await askedForCode(anna);
+    const path = "/user/settings/two-factor";
+    const { token, password } = anna;
+    await app.post(`${path}/disable`, { token, body: { code: codeAt(secret) } });
+    const begun = await app.post(path, { token, body: { password } });
+    const code = codeAt(String(begun.body["secret"]));
+    expect((await visitor.submit(page, "/login/code", { code })).status).to.equal(403);
   });
 
   it("ends with a new password, and with a block", async () => {
