@@ -237,23 +237,29 @@ export async function listProjects(
   db: Knex,
   { limit, offset, ...filter }: ProjectFilter,
 ): Promise<Readonly<{ rows: readonly ProjectRow[]; total: number }>> {
+  const slice = { limit, offset };
   const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, filter);
-  const page = (query: Knex.QueryBuilder): Promise<readonly ProjectRow[]> =>
-    query.orderBy(["project.created_at", "project.id"]).limit(limit).offset(offset);
   const matching = () => db("project").whereNull("project.deleted_at").modify(narrow);
   if (filter.title !== undefined) {
-    const total = await countedNear(db, matching(), { limit, offset });
-    const rows = total > fewMax ? projects(db).modify(narrow) : amongThem(db, matching());
-    return { rows: await page(rows), total };
+    const total = await countedNear(db, matching(), slice);
+    if (total <= fewMax) return { rows: await fewOf(db, matching(), slice), total };
+    return { rows: await inOrder(projects(db).modify(narrow), slice), total };
   }
   const asked = Object.values(filter).filter((value) => value !== undefined);
   const everything = filter.publicOnly === true && asked.length === 1;
   const [rows, total] = await Promise.all([
-    page(projects(db).modify(narrow)),
+    inOrder(projects(db).modify(narrow), slice),
     everything ? publicTotal.read(db) : counted(matching()),
   ]);
   return { rows, total };
 }
+
+type Page = Pick<ProjectFilter, "limit" | "offset">;
+
+const order = ["project.created_at", "project.id"];
+
+const inOrder = (query: Knex.QueryBuilder, { limit, offset }: Page) =>
+  query.orderBy(order).limit(limit).offset(offset) as Promise<readonly ProjectRow[]>;
 
 /**
  * Up to so many found by their titles are all looked at and sorted. Of more, the first of the order are
@@ -261,9 +267,21 @@ export async function listProjects(
  */
 const fewMax = 200;
 
-/** Found by themselves first, not row by row on the way through something else: that is the fence. */
-const amongThem = (db: Knex, found: Knex.QueryBuilder): Knex.QueryBuilder =>
-  withOwner(db).whereRaw("project.id in (? offset 0)", [found.select("project.id")]);
+/** Those that are found, by themselves first: `offset 0` keeps the planner from the way through all. */
+async function fewOf(
+  db: Knex,
+  found: Knex.QueryBuilder,
+  { limit, offset }: Page,
+): Promise<readonly ProjectRow[]> {
+  return withOwner(db)
+    .whereRaw(
+      `project.id in (
+         select id from (? offset 0) as found order by created_at, id limit ? offset ?
+       )`,
+      [found.select("project.id", "project.created_at"), limit, offset],
+    )
+    .orderBy(order);
+}
 
 function narrowed(
   db: Knex,

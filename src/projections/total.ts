@@ -48,7 +48,7 @@ export function keptTotal(rows: string, condition: string): KeptTotal {
 const theOnly = 1;
 
 /** How far beyond the page that was asked for a search is counted; see docs/api.md. */
-export const countedBeyondMax = 1_000;
+export const countedBeyondMax = 500;
 
 /** How many rows there are, as far as somebody who looks at this page may want to know. */
 export async function countedNear(
