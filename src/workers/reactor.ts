@@ -18,6 +18,8 @@ export type Reactor = Readonly<{
   name: string;
   types: ReadonlySet<string>;
   react: (event: Recorded, deps: WorkerDeps) => Promise<readonly Job[]>;
+  /** In its place, where events that come together are reacted to in one go; in order, and again. */
+  reactAll?: (events: readonly Recorded[], deps: WorkerDeps) => Promise<readonly Job[]>;
   /**
    * What a job is for, where doing a later one for the same makes an earlier one superfluous: of those
    * of events that come together, the last is added alone.
@@ -92,7 +94,12 @@ function startLine(reactor: Reactor, start: bigint, deps: WorkerDeps, signal: Ab
         const jobs: Job[] = [];
         let reached = done;
         try {
-          for (const { event } of steps.slice(done)) {
+          if (reactor.reactAll !== undefined) {
+            const events = steps.slice(done).flatMap(({ event }) => event ?? []);
+            jobs.push(...(await reactor.reactAll(events, deps)));
+            reached = steps.length;
+          }
+          for (const { event } of steps.slice(reached)) {
             if (event !== undefined) jobs.push(...(await reactor.react(event, deps)));
             reached += 1;
           }

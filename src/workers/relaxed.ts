@@ -15,17 +15,19 @@ export function relaxed<Result>(
   });
 }
 
-/** The same, one at a time for each name. */
+/** The same, one at a time for each of the names. */
 export function relaxedAlone<Result>(
   db: Knex,
-  name: string,
+  names: readonly string[],
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {
     await tx.raw(
       `select set_config('synchronous_commit', 'off', true),
-         pg_advisory_xact_lock(hashtextextended(?, 0))`,
-      [name],
+         pg_advisory_xact_lock(hashtextextended(name, 0))
+       from unnest(?::text[]) as name`,
+      // In one order, whoever comes: nobody waits in a circle.
+      [[...new Set(names)].sort()],
     );
     return run(tx);
   });

@@ -14,7 +14,7 @@ import type { OutboundResponse } from "../platform/outbound-http.ts";
 import { PermanentFailure } from "../platform/queue.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { causedBy, load } from "./order.ts";
-import { noteFailure, noteSuccess } from "./webhook-health.ts";
+import type { HealthNotes } from "./webhook-health.ts";
 import {
   failureCode,
   retryAfterMs,
@@ -49,6 +49,7 @@ export type AttemptOrder = Readonly<{
   /** From 1. */
   number: number;
   settingsOf: SettingsOf;
+  health: HealthNotes;
 }>;
 
 /**
@@ -56,7 +57,7 @@ export type AttemptOrder = Readonly<{
  * at any line and running again sends at most one request more, under the same id.
  */
 export async function attempt(
-  { deliveryId, number, settingsOf }: AttemptOrder,
+  { deliveryId, number, settingsOf, health }: AttemptOrder,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next> {
@@ -94,8 +95,8 @@ export async function attempt(
   const step = { name: `attempt ${number}`, cause: last };
   const next = await record(deliveryId, before, command, step, deps);
   const { status } = result.record;
-  if (status !== null && status >= 200 && status <= 299) await noteSuccess(deps, state.webhookId);
-  else await noteFailure(deps, state.webhookId, last);
+  if (status !== null && status >= 200 && status <= 299) await health.success(state.webhookId);
+  else await health.failure(state.webhookId, last);
   return next;
 }
 

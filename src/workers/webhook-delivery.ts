@@ -5,12 +5,15 @@ import { deterministicId } from "../platform/deterministic-id.ts";
 import type { Job } from "../platform/queue.ts";
 import { attempt, type Next, settingsReader } from "./webhook-attempt.ts";
 import { deliveryQueue, retryQueue } from "./webhook-dispatch.ts";
-import { claimFirst, endFirst, endRetry, release } from "./webhook-outbox.ts";
+import { healthNotes } from "./webhook-health.ts";
+import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./webhook-outbox.ts";
 import { defineWorker } from "./worker.ts";
 
 /** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
-const deliveriesPerTurn = 10;
+const deliveriesPerTurn = 50;
 const turnMsMax = 2_000;
+/** Claimed together, and together taken out of the line. */
+const deliveriesAtOnce = 10;
 
 /**
  * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
@@ -29,22 +32,32 @@ export const webhookDeliveryWorker = defineWorker({
     const { db, queues } = deps;
     const turn = () => ({ id, now: deps.now() });
     // A turn is short: what was changed meanwhile counts from the next one on.
-    const settingsOf = settingsReader(deps);
+    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
     const startedAt = performance.now();
-    let deliveryId = await claimFirst(db, webhookId, turn());
-    for (let made = 0; deliveryId !== undefined; made += 1) {
-      if (made === deliveriesPerTurn || performance.now() - startedAt > turnMsMax) {
+    let made = 0;
+    const isOver = () => made >= deliveriesPerTurn || performance.now() - startedAt > turnMsMax;
+
+    let claimed = await claimFirst(db, webhookId, turn(), deliveriesAtOnce);
+    while (claimed.length > 0) {
+      const ended: Ended[] = [];
+      for (const deliveryId of claimed) {
+        const next = await attempt({ deliveryId, number: 1, ...closely }, deps, signal);
+        // Before it leaves the line: after a crash in between, the claim leads back here.
+        if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
+        ended.push({ deliveryId, retryAt: next?.at });
+        made += 1;
+        if (isOver()) break;
+      }
+      if (isOver()) {
         // In this order: the next turn must find the line free. After a crash in between, this job
         // runs again and goes on itself.
-        await release(db, deliveryId, id);
-        await queues.add([turnJob(webhookId, deterministicId("turn", id, deliveryId))]);
+        const head = await endTurn(db, webhookId, ended, id);
+        if (head === undefined) return;
+        await queues.add([turnJob(webhookId, deterministicId("turn", id, head))]);
         return;
       }
-      const next = await attempt({ deliveryId, number: 1, settingsOf }, deps, signal);
-      // Before it leaves the line: after a crash in between, the claim leads back here.
-      if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
-      const ended = { webhookId, deliveryId, retryAt: next?.at };
-      deliveryId = await endFirst(db, ended, turn());
+      const claims = { turn: turn(), countMax: deliveriesAtOnce };
+      claimed = await endFirst(db, webhookId, ended, claims);
     }
   },
 });
@@ -55,7 +68,8 @@ export const webhookRetryWorker = defineWorker({
   concurrency: 50,
   payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
   async run({ deliveryId, attempt: number }, deps, signal) {
-    const order = { deliveryId, number, settingsOf: settingsReader(deps) };
+    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
+    const order = { deliveryId, number, ...closely };
     const next = await attempt(order, deps, signal);
     if (next !== undefined) await deps.queues.add([retryJob(deliveryId, next, deps.now())]);
     await endRetry(deps.db, deliveryId, next?.at);

@@ -1,9 +1,11 @@
-import { decode } from "../events/decode.ts";
+import type { Recorded } from "../events/event.ts";
 import { idInStream } from "../events/stream.ts";
 import { webhookEvents } from "../events/webhook.ts";
 import { webhookDeliveryEvents } from "../events/webhook-delivery.ts";
+import type { Job } from "../platform/queue.ts";
+import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
-import { enqueue } from "./webhook-outbox.ts";
+import { enqueue, type InLine } from "./webhook-outbox.ts";
 
 export const deliveryQueue = "webhook-delivery";
 export const retryQueue = "webhook-retry";
@@ -13,19 +15,36 @@ export const replayQueue = "webhook-replay";
 export const webhookDispatch: Reactor = {
   name: "webhook-dispatch",
   types: new Set(["WebhookDeliveryScheduled", "WebhookReplayRequested"]),
-  async react(recorded, { db, now }) {
-    if (recorded.type === "WebhookReplayRequested") {
-      const event = decode(webhookEvents, recorded);
-      if (event.type !== "WebhookReplayRequested") return [];
-      const { replayId } = event.data;
-      const data = { webhookId: idInStream(event.stream), replayId };
-      return [{ queue: replayQueue, id: replayId, data }];
-    }
-    const event = decode(webhookDeliveryEvents, recorded);
-    if (event.type !== "WebhookDeliveryScheduled") return [];
-    const { deliveryId, webhookId } = event.data;
-    const place = { deliveryId, webhookId, position: event.position, now: now() };
-    if (!(await enqueue(db, place))) return [];
-    return [{ queue: deliveryQueue, id: deliveryId, data: { webhookId, turn: deliveryId } }];
-  },
+  react: (event, deps) => dispatch([event], deps),
+  reactAll: dispatch,
 };
+
+async function dispatch(
+  events: readonly Recorded[],
+  { db, now }: WorkerDeps,
+): Promise<readonly Job[]> {
+  const scheduled = events.flatMap(inLine);
+  const heads = await enqueue(db, scheduled, now());
+  const jobs = scheduled.filter(({ deliveryId }) => heads.has(deliveryId)).map(headJob);
+  return [...events.flatMap(replayJob), ...jobs];
+}
+
+function inLine(recorded: Recorded): readonly InLine[] {
+  if (recorded.type !== "WebhookDeliveryScheduled") return [];
+  const { data, position } = recorded;
+  const { deliveryId, webhookId } = webhookDeliveryEvents.WebhookDeliveryScheduled.parse(data);
+  return [{ deliveryId, webhookId, position }];
+}
+
+const headJob = ({ deliveryId, webhookId }: InLine): Job => ({
+  queue: deliveryQueue,
+  id: deliveryId,
+  data: { webhookId, turn: deliveryId },
+});
+
+function replayJob(recorded: Recorded): readonly Job[] {
+  if (recorded.type !== "WebhookReplayRequested") return [];
+  const { replayId } = webhookEvents.WebhookReplayRequested.parse(recorded.data);
+  const data = { webhookId: idInStream(recorded.stream), replayId };
+  return [{ queue: replayQueue, id: replayId, data }];
+}

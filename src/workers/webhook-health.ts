@@ -8,6 +8,30 @@ import { causedBy } from "./order.ts";
 /** Nothing but failure for this long switches a webhook off. */
 const failingMaxMs = 5 * 24 * 60 * 60_000;
 
+type Cause = Pick<Recorded, "id" | "metadata">;
+
+/** Told of attempts at the deliveries of one webhook that follow one another closely. */
+export type HealthNotes = Readonly<{
+  success: (webhookId: string) => Promise<void>;
+  failure: (webhookId: string, cause: Cause) => Promise<void>;
+}>;
+
+/** Of successes without a failure in between, the first alone has something to tell. */
+export function healthNotes(deps: WorkerDeps): HealthNotes {
+  let told = false;
+  return {
+    async success(webhookId) {
+      if (told) return;
+      await noteSuccess(deps, webhookId);
+      told = true;
+    },
+    async failure(webhookId, cause) {
+      told = false;
+      await noteFailure(deps, webhookId, cause);
+    },
+  };
+}
+
 type HealthRow = Readonly<{ webhook_id: string; failing_since: Date }>;
 
 /** Something arrived: what failed before counts no more. */
@@ -19,7 +43,7 @@ export async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promis
 export async function noteFailure(
   deps: WorkerDeps,
   webhookId: string,
-  cause: Pick<Recorded, "id" | "metadata">,
+  cause: Cause,
 ): Promise<void> {
   const { db, store } = deps;
   const now = deps.now();

@@ -42,6 +42,8 @@ export async function notificationOf(
   return builder?.build(event, deps);
 }
 
+const webhooksAtOnce = 20;
+
 /** Nearly always so; after a crash in between the append finds out. */
 const newStream = {
   state: webhookDelivery.decider.initialState,
@@ -67,7 +69,7 @@ export async function notify(
   const addresses = addressesOf(deps, await findSettings(deps.db));
   const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);
-  for (const webhookId of webhookIds) {
+  const schedule = async (webhookId: WebhookId): Promise<void> => {
     const id = deterministicId("webhook delivery", occasion, event.id, webhookId);
     const deliveryId = WebhookDeliveryId.parse(id);
     const now = deps.now();
@@ -83,5 +85,11 @@ export async function notify(
     } as const;
     const metadata = causedBy(event, deterministicId("schedule", deliveryId), now);
     await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, newStream);
+  };
+  // Each webhook has a line of its own. Nothing is begun anew before all have ended.
+  for (let from = 0; from < webhookIds.length; from += webhooksAtOnce) {
+    const some = webhookIds.slice(from, from + webhooksAtOnce);
+    const ends = await Promise.allSettled(some.map(schedule));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 }

@@ -18,28 +18,37 @@ type OutboxRow = Readonly<{
   due_at: Date;
 }>;
 
-/** Longer than an attempt and its recording take; only a claim nobody will repeat runs out. */
+/** Longer than a turn with its last attempt takes; only a claim nobody will repeat runs out. */
 const claimMs = 60_000;
 
 const free = { claimed_by: null, claimed_until: null } as const;
 
+export type InLine = Readonly<{ deliveryId: string; webhookId: string; position: bigint }>;
+
 /**
- * Puts a delivery at its place in the line of its webhook; again, it changes nothing.
+ * Puts deliveries at their places in the lines of their webhooks; again, it changes nothing.
  *
- * @returns whether it is the head: somebody must be sent to work on the line. Behind others it is
- *   called by whoever works on those.
+ * @returns the heads of those lines: somebody must be sent to work on one that was put there. What is
+ *   behind others is called by whoever works on those.
  */
 export async function enqueue(
   db: Knex,
-  delivery: Readonly<{ deliveryId: string; webhookId: string; position: bigint; now: Date }>,
-): Promise<boolean> {
-  const { deliveryId: delivery_id, webhookId: webhook_id, position, now: due_at } = delivery;
-  return onLine(db, webhook_id, async (tx) => {
-    await tx("webhook_outbox")
-      .insert({ delivery_id, webhook_id, position, due_at })
-      .onConflict("delivery_id")
-      .ignore();
-    return (await headOf(tx, webhook_id))?.delivery_id === delivery_id;
+  deliveries: readonly InLine[],
+  due_at: Date,
+): Promise<ReadonlySet<string>> {
+  if (deliveries.length === 0) return new Set();
+  const webhookIds = [...new Set(deliveries.map(({ webhookId }) => webhookId))];
+  const rows = deliveries.map(({ deliveryId, webhookId, position }) => {
+    return { delivery_id: deliveryId, webhook_id: webhookId, position, due_at };
+  });
+  return onLines(db, webhookIds, async (tx) => {
+    await tx("webhook_outbox").insert(rows).onConflict("delivery_id").ignore();
+    const heads = await tx.raw<{ rows: Pick<OutboxRow, "delivery_id">[] }>(
+      `select distinct on (webhook_id) delivery_id from webhook_outbox
+       where webhook_id = any(?) and is_first order by webhook_id, position, delivery_id`,
+      [webhookIds],
+    );
+    return new Set(heads.rows.map(({ delivery_id }) => delivery_id));
   });
 }
 
@@ -47,39 +56,52 @@ export async function enqueue(
 export type Turn = Readonly<{ id: string; now: Date }>;
 
 /**
- * The delivery to attempt first now; undefined when the line is empty, or somebody else works on its
- * head and will call the next one.
+ * The deliveries to attempt first now, in their order; none when the line is empty, or somebody else
+ * works on its head and will call the next ones.
  */
-export async function claimFirst(
+export function claimFirst(
   db: Knex,
   webhookId: string,
   turn: Turn,
-): Promise<string | undefined> {
-  return onLine(db, webhookId, (tx) => claimHead(tx, webhookId, turn));
+  countMax: number,
+): Promise<readonly string[]> {
+  return onLines(db, [webhookId], (tx) => claim(tx, webhookId, turn, countMax));
 }
 
-/**
- * The first attempt is over. With a time for the next one, the delivery stays, beside the line.
- *
- * @returns the delivery that is the head of the line now, claimed for the same turn
- */
-export async function endFirst(
+/** A first attempt that is over. With a time for the next one, the delivery stays, beside the line. */
+export type Ended = Readonly<{ deliveryId: string; retryAt: Date | undefined }>;
+
+/** @returns what is at the head of the line now, claimed for the same turn */
+export function endFirst(
   db: Knex,
-  ended: Readonly<{ webhookId: string; deliveryId: string; retryAt: Date | undefined }>,
-  turn: Turn,
-): Promise<string | undefined> {
-  return onLine(db, ended.webhookId, async (tx) => {
-    await leave(tx, ended.deliveryId, ended.retryAt);
-    return claimHead(tx, ended.webhookId, turn);
+  webhookId: string,
+  ended: readonly Ended[],
+  { turn, countMax }: Readonly<{ turn: Turn; countMax: number }>,
+): Promise<readonly string[]> {
+  return onLines(db, [webhookId], async (tx) => {
+    await leave(tx, ended);
+    return claim(tx, webhookId, turn, countMax);
   });
 }
 
-/** Gives up a claim, for another turn to take. */
-export async function release(db: Knex, deliveryId: string, turnId: string): Promise<void> {
-  await relaxed(db, async (tx) => {
+/**
+ * The turn is over, and what it claimed and did not come to is free again.
+ *
+ * @returns the head of the line now: somebody must be sent to go on with it
+ */
+export function endTurn(
+  db: Knex,
+  webhookId: string,
+  ended: readonly Ended[],
+  turnId: string,
+): Promise<string | undefined> {
+  return onLines(db, [webhookId], async (tx) => {
+    await leave(tx, ended);
     await tx<OutboxRow>("webhook_outbox")
-      .where({ delivery_id: deliveryId, claimed_by: turnId })
+      .where({ webhook_id: webhookId, claimed_by: turnId })
       .update(free);
+    const [head] = await firstInLine(tx, webhookId, 1);
+    return head?.delivery_id;
   });
 }
 
@@ -89,7 +111,7 @@ export async function endRetry(
   deliveryId: string,
   retryAt: Date | undefined,
 ): Promise<void> {
-  await relaxed(db, (tx) => leave(tx, deliveryId, retryAt));
+  await relaxed(db, (tx) => leave(tx, [{ deliveryId, retryAt }]));
 }
 
 /** Webhooks whose line stands still, and later attempts nobody made, since before `before`. */
@@ -106,43 +128,56 @@ export async function stuckSince(
   return { webhookIds: [...new Set(first)], deliveryIds: later };
 }
 
-async function leave(
-  tx: Knex.Transaction,
-  deliveryId: string,
-  retryAt: Date | undefined,
-): Promise<void> {
-  const row = tx<OutboxRow>("webhook_outbox").where({ delivery_id: deliveryId });
-  if (retryAt === undefined) await row.delete();
-  else await row.update({ is_first: false, due_at: retryAt, ...free });
+async function leave(tx: Knex.Transaction, ended: readonly Ended[]): Promise<void> {
+  const over = ended.flatMap(({ deliveryId, retryAt }) => (retryAt ? [] : [deliveryId]));
+  if (over.length > 0) {
+    await tx<OutboxRow>("webhook_outbox").whereIn("delivery_id", over).delete();
+  }
+  for (const { deliveryId, retryAt } of ended) {
+    if (retryAt === undefined) continue;
+    await tx<OutboxRow>("webhook_outbox")
+      .where({ delivery_id: deliveryId })
+      .update({ is_first: false, due_at: retryAt, ...free });
+  }
 }
 
-async function headOf(tx: Knex.Transaction, webhookId: string): Promise<OutboxRow | undefined> {
+async function firstInLine(
+  tx: Knex.Transaction,
+  webhookId: string,
+  countMax: number,
+): Promise<readonly OutboxRow[]> {
   return tx<OutboxRow>("webhook_outbox")
     .where({ webhook_id: webhookId, is_first: true })
     .orderBy(["position", "delivery_id"])
-    .first();
+    .limit(countMax);
 }
 
-async function claimHead(
+async function claim(
   tx: Knex.Transaction,
   webhookId: string,
   { id: claimed_by, now }: Turn,
-): Promise<string | undefined> {
-  const head = await headOf(tx, webhookId);
-  if (head === undefined) return undefined;
-  const claimed = head.claimed_until !== null && head.claimed_until > now;
-  if (claimed && head.claimed_by !== claimed_by) return undefined;
-  await tx<OutboxRow>("webhook_outbox")
-    .where({ delivery_id: head.delivery_id })
-    .update({ claimed_by, claimed_until: new Date(now.getTime() + claimMs) });
-  return head.delivery_id;
+  countMax: number,
+): Promise<readonly string[]> {
+  const rows = await firstInLine(tx, webhookId, countMax);
+  const isOthers = (row: OutboxRow): boolean =>
+    row.claimed_by !== claimed_by && row.claimed_until !== null && row.claimed_until > now;
+  const others = rows.findIndex(isOthers);
+  const own = others === -1 ? rows : rows.slice(0, others);
+  const ids = own.map(({ delivery_id }) => delivery_id);
+  if (ids.length > 0) {
+    await tx<OutboxRow>("webhook_outbox")
+      .whereIn("delivery_id", ids)
+      .update({ claimed_by, claimed_until: new Date(now.getTime() + claimMs) });
+  }
+  return ids;
 }
 
-/** One at a time looks at the head of a line and moves it. */
-function onLine<Result>(
+/** One at a time looks at the heads of lines and moves them. */
+function onLines<Result>(
   db: Knex,
-  webhookId: string,
+  webhookIds: readonly string[],
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
-  return relaxedAlone(db, `webhook ${webhookId}`, run);
+  const names = webhookIds.map((webhookId) => `webhook ${webhookId}`);
+  return relaxedAlone(db, names, run);
 }

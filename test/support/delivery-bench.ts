@@ -48,7 +48,7 @@ export async function deliveryBench() {
     ): Promise<string> {
       const { deliveryId, position } = await givenDelivery(deps, { ...webhook, ...rest });
       const { webhookId } = webhook;
-      await enqueue(deps.db, { deliveryId, webhookId, position, now: clock.now });
+      await enqueue(deps.db, [{ deliveryId, webhookId, position }], clock.now);
       return deliveryId;
     },
 
