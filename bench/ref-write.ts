@@ -4,14 +4,16 @@ import path from "node:path";
 
 import { commit, git, workingCopy } from "../test/support/git.ts";
 import { figure, median, timed } from "./figure.ts";
+import { putRefs } from "./refs.ts";
 import { withService } from "./service.ts";
 
 /**
  * Tags and commits made over REST, one after another, against git doing the same in a bare
  * repository; and the same in a repository of many refs, against one of few.
  */
-const tagsCount = 1_000;
-const commitsCount = 200;
+const tagsCount = 200;
+const commitsCount = 100;
+const comparedCount = 30;
 const manyTags = 20_000;
 const manyBranches = 5_000;
 
@@ -38,25 +40,32 @@ await withService(async ({ service, directory, authorization, project }) => {
 
   await git(source, "push", "--quiet", await project("few"), "main");
   const few = "/project/bench/few";
-  const tags = await perSecond(tagsCount, (index) => post(`${few}/tag/create`, tag(index)));
-  const localTags = await perSecond(tagsCount, (index) => git(bare, "tag", `t-${index}`, head));
-  figure("tags over REST", "/s", tags, { name: "git tag", value: localTags });
+  const tags = await inTurn(
+    tagsCount,
+    (index) => post(`${few}/tag/create`, tag(index)),
+    (index) => git(bare, "tag", `t-${index}`, head),
+  );
+  figure("a tag over REST", "ms", tags.ours, { name: "git tag", value: tags.git });
 
   const tree = await git(source, "rev-parse", "HEAD^{tree}");
-  const commits = await perSecond(commitsCount, (index) => post(`${few}/commit`, change(index)));
-  const localCommits = await perSecond(commitsCount, async (index) => {
-    const made = await git(bare, "commit-tree", "-m", `Change ${index}`, "-p", head, tree);
-    await git(bare, "update-ref", "refs/heads/main", made);
-  });
-  const baseline = { name: "git commit-tree, update-ref", value: localCommits };
-  figure("commits over REST", "/s", commits, baseline);
+  const commits = await inTurn(
+    commitsCount,
+    (index) => post(`${few}/commit`, change(index)),
+    async (index) => {
+      const made = await git(bare, "commit-tree", "-m", `Change ${index}`, "-p", head, tree);
+      await git(bare, "update-ref", "refs/heads/main", made);
+    },
+  );
+  const baseline = { name: "git commit-tree, update-ref", value: commits.git };
+  figure("a commit over REST", "ms", commits.ours, baseline);
 
   await manyRefs(source, head);
-  await git(source, "push", "--quiet", "--mirror", await project("many"));
+  await git(source, "push", "--quiet", await project("many"), "main");
+  await putRefs({ service, authorization }, "many", source);
   const many = "/project/bench/many";
   const each = async (base: string) => {
     const times = { tag: [] as number[], commit: [] as number[] };
-    for (let index = tagsCount; index < tagsCount + 100; index += 1) {
+    for (let index = tagsCount; index < tagsCount + comparedCount; index += 1) {
       times.tag.push(await timed(() => post(`${base}/tag/create`, tag(index))));
       times.commit.push(await timed(() => post(`${base}/commit`, change(index))));
     }
@@ -69,11 +78,18 @@ await withService(async ({ service, directory, authorization, project }) => {
   }
 });
 
-async function perSecond(count: number, run: (index: number) => Promise<unknown>): Promise<number> {
-  const ms = await timed(async () => {
-    for (let index = 0; index < count; index += 1) await run(index);
-  });
-  return (count * 1_000) / ms;
+/** Medians, of calls made in turn: whatever else the machine does slows both. */
+async function inTurn(
+  count: number,
+  ours: (index: number) => Promise<unknown>,
+  gits: (index: number) => Promise<unknown>,
+): Promise<Readonly<{ ours: number; git: number }>> {
+  const times = { ours: [] as number[], git: [] as number[] };
+  for (let index = 0; index < count; index += 1) {
+    times.ours.push(await timed(() => ours(index)));
+    times.git.push(await timed(() => gits(index)));
+  }
+  return { ours: median(times.ours), git: median(times.git) };
 }
 
 async function manyRefs(cwd: string, head: string): Promise<void> {

@@ -6,12 +6,17 @@ import { freePort, type Service, startService } from "../test/support/service.ts
 import { newKey, sshOptions } from "../test/support/ssh.ts";
 
 const alias = "bench";
+const email = "bench@example.org";
 const password = "a password for benchmarks";
 
 export type BenchService = Readonly<{
   service: Service;
   directory: string;
   authorization: string;
+  /** Of whom it stands for. */
+  email: string;
+  /** File of the private half of the SSH key they have registered. */
+  key: string;
   /** Makes a project and answers the address git is given. */
   project: (name: string) => Promise<string>;
   /** Address of such a project over SSH, and what git's environment needs for it. */
@@ -27,7 +32,7 @@ export async function withService(
   const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-bench-"));
   const service = await startService(path.join(directory, "data"), {
     ADMIN_ALIAS: alias,
-    ADMIN_EMAIL: "bench@example.org",
+    ADMIN_EMAIL: email,
     ADMIN_PASSWORD: password,
     LOG_LEVEL: "warn",
     SSH_PORT: String(sshPort),
@@ -50,7 +55,7 @@ export async function withService(
       remote: (name: string) => `git@127.0.0.1:${alias}/${name}.git`,
       environment: { GIT_SSH_COMMAND: ["ssh", ...sshOptions(key, sshPort)].join(" ") },
     };
-    await run({ service, directory, authorization, project, ssh });
+    await run({ service, directory, authorization, email, key, project, ssh });
   } finally {
     await service.stop();
     await rm(directory, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
+import { Lru } from "../platform/git/lru.ts";
 import type { Commit } from "../platform/git/object.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import {
@@ -44,11 +45,8 @@ export async function verifyCommits(
   authors: CommitAuthors,
 ): Promise<ReadonlyMap<string, Verification>> {
   const signed = commits.filter(({ signature }) => signature !== null);
-  const signers = signed.map(({ signature }) => sshSignerOf(signature ?? ""));
-  const sshKeys = await findSshKeys(
-    db,
-    signers.filter((signer) => signer !== undefined),
-  );
+  const signers = new Map(signed.map((commit) => [commit.id, signerOf(commit)]));
+  const sshKeys = await findSshKeys(db, [...signers.values()].filter(Boolean));
   const gpgKeys = new Map<string, Promise<readonly GpgKeyRow[]>>();
   const ringOf = (userId: string) => {
     const ring = gpgKeys.get(userId) ?? gpgKeysOf(db, userId);
@@ -59,7 +57,7 @@ export async function verifyCommits(
     signed.map(async (commit): Promise<Judged> => {
       const person = authors.get(commit.committer.email.toLowerCase());
       const signature = commit.signature ?? "";
-      const keyId = sshSignerOf(signature) ?? "";
+      const keyId = signers.get(commit.id) ?? "";
       const why = personRefused(person);
       if (person === undefined || why !== undefined || repository === undefined) {
         return no(why ?? "The repository is not there.", keyId);
@@ -82,6 +80,18 @@ export async function verifyCommits(
   }
   return verified;
 }
+
+/** Which key of SSH a commit says it was signed with, empty for none: keys are slow to read. */
+function signerOf({ id, signature }: Commit): string {
+  const known = signersKnown.get(id);
+  if (known !== undefined) return known;
+  const signer = sshSignerOf(signature ?? "") ?? "";
+  signersKnown.set(id, signer, signerBytes);
+  return signer;
+}
+
+const signersKnown = new Lru<string>(2 * 1024 ** 2);
+const signerBytes = 400;
 
 /** A verdict, or what git has to be asked for one; `keyId` is what the signature itself says. */
 type Judged = Verification | (SignatureQuestion & Readonly<{ keyId: string }>);

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
 import { lastCommit, listCommits, mergeBase } from "../../../src/platform/git/history.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
+import { runGit } from "../../../src/platform/git/run.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 
 const dataDir = await temporaryDirectory();
@@ -135,9 +136,15 @@ describe("upkeep", () => {
     await repository.maintain();
     const chain = path.join(repository.gitDir, "objects", "info", "commit-graphs");
     expect(await readdir(chain)).to.include("commit-graph-chain");
-    const bloom = await git(repository.gitDir, "config", "--get", "core.commitGraph").catch(
-      () => "",
-    );
-    expect(bloom).not.to.equal("false");
+    await git(repository.gitDir, "commit-graph", "verify");
+    // Asked as the lists do: with every setting of a git child.
+    const trace = path.join(dataDir, "trace");
+    const env = { GIT_TRACE2_EVENT: trace };
+    await runGit(repository.gitDir, ["rev-list", "--count", third, "--", "a.txt"], { env });
+    const statistics = (await readFile(trace, "utf8"))
+      .split("\n")
+      .find((line) => line.includes('"category":"bloom"'));
+    const { value } = JSON.parse(statistics ?? "{}") as { value?: Record<string, number> };
+    expect(value).to.include({ filter_not_present: 0, definitely_not: 1 });
   });
 });
