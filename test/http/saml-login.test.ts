@@ -11,9 +11,14 @@ import {
   change,
   connectionOf,
   openLoginPages,
+  sameBrowser,
   switchConnection,
   whoByConsoleToken,
 } from "../support/sso.ts";
+
+const closing: (() => Promise<void>)[] = [];
+// Registered before the app's own hooks, which drop the database.
+after(() => Promise.all(closing.map((close) => close())));
 
 const app = await startTestApp({ reachesLoopback: true });
 const root = await app.givenUser("root", { admin: true });
@@ -54,6 +59,15 @@ async function logIn(visitor: Browser, said: Said, path = at) {
   const inResponseTo = await begin(visitor, path);
   const brought = await bring(await idp.answer(target, { inResponseTo, ...said }));
   return brought.status === 303 ? await visitor.open(brought.location) : brought;
+}
+
+/** The same service at the same address, some minutes from now. @returns where it listens */
+async function clockAhead(minutes: number): Promise<string> {
+  const config = { ...app.platform.config, publicUrl: app.url };
+  const now = () => new Date(Date.now() + minutes * 60_000);
+  const { url, close } = await startHttp({ ...app.platform, config, now });
+  closing.push(close);
+  return url;
 }
 
 let counter = 0;
@@ -151,6 +165,35 @@ describe("an answer to a login by SAML", () => {
     expect(text).to.contain("was not accepted").and.contain("<!doctype html>");
     expect(await app.head()).to.equal(head);
   };
+
+  it("is waited for a quarter of an hour, and then for the browser two minutes", async () => {
+    for (const [minutes, ofAnswer] of [
+      [16, 16],
+      [3, 0],
+    ] as const) {
+      const visitor = browser(app.url);
+      const inResponseTo = await begin(visitor);
+      const answer = await idp.answer(target, person({ inResponseTo, until: 3_600 }));
+      const { location } = await bring(answer, at, await clockAhead(ofAnswer));
+      expect(location).to.contain(`${at}/finish?code=`);
+      const afterwards = sameBrowser(await clockAhead(minutes), visitor);
+      const { status, text } = await afterwards.open(location);
+      expect([status, text.includes("too long ago")]).to.deep.equal([403, true]);
+    }
+  });
+
+  it("is no answer to what was begun with another connection", async () => {
+    const other = await connectionOf(app, root, "saml", { ...body, name: "Other" });
+    const where = `/login/saml/${other}`;
+    const visitor = browser(app.url);
+    const inResponseTo = await begin(visitor);
+    const theirs = { entityId: app.url + where, acsUrl: `${app.url}${where}/acs` };
+    const { location } = await bring(await idp.answer(theirs, person({ inResponseTo })), where);
+    expect(location).to.contain(`${where}/finish?code=`);
+    expect((await visitor.open(location)).status).to.equal(403);
+    expect(await aliasIn(visitor)).to.equal(undefined);
+    await switchConnection(app, root, { kind: "saml", uuid: other }, false);
+  });
 
   it("is refused unsigned, signed by somebody else, for another audience, expired", async () => {
     const inResponseTo = await begin(browser(app.url));

@@ -230,6 +230,21 @@ describe("a code", () => {
     expect((await exchange(app, server, code)).status).to.equal(200);
   });
 
+  it("is exchanged without a secret where there is none, but not with a wrong one", async () => {
+    const code = await givenCode(visitor, native, pkce);
+    const wrong = { ...native, clientSecret: `${native.clientSecret}x` };
+    const refused = await exchange(app, wrong, code, { code_verifier: verifier });
+    expect([refused.status, refused.body["error"]]).to.deep.equal([401, "invalid_client"]);
+    const bare = {
+      grant_type: "authorization_code",
+      client_id: native.clientId,
+      redirect_uri: local,
+      code,
+      code_verifier: verifier,
+    };
+    expect((await postForm(app, "/oauth/token", bare)).status).to.equal(200);
+  });
+
   it("is exchanged with the address it was sent to", async () => {
     const code = await givenCode(visitor, server);
     for (const redirect_uri of ["https://evil.example", `${callback}/`, ""]) {
