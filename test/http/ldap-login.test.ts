@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
 import { type Browser, browser } from "../support/browser.ts";
-import { peopleDn, reader, startSlapd } from "../support/slapd.ts";
+import { peopleDn, reader, startSlapd, suffix } from "../support/slapd.ts";
 import {
   aliasIn,
   change,
@@ -164,6 +164,31 @@ describe("the settings of logins by LDAP", () => {
     const fields = { login: "anna", password: "anna's secret" };
     expect((await visitor.submit(form, at, fields)).status).to.equal(404);
     expect(await aliasIn(visitor)).to.equal(undefined);
+  });
+
+  it("ask for an e-mail that was confirmed (enableEmailValidation)", async () => {
+    const validation = { enableEmailValidation: true, userAutoConfirm: false };
+    await change(app, root, "email-validation", validation);
+    const visitor = browser(app.url);
+    const { status, text } = await logIn(visitor, "hugo");
+    await change(app, root, "email-validation", { enableEmailValidation: false });
+    expect([status, text.includes("not confirmed yet")]).to.deep.equal([403, true]);
+    expect(await aliasIn(visitor)).to.equal(undefined);
+  });
+
+  it("close Basic with the connection, and with another way to tell people apart", async () => {
+    await logIn(browser(app.url), "gina");
+    const opens = async () => (await basic("gina", "gina's secret")).status === 200;
+    expect(await opens()).to.equal(true);
+    const as = { token: root.token };
+    await switchConnection(app, root, { kind: "ldap", uuid }, false);
+    expect(await opens()).to.equal(false);
+    await switchConnection(app, root, { kind: "ldap", uuid }, true);
+    // The same entry is found by the same id in the wider tree, where it need not be the same person's.
+    await app.put(`/admin/ldap/${uuid}`, { ...as, body: { ...body, baseDn: suffix } });
+    expect(await opens()).to.equal(false);
+    await app.put(`/admin/ldap/${uuid}`, { ...as, body });
+    expect(await opens()).to.equal(true);
   });
 
   it("lead straight to the page when it is the default (defaultLoginPage)", async () => {

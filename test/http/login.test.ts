@@ -160,6 +160,18 @@ describe("a session", () => {
     expect(cookieOf(again)).not.to.equal(first);
   });
 
+  it("ends when somebody logs in anew in the same browser", async () => {
+    const visitor = await loggedIn(anna);
+    const before = browser(app.url);
+    for (const [name, value] of visitor.cookies) before.cookies.set(name, value);
+    const boris = await app.givenUser(`boris-${counter}`);
+    const page = await visitor.open("/console");
+    const [, csrf = ""] = /name="csrf" value="([^"]+)"/.exec(page.text) ?? [];
+    await visitor.post("/login", { csrf, login: boris.alias, password: boris.password });
+    expect((await visitor.open("/console")).text).to.contain(`<dd>${boris.alias}</dd>`);
+    expect(await isIn(before)).to.equal(false);
+  });
+
   it("is kept as a hash alone, and its beginning and end are in the log", async () => {
     const visitor = await loggedIn(anna);
     const cookie = cookieOf(visitor) ?? "";
@@ -192,6 +204,14 @@ describe("a session", () => {
     expect([await isIn(here), await isIn(there)]).to.deep.equal([false, false]);
     await app.post(`${account}/unban`, { token: root.token });
     expect([await isIn(here), await isIn(there)]).to.deep.equal([false, false]);
+  });
+
+  it("opens nothing for who is blocked, even if it were still there", async () => {
+    const visitor = await loggedIn(anna);
+    const rows = await app.deps.db("session").where("user_id", anna.id);
+    await app.post(`/admin/user/${anna.id}/account/ban`, { token: root.token });
+    await app.deps.db("session").insert(rows);
+    expect(await isIn(visitor)).to.equal(false);
   });
 
   it("ends with a new password, one's own or an administrator's", async () => {

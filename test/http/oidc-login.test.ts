@@ -103,6 +103,11 @@ describe("a login by OpenID Connect", () => {
     await refused(twin, callback);
   });
 
+  it("is refused about a name out of all proportion", async () => {
+    const visitor = browser(app.url);
+    await refused(visitor, await answerTo(visitor, "x".repeat(256)));
+  });
+
   it("is worth nothing at another connection", async () => {
     const visitor = browser(app.url);
     const callback = await answerTo(visitor, person());
