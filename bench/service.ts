@@ -17,6 +17,8 @@ export type BenchService = Readonly<{
   email: string;
   /** File of the private half of the SSH key they have registered. */
   key: string;
+  /** The same as git and git-lfs send it. */
+  basic: string;
   /** Makes a project and answers the address git is given. */
   project: (name: string) => Promise<string>;
   /** Address of such a project over SSH, and what git's environment needs for it. */
@@ -55,7 +57,8 @@ export async function withService(
       remote: (name: string) => `git@127.0.0.1:${alias}/${name}.git`,
       environment: { GIT_SSH_COMMAND: ["ssh", ...sshOptions(key, sshPort)].join(" ") },
     };
-    await run({ service, directory, authorization, email, key, project, ssh });
+    const basic = `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`;
+    await run({ service, directory, authorization, basic, email, key, project, ssh });
   } finally {
     await service.stop();
     await rm(directory, { recursive: true, force: true });
