@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Context } from "koa";
 
 import { Refusal } from "../platform/refusal.ts";
+import { letSend } from "./continue.ts";
 import { HttpRefusal } from "./errors.ts";
 
 /** No request of ours nests deeper than a handful; recursion further in must never meet more. */
@@ -54,6 +55,7 @@ async function readBytes(request: IncomingMessage, limits: BodyLimits): Promise<
     new Refusal("too_large", "body.too_large", `The body is over ${limits.bytesMax} bytes.`);
   if (Number(request.headers["content-length"] ?? 0) > limits.bytesMax) throw tooLarge();
 
+  letSend(request);
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;

@@ -3,23 +3,30 @@ import { createGunzip } from "node:zlib";
 import type { Context } from "koa";
 
 import { Refusal } from "../platform/refusal.ts";
+import { letSend } from "./continue.ts";
 import { HttpRefusal } from "./errors.ts";
 
 /**
  * The request's body, inflated when it came as gzip, cut off beyond the limit: a small body can hold
  * a very large one.
+ *
+ * @throws HttpRefusal 415 for another encoding; Refusal 413 when its length says that it is too large
  */
 export function requestBody(ctx: Context, bytesMax: number): Readable {
   const encoding = ctx.get("content-encoding").toLowerCase();
   if (!["", "identity", "gzip", "x-gzip"].includes(encoding)) {
     throw new HttpRefusal(415, "body.encoding", "The body may be encoded with gzip only.");
   }
+  const tooLarge = () =>
+    new Refusal("too_large", "body.too_large", `The body is over ${bytesMax} bytes.`);
+  if (Number(ctx.get("content-length")) > bytesMax) throw tooLarge();
+  letSend(ctx.req);
   let bytes = 0;
   const bounded = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
       if (bytes <= bytesMax) done(null, chunk);
-      else done(new Refusal("too_large", "body.too_large", `The body is over ${bytesMax} bytes.`));
+      else done(tooLarge());
     },
   });
   const cut = (error: Error): void => void bounded.destroy(error);

@@ -1,6 +1,8 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
+import { keepAsking } from "./continue.ts";
+
 /** Headers slower than this are an attack or a dead line. */
 export const headersTimeoutMs = 10_000;
 const keepAliveTimeoutMs = 15_000;
@@ -26,6 +28,7 @@ export async function listen(
     connectionsCheckingInterval: connectionsCheckMs,
   });
   server.on("clientError", answerMalformed);
+  keepAsking(server);
   const url = await new Promise<string>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {

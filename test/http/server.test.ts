@@ -56,6 +56,21 @@ async function exchange(...parts: readonly string[]): Promise<string> {
   return received;
 }
 
+/** Sends the head alone, and gives what comes back before any byte of the body is sent. */
+async function askFirst(headers: string, body: string): Promise<readonly [string, string]> {
+  const { hostname, port } = new URL(url);
+  const socket = net.connect(Number(port), hostname);
+  socket.write(post(`Connection: close\r\nExpect: 100-continue\r\n${headers}`, ""));
+  const [first] = (await once(socket, "data")) as [Buffer];
+  let rest = "";
+  socket.on("data", (data: Buffer) => {
+    rest += data.toString();
+  });
+  if (first.toString().startsWith("HTTP/1.1 100")) socket.write(body);
+  if (!socket.closed) await once(socket, "close");
+  return [first.toString(), rest];
+}
+
 const post = (headers: string, body: string) =>
   `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}`;
 
@@ -120,5 +135,23 @@ describe("the server", () => {
     await closed;
     // A connection kept alive for more requests would hold it for the whole limit.
     expect(performance.now() - start).to.be.lessThan(2_500);
+  });
+});
+
+describe("a client that asks before it sends", () => {
+  it("is told to, and answered", async () => {
+    const headers = "Content-Length: 7";
+    const [first, rest] = await askFirst(headers, '{"a":1}');
+    expect(first).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
+    expect(first + rest)
+      .to.contain("HTTP/1.1 200 OK")
+      .and.to.contain('{"a":1}');
+  });
+
+  it("is told that it is too much before it is sent, and that the line is closed", async () => {
+    const [first] = await askFirst("Content-Length: 100000", "");
+    expect(first)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.to.match(/^connection: close\r$/im);
   });
 });
