@@ -15,13 +15,16 @@ import { Refusal } from "../platform/refusal.ts";
 import { sliceStream } from "../platform/slice-stream.ts";
 import { findRef } from "../projections/git-ref.ts";
 import { lockersOf } from "../projections/lfs-lock.ts";
+import { findLfsObject, type LfsObjectRow } from "../projections/lfs-object.ts";
 import type { StreamReply } from "./answer.ts";
 import { type ByteRange, requestedPortion } from "./byte-range.ts";
+import type { Deps } from "./deps.ts";
 import { mustAllowDownload } from "./file-download.ts";
 import { contentTypeOf, extensionOf, isBinary, isImage, textTypeOf } from "./file-type.ts";
 import { mustFindCommit } from "./repository-access.ts";
+import type { RequestContext } from "./request.ts";
 import { route } from "./route.ts";
-import { int } from "./schema.ts";
+import { bool, int } from "./schema.ts";
 
 const tag = "Files";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
@@ -76,7 +79,11 @@ export const downloadBlob = route({
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object(names),
-  query: FileQuery,
+  query: FileQuery.extend({
+    lfs: bool().default(true).meta({
+      description: "Of a file kept by LFS, the content and not the pointer, if the project has it.",
+    }),
+  }),
   reply: "stream",
   errors: [403, 404, 422],
   async handle({ query, request }, deps): Promise<StreamReply> {
@@ -86,7 +93,12 @@ export const downloadBlob = route({
     const { id, bytes } = await mustBeFile(repository, entry);
     const fileName = query.file.split("/").at(-1) ?? "file";
     const type = contentTypeOf(fileName);
-    request.immutable(id);
+    const pointer =
+      query.lfs && entry ? await pointerIn(repository, { ...entry, id, bytes }) : undefined;
+    const object = pointer && (await findLfsObject(deps.db, request.project.id, pointer.oid));
+    if (object !== undefined) return downloadObject(request, object, { fileName, type }, deps);
+    // Who brings the object later changes what is answered here.
+    if (pointer === undefined) request.immutable(id);
 
     const { part, ...portion } = requestedPortion(request, { tag: id, bytes });
     const body = await contentOf(repository, { id, total: bytes, ...portion });
@@ -170,6 +182,19 @@ export const getFileSize = route({
     return `${pointer?.bytes ?? bytes} bytes`;
   },
 });
+
+/** What the pointer stands for; of this project alone, whatever others have by that id. */
+async function downloadObject(
+  request: RequestContext,
+  { oid: tag, bytes }: LfsObjectRow,
+  named: Readonly<{ fileName: string; type: string }>,
+  { blobs }: Pick<Deps, "blobs">,
+): Promise<StreamReply> {
+  const { part, ...portion } = requestedPortion(request, { tag, bytes: Number(bytes) });
+  const body = await blobs.read(tag, part);
+  request.immutable(tag);
+  return { ...named, body, bytes: portion.bytes, acceptRanges: true, ...(part && { part }) };
+}
 
 function entryAt(
   repository: Repository,

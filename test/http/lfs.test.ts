@@ -110,6 +110,38 @@ describe("git-lfs", () => {
     expect(await list()).to.deep.equal({ ...hero, lockedBy: null });
   });
 
+  it("shows its files as they are to who downloads them, and pointers to who asks for them", async () => {
+    const down = (query = "", headers: Record<string, string> = {}) =>
+      fetch(`${app.url}${at}/blob/download?commitHash=${first}&file=hero.bin${query}`, {
+        headers: { authorization: `token ${boris.token}`, ...headers },
+      });
+    const whole = await down();
+    expect(Buffer.from(await whole.arrayBuffer()).equals(large)).to.equal(true);
+    expect(whole.headers.get("etag")).to.equal(`"${oid}"`);
+    expect(whole.headers.get("content-disposition")).to.contain("hero.bin");
+    const part = await down("", { range: "bytes=1000-1999" });
+    expect(part.status).to.equal(206);
+    const bytes = Buffer.from(await part.arrayBuffer());
+    expect(bytes.equals(large.subarray(1000, 2000))).to.equal(true);
+    const pointer = await down("&lfs=false");
+    expect(await pointer.text()).to.contain(`oid sha256:${oid}`);
+    expect(pointer.headers.get("etag")).not.to.contain(oid);
+  });
+
+  it("shows a pointer to an object that only other projects have as what it is", async () => {
+    const stranger = await lfsCopy("stranger", anna, "other");
+    await git(stranger, "lfs", "uninstall", "--local");
+    const text = await git(copy, "cat-file", "blob", `${first}:hero.bin`);
+    const id = await commit(stranger, "Stolen", { "hero.bin": `${text}\n` });
+    await git(stranger, "push", "--quiet", "--no-verify", "origin", "main");
+    const answer = await fetch(
+      `${app.url}/project/anna/other/blob/download?commitHash=${id}&file=hero.bin`,
+      { headers: { authorization: `token ${anna.token}` } },
+    );
+    expect(await answer.text()).to.equal(`${text}\n`);
+    expect(answer.headers.get("cache-control")).to.equal("private, no-cache");
+  });
+
   it("comes with a fork", async () => {
     const body = { ownerAlias: "boris", ownerAliasType: "USER", alias: "forked" };
     const forked = await app.post(`${at}/fork`, { token: boris.token, body });
