@@ -94,6 +94,8 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
     async heal(before) {
       for (const projectId of await projectsWithIntents(db, before)) {
         log.info({ projectId }, "accounting for a push that was cut off");
+        // Whatever killed its process may have killed git.
+        await (await deps.git.find(projectId))?.removeLeftOvers();
         await record(projectId, undefined);
       }
       await dropStaleIntents(db, new Date(before.getTime() - staleAfterMs));

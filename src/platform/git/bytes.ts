@@ -28,6 +28,40 @@ export async function removeLeftOverObjects(gitDir: string): Promise<void> {
   }
 }
 
+/** Refs are changed in moments, also many thousands of them. */
+const refLockLeftAfterMs = 60 * 60_000;
+const locksBesideRefs = ["HEAD.lock", "config.lock", "packed-refs.lock"];
+/** Of files that upkeep writes, which takes long in large repositories. */
+const upkeepLocks = ["pack/multi-pack-index.lock", "info/commit-graphs/commit-graph-chain.lock"];
+
+/**
+ * Removes locks whose owner did not live to do it: killed, or out of power, between taking and giving
+ * back. Until then git refuses every change of what they stand for.
+ */
+export async function removeLeftOverLocks(gitDir: string): Promise<void> {
+  const now = Date.now();
+  const at = (name: string): string => path.join(gitDir, name);
+  const refs = [...locksBesideRefs.map(at), ...(await locksBelow(at("refs")))];
+  for (const file of refs) await removeOlder(file, now - refLockLeftAfterMs);
+  for (const name of upkeepLocks) await removeOlder(at(`objects/${name}`), now - leftOverAfterMs);
+}
+
+async function locksBelow(directory: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const entry of await entriesOf(directory)) {
+    const file = path.join(directory, entry.name);
+    if (entry.isDirectory()) found.push(...(await locksBelow(file)));
+    // No ref's name ends so.
+    else if (entry.name.endsWith(".lock")) found.push(file);
+  }
+  return found;
+}
+
+async function removeOlder(file: string, before: number): Promise<void> {
+  const found = await lstatOrNothing(file);
+  if (found !== undefined && found.mtimeMs < before) await rm(file, { force: true });
+}
+
 const gone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
 
 function entriesOf(directory: string) {

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 
 import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
-import { bytesBelow, removeLeftOverObjects } from "./bytes.ts";
+import { bytesBelow, removeLeftOverLocks, removeLeftOverObjects } from "./bytes.ts";
 import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
@@ -238,7 +238,7 @@ export class Repository {
    * slower to walk. A commit whose tree holds itself many times over would take for ever.
    */
   async maintain(filtersTimeoutMs = 2 * 60_000): Promise<void> {
-    await removeLeftOverObjects(this.gitDir);
+    await this.removeLeftOvers();
     // At SIGTERM git takes its lock files with it. What is here already may need more memory than what
     // somebody sends is allowed: it has been let in.
     const env = { GIT_ALLOC_LIMIT: "0" };
@@ -264,6 +264,12 @@ export class Repository {
       if (!(error instanceof GitFailure)) throw error;
       await runGit(this.gitDir, [...graph, "--no-changed-paths"], ended);
     });
+  }
+
+  /** What programs left that were killed: objects that were on their way, locks. Safe beside live ones. */
+  async removeLeftOvers(): Promise<void> {
+    await removeLeftOverObjects(this.gitDir);
+    await removeLeftOverLocks(this.gitDir);
   }
 
   /** What its files hold together. */

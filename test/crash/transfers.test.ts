@@ -1,0 +1,240 @@
+import { execFileSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, utimes } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { packet } from "../../src/platform/git/pkt-line.ts";
+import { eventually } from "../support/eventually.ts";
+import { commit, git, workingCopy } from "../support/git.ts";
+import { processes } from "../support/process.ts";
+import { freePort, type Service, startService } from "../support/service.ts";
+
+/** A push, an LFS upload and a release upload, each half-way, when something is killed. */
+const cases = ["workers", "http", "everything"] as const;
+const everything = [
+  "supervisor",
+  "http",
+  "ssh",
+  "workers",
+  "projections",
+  "event-store",
+  "postgres",
+];
+const adminPassword = "a password for the crash test";
+const recoveryMs = 60_000;
+const large = randomBytes(4 * 1024 ** 2);
+const oid = createHash("sha256").update(large).digest("hex");
+
+describe("killing the service in the middle of uploads", function () {
+  this.timeout(300_000);
+
+  let root: string;
+  let service: Service;
+  let port: string;
+  let token: string;
+  let copy: string;
+  let head: string;
+  let pack: Buffer;
+
+  before(async () => {
+    root = await mkdtemp(path.join(tmpdir(), "lf-crash-"));
+    port = String(await freePort());
+    await start();
+    const wanted = { name: "t", scopes: ["PROJECT_READ", "PROJECT_WRITE"] };
+    const made = await post("/user/settings/access-token/create", wanted, basic(adminPassword));
+    token = String(made["token"]);
+    copy = await workingCopy(root, "copy");
+    await commit(copy, "Base", { "a.txt": "a" });
+    head = await commit(copy, "Large", { "large.bin": large });
+    const input = `${head}\n`;
+    pack = execFileSync("git", ["pack-objects", "--revs", "--stdout", "-q"], {
+      ...{ cwd: copy, input, maxBuffer: 64 * 1024 ** 2 },
+    });
+  });
+  after(async () => {
+    await service.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  for (const victim of cases) {
+    it(`leaves nothing half-stored, and the next attempts succeed: ${victim}`, async () => {
+      const project = await given(victim);
+      const { remote, objects, release } = project;
+      const left = new Set(await underWay());
+      const first = uploads(project);
+      await eventually(async () => (await underWay()).filter((one) => !left.has(one)).length >= 3);
+      await killHard(victim);
+
+      if (victim === "workers") {
+        // They have no part in it: what is under way goes on.
+        const answers = await Promise.all(first.map(({ finish }) => finish()));
+        expect(answers).to.deep.equal([200, 200, 200]);
+      } else {
+        for (const { breakOff } of first) breakOff();
+        await eventually(async () => (await fetch(`${service.url}/health/ready`)).ok, recoveryMs);
+        expect(await git(root, "ls-remote", remote, "refs/heads/main")).to.equal("");
+        expect((await get(release))["attachmentFiles"]).to.equal(null);
+        expect((await fetch(`${service.url}${objects}`, { headers: basic() })).status).to.equal(
+          404,
+        );
+        // Started again so long after that nobody can be at them, it tidies up what git left.
+        if (victim === "everything")
+          await eventually(async () => (await quarantines()).length === 0);
+        const again = uploads(project).map(({ finish }) => finish());
+        expect(await Promise.all(again)).to.deep.equal([200, 200, 200]);
+      }
+
+      expect(await git(root, "ls-remote", remote, "refs/heads/main")).to.contain(head);
+      expect(JSON.stringify((await get(release))["attachmentFiles"])).to.contain(oid);
+      const object = await fetch(`${service.url}${objects}`, { headers: basic() });
+      expect(Buffer.from(await object.arrayBuffer()).equals(large)).to.equal(true);
+      for (const gitDir of await repositories()) {
+        await git(root, `--git-dir=${gitDir}`, "fsck", "--full", "--strict");
+        const names = await readdir(gitDir, { recursive: true });
+        expect(names.filter((name) => name.endsWith(".lock"))).to.deep.equal([]);
+      }
+    });
+  }
+
+  type Project = Awaited<ReturnType<typeof given>>;
+
+  async function given(name: string) {
+    const at = `/project/admin/${name}`;
+    await post("/project", { title: name, alias: name });
+    const remote = `${service.url.replace("//", `//admin:${token}@`)}${at}.git`;
+    await git(copy, "push", "--quiet", remote, "main~1:refs/heads/base");
+    const body = { title: "R", description: "d", tagName: "v1", branchName: "base" };
+    const release = `${at}/release/${(await post(`${at}/release`, body))["id"]}`;
+    const objects = `${at}.git/info/lfs/objects/${oid}`;
+    return { at, remote, release, files: `${release}/file`, objects };
+  }
+
+  /** Each with half of its body sent. */
+  function uploads({ at, files, objects }: Project) {
+    const commands = packet(`${"0".repeat(40)} ${head} refs/heads/main\0report-status`);
+    const push = { "content-type": "application/x-git-receive-pack-request" };
+    const edge = "--edge\r\n";
+    const named = 'Content-Disposition: form-data; name="files"; filename="a.bin"\r\n\r\n';
+    const form = {
+      authorization: `token ${token}`,
+      "content-type": "multipart/form-data; boundary=edge",
+    };
+    const formBody = [Buffer.from(edge + named), large, Buffer.from("\r\n--edge--\r\n")];
+    return [
+      send("POST", `${at}.git/git-receive-pack`, push, [commands, Buffer.from("0000"), pack]),
+      send("PUT", `${objects}/${large.length}`, {}, [large]),
+      send("POST", files, form, formBody),
+    ];
+  }
+
+  function send(
+    method: string,
+    at: string,
+    headers: Record<string, string>,
+    parts: readonly Buffer[],
+  ) {
+    const body = Buffer.concat(parts);
+    const half = Math.floor(body.length / 2);
+    const outgoing = request(service.url + at, {
+      method,
+      headers: { ...basic(), ...headers, "content-length": body.length },
+    });
+    outgoing.on("error", () => undefined);
+    const answered = once(outgoing, "response").catch(() => []);
+    outgoing.write(body.subarray(0, half));
+    return {
+      breakOff: () => outgoing.destroy(),
+      async finish() {
+        outgoing.end(body.subarray(half));
+        const [response] = (await answered) as [IncomingMessage?];
+        response?.resume();
+        return response?.statusCode;
+      },
+    };
+  }
+
+  /** What is on its way, on the disk. */
+  async function underWay(): Promise<readonly string[]> {
+    const spooled = await readdir(path.join(service.dataDir, "blobs/temporary")).catch(() => []);
+    return [...spooled, ...(await quarantines())];
+  }
+
+  async function quarantines(): Promise<readonly string[]> {
+    const found = (await repositories()).map(async (gitDir) => {
+      const names = await readdir(path.join(gitDir, "objects")).catch(() => []);
+      return names
+        .filter((name) => name.startsWith("tmp_"))
+        .map((name) => path.join(gitDir, "objects", name));
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  async function repositories(): Promise<readonly string[]> {
+    const at = path.join(service.dataDir, "repositories");
+    const names = await readdir(at, { recursive: true });
+    return names
+      .filter((name) => /^..\/..\/[^/]+\.git$/.test(name))
+      .map((name) => path.join(at, name));
+  }
+
+  async function start(): Promise<void> {
+    const environment = { PORT: port, ADMIN_PASSWORD: adminPassword };
+    service = await startService(path.join(root, "data"), environment);
+  }
+
+  async function killHard(victim: string): Promise<void> {
+    const names = victim === "everything" ? everything : [victim];
+    const pids = await Promise.all(names.map((name) => service.pidOf(name)));
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    if (victim !== "everything") return;
+    const gits = (await processes()).filter(
+      ({ command }) => command.startsWith("git") && command.includes(service.dataDir),
+    );
+    for (const { pid } of gits) killIfThere(pid);
+    await service.exited;
+    const longAgo = new Date(Date.now() - 7 * 60 * 60_000);
+    for (const directory of await quarantines()) await utimes(directory, longAgo, longAgo);
+    await start();
+  }
+
+  function killIfThere(pid: number): void {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+
+  const basic = (password = token) => ({
+    authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+  });
+
+  async function post(at: string, body: unknown, headers?: Record<string, string>) {
+    return answerOf(
+      await fetch(service.url + at, {
+        method: "POST",
+        headers: {
+          ...(headers ?? { authorization: `token ${token}` }),
+          "content-type": "application/json",
+        },
+        body: JSON.stringify(body),
+      }),
+    );
+  }
+
+  async function get(at: string) {
+    return answerOf(
+      await fetch(service.url + at, { headers: { authorization: `token ${token}` } }),
+    );
+  }
+
+  async function answerOf(response: Response): Promise<Record<string, unknown>> {
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${text}`);
+    return JSON.parse(text) as Record<string, unknown>;
+  }
+});
