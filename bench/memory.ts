@@ -12,7 +12,7 @@ import { type BenchService, withService } from "./service.ts";
 
 /**
  * The most memory that processes of the service and programs of git under them held while something
- * large passed through, each beside the size of what passed. On Linux alone: proc(5).
+ * large passed through, each beside the size of what passed. Of git without the packs it has mapped. On Linux alone: proc(5).
  */
 const MiB = 1024 ** 2;
 const packMebibytes = Number(process.env["PACK_MEBIBYTES"] ?? 1024);

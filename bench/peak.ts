@@ -1,11 +1,18 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 
-const everyMs = 20;
+const everyMs = 50;
 
 /** Most that a process has held since `resetPeak`, in MiB; 0 when it is gone. See proc(5). */
 export async function peakMebibytes(pid: number | string): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
+}
+
+/** What a process holds now beside files that it has mapped, packs for one, in MiB. */
+async function ownMebibytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
 /** Lets the peak of a process begin at what it holds now. */
@@ -32,18 +39,21 @@ export function watchMemory(pids: readonly number[]) {
       let at = parents.get(pid);
       while (at !== undefined && !pids.includes(at)) at = parents.get(at);
       if (at !== undefined && name.startsWith("git")) {
-        programs = Math.max(programs, await peakMebibytes(pid));
+        programs = Math.max(programs, await ownMebibytes(pid));
       }
     }
   };
-  let looking = look();
-  const timer = setInterval(() => {
-    looking = looking.then(look);
-  }, everyMs);
+  let watching = true;
+  const ended = (async () => {
+    while (watching) {
+      await look();
+      await delay(everyMs);
+    }
+  })();
   return {
     async stop(): Promise<Readonly<{ node: number; programs: number }>> {
-      clearInterval(timer);
-      await looking;
+      watching = false;
+      await ended;
       const peaks = await Promise.all(pids.map(peakMebibytes));
       return { node: Math.max(...peaks), programs };
     },
