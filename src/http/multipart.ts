@@ -62,7 +62,7 @@ export async function receiveFiles<Taken>(
         fail(misplaced(key, form.key));
         return;
       }
-      const taken = form.take({ fileName: fileName ?? "", content }, takes.length);
+      const taken = form.take({ fileName: nameOf(fileName), content }, takes.length);
       taken.catch(fail);
       takes.push(taken);
     };
@@ -98,6 +98,9 @@ function openParser(contentType: string, filesMax: number): BusboyInstance {
     throw notMultipart("it names no boundary");
   }
 }
+
+/** Browsers and curl write a quote as `%22`, and a percent sign as it is; HTML, "multipart form data". */
+const nameOf = (sent = ""): string => sent.replaceAll("%22", '"');
 
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));

@@ -68,11 +68,13 @@ describe("adding files to a release", () => {
       ["files", "forge.bin", content],
       ["files", "naïve – \u{1f4a9} file's (1).txt", "hello"],
       ["files", "empty", ""],
+      ["files", 'a "quoted" 100%.txt', "hello"],
     ]);
     expect(files.map(({ name, size }) => [name, size])).to.deep.equal([
       ["forge.bin", content.length],
       ["naïve – \u{1f4a9} file's (1).txt", 5],
       ["empty", 0],
+      ['a "quoted" 100%.txt', 5],
     ]);
     const digest = (name: string) => createHash(name).update(content).digest("hex");
     expect(files[0]).to.include({
