@@ -18,7 +18,7 @@ const values = /^(?:commit|object|owner)(?:Id|Type)$/;
 /** Shows nothing, and still tells people apart. */
 const digests = /(?:Digests?|Hash)$/;
 /** After these a thing is other than before. */
-const changing = /(?:Changed|Configured|Edited|Reconfigured|Renewed|Transferred|Updated)$/;
+const changing = /(?:Changed|Configured|Edited|Reconfigured|Renewed|Replaced|Transferred|Updated)$/;
 /** After these it is not there any more: what they say of it is what it was. */
 const ending = /(?:Deleted|Removed)$/;
 
@@ -32,8 +32,14 @@ export function saidAfter(before: Data, { type, data }: AnyEvent): Data {
   if (type === "SettingsChanged") {
     return { ...before, changes: { ...settingsBefore(before), ...fieldsOf(data["changes"]) } };
   }
+  const thing = thingOf(data);
+  if (thing !== undefined) return { ...before, [thing]: data };
   return { ...before, ...data, ...(type === "UserEmailConfirmed" && { confirmed: true }) };
 }
+
+/** Where a stream tells of several things, each has said what it said by itself. */
+const thingOf = ({ fileId }: Data): string | undefined =>
+  typeof fileId === "string" ? `file ${fileId}` : undefined;
 
 /** Only what changed is said of the settings, and nothing of what they begin as. */
 const settingsBefore = (before: Data): Data => ({
@@ -50,6 +56,8 @@ const settingsBefore = (before: Data): Data => ({
 export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
   const fields = Object.keys(data).filter((field) => !told.test(field) && !isOld(field));
   const subject = subjectOf(data, fields);
+  const thing = thingOf(data);
+  const said = thing === undefined ? before : fieldsOf(before[thing]);
   return fields.flatMap((field): readonly Change[] => {
     const after = data[field];
     if (field === "after" || (field === "objectId" && "before" in data)) {
@@ -63,7 +71,7 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
       return [{ field, after: shown(field, after) }];
     }
     if (type === "SettingsChanged") return changed(field, settingsBefore(before), after);
-    return changed(field, before[field] ?? null, after);
+    return changed(field, said[field] ?? null, after);
   });
 }
 

@@ -123,6 +123,19 @@ describe("what changed", () => {
     ]);
   });
 
+  it("is told of one of several things in a stream by what was said of that one", () => {
+    const stored = (fileId: string, bytes: number) => ({
+      type: "PackageFileStored",
+      data: { fileId, bytes },
+    });
+    const said = [stored("a", 1), stored("b", 2)].reduce(saidAfter, {});
+    const data = { fileId: "a", bytes: 3 };
+    expect(changesOf("PackageFileReplaced", data, said)).to.deep.equal([
+      { field: "fileId", after: "a" },
+      { field: "bytes", before: 1, after: 3 },
+    ]);
+  });
+
   it("is what was there, when a thing ends", () => {
     const data = { parentId: "p", userId: "u", role: "ADMIN", removedById: "x", removedAt: "now" };
     expect(changesOf("MemberRemoved", data, {})).to.deep.equal([
