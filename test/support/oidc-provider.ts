@@ -92,8 +92,7 @@ export function oidcProvider(
       made.login = sub;
       return await throughPages(server.url, url);
     },
-    person(over: OidcPerson = {}): string {
-      const sub = randomUUID();
+    person(over: OidcPerson = {}, sub: string = randomUUID()): string {
       people.set(sub, over);
       return sub;
     },
