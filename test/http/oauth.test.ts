@@ -258,11 +258,12 @@ describe("the token of an application", () => {
   it("ends with its application, and sleeps while the owner is blocked", async () => {
     const boris = await app.givenUser(`boris-${counter}`);
     const of = await givenApplication(app, boris);
-    const { access_token: token } = await givenTokens(of);
+    const { access_token: token, refresh_token } = await givenTokens(of);
     expect(await opens(token)).to.equal(true);
     const account = `/admin/user/${boris.id}/account`;
     await app.post(`${account}/ban`, { token: root.token });
     expect(await opens(token)).to.equal(false);
+    expect((await refresh(app, of, refresh_token)).body["error"]).to.equal("invalid_client");
     await app.post(`${account}/unban`, { token: root.token });
     expect(await opens(token)).to.equal(true);
     await app.delete(`/user/settings/oauth/${of.id}`, { token: boris.token });

@@ -171,6 +171,7 @@ describe("a login by OpenID Connect", () => {
     };
     expect(await attempt({}, trusted)).to.equal(undefined);
     expect(await attempt({ email_verified: false }, trusted)).to.equal(undefined);
+    expect(await attempt({ email_verified: "false" }, trusted)).to.equal(undefined);
     expect(await attempt({ email_verified: true }, at)).to.equal(undefined);
     expect(await attempt({ email_verified: true }, trusted)).to.equal("anna");
     const reset = { enableEmailValidation: false, userAutoConfirm: true };

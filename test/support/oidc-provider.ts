@@ -6,7 +6,8 @@ import Provider from "oidc-provider";
 
 export type OidcPerson = Readonly<{
   email?: string;
-  email_verified?: boolean;
+  /** Some providers send a text. */
+  email_verified?: boolean | string;
   preferred_username?: string;
   given_name?: string;
   family_name?: string;
