@@ -140,7 +140,10 @@ const upload: LfsCall = {
       throw new HttpRefusal(507, "project.full", "The project has no room for it.");
     }
     const body = requestBody(ctx, bytes + 1);
-    const blob = await deps.blobs.put(body, { bytesMax: bytes, expected: { sha256: oid, bytes } });
+    const blob = await deps.blobs.putPlain(body, {
+      bytesMax: bytes,
+      expected: { sha256: oid, bytes },
+    });
     const at = deps.now().toISOString();
     const { id: projectId } = project;
     const command = { type: "StoreLfsObject", projectId, oid, bytes, by, at } as const;

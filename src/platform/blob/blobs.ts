@@ -3,8 +3,8 @@ import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { Knex } from "knex";
 
-import { type Digests, type SpoolOptions, spool } from "./spool.ts";
-import type { BlobDigest, BlobInfo, BlobRange, BlobStorage } from "./store.ts";
+import { type Digests, type SpoolOptions, spool, spoolPlain } from "./spool.ts";
+import type { BlobDigest, BlobInfo, BlobRange, BlobStorage, Spooled } from "./store.ts";
 
 /** Content that is stored, and kept although nothing refers to it yet. */
 export type HeldBlob = Readonly<{
@@ -29,6 +29,8 @@ export type Blobs = Readonly<{
    * @throws what `spool` and `inspect` throw; nothing is stored then
    */
   put: (source: Readable, options: PutOptions) => Promise<HeldBlob>;
+  /** The same without other digests than the one it is named by: for content whose name is known. */
+  putPlain: (source: Readable, options: SpoolOptions) => Promise<Omit<HeldBlob, "digests">>;
   stat: (digest: BlobDigest) => Promise<BlobInfo | undefined>;
   /** @throws BlobMissing */
   read: (digest: BlobDigest, range?: BlobRange) => Promise<Readable>;
@@ -60,25 +62,36 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
     });
   }
 
+  async function publish(
+    spooled: Spooled,
+    inspect?: PutOptions["inspect"],
+  ): Promise<Omit<HeldBlob, "digests">> {
+    const { file, digest, bytes } = spooled;
+    const id = randomUUID();
+    const release = async (): Promise<void> => {
+      await db("public.blob_hold").where({ id }).delete();
+    };
+    try {
+      await inspect?.(file, bytes);
+      await hold(id, digest);
+      // Held first: what is there by now cannot be taken away before it is referred to.
+      await storage.publish(spooled);
+    } catch (error) {
+      await rm(file, { force: true });
+      await release().catch(() => undefined);
+      throw error;
+    }
+    return { digest, bytes, release };
+  }
+
   return {
     async put(source, { inspect, ...options }) {
       const { digests, ...spooled } = await spool(source, storage.spoolDirectory, options);
-      const { file, digest, bytes } = spooled;
-      const id = randomUUID();
-      const release = async (): Promise<void> => {
-        await db("public.blob_hold").where({ id }).delete();
-      };
-      try {
-        await inspect?.(file, bytes);
-        await hold(id, digest);
-        // Held first: what is there by now cannot be taken away before it is referred to.
-        await storage.publish(spooled);
-      } catch (error) {
-        await rm(file, { force: true });
-        await release().catch(() => undefined);
-        throw error;
-      }
-      return { digest, bytes, digests, release };
+      return { ...(await publish(spooled, inspect)), digests };
+    },
+
+    async putPlain(source, options) {
+      return publish(await spoolPlain(source, storage.spoolDirectory, options));
     },
 
     removeUnless: (digest, referred) =>

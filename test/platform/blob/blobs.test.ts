@@ -56,6 +56,25 @@ for (const [kind, blobUrl] of [
       await release();
     });
 
+    it("whose name is known are held to it, and cost one digest", async () => {
+      const content = randomBytes(1_000);
+      const plain = (sha: string) =>
+        blobs.putPlain(Readable.from([content]), {
+          ...limit,
+          expected: { sha256: sha, bytes: 1_000 },
+        });
+      await expect(plain(sha256(randomBytes(10)))).to.be.rejectedWith(
+        "not what its object id says",
+      );
+      expect(await blobs.stat(sha256(content))).to.equal(undefined);
+      const { digest, bytes, release } = await plain(sha256(content));
+      expect([digest, bytes]).to.deep.equal([sha256(content), 1_000]);
+      expect(await buffer(await blobs.read(digest))).to.deep.equal(content);
+      expect(await db("public.blob_hold").where({ digest })).to.have.length(1);
+      await release();
+      expect(await spooled()).to.deep.equal([]);
+    });
+
     it("are looked into before they are stored, and not stored when that refuses them", async () => {
       const content = randomBytes(1_000);
       const seen: (readonly [Buffer, number])[] = [];
