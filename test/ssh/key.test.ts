@@ -156,6 +156,24 @@ describe("a connection that runs", () => {
     expect(await mayRead(file)).to.equal(true);
   });
 
+  it("begins nothing more when its key has expired meanwhile", async () => {
+    const file = await newKey(parent, `old-${counter}`);
+    await registerKey(app, anna, file, { expiresAt: "2099-01-01T00:00:00Z" });
+    const control = ["-S", `${file}.sock`];
+    const to = [...sshOptions(file, app.sshPort), "git@127.0.0.1"];
+    const master = startSshClient([...control, "-M", "-N", ...to]);
+    const command = `git-upload-pack '${anna.alias}/project.git'`;
+    // On the connection that is there already, as git does with ControlMaster.
+    const again = () => ssh([...control, ...to, command], "0000");
+    await eventually(async () => (await ssh([...control, "-O", "check", ...to])).exitCode === 0);
+    expect((await again()).exitCode).to.equal(0);
+    clock = () => new Date("2099-01-01T00:00:01Z");
+    const refused = await again();
+    expect(refused.exitCode).to.equal(128);
+    expect(refused.stderr).to.contain("Your key has expired");
+    master.kill();
+  });
+
   it("is cut when its key is deleted, and no other", async () => {
     const [file, other] = [`cut-${counter}`, `kept-${counter}`];
     const keys = [await newKey(parent, file), await newKey(parent, other)] as const;

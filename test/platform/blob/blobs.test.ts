@@ -1,12 +1,12 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { openBlobs } from "../../../src/platform/blob/open.ts";
-import { BlobMissing, isBlobDigest } from "../../../src/platform/blob/store.ts";
+import { BlobMissing, blobPath, isBlobDigest } from "../../../src/platform/blob/store.ts";
 import { testDatabase } from "../../support/database.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { testS3 } from "../../support/s3.ts";
@@ -223,3 +223,18 @@ for (const [kind, blobUrl] of [
     });
   });
 }
+
+describe("the directory of blobs", () => {
+  it("answers nothing of what a link in the place of a blob points to", async () => {
+    const blobs = await openBlobs({ dataDir, blobUrl: undefined }, db);
+    const secret = path.join(dataDir, "secret");
+    await writeFile(secret, "secret");
+    const digest = sha256(randomBytes(10));
+    const place = path.join(dataDir, "blobs", blobPath(digest));
+    await mkdir(path.dirname(place), { recursive: true });
+    await symlink(secret, place);
+    await expect(blobs.read(digest)).to.be.rejectedWith(BlobMissing);
+    await rm(place);
+    blobs.close();
+  });
+});
