@@ -76,7 +76,7 @@ describe("maintenance of a repository", () => {
     expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
   });
 
-  it("loses nothing of pushes that come meanwhile, and is at a repository one at a time", async () => {
+  it("loses nothing of pushes and breaks no fetch meanwhile, and is at a repository one at a time", async () => {
     const id = randomUUID();
     const { gitDir } = await repositories.ensure(id, "main");
     const pushersMax = 4;
@@ -96,10 +96,18 @@ describe("maintenance of a repository", () => {
     const maintaining = Array.from({ length: 2 }, async () => {
       while (pushing) await repositoryMaintenanceWorker.runJob({ projectId: id }, deps, never);
     });
+    let fetched = 0;
+    const fetching = (async () => {
+      const reader = await workingCopy(dataDir, "reader");
+      const all = ["--prune", gitDir, "+refs/*:refs/remotes/all/*"];
+      for (; pushing; fetched += 1) await git(reader, "fetch", "--quiet", ...all);
+      await git(reader, "fsck", "--full", "--strict");
+    })();
     const heads = await Promise.all(copies.map(push)).finally(() => {
       pushing = false;
     });
-    await Promise.all(maintaining);
+    await Promise.all([...maintaining, fetching]);
+    expect(fetched).to.be.greaterThan(1);
     await git(gitDir, "fsck", "--full", "--strict");
     for (const [n, head] of heads.entries()) {
       expect(await git(gitDir, "rev-parse", `refs/heads/branch-${n}`)).to.equal(head);
