@@ -186,6 +186,22 @@ describe("the recorder of refs", () => {
     expect(read).to.deep.equal([1n]);
   });
 
+  it("keeps nothing of what git refused, beside what it did", async () => {
+    const made = push("refs/tags/v1", null, first);
+    const refs = [...made.refs, { ref: "refs/tags/v2", before: second, after: first }];
+    const asked = { ...made, refs };
+    await app.refs.begin(asked);
+    expect(await intents()).to.have.length(2);
+    await git(gitDir, "update-ref", "refs/tags/v1", first);
+
+    await app.refs.finish(asked, new Set(["refs/tags/v1"]));
+
+    expect(await intents()).to.deep.equal([]);
+    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+      ...["BranchCreated main", "TagCreated v1"],
+    ]);
+  });
+
   it("records what came while the read model stands still", async () => {
     const behind = { project_id: project.id };
     await app.db("git_ref").where(behind).delete();
