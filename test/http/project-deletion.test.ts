@@ -135,8 +135,19 @@ describe("a project whose time for being restored is over", () => {
     expect((await app.givenProject(anna, "old")).id).not.to.equal(id);
   });
 
+  it("does not come back, also before it was purged", async () => {
+    const { id } = await app.givenProject(anna, "late");
+    await remove(id);
+    const longAgo = new Date(Date.now() - 31 * 24 * 3_600_000);
+    await app.platform.db("project").where({ id }).update({ deleted_at: longAgo });
+    expect((await restore(id)).status).to.equal(404);
+    expect((await events(id)).at(-1)).to.equal("ProjectDeleted");
+  });
+
   it("is not purged when it was restored in time", async () => {
     const { id } = await app.givenProject(anna, "kept");
+    await git(copy, "push", "--quiet", remote("kept"), "main");
+    const refs = await git(copy, "ls-remote", remote("kept"));
     await remove(id);
     await restore(id);
     const deps = {
@@ -149,5 +160,6 @@ describe("a project whose time for being restored is over", () => {
     await projectPurgeWorker.runJob(data, deps, new AbortController().signal);
     expect((await events(id)).at(-1)).to.equal("ProjectRestored");
     expect((await app.get("/project/anna/kept", as(anna))).status).to.equal(200);
+    expect(await git(copy, "ls-remote", remote("kept"))).to.equal(refs);
   });
 });

@@ -8,6 +8,7 @@ import { hold } from "../../../src/commands/process/hold.ts";
 import { createTeam, deleteTeam } from "../../../src/commands/process/team.ts";
 import { project } from "../../../src/commands/project.ts";
 import { team } from "../../../src/commands/team.ts";
+import { holdingStream } from "../../../src/events/holding.ts";
 import { Alias, ProjectId, TeamId, UserId } from "../../../src/events/ids.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { testEventStore } from "../../support/event-store.ts";
@@ -170,6 +171,16 @@ describe("a team through which much has gone", () => {
     const order = { type: "DeleteTeam", by, at: now() } as const;
     const removing = deleteTeam({ ...deps, owns: late }, teamId, order, metadata());
     expect(await codeOf(removing)).to.equal("owner.not_empty");
+  });
+});
+
+describe("what comes to a user", () => {
+  it("is held by nobody: a user is never deleted", async () => {
+    const own = { ...newProject(by, "USER"), alias: name() };
+    await createProject(deps, own, metadata());
+    const held: unknown[] = [];
+    for await (const event of store.readStream(holdingStream(by))) held.push(event);
+    expect(held).to.deep.equal([]);
   });
 });
 
