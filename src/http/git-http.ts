@@ -12,6 +12,7 @@ import type { GitRepositories } from "../platform/git/repositories.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type GitAccessDeps, gitAccess } from "./git-access.ts";
+import { uploadCapabilities } from "./git-capabilities.ts";
 import { receivePack } from "./git-receive-pack.ts";
 import { watchConnection } from "./git-stream.ts";
 import { uploadPack } from "./git-upload-pack.ts";
@@ -31,6 +32,8 @@ type StartOptions = Pick<PackOptions, "denyForced" | "inputBytesMax" | "gate">;
 
 /** A line that is silent for so long is dead; nobody's repository takes longer in all. */
 const limitsDefault = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 } as const;
+
+const secondVersion = "version=2";
 
 const path = /^(?:\/rest-api)?\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|git-[a-z-]+)$/;
 
@@ -87,6 +90,9 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
         return child;
       };
       watchConnection(ctx, limits, () => ctx.req.socket.destroy());
+      if (advertise && service === "upload-pack" && protocolOf(ctx) === secondVersion) {
+        return await advertiseCapabilities(ctx, start, leave);
+      }
       if (advertise) return advertiseRefs(ctx, service, start(), stop);
       if (service === "upload-pack") return uploadPack(ctx, start(), stop, deps.log);
       await receivePack(ctx, { start, stop, caller, project, role }, deps);
@@ -144,6 +150,18 @@ function serviceOf(ctx: Context, rest: string): PackService {
 function protocolOf(ctx: Context): string | undefined {
   const header = ctx.get("git-protocol");
   return isProtocolText(header) ? header : undefined;
+}
+
+async function advertiseCapabilities(
+  ctx: Context,
+  start: () => PackProcess,
+  leave: () => void,
+): Promise<void> {
+  const answer = await uploadCapabilities(start);
+  leave();
+  if (answer === undefined) throw new Error("git upload-pack did not say what it can do");
+  ctx.type = "application/x-git-upload-pack-advertisement";
+  ctx.body = answer;
 }
 
 function advertiseRefs(
