@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { accessTokenEvents, type Scope, type TokenKind } from "../events/access-token.ts";
 import { idInStream } from "../events/stream.ts";
 import { announceChange } from "./announce.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection } from "./projection.ts";
 import type { Slice } from "./user.ts";
 
@@ -68,17 +69,13 @@ export function findTokenByName(
 }
 
 /** Oldest first. */
-export async function listTokenRows(
+export function listTokenRows(
   db: Knex,
-  { userId, kind, limit, offset }: OfUser & Readonly<{ limit: number; offset: number }>,
+  { userId, kind, ...part }: OfUser & Part,
 ): Promise<Slice<AccessTokenRow>> {
-  const shown = () => db<AccessTokenRow>("access_token").where({ user_id: userId, kind });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([{ column: "created_at" }, { column: "id" }])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return oldestFirst<AccessTokenRow>(db, {
+    table: "access_token",
+    where: { user_id: userId, kind },
+    ...part,
+  });
 }

@@ -4,6 +4,7 @@ import { gpgKeyEvents } from "../events/gpg-key.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
 import { announceChange } from "./announce.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection, ignore } from "./projection.ts";
 import type { Slice } from "./user.ts";
 
@@ -70,19 +71,11 @@ export const gpgKeyProjection = defineProjection({
   },
 });
 
-export async function listGpgKeys(
+export function listGpgKeys(
   db: Knex,
-  { userId, limit, offset }: Readonly<{ userId: string; limit: number; offset: number }>,
+  { userId, ...part }: Readonly<{ userId: string }> & Part,
 ): Promise<Slice<GpgKeyRow>> {
-  const shown = () => db<GpgKeyRow>("gpg_key").where({ user_id: userId });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([{ column: "created_at" }, { column: "id" }])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return oldestFirst<GpgKeyRow>(db, { table: "gpg_key", where: { user_id: userId }, ...part });
 }
 
 /** A key of this user; another user's is as good as none. */

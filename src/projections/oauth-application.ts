@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { oauthApplicationEvents } from "../events/oauth-application.ts";
 import type { Sealed } from "../events/sealed.ts";
 import { idInStream } from "../events/stream.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection } from "./projection.ts";
 import type { Slice } from "./user.ts";
 
@@ -108,17 +109,13 @@ export function findClient(db: Knex, clientId: string): Promise<ClientRow | unde
 }
 
 /** Oldest first. */
-export async function listOAuthApplications(
+export function listOAuthApplications(
   db: Knex,
-  { ownerId, limit, offset }: Readonly<{ ownerId: string; limit: number; offset: number }>,
+  { ownerId, ...part }: Readonly<{ ownerId: string }> & Part,
 ): Promise<Slice<OAuthApplicationRow>> {
-  const shown = () => db<OAuthApplicationRow>("oauth_application").where({ owner_id: ownerId });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([{ column: "created_at" }, { column: "id" }])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return oldestFirst<OAuthApplicationRow>(db, {
+    table: "oauth_application",
+    where: { owner_id: ownerId },
+    ...part,
+  });
 }

@@ -3,6 +3,7 @@ import { sshKeyEvents } from "../events/ssh-key.ts";
 import { idInStream } from "../events/stream.ts";
 import { userEvents } from "../events/user.ts";
 import { announceChange } from "./announce.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection, ignore } from "./projection.ts";
 import type { Slice, UserRow } from "./user.ts";
 
@@ -69,19 +70,11 @@ export const sshKeyProjection = defineProjection({
   },
 });
 
-export async function listSshKeys(
+export function listSshKeys(
   db: Knex,
-  { userId, limit, offset }: Readonly<{ userId: string; limit: number; offset: number }>,
+  { userId, ...part }: Readonly<{ userId: string }> & Part,
 ): Promise<Slice<SshKeyRow>> {
-  const shown = () => db<SshKeyRow>("ssh_key").where({ user_id: userId });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([{ column: "created_at" }, { column: "id" }])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return oldestFirst<SshKeyRow>(db, { table: "ssh_key", where: { user_id: userId }, ...part });
 }
 
 /** A key of this user; another user's is as good as none. */

@@ -4,8 +4,10 @@ import type { ProjectId, UserId, WebhookId } from "../events/ids.ts";
 import type { Sealed } from "../events/sealed.ts";
 import { idInStream } from "../events/stream.ts";
 import { type WebhookTopic, webhookEvents } from "../events/webhook.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
 import { dropRows, purgeEvents } from "./purge.ts";
+import type { Slice } from "./user.ts";
 
 export type WebhookRow = Readonly<{
   id: WebhookId;
@@ -97,17 +99,16 @@ export function findWebhook(
   return db<WebhookRow>("webhook").where({ project_id: projectId }).andWhere("id", id).first();
 }
 
-export async function listWebhooks(
+export function listWebhooks(
   db: Knex,
   projectId: ProjectId,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
-): Promise<Readonly<{ rows: readonly WebhookRow[]; total: number }>> {
-  const own = db<WebhookRow>("webhook").where({ project_id: projectId });
-  const [rows, counted] = await Promise.all([
-    own.clone().orderBy(["created_at", "id"]).limit(limit).offset(offset),
-    own.clone().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  part: Part,
+): Promise<Slice<WebhookRow>> {
+  return oldestFirst<WebhookRow>(db, {
+    table: "webhook",
+    where: { project_id: projectId },
+    ...part,
+  });
 }
 
 /** The webhooks that shall hear of what happened in the project at a position of the log. */
