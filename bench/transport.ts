@@ -138,8 +138,11 @@ async function packed(root: string, source: string): Promise<string> {
   await eventually(async () => {
     for (const at of await readdir(root, { recursive: true })) {
       if (!/^..\/..\/[^/]+\.git$/.test(at)) continue;
-      const names = await readdir(path.join(root, at, "objects/pack")).catch(() => []);
-      if (!names.some((name) => name.endsWith(".bitmap"))) continue;
+      // The last that upkeep writes: until then packs and refs are on their way to other places.
+      const names = await readdir(path.join(root, at, "objects/info/commit-graphs")).catch(
+        () => [],
+      );
+      if (!names.includes("commit-graph-chain")) continue;
       const refs = await git(root, `--git-dir=${path.join(root, at)}`, "for-each-ref");
       if (refs.includes("refs/heads/half") && refs.includes(head)) found = path.join(root, at);
     }
