@@ -24,10 +24,11 @@ const expected = {
     "otpauth",
     "prom-client",
     "rate-limiter-flexible",
+    "semver",
   ],
   projections: always,
   ssh: [...always, ...git, "ssh2"],
-  workers: [...always, ...git, "bullmq"],
+  workers: [...always, ...git, "bullmq", "semver"],
 } as const;
 
 describe("the start of a role", () => {
