@@ -142,7 +142,7 @@ async function packed(root: string, source: string): Promise<string> {
       const names = await readdir(path.join(root, at, "objects/info/commit-graphs")).catch(
         () => [],
       );
-      if (!names.includes("commit-graph-chain")) continue;
+      if (!names.some((name) => name === "commit-graph-chain")) continue;
       const refs = await git(root, `--git-dir=${path.join(root, at)}`, "for-each-ref");
       if (refs.includes("refs/heads/half") && refs.includes(head)) found = path.join(root, at);
     }
