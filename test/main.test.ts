@@ -19,6 +19,7 @@ const expected = {
     ...git,
     "@fastify/busboy",
     "@koa/router",
+    "@renovatebot/pep440",
     "bullmq",
     "koa",
     "otpauth",
