@@ -19,7 +19,7 @@ await new Promise<void>((resolve) => bare.listen(0, "127.0.0.1", resolve));
 const bareUrl = `http://127.0.0.1:${(bare.address() as AddressInfo).port}/`;
 try {
   await withService(async ({ service, authorization }) => {
-    const url = `${service.url}/user/me`;
+    const url = `${service.url}/team/my`;
     await perSecond(url, authorization, 500);
     const ours = await perSecond(url, authorization, measureMs);
     const value = await perSecond(bareUrl, authorization, measureMs);
