@@ -241,16 +241,16 @@ export async function listProjects(
   const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, filter);
   const matching = () => db("project").whereNull("project.deleted_at").modify(narrow);
   if (filter.title !== undefined) {
-    const total = await countedNear(db, matching(), slice);
-    if (total <= fewMax) return { rows: await fewOf(db, matching(), slice), total };
-    return { rows: await inOrder(projects(db).modify(narrow), slice), total };
+    const few = await fewOf(db, matching());
+    if (few !== undefined) return { rows: await theseOf(db, few, slice), total: few.length };
   }
   const asked = Object.values(filter).filter((value) => value !== undefined);
   const everything = filter.publicOnly === true && asked.length === 1;
-  const [rows, total] = await Promise.all([
-    inOrder(projects(db).modify(narrow), slice),
-    everything ? publicTotal.read(db) : counted(matching()),
-  ]);
+  const totalOf = (): Promise<number> => {
+    if (everything) return publicTotal.read(db);
+    return filter.title === undefined ? counted(matching()) : countedNear(db, matching(), slice);
+  };
+  const [rows, total] = await Promise.all([inOrder(projects(db).modify(narrow), slice), totalOf()]);
   return { rows, total };
 }
 
@@ -267,20 +267,24 @@ const inOrder = (query: Knex.QueryBuilder, { limit, offset }: Page) =>
  */
 const fewMax = 200;
 
-/** Those that are found, by themselves first: `offset 0` keeps the planner from the way through all. */
-async function fewOf(
+/** Ids of what is found, in the order of lists; undefined when they are not few. */
+async function fewOf(db: Knex, found: Knex.QueryBuilder): Promise<readonly string[] | undefined> {
+  const some = found.select("project.id", "project.created_at").limit(fewMax + 1);
+  const rows: readonly Readonly<{ id: string }>[] = await db
+    .from(some.as("found"))
+    .orderBy(["created_at", "id"])
+    .select("id");
+  return rows.length > fewMax ? undefined : rows.map(({ id }) => id);
+}
+
+async function theseOf(
   db: Knex,
-  found: Knex.QueryBuilder,
+  ids: readonly string[],
   { limit, offset }: Page,
 ): Promise<readonly ProjectRow[]> {
-  return withOwner(db)
-    .whereRaw(
-      `project.id in (
-         select id from (? offset 0) as found order by created_at, id limit ? offset ?
-       )`,
-      [found.select("project.id", "project.created_at"), limit, offset],
-    )
-    .orderBy(order);
+  const page = ids.slice(offset, offset + limit);
+  if (page.length === 0) return [];
+  return withOwner(db).whereIn("project.id", page).orderBy(order);
 }
 
 function narrowed(
