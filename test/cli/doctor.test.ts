@@ -1,13 +1,11 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { blobPath } from "../../src/platform/blob/store.ts";
-import { secretKey, startTestApp } from "../support/app.ts";
+import { startTestApp } from "../support/app.ts";
+import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 
 /** One instance that is damaged more and more, then mended, and looked at in between. */
@@ -35,26 +33,9 @@ before(async () => {
   expect(stored.status, stored.text).to.equal(200);
 });
 
-/** The program as the operator runs it, beside the service. */
 async function doctor(...args: string[]) {
-  const program = ["--import", "tsx", "src/cli/main.ts", "doctor", ...args];
-  const child = spawn(process.execPath, program, {
-    env: {
-      ...process.env,
-      DATABASE_URL: app.databaseUrl,
-      EVENTSTORE_URL: app.eventStoreUrl,
-      SECRET_KEY: secretKey,
-      DATA_DIR: app.dataDir,
-      LOG_LEVEL: "silent",
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [[code], out, err] = await Promise.all([
-    once(child, "exit"),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
-  return { code: Number(code), lines: (out + err).trimEnd().split("\n") };
+  const { code, out } = await runCli(app, "doctor", ...args);
+  return { code, lines: out.trimEnd().split("\n") };
 }
 
 const blobFile = () => path.join(app.dataDir, "blobs", blobPath(oid));

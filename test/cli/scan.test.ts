@@ -1,13 +1,11 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository.ts";
+import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { secretKey, startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();
@@ -28,27 +26,7 @@ before(async () => {
   }
 });
 
-/** The program as the operator runs it, beside the service. */
-async function scan(...names: string[]): Promise<Readonly<{ code: number; out: string }>> {
-  const args = ["--import", "tsx", "src/cli/main.ts", "scan", ...names];
-  const child = spawn(process.execPath, args, {
-    env: {
-      ...process.env,
-      DATABASE_URL: app.databaseUrl,
-      EVENTSTORE_URL: app.eventStoreUrl,
-      SECRET_KEY: secretKey,
-      DATA_DIR: app.dataDir,
-      LOG_LEVEL: "silent",
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [[code], out, err] = await Promise.all([
-    once(child, "exit"),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
-  return { code: Number(code), out: out + err };
-}
+const scan = (...names: string[]) => runCli(app, "scan", ...names);
 
 async function told(project: TestProject): Promise<readonly string[]> {
   const told: string[] = [];

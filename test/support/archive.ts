@@ -1,4 +1,8 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { crc32, deflateRawSync, gzipSync } from "node:zlib";
+
+import { temporaryDirectory } from "./git.ts";
 
 /** A file of an archive; a name twice is written twice. */
 export type ArchiveFile = readonly [path: string, content: string | Buffer];
@@ -113,3 +117,15 @@ export const wheel = (name: string, version: string, more = ""): Buffer =>
       `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n${more}\nA text.\nName: other\n`,
     ],
   ]);
+
+/** Puts contents into files of a new directory, which goes when the test file ends. */
+export async function filesOf(): Promise<(content: Buffer) => Promise<string>> {
+  const directory = await temporaryDirectory();
+  let serial = 0;
+  return async (content) => {
+    serial += 1;
+    const file = join(directory, String(serial));
+    await writeFile(file, content);
+    return file;
+  };
+}

@@ -33,13 +33,13 @@ import { type ProtectedProject, refProtections } from "../../src/projections/pro
 import { startProjections } from "../../src/projections/role.ts";
 import { watchProjections } from "../../src/projections/visible.ts";
 import { refRecorder } from "../../src/workers/ref-recorder.ts";
+import { secretKey } from "./app.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 
-export const secretKey = "a secret key for tests, 32 characters";
 export const password = "correct horse battery";
 
 export type TestUser = Readonly<{ id: UserId; alias: string; token: string }>;

@@ -6,8 +6,9 @@ import { expect } from "chai";
 import { repositoryStream } from "../../src/events/repository.ts";
 import { findProjectById } from "../../src/projections/project.ts";
 import { changeRefs, type RefOrder } from "../../src/workers/ref-change.ts";
+import { secretKey } from "../support/app.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { secretKey, startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 import { metadataFor } from "../support/history.ts";
 
 const app = await startGitApp();

@@ -9,8 +9,9 @@ import { runGit } from "../../src/platform/git/run.ts";
 import { keyedLock } from "../../src/platform/keyed-lock.ts";
 import type { Push } from "../../src/workers/push-intent.ts";
 import { refRecorder } from "../../src/workers/ref-recorder.ts";
+import { secretKey } from "../support/app.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
-import { secretKey, startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 import { metadataFor } from "../support/history.ts";
 
 const app = await startGitApp();

@@ -1,25 +1,15 @@
-import { writeFile } from "node:fs/promises";
-import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
 import { readTarEntry } from "../../../src/platform/package/tarball.ts";
 import { readZipEntry } from "../../../src/platform/package/zip.ts";
-import { type ArchiveFile, tar, tgz, zip } from "../../support/archive.ts";
-import { temporaryDirectory } from "../../support/git.ts";
+import { type ArchiveFile, filesOf, tar, tgz, zip } from "../../support/archive.ts";
 import { refused } from "../../support/refused.ts";
 
-const directory = await temporaryDirectory();
 const wanted = { path: /^(?:[^/]+\/)?note\.txt$/, name: "note.txt" };
 const malformed = "package.file_malformed";
-let serial = 0;
 
-async function fileOf(content: Buffer): Promise<string> {
-  serial += 1;
-  const file = path.join(directory, String(serial));
-  await writeFile(file, content);
-  return file;
-}
+const fileOf = await filesOf();
 
 const large = Buffer.alloc(1024 ** 2 + 1, "x");
 

@@ -1,24 +1,13 @@
-import { writeFile } from "node:fs/promises";
-import path from "node:path";
 import { expect } from "chai";
 
 import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
 import { readNupkg } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
-import { composerZip, npmTarball, nupkg, tgz, wheel, zip } from "../../support/archive.ts";
-import { temporaryDirectory } from "../../support/git.ts";
+import { composerZip, filesOf, npmTarball, nupkg, tgz, wheel, zip } from "../../support/archive.ts";
 import { refused } from "../../support/refused.ts";
 
-const directory = await temporaryDirectory();
-let serial = 0;
-
-async function fileOf(content: Buffer): Promise<string> {
-  serial += 1;
-  const file = path.join(directory, String(serial));
-  await writeFile(file, content);
-  return file;
-}
+const fileOf = await filesOf();
 
 describe("a tarball of npm", () => {
   const check = async (content: Buffer, name = npmName("acme", "pad"), version = "1.0.0") =>

@@ -1,0 +1,28 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+
+import { secretKey } from "./app.ts";
+
+type Beside = Readonly<{ databaseUrl: string; eventStoreUrl: string; dataDir: string }>;
+
+/** The program as the operator runs it, beside a service of this process. */
+export async function runCli(service: Beside, ...args: string[]) {
+  const child = spawn(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...args], {
+    env: {
+      ...process.env,
+      DATABASE_URL: service.databaseUrl,
+      EVENTSTORE_URL: service.eventStoreUrl,
+      SECRET_KEY: secretKey,
+      DATA_DIR: service.dataDir,
+      LOG_LEVEL: "silent",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [[code], out, err] = await Promise.all([
+    once(child, "exit"),
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { code: Number(code), out: out + err };
+}
