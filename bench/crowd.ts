@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { clientEnvironment, git } from "../test/support/git.ts";
-import { figure, timed } from "./figure.ts";
+import { figure, quantile, timed } from "./figure.ts";
 import { withService } from "./service.ts";
 
 /**
@@ -72,11 +72,6 @@ await withService(async ({ service, directory, authorization, project }) => {
     figure(`REST reads beside them, ${name}`, "ms", quantile(crowded, part), baseline);
   }
 });
-
-function quantile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-}
 
 function* history(): Generator<string> {
   for (let index = 1; index <= commits; index += 1) {

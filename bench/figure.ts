@@ -15,6 +15,12 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
+/** @param part from 0 to 1: 0.99 for what 99 of 100 values are not above */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
+
 /** Milliseconds it takes. */
 export async function timed(run: () => Promise<unknown>): Promise<number> {
   const start = performance.now();

@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 
 import { commit, git, tryGit, workingCopy } from "../test/support/git.ts";
-import { figure, median, timed } from "./figure.ts";
+import { figure, median, quantile, timed } from "./figure.ts";
 import { rate } from "./load.ts";
+import { peakMebibytes } from "./peak.ts";
 import { putRefs } from "./refs.ts";
 import { withService } from "./service.ts";
 import { settled } from "./settled.ts";
@@ -148,17 +149,6 @@ function tag(index: number, ids: readonly string[]): string {
   if (index % 2 === 1) return `reset refs/tags/${name}\nfrom ${from}\n\n`;
   const person = "tagger B <bench@example.org> 1700000000 +0000";
   return `tag ${name}\nfrom ${from}\n${person}\ndata 2\nt\n\n`;
-}
-
-function quantile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-}
-
-/** Most that a process has held; see proc(5). */
-async function peakMebibytes(pid: number | string): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
 /** The largest git that ran under the process meanwhile. */

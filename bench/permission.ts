@@ -14,7 +14,7 @@ import { projectRole } from "../src/projections/member-role.ts";
 import { findProject, listProjects, projectProjection } from "../src/projections/project.ts";
 import { listTeams, teamProjection } from "../src/projections/team.ts";
 import { listUsers, userProjection } from "../src/projections/user.ts";
-import { figure, median, timed } from "./figure.ts";
+import { figure, median, quantile, timed } from "./figure.ts";
 
 /**
  * What roles and lists cost on an instance with ten thousand projects, a thousand teams and a
@@ -56,15 +56,15 @@ try {
   // In turn, so that both meet the same moments of the machine.
   const few = await instance("few", small);
   const many = await instance("many", large);
-  for (const [name, ask] of await questions(few)) {
-    const askMany = (await questions(many)).get(name) ?? ask;
+  for (const [name, ask] of await questions(few, "ject 7")) {
+    const askMany = (await questions(many, "ject 777")).get(name) ?? ask;
     const told = { few: new Map<number, number[]>(), many: new Map<number, number[]>() };
     for (let pass = 0; pass < passes; pass += 1) {
       const times = await inTurn(ask, askMany);
       for (const part of parts) {
         for (const which of ["few", "many"] as const) {
           const sofar = told[which].get(part) ?? [];
-          told[which].set(part, [...sofar, percentile(times[which], part)]);
+          told[which].set(part, [...sofar, quantile(times[which], part / 100)]);
         }
       }
     }
@@ -104,11 +104,6 @@ async function instance(name: string, size: Size): Promise<Knex> {
   });
   await seed(db, size);
   return db;
-}
-
-function percentile(times: readonly number[], part: number): number {
-  const sorted = [...times].sort((a, b) => a - b);
-  return sorted[Math.floor((times.length * part) / 100)] ?? Number.NaN;
 }
 
 type Size = typeof small;
@@ -165,7 +160,11 @@ async function seed(
   await to.raw("analyze");
 }
 
-async function questions(on: Knex): Promise<ReadonlyMap<string, () => Promise<unknown>>> {
+/** @param some part of the titles of eleven projects, six of them public, whatever the size */
+async function questions(
+  on: Knex,
+  some: string,
+): Promise<ReadonlyMap<string, () => Promise<unknown>>> {
   const user = await on("app_user").where("alias", "user7").first("id");
   const userId = String(user?.id);
   const place = await findProject(on, "team3", "project2");
@@ -180,7 +179,7 @@ async function questions(on: Knex): Promise<ReadonlyMap<string, () => Promise<un
     "shared projects": () => listProjects(on, { sharedWith: userId, ...slice }),
     "public projects": () => listProjects(on, { publicOnly: true, ...slice }),
     "public projects, all found": () => publicProjects("project"),
-    "public projects, few found": () => publicProjects("ject 77"),
+    "public projects, few found": () => publicProjects(some),
     "public projects, none found": () => publicProjects("nowhere"),
     "members of a project": () => listMembers(on, { parentId: place.id, ownerId, ...slice }),
     "public teams": () => listTeams(on, { which: "public" }, slice),
