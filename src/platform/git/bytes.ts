@@ -1,6 +1,8 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
+import { removeOfDeadPushes } from "./push-hold.ts";
+
 /** A push or fetch may take hours; what is older was left by a process that died. */
 const leftOverAfterMs = 6 * 60 * 60_000;
 
@@ -15,8 +17,21 @@ export async function bytesBelow(directory: string): Promise<number> {
   return bytes;
 }
 
-/** Removes what git keeps objects in while they come (tmp_…), when nobody is at it any more. */
+/** What pushes bring is in such a directory until refs are changed; see tmp-objdir.h of git. */
+const quarantine = /^tmp_objdir-incoming-\w+$/;
+
+/**
+ * Removes what git keeps objects in while they come (tmp_…), when nobody is at it any more: of pushes at
+ * once, since it is known that none lives, of everything else when it is old.
+ */
 export async function removeLeftOverObjects(gitDir: string): Promise<void> {
+  const objects = path.join(gitDir, "objects");
+  const names = (await entriesOf(objects)).map(({ name }) => name);
+  const came = names.filter((name) => quarantine.test(name));
+  await removeOfDeadPushes(
+    gitDir,
+    came.map((name) => path.join(objects, name)),
+  );
   const before = Date.now() - leftOverAfterMs;
   for (const directory of ["objects", "objects/pack"].map((name) => path.join(gitDir, name))) {
     for (const { name } of await entriesOf(directory)) {

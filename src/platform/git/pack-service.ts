@@ -5,6 +5,7 @@ import { invariant } from "../invariant.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { yieldProcessor } from "./priority.ts";
 import { gateDescriptor, installGate, keepGate, type PushGate } from "./push-gate.ts";
+import { heldPush } from "./push-hold.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
 export type PackService = "upload-pack" | "receive-pack";
@@ -53,7 +54,9 @@ export function startPackService(
   ];
   // Not for what is sent: the list of a large repository's objects may be larger.
   const limits = service === "receive-pack" ? memoryLimit : {};
-  const child = startGit(args, protocol, { limits, gated: gate !== undefined });
+  const takesIn = service === "receive-pack" && !advertise;
+  const [program, all] = takesIn ? heldPush(gitDir, args) : (["git", args] as const);
+  const child = start(program, all, protocol, { limits, gated: gate !== undefined });
   const line: unknown = child.stdio[gateDescriptor];
   if (gate !== undefined && line instanceof Duplex) keepGate(line, gitDir, gate);
   return child;
@@ -69,18 +72,19 @@ export function startTalkingService(
   protocol: string | undefined,
 ): PackProcess {
   const args = service === "upload-pack" ? [service, "--strict", gitDir] : [service, gitDir];
-  return startGit(args, protocol);
+  return start("git", args, protocol);
 }
 
 type Started = Readonly<{ limits: Readonly<Record<string, string>>; gated: boolean }>;
 
-function startGit(
+function start(
+  program: string,
   args: readonly string[],
   protocol: string | undefined,
   { limits = {}, gated = false }: Partial<Started> = {},
 ): PackProcess {
   const env = { ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }), ...limits };
-  const child = spawn("git", args, {
+  const child = spawn(program, args, {
     cwd: "/",
     env: gitEnvironment(env),
     // The fourth is the gate's line; the hook inherits it.

@@ -1,9 +1,16 @@
-import { access, mkdir, utimes, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { access, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
 import { removeLeftOverLocks, removeLeftOverObjects } from "../../../src/platform/git/bytes.ts";
+import { startPackService } from "../../../src/platform/git/pack-service.ts";
+import { packet } from "../../../src/platform/git/pkt-line.ts";
+import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
+import { processes } from "../../support/process.ts";
 
 const parent = await temporaryDirectory();
 const hourMs = 60 * 60_000;
@@ -84,5 +91,70 @@ describe("objects that a killed git left half-way", () => {
     await removeLeftOverObjects(gitDir);
     expect(await isThere(quarantine)).to.equal(false);
     expect(await isThere(underWay)).to.equal(true);
+  });
+
+  const quarantines = async () =>
+    (await readdir(path.join(gitDir, "objects"))).filter((name) => name.startsWith("tmp_objdir"));
+
+  /** A push of which half is here, and the program that reads the rest. */
+  async function halfPushed() {
+    const head = await commit(copy, "Large", { "large.bin": randomBytes(1024 ** 2) });
+    const input = `${head}\n`;
+    const pack = execFileSync("git", ["pack-objects", "--revs", "--stdout", "-q"], {
+      ...{ cwd: copy, input, maxBuffer: 16 * 1024 ** 2 },
+    });
+    const command = packet(`${"0".repeat(40)} ${head} refs/heads/new\0report-status`);
+    const push = startPackService(gitDir, "receive-pack", { advertise: false });
+    push.stdout.resume();
+    push.stderr.resume();
+    push.stdin.on("error", () => undefined);
+    const half = pack.subarray(0, pack.length / 2);
+    push.stdin.write(Buffer.concat([command, Buffer.from("0000"), half]));
+    await eventually(async () => (await quarantines()).length === 1);
+    const reader = await eventually(async () =>
+      (await processes()).find(
+        ({ command: line, parent: of }) => of === push.pid && line.includes("index-pack"),
+      ),
+    );
+    return { push, reader, rest: pack.subarray(half.length) };
+  }
+
+  it("stay while the push lives, which ends as if nobody had looked", async () => {
+    const { push, rest } = await halfPushed();
+    await removeLeftOverObjects(gitDir);
+    expect(await quarantines()).to.have.length(1);
+
+    const closed = once(push, "close");
+    push.stdin.end(rest);
+    expect(await closed).to.deep.equal([0, null]);
+    expect(await git(copy, "rev-parse", "new")).to.equal(await git(copy, "rev-parse", "HEAD"));
+    expect(await quarantines()).to.deep.equal([]);
+  });
+
+  it("stay while one of the push's programs lives, and go when none does", async () => {
+    const { push, reader } = await halfPushed();
+    // Else it would end with its input.
+    process.kill(reader!.pid, "SIGSTOP");
+    const exited = once(push, "exit");
+    push.kill("SIGKILL");
+    await exited;
+    await removeLeftOverObjects(gitDir);
+    expect(await quarantines()).to.have.length(1);
+
+    process.kill(reader!.pid, "SIGKILL");
+    await eventually(async () => (await processes()).every(({ pid }) => pid !== reader!.pid));
+    await removeLeftOverObjects(gitDir);
+    expect(await quarantines()).to.deep.equal([]);
+  });
+
+  it("are of pushes: what else looks like it stays until it is old", async () => {
+    const others = [
+      "objects/tmp_objdir-bulk-fsync-a",
+      "objects/tmp_obj_b",
+      "objects/tmp_objdir-x.y",
+    ];
+    const files = await Promise.all(others.map((name) => left(`${name}/x`, 0)));
+    await removeLeftOverObjects(gitDir);
+    for (const file of files) expect(await isThere(file)).to.equal(true);
   });
 });
