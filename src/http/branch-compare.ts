@@ -5,13 +5,12 @@ import { mergeBase } from "../platform/git/history.ts";
 import { lastTouched } from "../platform/git/last-touched.ts";
 import { isNullObjectId } from "../platform/git/name.ts";
 import type { Commit } from "../platform/git/object.ts";
-import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findRef } from "../projections/git-ref.ts";
 import type { ProjectRow } from "../projections/project.ts";
 import { ChangedFileView, presentChange } from "./changed-file-view.ts";
 import type { Deps } from "./deps.ts";
-import { type FoundCommit, mustFindCommit } from "./repository-access.ts";
+import { type FoundCommit, mustFindCommit, mustReadCommit } from "./repository-access.ts";
 import { route } from "./route.ts";
 
 const name = z.string().min(1).meta({ description: "A branch, a tag or a commit's full hash." });
@@ -40,8 +39,7 @@ export const compareBranches = route({
       const message = "The two share no history: there is nothing to compare from.";
       throw new Refusal("unprocessable", "compare.unrelated", message);
     }
-    const ancestor = await repository.objects.commit(ancestorId);
-    invariant(ancestor !== undefined, "an ancestor of what is here is here");
+    const ancestor = await mustReadCommit(repository, ancestorId);
     const changes = await changedFiles(repository, ancestor.treeId, compare.commit.treeId);
     const pathOf = (change: (typeof changes)[number]): string =>
       isNullObjectId(change.newId) ? change.oldPath : change.newPath;

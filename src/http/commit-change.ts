@@ -17,7 +17,7 @@ import { CommitAction, carryOut, type FileChanges } from "./commit-action.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
 import type { Deps } from "./deps.ts";
 import { changeRefsFor, mustFindRef, NewBranchName, type Writing } from "./ref-change.ts";
-import { mustFindCommit } from "./repository-access.ts";
+import { mustFindCommit, mustReadCommit } from "./repository-access.ts";
 import { type Route, route } from "./route.ts";
 
 const actionsMax = 1_000;
@@ -153,7 +153,7 @@ async function commitFiles(
   { db, now }: Deps,
 ): Promise<string> {
   const { objects } = repository;
-  const parent = parentId === null ? undefined : await objects.commit(parentId);
+  const parent = parentId === null ? undefined : await mustReadCommit(repository, parentId);
   const read = async (id: string) => {
     const data = await objects.treeData(id);
     return data && rawEntries(data);

@@ -5,12 +5,11 @@ import { lastCommit } from "../platform/git/history.ts";
 import { isNullObjectId, ObjectIdText, repositoryPath } from "../platform/git/name.ts";
 import type { Commit } from "../platform/git/object.ts";
 import type { Repository } from "../platform/git/repository.ts";
-import { invariant } from "../platform/invariant.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { ChangedFileView, presentChange } from "./changed-file-view.ts";
 import { colouredLines } from "./coloured-line.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
-import { mustFindCommit } from "./repository-access.ts";
+import { mustFindCommit, mustReadCommit } from "./repository-access.ts";
 import { route } from "./route.ts";
 
 const tag = "Commits";
@@ -87,8 +86,7 @@ export const getLastCommit = route({
 
 async function filesOf(repository: Repository, commit: Commit): Promise<readonly FileChange[]> {
   const [parentId] = commit.parentIds;
-  const parent = parentId === undefined ? undefined : await repository.objects.commit(parentId);
-  invariant(parentId === undefined || parent !== undefined, "a commit's parents are here");
+  const parent = parentId === undefined ? undefined : await mustReadCommit(repository, parentId);
   return changedFiles(repository, parent?.treeId, commit.treeId);
 }
 

@@ -13,7 +13,7 @@ import { nothingChanged, presentCommit } from "./commit-change.ts";
 import { CommitView } from "./commit-view.ts";
 import type { Deps } from "./deps.ts";
 import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
-import { mustFindCommit } from "./repository-access.ts";
+import { mustFindCommit, mustReadCommit } from "./repository-access.ts";
 import { type Route, route } from "./route.ts";
 
 /** A branch that moves on meanwhile is tried again on what it has become. */
@@ -43,7 +43,7 @@ const cherryPick = route({
     pick(params.hash, body.branchName, request, deps, {
       from: ({ parent, commit }) => ({ base: parent, theirs: commit.treeId }),
       author: ({ author }) => sameIdentLine(author),
-      message: ({ id, message }) => `${message.trimEnd()}\n\n(cherry picked from commit ${id})`,
+      message: pickMessage,
     }),
 });
 
@@ -105,8 +105,9 @@ async function pick(hash: string, branchName: string, request: Writing, deps: De
 
 async function sidesOf(repository: Repository, commit: Commit) {
   const [first] = commit.parentIds;
-  const parent = first === undefined ? undefined : await repository.objects.commit(first);
-  return { commit, parent: parent?.treeId ?? emptyTree.id };
+  const parent =
+    first === undefined ? emptyTree.id : (await mustReadCommit(repository, first)).treeId;
+  return { commit, parent };
 }
 
 /** @throws Refusal 409 `commit.conflict`, 422 `commit.empty` */
@@ -115,7 +116,7 @@ async function mergedTree(
   sides: Readonly<{ base: string; theirs: string }>,
   onto: string,
 ): Promise<string> {
-  const ours = (await repository.objects.commit(onto))?.treeId ?? emptyTree.id;
+  const { treeId: ours } = await mustReadCommit(repository, onto);
   const merged = await mergeTrees(repository, { ...sides, ours });
   if (merged.conflicts !== undefined) {
     const message = "The branch has other changes in the same places.";
@@ -124,6 +125,13 @@ async function mergedTree(
   }
   if (merged.treeId === ours) throw nothingChanged();
   return merged.treeId;
+}
+
+/** As git-cherry-pick(1) writes it with `-x`. @throws Refusal 422 `commit.message_too_long` */
+function pickMessage({ id, message, isWhole }: Commit): string {
+  if (isWhole) return `${message.trimEnd()}\n\n(cherry picked from commit ${id})`;
+  const refused = "Of so long a message only the beginning is known here. Pick it in a clone.";
+  throw new Refusal("unprocessable", "commit.message_too_long", refused);
 }
 
 /** As git-revert(1) writes it. */

@@ -36,6 +36,14 @@ async function ask(path: string) {
   return { status: answer.status, code, bytes: text.length };
 }
 
+async function send(path: string, body: object) {
+  const headers = { authorization: `token ${anna.token}`, "content-type": "application/json" };
+  const init = { method: "POST", headers, body: JSON.stringify(body) };
+  const answer = await fetch(app.url + project.path + path, init);
+  const { code } = (await answer.json()) as { code?: string };
+  return { status: answer.status, code };
+}
+
 const mktree = (lines: readonly string[]): string =>
   execFileSync("git", ["mktree"], { cwd: copy, input: lines.join("\n") })
     .toString()
@@ -178,6 +186,49 @@ describe("a blob that is small in the pack and large in memory", () => {
     ]);
     return Buffer.concat([content, createHash("sha1").update(content).digest()]);
   }
+});
+
+describe("a commit whose message nobody could read", () => {
+  const committed = async (branch: string, message: string): Promise<string> => {
+    const blob = await git(copy, "rev-parse", `${first}:a.txt`);
+    const tree = mktree(["a.txt", branch].map((name) => `100644 blob ${blob}\t${name}`));
+    const person = "A <a@example.test> 1700000000 +0000";
+    const lines = [`tree ${tree}`, `parent ${first}`, `author ${person}`, `committer ${person}`];
+    const input = `${lines.join("\n")}\n\n${message}`;
+    const args = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    const id = execFileSync("git", args, { cwd: copy, input }).toString().trim();
+    await push(id, branch);
+    return id;
+  };
+
+  it("is listed at once, though its subject is a run of spaces", async () => {
+    const id = await committed("spaces", `a${" ".repeat(200_000)}b`);
+    expect((await ask(`/commit/${id}`)).status).to.equal(200);
+    expect((await ask("/commits?branch=spaces")).status).to.equal(200);
+  }).timeout(10_000);
+
+  it("is shown by the beginning of it, and not picked without the rest", async () => {
+    const id = await committed("long", "\u0001".repeat(2 * 1024 ** 2));
+    expect((await ask("/commits?branch=long")).bytes).to.be.below(1024 ** 2);
+    const refused = { status: 422, code: "commit.message_too_long" };
+    expect(await send(`/commit/${id}/cherry-pick`, { branchName: "main" })).to.include(refused);
+  }).timeout(20_000);
+
+  it("is refused as the ground of anything, when it is too large to be read", async () => {
+    const id = await committed("huge", "a".repeat(5 * 1024 ** 2));
+    const child = await git(copy, "commit-tree", "-p", id, "-m", "On it", `${first}^{tree}`);
+    await push(child, "on-huge");
+
+    const tooLarge = { status: 422, code: "commit.too_large" };
+    expect((await ask(`/commit/${id}`)).status).to.equal(404);
+    expect(await ask(`/commit/${child}/file`)).to.deep.include(tooLarge);
+    expect(await ask("/branch/compare?base=huge&compare=on-huge")).to.deep.include({ status: 404 });
+    expect((await ask("/branch?size=50")).status).to.equal(200);
+    const actions = [{ action: "CREATE", path: "x", content: "x" }];
+    const change = { branch: "huge", message: "x", actions };
+    expect(await send("/commit", change)).to.include(tooLarge);
+    expect(await git(copy, "ls-remote", app.remote(project, anna), "huge")).to.contain(id);
+  }).timeout(30_000);
 });
 
 describe("a comparison that git cannot finish", () => {

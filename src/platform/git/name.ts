@@ -60,10 +60,11 @@ const hfsIgnored = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
  * @throws Refusal not_found `blob.not_found`
  */
 export function repositoryPath(path: string): readonly string[] {
-  const trimmed = path.replace(/^\/+|\/+$/g, "");
-  if (trimmed === "") return [];
-  const parts = trimmed.split("/");
-  if (Buffer.byteLength(trimmed) > pathBytesMax || !parts.every(isPathPart)) {
+  // Before anything looks at it twice: whole runs of slashes would be looked at from each of them.
+  const isTooLong = Buffer.byteLength(path) > pathBytesMax;
+  const trimmed = isTooLong ? "" : path.replace(/^\/+|\/+$/g, "");
+  const parts = trimmed === "" ? [] : trimmed.split("/");
+  if (isTooLong || !parts.every(isPathPart)) {
     throw new Refusal("not_found", "blob.not_found", "There is no such file.");
   }
   return parts;

@@ -34,8 +34,10 @@ export function objectCaches(): ObjectCaches {
   };
 }
 
-/** Larger ones are attacks or mistakes: git warns of messages and trees far below this. */
-const metadataBytesMax = 32 * mebibyte;
+/** Larger ones are attacks or mistakes: git warns of trees far below this. Of what is smaller all is read. */
+const bytesMax = { commit: 4 * mebibyte, tag: 4 * mebibyte, tree: 32 * mebibyte } as const;
+/** Of a commit or a tag little more is kept than what may be shown of its text. */
+const keptMax = { commit: mebibyte / 4, tag: mebibyte / 4, tree: bytesMax.tree } as const;
 /** Rough cost of one small object in memory beyond its text. */
 const overheadBytes = 200;
 
@@ -77,7 +79,7 @@ export class ObjectReader {
   /** A tree's data as it is stored, for making another one of it. */
   async treeData(id: string): Promise<Buffer | undefined> {
     const info = await this.info(id);
-    if (info?.type !== "tree" || info.bytes > metadataBytesMax) return undefined;
+    if (info?.type !== "tree" || info.bytes > bytesMax.tree) return undefined;
     return (await this.#ask((process) => process.contents(id)))?.data;
   }
 
@@ -125,17 +127,17 @@ export class ObjectReader {
   async #parsed<Value>(
     cache: Lru<Value>,
     id: string,
-    type: ObjectInfo["type"],
+    type: keyof typeof bytesMax,
     parse: (data: Buffer) => Value,
   ): Promise<Value | undefined> {
     const cached = cache.get(this.#key(id));
     if (cached !== undefined) return cached;
     const info = await this.info(id);
-    if (info?.type !== type || info.bytes > metadataBytesMax) return undefined;
+    if (info?.type !== type || info.bytes > bytesMax[type]) return undefined;
     const object = await this.#ask((process) => process.contents(id));
     if (object === undefined) return undefined;
     const value = parse(object.data);
-    cache.set(this.#key(id), value, object.bytes * 3 + overheadBytes);
+    cache.set(this.#key(id), value, Math.min(object.bytes, keptMax[type]) * 3 + overheadBytes);
     return value;
   }
 

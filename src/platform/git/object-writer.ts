@@ -68,9 +68,8 @@ export function newCommit(commit: NewCommit): NewObject {
 
 /** Line ends as git keeps them, one newline at the end, none before the first words. */
 export function cleanMessage(message: string): string {
-  const lines = message
-    .replaceAll("\0", "")
-    .replaceAll(/\r\n?/g, "\n")
-    .replaceAll(/[ \t]+$/gm, "");
-  return `${lines.replace(/^\n+/, "").trimEnd()}\n`;
+  const text = message.replaceAll("\0", "").replaceAll(/\r\n?/g, "\n");
+  // Line by line: an expression for space at line ends takes the square of the length of a run of it.
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  return `${lines.join("\n").replace(/^\n+/, "").trimEnd()}\n`;
 }

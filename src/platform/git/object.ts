@@ -18,6 +18,8 @@ export type Commit = Readonly<{
   author: Identity;
   committer: Identity;
   message: string;
+  /** Whether the message is whole; see `textBytesMax`. */
+  isWhole: boolean;
   /** Armoured signature, if the commit has one. */
   signature: string | null;
 }>;
@@ -37,17 +39,30 @@ export type TreeEntryKind = "file" | "executable" | "symlink" | "directory" | "s
 
 export type TreeEntry = Readonly<{ name: string; id: string; kind: TreeEntryKind }>;
 
+/**
+ * Of a message or a signature, and of a person's line. What is longer was not written to be read, and a
+ * page holds two hundred of them: it is cut.
+ */
+const textBytesMax = 64 * 1024;
+const identityBytesMax = 4 * 1024;
+/** Git's own strategy for many parents gives up far below. */
+const parentsMax = 1_000;
+
 export function parseCommit(id: string, data: Buffer): Commit {
   const { headers, body } = split(data);
   const decode = decoderOf(first(headers, "encoding"));
+  const signature = first(headers, "gpgsig") ?? first(headers, "gpgsig-sha256");
   return {
     id,
     treeId: first(headers, "tree")?.toString("latin1") ?? "",
-    parentIds: headers.filter(({ key }) => key === "parent").map(({ value }) => value.toString()),
-    author: parseIdentity(decode(first(headers, "author") ?? Buffer.alloc(0))),
-    committer: parseIdentity(decode(first(headers, "committer") ?? Buffer.alloc(0))),
-    message: decode(body),
-    signature: (first(headers, "gpgsig") ?? first(headers, "gpgsig-sha256"))?.toString() ?? null,
+    parentIds: (headers.get("parent") ?? []).map((parent) =>
+      joinedLines(parent).toString("latin1"),
+    ),
+    author: parseIdentity(decode(cut(first(headers, "author") ?? noBytes, identityBytesMax))),
+    committer: parseIdentity(decode(cut(first(headers, "committer") ?? noBytes, identityBytesMax))),
+    message: decode(cut(body, textBytesMax)),
+    isWhole: body.length <= textBytesMax,
+    signature: signature === undefined ? null : cut(signature, textBytesMax).toString(),
   };
 }
 
@@ -59,9 +74,9 @@ export function parseTag(id: string, data: Buffer): TagObject {
     id,
     targetId: first(headers, "object")?.toString("latin1") ?? "",
     targetType: (first(headers, "type")?.toString("latin1") ?? "commit") as ObjectType,
-    name: decode(first(headers, "tag") ?? Buffer.alloc(0)),
-    tagger: tagger === undefined ? null : parseIdentity(decode(tagger)),
-    message: withoutSignature(decode(body)),
+    name: decode(cut(first(headers, "tag") ?? noBytes, identityBytesMax)),
+    tagger: tagger === undefined ? null : parseIdentity(decode(cut(tagger, identityBytesMax))),
+    message: withoutSignature(decode(cut(body, textBytesMax))),
   };
 }
 
@@ -84,10 +99,21 @@ export function parseTree(data: Buffer, idBytes: 20 | 32): readonly TreeEntry[] 
   return entries;
 }
 
-/** First paragraph in one line, as `git log --format=%s`. */
+/**
+ * First paragraph in one line, as `git log --format=%s`. In one pass: a message comes from anybody, and an
+ * expression that looks for space before line ends takes the square of its length.
+ */
 export function subjectOf(message: string): string {
-  const paragraph = message.replace(/^\s*\n/, "").split(/\n[ \t]*\n/, 1)[0] ?? "";
-  return paragraph.trim().replace(/\s*\n\s*/g, " ");
+  const lines: string[] = [];
+  for (let at = 0; at < message.length; ) {
+    const newline = message.indexOf("\n", at);
+    const end = newline < 0 ? message.length : newline;
+    const line = message.slice(at, end).trim();
+    if (line !== "") lines.push(line);
+    else if (lines.length > 0) break;
+    at = end + 1;
+  }
+  return lines.join(" ");
 }
 
 function kindOf(mode: number): TreeEntryKind {
@@ -103,30 +129,72 @@ function kindOf(mode: number): TreeEntryKind {
   }
 }
 
-type Header = Readonly<{ key: string; value: Buffer }>;
+type Header = { readonly parts: Buffer[]; bytes: number };
+type Headers = ReadonlyMap<string, readonly Header[]>;
+
+/** What is read here, with how often it counts; a commit may have any number of other headers. */
+const known: ReadonlyMap<string, number> = new Map([
+  ...["tree", "author", "committer", "encoding", "gpgsig", "gpgsig-sha256"].map(once),
+  ...["object", "type", "tag", "tagger"].map(once),
+  ["parent", parentsMax],
+]);
 
 /** Header lines up to the first empty line; a line that starts with a space continues the one before. */
-function split(data: Buffer): Readonly<{ headers: readonly Header[]; body: Buffer }> {
-  const headers: { key: string; value: Buffer }[] = [];
+function split(data: Buffer): Readonly<{ headers: Headers; body: Buffer }> {
+  const headers = new Map<string, Header[]>();
+  let last: Header | undefined;
   let at = 0;
   while (at < data.length && data[at] !== 0x0a) {
     const newline = data.indexOf(0x0a, at);
     const end = newline < 0 ? data.length : newline;
     const line = data.subarray(at, end);
-    const last = headers.at(-1);
-    if (line[0] === 0x20 && last !== undefined) {
-      last.value = Buffer.concat([last.value, Buffer.from("\n"), line.subarray(1)]);
-    } else {
+    if (line[0] === 0x20) extend(last, line.subarray(1));
+    else {
       const space = line.indexOf(0x20);
-      headers.push({ key: line.toString("latin1", 0, space), value: line.subarray(space + 1) });
+      const key = line.toString("latin1", 0, Math.min(space, longestKey));
+      const same = headers.get(key) ?? [];
+      last = { parts: [line.subarray(space + 1)], bytes: line.length };
+      if (same.length < (known.get(key) ?? 0)) {
+        same.push(last);
+        headers.set(key, same);
+      }
     }
     at = end + 1;
   }
   return { headers, body: data.subarray(Math.min(at + 1, data.length)) };
 }
 
-function first(headers: readonly Header[], key: string): Buffer | undefined {
-  return headers.find((header) => header.key === key)?.value;
+function once(key: string): readonly [string, number] {
+  return [key, 1];
+}
+
+const longestKey = 16;
+
+/** Beyond what is kept of any text nothing is gathered: lines may be millions. */
+function extend(header: Header | undefined, line: Buffer): void {
+  if (header === undefined || header.bytes > textBytesMax) return;
+  header.parts.push(line);
+  header.bytes += line.length + 1;
+}
+
+const noBytes = Buffer.alloc(0);
+const lineEnd = Buffer.from("\n");
+
+/** Not in the middle of a character of UTF-8. */
+function cut(bytes: Buffer, bytesMax: number): Buffer {
+  if (bytes.length <= bytesMax) return bytes;
+  let end = bytesMax;
+  while (end > bytesMax - 4 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end);
+}
+
+function first(headers: Headers, key: string): Buffer | undefined {
+  const header = headers.get(key)?.[0];
+  return header && joinedLines(header);
+}
+
+function joinedLines({ parts: [line = noBytes, ...further] }: Header): Buffer {
+  return Buffer.concat([line, ...further.flatMap((part) => [lineEnd, part])]);
 }
 
 /** A commit may say that its text is not UTF-8; an encoding nobody knows is read as UTF-8. */

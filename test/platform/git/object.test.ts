@@ -37,6 +37,7 @@ describe("a commit object", () => {
       author: identity,
       committer: identity,
       message: "Subject\n\nBody\n",
+      isWhole: true,
       signature: "-----BEGIN SSH SIGNATURE-----\nabc\n-----END SSH SIGNATURE-----",
     });
   });
@@ -71,6 +72,43 @@ describe("a commit object", () => {
   }
 });
 
+describe("a commit that was not made to be read", () => {
+  const lines = [`tree ${tree}`, `author ${person}`, `committer ${person}`];
+  const kibibytes = (count: number): string => "a".repeat(count * 1024);
+
+  it("is known by the beginning of its message, cut between two characters", () => {
+    const { message, isWhole } = parseCommit("id", commitText(lines, `a${"ü".repeat(40_000)}`));
+    expect(isWhole).to.equal(false);
+    expect(message)
+      .to.match(/^aü+$/)
+      .and.to.have.length(32 * 1024);
+    expect(parseCommit("id", commitText(lines, kibibytes(64)))).to.include({ isWhole: true });
+  });
+
+  it("is known by the beginnings of its people and its signature", () => {
+    const long = `author ${kibibytes(8)} <a@b> 1 +0000`;
+    const signature = `gpgsig ${"x\n ".repeat(400_000)}`;
+    const data = commitText([lines[0]!, long, lines[2]!, signature, "encoding x"], "m");
+    const commit = parseCommit("id", data);
+    expect(commit.author.name).to.have.length(4 * 1024);
+    expect(commit.committer.name).to.equal("Anna");
+    expect(commit.signature?.length).to.be.within(60 * 1024, 64 * 1024);
+  }).timeout(2_000);
+
+  it("has a thousand parents at most, and people in spite of them", () => {
+    const parents = Array.from({ length: 5_000 }, () => `parent ${"1".repeat(40)}`);
+    const commit = parseCommit("id", commitText([lines[0]!, ...parents, ...lines.slice(1)], "m"));
+    expect(commit.parentIds).to.have.length(1_000);
+    expect(commit.author.name).to.equal("Anna");
+  });
+
+  it("may hold any number of headers nobody knows", () => {
+    const headers = Array.from({ length: 500_000 }, (_, index) => `x${index} y`);
+    const commit = parseCommit("id", commitText([...lines, ...headers, "encoding latin1"], "m"));
+    expect(commit).to.include({ message: "m", treeId: tree });
+  }).timeout(2_000);
+});
+
 describe("a tag object", () => {
   it("gives its target and its message without the signature", () => {
     const data = commitText(
@@ -84,6 +122,12 @@ describe("a tag object", () => {
       name: "v1",
       message: "Version 1\n",
     });
+  });
+
+  it("is known by the beginning of a message that was not made to be read", () => {
+    const headers = [`object ${"1".repeat(40)}`, "type commit", "tag v1", `tagger ${person}`];
+    const { message } = parseTag("id", commitText(headers, "a".repeat(100_000)));
+    expect(message).to.have.length(64 * 1024);
   });
 
   it("may have no tagger", () => {
@@ -122,10 +166,18 @@ describe("the subject of a message", () => {
     ["One\n\nTwo", "One"],
     ["One\ntwo\n\nThree", "One two"],
     ["\n\nOne", "One"],
+    [" \n\t\n  One \n  two", "One two"],
+    ["One\r\ntwo\r\n\r\nThree\r\n", "One two"],
+    ["One\n \t\nTwo", "One"],
     ["", ""],
   ] as const) {
     it(`of ${JSON.stringify(message)} is ${JSON.stringify(subject)}`, () => {
       expect(subjectOf(message)).to.equal(subject);
     });
   }
+
+  it("is found in one pass, whatever runs of space the message is made of", () => {
+    const run = " ".repeat(200_000);
+    expect(subjectOf(`a${run}b\n${run}\nc`)).to.equal(`a${run}b`);
+  }).timeout(2_000);
 });
