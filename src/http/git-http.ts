@@ -9,12 +9,14 @@ import type { PackOptions, PackProcess, PackService } from "../platform/git/pack
 import { isProtocolText, stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Repository } from "../platform/git/repository.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type GitAccessDeps, gitAccess } from "./git-access.ts";
 import { uploadCapabilities } from "./git-capabilities.ts";
 import { receivePack } from "./git-receive-pack.ts";
-import { watchConnection } from "./git-stream.ts";
+import { refsAnswer } from "./git-refs.ts";
+import { smallBody, watchConnection } from "./git-stream.ts";
 import { uploadPack } from "./git-upload-pack.ts";
 import { peerOf } from "./peer.ts";
 import { stateOf } from "./state.ts";
@@ -30,8 +32,19 @@ export type GitHttpDeps = GitAccessDeps &
 
 type StartOptions = Pick<PackOptions, "denyForced" | "inputBytesMax" | "gate">;
 
+type Asked = Readonly<{
+  ctx: Context;
+  service: PackService;
+  /** Whether it is `info/refs`. */
+  advertise: boolean;
+  repository: Repository;
+}>;
+
 /** A line that is silent for so long is dead; nobody's repository takes longer in all. */
 const limitsDefault = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 } as const;
+
+/** What asks for a fetch or a list is some hundreds of bytes; what has many ids to tell is given to git. */
+const askingBytesMax = 64 * 1024;
 
 const secondVersion = "version=2";
 
@@ -63,6 +76,12 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       Pragma: "no-cache",
     });
 
+    watchConnection(ctx, limits, () => ctx.req.socket.destroy());
+    const repository = await deps.git.ensure(project.id, project.default_branch);
+    const asked = { ctx, service, advertise: rest === "info/refs", repository };
+    const input = await answeredHere(asked);
+    if (input === true) return;
+
     const freePlace = await whileThere(ctx, (gone) =>
       places.enter(caller.userId ?? peerOf(ctx), gone),
     );
@@ -76,25 +95,18 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       if (running.child !== undefined) stopPackService(running.child);
     };
     try {
-      const repository = await deps.git.ensure(project.id, project.default_branch);
-      const advertise = rest === "info/refs";
       const start = (options: StartOptions = {}): PackProcess => {
         // What would end it has been told already: it would wait for its input for ever.
         if (ctx.req.socket.destroyed) {
           throw new Refusal("unavailable", "git.gone", "The caller has gone.");
         }
-        const protocol = protocolOf(ctx);
-        const child = repository.start(service, { advertise, protocol, ...options });
+        const child = startAsked(asked, options);
         child.once("close", leave);
         running.child = child;
         return child;
       };
-      watchConnection(ctx, limits, () => ctx.req.socket.destroy());
-      if (advertise && service === "upload-pack" && protocolOf(ctx) === secondVersion) {
-        return await advertiseCapabilities(ctx, start, leave);
-      }
-      if (advertise) return advertiseRefs(ctx, service, start(), stop);
-      if (service === "upload-pack") return uploadPack(ctx, start(), stop, deps.log);
+      if (asked.advertise) return advertiseRefs(ctx, service, start(), stop);
+      if (service === "upload-pack") return uploadPack(ctx, input, start(), stop, deps.log);
       await receivePack(ctx, { start, stop, caller, project, role }, deps);
       if (running.child === undefined) leave();
     } catch (error) {
@@ -103,6 +115,30 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       throw error;
     }
   };
+}
+
+function startAsked({ ctx, repository, service, advertise }: Asked, options: StartOptions = {}) {
+  const protocol = protocolOf(ctx);
+  return repository.start(service, { advertise, protocol, ...options });
+}
+
+/**
+ * Answers what takes no program of git: what it can do, where refs stand; in version 2 of the protocol,
+ * which asks for these by themselves.
+ *
+ * @returns true when the answer is given; otherwise the request's body, if it was read for that
+ */
+async function answeredHere(asked: Asked): Promise<true | Buffer | undefined> {
+  const { ctx, service, advertise, repository } = asked;
+  if (service !== "upload-pack" || protocolOf(ctx) !== secondVersion) return undefined;
+  const input = advertise ? undefined : await smallBody(ctx, askingBytesMax);
+  const answer = advertise
+    ? await uploadCapabilities(() => startAsked(asked))
+    : input && (await refsAnswer(input, repository));
+  if (answer === undefined) return input;
+  ctx.type = `application/x-git-upload-pack-${advertise ? "advertisement" : "result"}`;
+  ctx.body = answer;
+  return true;
 }
 
 /** @param wait is told when the caller's line is closed */
@@ -150,18 +186,6 @@ function serviceOf(ctx: Context, rest: string): PackService {
 function protocolOf(ctx: Context): string | undefined {
   const header = ctx.get("git-protocol");
   return isProtocolText(header) ? header : undefined;
-}
-
-async function advertiseCapabilities(
-  ctx: Context,
-  start: () => PackProcess,
-  leave: () => void,
-): Promise<void> {
-  const answer = await uploadCapabilities(start);
-  leave();
-  if (answer === undefined) throw new Error("git upload-pack did not say what it can do");
-  ctx.type = "application/x-git-upload-pack-advertisement";
-  ctx.body = answer;
 }
 
 function advertiseRefs(

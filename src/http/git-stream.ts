@@ -46,6 +46,20 @@ export function requestBody(ctx: Context, bytesMax: number): Readable {
   return ctx.req.pipe(inflating).pipe(bounded);
 }
 
+/**
+ * All of a body that says it is small.
+ *
+ * @returns undefined when it does not, or is encoded: nothing of it has been read
+ * @throws HttpRefusal 400 `body.cut`
+ */
+export async function smallBody(ctx: Context, bytesMax: number): Promise<Buffer | undefined> {
+  const length = Number(ctx.get("content-length"));
+  if (length === 0 || !(length <= bytesMax) || ctx.get("content-encoding") !== "") return undefined;
+  const chunks: Buffer[] = [];
+  for await (const chunk of requestBody(ctx, bytesMax)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
 const checkMs = 5_000;
 
 /**

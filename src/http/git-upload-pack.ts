@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { Context } from "koa";
 import type { Logger } from "pino";
 
@@ -8,9 +9,19 @@ import { stateOf } from "./state.ts";
 /** What a client has and wants, in ids: enough for the largest repositories known. */
 const requestBytesMax = 64 * 1024 ** 2;
 
-/** Streams the request to git and its answer back; a client that goes away ends git. */
-export function uploadPack(ctx: Context, child: PackProcess, stop: () => void, log: Logger): void {
-  const body = requestBody(ctx, requestBytesMax);
+/**
+ * Streams the request to git and its answer back; a client that goes away ends git.
+ *
+ * @param input the request's body when it has been read
+ */
+export function uploadPack(
+  ctx: Context,
+  input: Buffer | undefined,
+  child: PackProcess,
+  stop: () => void,
+  log: Logger,
+): void {
+  const body = input === undefined ? requestBody(ctx, requestBytesMax) : Readable.from(input);
   let stderr = "";
   child.stderr.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString()).slice(-1000);

@@ -85,12 +85,18 @@ export class ObjectReader {
 
   /** The commit an object leads to through annotated tags; undefined for tags of trees and blobs. */
   async peel(id: string): Promise<string | undefined> {
+    const peeled = await this.peelToAny(id);
+    if (peeled === undefined) return undefined;
+    return (await this.info(peeled))?.type === "commit" ? peeled : undefined;
+  }
+
+  /** What an object leads to through annotated tags, itself when it is none; undefined when it is not here. */
+  async peelToAny(id: string): Promise<string | undefined> {
     let at = id;
     // Tags of tags exist, chains of hundreds do not.
     for (let depth = 0; depth < 16; depth += 1) {
       const info = await this.info(at);
-      if (info?.type === "commit") return at;
-      if (info?.type !== "tag") return undefined;
+      if (info?.type !== "tag") return info === undefined ? undefined : at;
       at = (await this.tag(at))?.targetId ?? "";
     }
     return undefined;

@@ -89,7 +89,9 @@ async function initialise(gitDir: string, temporary: string, branch: BranchName)
   const draft = path.join(temporary, randomUUID());
   await mkdir(draft, { recursive: true });
   const git = administration(draft);
-  await git.raw(["init", "--quiet", "--bare", "--template=", `--initial-branch=${branch}`, draft]);
+  // Newer versions of git may take another format for granted, which clients have to understand, too.
+  const format = ["--object-format=sha1", "--template=", `--initial-branch=${branch}`];
+  await git.raw(["init", "--quiet", "--bare", ...format, draft]);
   for (const name of ["HEAD", "config", "."]) await sync(path.join(draft, name));
 
   const shard = path.dirname(gitDir);

@@ -20,6 +20,7 @@ import {
   type TalkingService,
 } from "./pack-service.ts";
 import { headInFile, refsInFiles } from "./ref-files.ts";
+import { type RefListing, refListing } from "./ref-listing.ts";
 import { runGit } from "./run.ts";
 
 export type FileEntry = Readonly<{ path: string; entry: TreeEntry; bytes: number }>;
@@ -84,6 +85,11 @@ export class Repository {
       if (space > 0 && (wanted?.has(ref) ?? true)) refs.set(ref, line.slice(0, space));
     }
     return refs;
+  }
+
+  /** All branches and tags, and what tags lead to; undefined when git has to be asked. */
+  refListing(): Promise<RefListing | undefined> {
+    return refListing(this.gitDir, this.objects);
   }
 
   /** The branch HEAD points to, whether or not it exists. */

@@ -1,0 +1,129 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+
+import { isObjectId, isRefName } from "./name.ts";
+import type { ObjectReader } from "./object-reader.ts";
+import { headInFile } from "./ref-files.ts";
+
+/** A branch or tag; `peeled` is what an annotated tag leads to. */
+export type ListedRef = Readonly<{ name: string; id: string; peeled?: string | undefined }>;
+
+/** Some thousands of refs: beyond it git lists them in a process, and so on a processor, of its own. */
+const packedBytesMax = 256 * 1024;
+const filesMax = 256;
+
+export type RefListing = Readonly<{
+  /** The branch that HEAD points to, whether or not it exists. */
+  head: string;
+  /** All branches and tags, in the order of their names' bytes. */
+  refs: readonly ListedRef[];
+}>;
+
+/**
+ * Where refs stand, read as git reads them: those with a file first, then `packed-refs`; see ref-files.ts
+ * for why this order misses none.
+ *
+ * @returns undefined when there are many, or something is there that only git understands
+ */
+export async function refListing(
+  gitDir: string,
+  objects: Pick<ObjectReader, "peelToAny">,
+): Promise<RefListing | undefined> {
+  const head = await headInFile(gitDir);
+  const refs = head === undefined ? undefined : await listedRefs(gitDir, objects);
+  return head === undefined || refs === undefined ? undefined : { head, refs };
+}
+
+async function listedRefs(
+  gitDir: string,
+  objects: Pick<ObjectReader, "peelToAny">,
+): Promise<readonly ListedRef[] | undefined> {
+  const names = await namesOfFiles(gitDir);
+  if (names === undefined) return undefined;
+  const loose = await Promise.all(names.map((name) => looseRef(gitDir, name, objects)));
+  const packed = await packedRefs(path.join(gitDir, "packed-refs"));
+  if (packed === undefined || loose.includes("odd")) return undefined;
+  const refs = new Map(packed.map((ref) => [ref.name, ref]));
+  for (const ref of loose) if (typeof ref === "object") refs.set(ref.name, ref);
+  // A name that is not UTF-8 cannot be told by us as it is.
+  if ([...refs.keys()].some((name) => name.includes("\ufffd"))) return undefined;
+  return [...refs.values()]
+    .map((ref) => ({ ref, bytes: Buffer.from(ref.name).toString("latin1") }))
+    .sort((a, b) => (a.bytes < b.bytes ? -1 : 1))
+    .map(({ ref }) => ref);
+}
+
+/** A file may be packed or deleted while the directory is read: then it is looked for once more, by git. */
+async function namesOfFiles(gitDir: string): Promise<readonly string[] | undefined> {
+  const names: string[] = [];
+  try {
+    for (const kind of ["refs/heads", "refs/tags"]) {
+      const entries = await readdir(path.join(gitDir, kind), {
+        recursive: true,
+        withFileTypes: true,
+      });
+      for (const entry of entries) {
+        if (entry.isDirectory()) continue;
+        // What git is just writing has a name of its own.
+        const name = path.relative(gitDir, path.join(entry.parentPath, entry.name));
+        if (isRefName(name)) names.push(name);
+      }
+    }
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  return names.length > filesMax ? undefined : names;
+}
+
+/** @returns "gone" when it has no file any more, "odd" when the file holds something else than an id */
+async function looseRef(
+  gitDir: string,
+  name: string,
+  objects: Pick<ObjectReader, "peelToAny">,
+): Promise<ListedRef | "gone" | "odd"> {
+  let id: string;
+  try {
+    id = (await readFile(path.join(gitDir, name), "latin1")).trimEnd();
+  } catch (error) {
+    if (isMissing(error)) return "gone";
+    throw error;
+  }
+  if (!isObjectId(id)) return "odd";
+  // Branches are of commits; git takes nothing else.
+  if (name.startsWith("refs/heads/")) return { name, id };
+  const peeled = await objects.peelToAny(id);
+  if (peeled === undefined) return "odd";
+  return peeled === id ? { name, id } : { name, id, peeled };
+}
+
+/** `<id> <name>`, then `^<id>` if the one before is an annotated tag; git-pack-refs(1). */
+async function packedRefs(file: string): Promise<readonly ListedRef[] | undefined> {
+  let text: string;
+  try {
+    if ((await stat(file)).size > packedBytesMax) return undefined;
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+  const refs: ListedRef[] = [];
+  const [header, ...lines] = text.split("\n");
+  // Without it, what tags lead to is not said.
+  if (!/^# pack-refs with:.* fully-peeled /.test(header ?? "")) return undefined;
+  for (const line of lines) {
+    const last = refs.at(-1);
+    if (line.startsWith("^") && last !== undefined) {
+      refs[refs.length - 1] = { ...last, peeled: line.slice(1) };
+    } else if (line !== "") {
+      const [id = "", name = ""] = line.split(" ", 2);
+      if (!isObjectId(id)) return undefined;
+      if (isRefName(name)) refs.push({ name, id });
+    }
+  }
+  return refs;
+}
+
+function isMissing(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
