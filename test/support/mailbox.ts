@@ -16,6 +16,8 @@ export async function startMailbox() {
     authOptional: true,
     disabledCommands: ["STARTTLS"],
     logger: false,
+    // The service keeps its connection for the next mail; the file does not wait for that to end.
+    closeTimeout: 1,
     onRcptTo(_address, _session, done) {
       if (refusal === undefined) return done();
       done(Object.assign(new Error("not now"), { responseCode: refusal }));
