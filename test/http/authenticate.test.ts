@@ -18,7 +18,8 @@ let anna: TestUser;
 let admin: TestUser;
 before(async () => {
   [anna, admin] = await Promise.all([
-    app.givenUser("anna"),
+    // Whose login is timed against that of nobody.
+    app.givenUser("anna", { dearHash: true }),
     app.givenUser("root", { admin: true }),
   ]);
 });

@@ -25,6 +25,7 @@ import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
+import { cheapHash } from "./password.ts";
 
 export const secretKey = "a secret key for tests, 32 characters";
 
@@ -168,8 +169,14 @@ function givers(deps: Deps) {
     return token;
   }
 
-  /** A user with a token of every scope. */
-  async function givenUser(alias: string, options: Readonly<{ admin?: boolean }> = {}) {
+  /**
+   * A user with a token of every scope. The password is hashed at little cost, unless `dearHash`
+   * asks for what the service itself would pay.
+   */
+  async function givenUser(
+    alias: string,
+    options: Readonly<{ admin?: boolean; dearHash?: boolean }> = {},
+  ): Promise<TestUser> {
     const id = UserId.parse(randomUUID());
     const password = `password of ${alias}`;
     const newUser = {
@@ -180,7 +187,8 @@ function givers(deps: Deps) {
       admin: options.admin ?? false,
       confirmed: true,
     };
-    await registerUser(commandDeps(deps), newUser, metadataFor(randomUUID()));
+    const hash = options.dearHash ? {} : { hash: cheapHash };
+    await registerUser({ ...commandDeps(deps), ...hash }, newUser, metadataFor(randomUUID()));
     const token = await givenToken(id, Scope.options);
     return { id, alias, password, token };
   }

@@ -39,6 +39,7 @@ import { testEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
+import { cheapHash } from "./password.ts";
 
 export const password = "correct horse battery";
 
@@ -120,7 +121,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
 export async function startGitApp(options: Partial<GitHttpDeps> = {}) {
   const services = await startServices(options);
   const { store, vault, visible, url } = services;
-  const commandDeps = { store, vault, now: () => at };
+  const commandDeps = { store, vault, now: () => at, hash: cheapHash };
   return {
     ...services,
 

@@ -21,7 +21,7 @@ import { change, connectionOf, openLoginPages } from "../../support/sso.ts";
 
 const app = await startTestApp({ reachesLoopback: true });
 const root = await app.givenUser("root", { admin: true });
-const anna = await app.givenUser("anna");
+const anna = await app.givenUser("anna", { dearHash: true });
 const wrong = "not the password";
 const people = [{ uid: "clara", password: "clara's secret", mail: "clara@dir.example.org" }];
 const port = await slowLine((await startSlapd(people)).port, 40);
