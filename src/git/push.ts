@@ -11,6 +11,7 @@ import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
 import type { PushGate } from "../platform/git/push-gate.ts";
 import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
 import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push-request.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
 import { Refusal } from "../platform/refusal.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { Push } from "../workers/push-intent.ts";
@@ -24,6 +25,7 @@ export type PushDeps = PushProtection &
   Readonly<{
     locking: Locking;
     refs: RefRecorder;
+    git: Pick<GitRepositories, "canSync">;
     vault: Pick<Vault, "seal">;
     now: () => Date;
     log: Logger;
@@ -41,6 +43,8 @@ export type PreparedPush = Readonly<{
   commands: Buffer;
   refused: ReadonlyMap<string, string>;
   denyForced: boolean;
+  /** What `Push` says. */
+  together: boolean;
   /** Largest pack that git may take in. */
   inputBytesMax: number;
   /** Has to agree before git changes refs. */
@@ -76,11 +80,21 @@ export async function preparePush(
   if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
   const { project, caller } = pusher;
   const gate = await lockGate(project.id, caller.userId, asked, deps.locking);
-  const push = await pushOf(pusher, asked, deps);
+  const together = onlyMakesMany(asked) && (await deps.git.canSync());
+  const push = { ...(await pushOf(pusher, asked, deps)), together };
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
   const inputBytesMax = Math.min(room, pushBytesMax);
-  return { push, commands, refused, denyForced, gate, inputBytesMax, sideBand };
+  return { push, commands, refused, denyForced, together, gate, inputBytesMax, sideBand };
+}
+
+/** Git syncs each ref by itself: a few are faster so than everything else on the disk. */
+const refsOneByOneMax = 100;
+
+/** Refs that were there before have files that a power cut must not harm; see docs/adr/0040-many-new-refs.md. */
+function onlyMakesMany(commands: PushHead["commands"]): boolean {
+  if (commands.length <= refsOneByOneMax) return false;
+  return commands.every(({ before, after }) => before === null && after !== null);
 }
 
 /** Git at work on a prepared push, and the two ends of the line to the client. */

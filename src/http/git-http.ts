@@ -30,7 +30,7 @@ export type GitHttpDeps = GitAccessDeps &
     limits?: Partial<typeof limitsDefault>;
   }>;
 
-type StartOptions = Pick<PackOptions, "denyForced" | "inputBytesMax" | "gate">;
+type StartOptions = Pick<PackOptions, "denyForced" | "together" | "inputBytesMax" | "gate">;
 
 type Asked = Readonly<{
   ctx: Context;

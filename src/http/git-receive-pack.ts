@@ -11,10 +11,12 @@ import { requestBody } from "./git-stream.ts";
 import { peerOf } from "./peer.ts";
 import { stateOf } from "./state.ts";
 
+type StartedWith = "denyForced" | "together" | "gate" | "inputBytesMax";
+
 export type ReceivePack = GitPlace &
   Readonly<{
     /** Starts git, once it is known what it may do. */
-    start: (options: Pick<PreparedPush, "denyForced" | "gate" | "inputBytesMax">) => PackProcess;
+    start: (options: Pick<PreparedPush, StartedWith>) => PackProcess;
     stop: () => void;
     caller: Caller;
   }>;
@@ -37,8 +39,8 @@ export async function receivePack(
     ctx.body = prepared;
     return;
   }
-  const { denyForced, gate, inputBytesMax } = prepared;
-  const child = start({ denyForced, gate, inputBytesMax });
+  const { denyForced, together, gate, inputBytesMax } = prepared;
+  const child = start({ denyForced, together, gate, inputBytesMax });
   // Once all of it is here, git needs nobody any more and finishes in a moment.
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();

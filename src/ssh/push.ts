@@ -44,11 +44,12 @@ export async function push(asked: AskedPush, service: SshService): Promise<numbe
     await ended(line);
     return 0;
   }
-  const { denyForced, gate, inputBytesMax } = prepared;
+  const { denyForced, together, gate, inputBytesMax } = prepared;
   const child: PackProcess = repository.start("receive-pack", {
     advertise: false,
     protocol,
     denyForced,
+    together,
     gate,
     inputBytesMax,
   });

@@ -11,6 +11,8 @@ export type Push = Readonly<{
   projectId: string;
   metadata: EventMetadata;
   refs: readonly AskedRef[];
+  /** It makes so many new refs that they are synced by us, together, when git is done. */
+  together?: boolean;
 }>;
 
 type Row = Readonly<{
@@ -25,6 +27,7 @@ type Row = Readonly<{
   done_order: bigint | null;
   /** Whether the push is over, as far as anybody lived to tell. */
   ended: boolean;
+  together: boolean;
 }>;
 
 export type PushIntent = AskedRef &
@@ -34,6 +37,7 @@ export type PushIntent = AskedRef &
     createdAt: Date;
     doneOrder: bigint | null;
     ended: boolean;
+    together: boolean;
   }>;
 
 const rowsAtOnce = 1_000;
@@ -42,7 +46,8 @@ const rowsAtOnce = 1_000;
 export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const { pushId: push_id, projectId: project_id } = push;
   const metadata = JSON.stringify(push.metadata);
-  const rows = push.refs.map((asked) => ({ push_id, project_id, metadata, ...asked }));
+  const { together = false } = push;
+  const rows = push.refs.map((asked) => ({ push_id, project_id, metadata, together, ...asked }));
   if (rows.length <= rowsAtOnce) await db("push_intent").insert(rows);
   else await db.batchInsert("push_intent", rows, rowsAtOnce);
 }
@@ -88,6 +93,7 @@ export async function intentsOf(
     createdAt: row.created_at,
     doneOrder: row.done_order,
     ended: row.ended,
+    together: row.together,
   }));
 }
 

@@ -11,6 +11,7 @@ import {
   type ExpectedRevision,
   RevisionConflict,
 } from "../platform/event-store.ts";
+import { removeUnwrittenRefs } from "../platform/git/file-system.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Refs, Repository } from "../platform/git/repository.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
@@ -86,6 +87,7 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
   return {
     begin: (push) => keepIntent(db, push),
     async finish(push, made) {
+      if (push.together === true) await deps.git.sync();
       await endIntent(db, push, made);
       const refs = push.refs.map(({ ref }) => ref);
       return record(push.projectId, refs);
@@ -95,12 +97,30 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
       for (const projectId of await projectsWithIntents(db, before)) {
         log.info({ projectId }, "accounting for a push that was cut off");
         // Whatever killed its process may have killed git.
-        await (await deps.git.find(projectId))?.removeLeftOvers();
+        const repository = await deps.git.find(projectId);
+        await repository?.removeLeftOvers();
+        if (repository !== undefined) await removeUnwritten(deps, projectId, repository);
         await record(projectId, undefined);
       }
       await dropStaleIntents(db, new Date(before.getTime() - staleAfterMs));
     },
   };
+}
+
+/** Refs of pushes that a power cut may have met before they were synced; nobody was told of them. */
+async function removeUnwritten(
+  { db, log }: RefRecorderDeps,
+  projectId: string,
+  { gitDir }: Repository,
+): Promise<void> {
+  const together = (await intentsOf(db, projectId)).filter((intent) => intent.together);
+  const made = together.filter(({ before, doneOrder }) => before === null && doneOrder === null);
+  const refs = await removeUnwrittenRefs(
+    gitDir,
+    made.map(({ ref }) => ref),
+  );
+  if (refs.length > 0)
+    log.warn({ projectId, refs }, "refs that a power cut left empty are removed");
 }
 
 type Subject = Readonly<{
@@ -139,6 +159,8 @@ async function recordOnce(
   const changes = explainRefs(past.refs, actual, pushed);
   // Nothing to append, so nothing would tell of events that are not shown yet.
   if (trusting && changes.length === 0) return recordOnce(deps, subject, false);
+  // What the log says has to be there after a power cut, and of these it is not sure yet.
+  if (changes.some(({ push }) => push?.together && push.doneOrder === null)) await deps.git.sync();
   const appended = await append(deps, subject, past.revision, changes);
 
   const taken = changes.flatMap(({ push }) => (push === null ? [] : [push]));

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository.ts";
@@ -222,6 +224,90 @@ describe("the recorder of refs", () => {
 
   it("does nothing for a project without a repository", async () => {
     expect(await app.refs.reconcile(randomUUID())).to.equal(undefined);
+  });
+});
+
+describe("a push whose new refs are synced together", () => {
+  const many = (...names: readonly string[]): Push => ({
+    ...push("", null, first),
+    refs: names.map((ref) => ({ ref, before: null, after: first })),
+    together: true,
+  });
+  const make = (ref: string) => git(gitDir, "update-ref", ref, first);
+
+  /** A recorder that notes what the log tells whenever the disk is written. */
+  function syncing() {
+    const toldAtSync: number[] = [];
+    const sync = async (): Promise<void> => void toldAtSync.push((await told()).length);
+    return { recorder: refRecorder({ ...app, git: { ...app.git, sync } }), toldAtSync };
+  }
+
+  it("is told of when they are on the disk", async () => {
+    const { recorder, toldAtSync } = syncing();
+    const asked = many("refs/tags/v1");
+    await recorder.begin(asked);
+    await make("refs/tags/v1");
+    await recorder.finish(asked, new Set(["refs/tags/v1"]));
+    expect(toldAtSync).to.deep.equal([1]);
+    expect(await told()).to.have.length(2);
+  });
+
+  it("is not told of when they could not be written", async () => {
+    const sync = () => Promise.reject(new Error("disk"));
+    const failing = refRecorder({ ...app, git: { ...app.git, sync } });
+    const asked = many("refs/tags/v1");
+    await failing.begin(asked);
+    await make("refs/tags/v1");
+    await expect(failing.finish(asked, new Set(["refs/tags/v1"]))).to.be.rejectedWith("disk");
+    await expect(failing.reconcile(project.id)).to.be.rejectedWith("disk");
+    expect(await told()).to.have.length(1);
+    expect(await intents()).to.have.length(1);
+  });
+
+  it("is not told of by somebody else before they are", async () => {
+    const { recorder, toldAtSync } = syncing();
+    await recorder.begin(many("refs/tags/v1"));
+    await make("refs/tags/v1");
+    await recorder.reconcile(project.id);
+    expect(toldAtSync).to.deep.equal([1]);
+    expect(await told()).to.have.length(2);
+  });
+
+  it("is the only kind that has the disk written", async () => {
+    const { recorder, toldAtSync } = syncing();
+    const asked = push("refs/tags/v1", null, first);
+    await recorder.begin(asked);
+    await make("refs/tags/v1");
+    await recorder.reconcile(project.id);
+    await recorder.finish(asked, new Set(["refs/tags/v1"]));
+    expect(toldAtSync).to.deep.equal([]);
+  });
+
+  it("is made good after a power cut: what is whole is recorded, the rest may come again", async () => {
+    const names = ["refs/tags/whole", "refs/tags/empty", "refs/tags/never"];
+    await app.refs.begin(many(...names));
+    await make("refs/tags/whole");
+    await writeFile(path.join(gitDir, "refs/tags/empty"), "");
+    await writeFile(path.join(gitDir, "refs/tags/of-others"), "");
+
+    await app.refs.heal(new Date());
+
+    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+      ...["BranchCreated main", "TagCreated whole"],
+    ]);
+    await rm(path.join(gitDir, "refs/tags/of-others"));
+    const refspecs = names.slice(1).map((ref) => `${first}:${ref}`);
+    await git(copy, "push", "--quiet", app.remote(project, anna), ...refspecs);
+    expect(await told()).to.have.length(4);
+  });
+
+  it("loses no ref that moved on before the power was cut", async () => {
+    const asked = many("refs/heads/new");
+    await app.refs.begin(asked);
+    await make("refs/heads/new");
+    await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/new`);
+    await app.refs.heal(new Date());
+    expect(await git(gitDir, "rev-parse", "refs/heads/new")).to.equal(second);
   });
 });
 

@@ -19,6 +19,8 @@ export type PackOptions = Readonly<{
   protocol?: string | undefined;
   /** Branches move only forward: commits that they held are not lost. */
   denyForced?: boolean;
+  /** Its refs are synced by the caller, all at once: it must do so before anybody relies on them. */
+  together?: boolean;
   /** Largest pack that is taken in, when it is less than our common limit. */
   inputBytesMax?: number;
   /** Asked before refs are changed; nothing is looked into when there is none. */
@@ -34,9 +36,12 @@ const killAfterMs = 5_000;
 export function startPackService(
   gitDir: string,
   service: PackService,
-  { advertise, protocol, denyForced = false, inputBytesMax, gate, hooks }: PackOptions,
+  options: PackOptions,
 ): PackProcess {
+  const { advertise, protocol, denyForced = false, inputBytesMax, gate, hooks } = options;
   const settings = [
+    // What we set for every git, but for refs.
+    ...(options.together === true ? ["-c", "core.fsync=objects,-reference"] : []),
     ...(denyForced ? ["-c", "receive.denyNonFastForwards=true"] : []),
     ...(inputBytesMax === undefined ? [] : ["-c", `receive.maxInputSize=${inputBytesMax}`]),
   ];

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 
 import { administration } from "./administration.ts";
 import { CatFilePool } from "./cat-file-pool.ts";
+import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
 import { BranchName } from "./name.ts";
 import { objectCaches } from "./object-reader.ts";
 import { Repository } from "./repository.ts";
@@ -19,6 +20,10 @@ export type GitRepositories = Readonly<{
   find: (projectId: string) => Promise<Repository | undefined>;
   /** Takes the repository out of use at once; its space is freed afterwards. */
   remove: (projectId: string) => Promise<void>;
+  /** Whether `sync` can be relied on where the repositories are. */
+  canSync: () => Promise<boolean>;
+  /** Everything done to any repository until now survives a power cut afterwards. */
+  sync: () => Promise<void>;
   close: () => Promise<void>;
 }>;
 
@@ -70,6 +75,9 @@ export function openGit({ dataDir, log }: GitOptions): GitRepositories {
       const grave = path.join(temporary, randomUUID());
       if (await renamed(gitDir, grave)) await rm(grave, { recursive: true, force: true });
     },
+
+    canSync: () => canSyncFileSystem(root),
+    sync: () => syncFileSystem(root),
 
     async close() {
       pool.close();

@@ -1,0 +1,90 @@
+import { Readable } from "node:stream";
+import { expect } from "chai";
+import pino from "pino";
+
+import { Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { type PushDeps, type Pusher, preparePush } from "../../src/git/push.ts";
+import { startPackService } from "../../src/platform/git/pack-service.ts";
+import { packet } from "../../src/platform/git/pkt-line.ts";
+import type { Push } from "../../src/workers/push-intent.ts";
+
+const none = "0".repeat(40);
+const id = "1".repeat(40);
+const other = "2".repeat(40);
+
+const projectId = ProjectId.parse("7d0f5d9e-5d56-4a0c-9d5e-0d7f3c1b2a10");
+const userId = UserId.parse("7d0f5d9e-5d56-4a0c-9d5e-0d7f3c1b2a11");
+const pusher = {
+  project: { id: projectId },
+  role: "DEVELOPER",
+  caller: {
+    userId,
+    actor: { userId, alias: Alias.parse("anna"), via: "token", tokenId: null },
+  },
+  ip: "127.0.0.1",
+  requestId: "r",
+} as unknown as Pusher;
+
+type Line = readonly [before: string, after: string, ref: string];
+const news = (count: number): readonly Line[] =>
+  Array.from({ length: count }, (_, index) => [none, id, `refs/heads/b${index}`]);
+
+/** What is written down of a push of these refs, and what git is to be told. */
+async function prepared(lines: readonly Line[], canSync = true) {
+  const kept: Push[] = [];
+  const deps = {
+    bytesLeft: async () => 1_000_000,
+    protections: async () => ({ of: () => null }),
+    locking: { hasLocks: async () => false, lockedByOthers: async () => [] },
+    vault: { seal: async () => ({}) },
+    now: () => new Date(),
+    git: { canSync: async () => canSync },
+    refs: { begin: async (push: Push) => void kept.push(push) },
+    log: pino({ level: "silent" }),
+  } as unknown as PushDeps;
+  const commands = lines.map(([before, after, ref], index) =>
+    packet(`${before} ${after} ${ref}${index === 0 ? "\0report-status" : ""}`),
+  );
+  const body = Readable.from([Buffer.concat([...commands, Buffer.from("0000PACK")])], {
+    objectMode: false,
+  });
+  const push = await preparePush(body, pusher, deps);
+  if (Buffer.isBuffer(push)) throw new Error(push.toString());
+  expect(kept).to.have.length(1);
+  expect(kept[0]?.together).to.equal(push.together);
+  return push;
+}
+
+describe("refs of a push are synced together", () => {
+  it("when there are many and all of them are new", async () => {
+    expect((await prepared(news(101))).together).to.equal(true);
+  });
+
+  it("not when they are few: everything else on the disk would be written with them", async () => {
+    expect((await prepared(news(100))).together).to.equal(false);
+  });
+
+  for (const [what, line] of [
+    ["moved", [id, other, "refs/heads/was"]],
+    ["deleted", [id, none, "refs/heads/was"]],
+    ["deleted that is not there", [none, none, "refs/heads/never"]],
+  ] as const) {
+    it(`not when one of them is ${what}`, async () => {
+      expect((await prepared([...news(200), line])).together).to.equal(false);
+    });
+  }
+
+  it("not where that cannot be relied on", async () => {
+    expect((await prepared(news(200), false)).together).to.equal(false);
+  });
+
+  it("by us: git is told to leave them out, and nothing else", () => {
+    const started = (together: boolean) => {
+      const child = startPackService("/nowhere", "receive-pack", { advertise: false, together });
+      child.stdin.on("error", () => undefined);
+      return child.spawnargs;
+    };
+    expect(started(true)).to.include("core.fsync=objects,-reference");
+    expect(started(false).join(" ")).not.to.contain("core.fsync");
+  });
+});
