@@ -13,11 +13,6 @@ export class Channel<Value> {
     this.#capacity = capacity;
   }
 
-  /** Whether nothing waits to be received. */
-  get isEmpty(): boolean {
-    return this.#values.length === 0;
-  }
-
   /** Resolves when the value has a place; nothing is kept once closed. */
   async send(value: Value): Promise<void> {
     while (this.#values.length >= this.#capacity && !this.#closed) {
@@ -36,6 +31,19 @@ export class Channel<Value> {
     const values = this.#values.splice(0, countMax);
     this.#wakeSender();
     return values;
+  }
+
+  /** Resolves when so many wait, after the time at the latest, and at once when closed. */
+  async filled(count: number, waitMaxMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMaxMs);
+      this.#wakeReceiver = () => {
+        if (this.#values.length < count && !this.#closed) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#wakeReceiver();
+    });
   }
 
   /** The receiver gets nothing more, also of what was sent already. */

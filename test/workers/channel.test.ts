@@ -61,6 +61,25 @@ describe("a channel", () => {
     empty.close();
     expect(await waiting).to.deep.equal([]);
   });
+
+  it("waits until so many are there, for a time, or until it is closed", async () => {
+    const channel = new Channel<number>(3);
+    await channel.filled(1, 1);
+    const filled = channel.filled(2, 60_000);
+    await channel.send(1);
+    let full = false;
+    void filled.then(() => {
+      full = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(full).to.equal(false);
+    await channel.send(2);
+    await filled;
+    await channel.filled(2, 60_000);
+    const closing = channel.filled(3, 60_000);
+    channel.close();
+    await closing;
+  });
 });
 
 async function take<Value>(channel: Channel<Value>, count: number): Promise<Value[]> {
