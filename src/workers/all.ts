@@ -12,7 +12,7 @@ import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
 import { pushCountReactor, pushCountWorker } from "./push-count.ts";
 import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
-import { lfsSize, repositorySize, repositorySizeWorker } from "./repository-size.ts";
+import { lfsSize, repositorySizeWorker } from "./repository-size.ts";
 import { sweepSessions } from "./session-sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
@@ -33,7 +33,6 @@ export const allReactors: readonly Reactor[] = [
   protectionApply,
   pushCountReactor,
   repositoryMaintenance,
-  repositorySize,
   webhookDispatch,
   webhookNotification,
 ];

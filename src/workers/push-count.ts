@@ -11,6 +11,7 @@ import { pushCountEvents, pushCountStream } from "../events/push-count.ts";
 import { type RepositoryEvent, repositoryEvents, repositoryStream } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
+import { Lru } from "../platform/git/lru.ts";
 import { countPushedExtensions } from "../platform/git/pushed-extension.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import { countedTips } from "../projections/push-count.ts";
@@ -18,21 +19,22 @@ import type { WorkerDeps } from "./deps.ts";
 import { causedBy } from "./order.ts";
 import type { Reactor } from "./reactor.ts";
 import { relaxed } from "./relaxed.ts";
+import { measure } from "./repository-size.ts";
 import { defineWorker } from "./worker.ts";
 
 const queue = "push-count";
 /** A fork of a fork of …: further up there is nothing that the nearer ones do not have as well. */
 const upstreamMax = 8;
-/** Changes of one push that are counted at once; keeps the event well below what a store takes. */
+/** Changes that are counted at once; keeps the event well below what a store takes. */
 const changesAtOnce = 1_000;
 const replacedMax = 5_000;
 
 export type PushCountDeps = Pick<WorkerDeps, "store" | "db" | "git" | "visible" | "now">;
 
-/** Whatever may bring commits is looked at, after it was recorded. */
+/** After each push, whatever it did to refs: what it left behind is measured as well. */
 export const pushCountReactor: Reactor = {
   name: "push-count",
-  types: new Set(["BranchCreated", "BranchUpdated", "TagCreated", "TagUpdated"]),
+  types: new Set(Object.keys(repositoryEvents)),
   react: async ({ stream, revision }) => {
     const projectId = idInStream(stream);
     return [
@@ -41,6 +43,7 @@ export const pushCountReactor: Reactor = {
   },
   // It counts whatever is there before its own revision as well.
   coveredBy: ({ data }) => String(data["projectId"]),
+  gatherMs: 250,
 };
 
 export const pushCountWorker = defineWorker({
@@ -51,9 +54,10 @@ export const pushCountWorker = defineWorker({
 });
 
 /**
- * Counts what pushes brought, in the order of the log. A commit counts once in a project, for whoever
- * pushed it there first, and not in a fork when the project it was forked from has it. Stopped at any
- * line and run again it counts nothing twice: what is counted and how far is one event.
+ * Counts what pushes brought, in the order of the log, and measures what the project takes since. A
+ * commit counts once in a project, for whoever pushed it there first, and not in a fork when the project
+ * it was forked from has it. Stopped at any line and run again it counts nothing twice: what is counted
+ * and how far is one event.
  *
  * @param revision of the repository's stream, up to where it is to be counted at least
  */
@@ -70,18 +74,29 @@ export async function countPushes(
     const repository = await deps.git.find(id);
     if (repository === undefined) continue;
     const upstream = line.slice(0, index);
-    await countProject(deps, { projectId: id, repository, upstream }, signal);
+    const last = await countProject(deps, { projectId: id, repository, upstream }, signal);
+    // What was counted is there to be measured, and is again when this process dies before the end.
+    if (id === projectId) await measure(projectId, deps);
+    if (last !== undefined) await saveProgress(deps.db, id, last);
   }
 }
 
+/** Where a project was forked from does not change. */
+const lines = new Lru<readonly string[]>(1024 ** 2);
+
 /** The project, and before it those it was forked from, the first one first. */
 async function lineOf({ store }: PushCountDeps, projectId: string): Promise<readonly string[]> {
+  const known = lines.get(projectId);
+  if (known !== undefined) return known;
   const line = [projectId];
-  for (let length = 0; length < upstreamMax; length += 1) {
+  while (line.length <= upstreamMax) {
     const state = await currentState(store, project, line[0] ?? "");
-    if (!isExisting(state) || state.forkedFromId === undefined) return line;
+    // Not created as far as this process can see: nothing to be remembered.
+    if (!isExisting(state)) return line;
+    if (state.forkedFromId === undefined) break;
     line.unshift(state.forkedFromId);
   }
+  lines.set(projectId, line, 200 + 100 * line.length);
   return line;
 }
 
@@ -91,54 +106,64 @@ type Subject = Readonly<{
   upstream: readonly string[];
 }>;
 
+/** @returns up to which revision everything is counted now; undefined when that is known already */
 async function countProject(
   deps: PushCountDeps,
   subject: Subject,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | undefined> {
   const { store, db } = deps;
   const { projectId } = subject;
-  const { counted } = await lastCounted(deps, projectId);
+  let known = await lastCounted(deps, projectId);
   const progress = await progressOf(db, projectId);
-  const seen = Math.max(counted, progress);
+  const seen = Math.max(known.counted, progress);
   let group: Recorded<RepositoryEvent>[] = [];
   let last = seen;
   const take = async (): Promise<void> => {
-    if (group.length > 0) await countGroup(deps, subject, group, signal);
+    const wrote = await countGroup(deps, subject, { group, known }, signal);
+    if (wrote) known = await lastCounted(deps, projectId);
     group = [];
   };
   for await (const recorded of store.readStream(repositoryStream(projectId), BigInt(seen + 1))) {
     const event = decode(repositoryEvents, recorded);
     const [before] = group;
-    const samePush = before?.metadata.commandId === event.metadata.commandId;
-    if (!samePush || group.length >= changesAtOnce) await take();
+    const samePerson = before?.data.changedById === event.data.changedById;
+    if (!samePerson || group.length >= changesAtOnce) await take();
     group.push(event);
     last = Number(event.revision);
   }
   await take();
-  if (last > progress) await saveProgress(db, projectId, last);
+  return last > progress ? last : undefined;
 }
 
-/** Changes that one push made. */
+type Counting = Readonly<{
+  /** Changes one after another that one person made, in however many pushes. */
+  group: readonly Recorded<RepositoryEvent>[];
+  known: Awaited<ReturnType<typeof lastCounted>>;
+}>;
+
+/** @returns whether there was something to write down */
 async function countGroup(
   deps: PushCountDeps,
   { projectId, repository, upstream }: Subject,
-  group: readonly Recorded<RepositoryEvent>[],
+  { group, known }: Counting,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { store, db, git, now } = deps;
   const event = group.at(-1);
-  const tips = new Set(group.flatMap(commitAfter));
-  if (event === undefined || tips.size === 0) return;
-  const known = await lastCounted(deps, projectId);
-  if (known.counted >= Number(event.revision)) return;
+  const reached = new Set(group.flatMap(commitAfter));
+  if (event === undefined || reached.size === 0) return false;
+  if (known.counted >= Number(event.revision)) return false;
   await deps.visible(known.position);
   const except = await countedTips(db, [projectId, ...upstream]);
+  // Another name for what was counted under one: git need not be asked.
+  const tips = new Set([...reached].filter((tip) => !except.has(tip)));
+  if (tips.size === 0) return false;
   const others = await Promise.all(upstream.map((id) => git.find(id)));
   const beside = others.flatMap((other) => (other === undefined ? [] : [other.gitDir]));
   const { gitDir } = repository;
   const found = await countPushedExtensions(gitDir, { tips, except, beside }, signal);
-  if (found.commits === 0) return;
+  if (found.commits === 0) return false;
 
   const counted = {
     projectId: ProjectId.parse(projectId),
@@ -160,6 +185,7 @@ async function countGroup(
     { state, revision: known.revision, position: known.position },
   );
   await deps.visible(position);
+  return true;
 }
 
 /** Deleted refs bring nothing, nor do tags of trees and files. */

@@ -1,24 +1,12 @@
 import { z } from "zod";
 
 import { lfsObjectEvents } from "../events/lfs-object.ts";
-import { repositoryEvents } from "../events/repository.ts";
-import { idInStream } from "../events/stream.ts";
 import { bytesTaken, keepRepositorySize } from "../projections/repository-size.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";
 import { defineWorker } from "./worker.ts";
 
 const queue = "repository-size";
-
-/** After each push, however many refs it changed. */
-export const repositorySize: Reactor = {
-  name: "repository-size",
-  types: new Set(Object.keys(repositoryEvents)),
-  react: async ({ stream, metadata }) => {
-    const projectId = idInStream(stream);
-    return [{ queue, id: `${projectId}-${metadata.commandId}`, data: { projectId } }];
-  },
-};
 
 /** After each LFS object: some are pushed without a ref, and all of them before it. */
 export const lfsSize: Reactor = {

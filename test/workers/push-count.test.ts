@@ -3,13 +3,13 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { pushCountStream } from "../../src/events/push-count.ts";
-import { repositoryStream } from "../../src/events/repository.ts";
+import { repositoryEvents, repositoryStream } from "../../src/events/repository.ts";
 import { runGit } from "../../src/platform/git/run.ts";
 import { PermanentFailure } from "../../src/platform/queue.ts";
 import { countPushes, pushCountReactor, pushCountWorker } from "../../src/workers/push-count.ts";
 import { refRecorder } from "../../src/workers/ref-recorder.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
-import { at, history } from "../support/history.ts";
+import { at, history, metadataFor } from "../support/history.ts";
 import { givenProject, testWorkers } from "../support/worker-deps.ts";
 
 const { deps } = await testWorkers();
@@ -32,6 +32,27 @@ async function pushed(...refspecs: string[]): Promise<void> {
   await git(copy, "push", "--quiet", "--force", gitDir, ...refspecs);
   await refRecorder(deps).reconcile(projectId);
 }
+
+/** Pushes main and records it, as somebody's. */
+async function pushedBy(userId: string): Promise<void> {
+  const pushId = randomUUID();
+  const before = (await (await deps.git.find(projectId))?.refs())?.get("refs/heads/main") ?? null;
+  const after = await git(copy, "rev-parse", "main");
+  const metadata = metadataFor(pushId);
+  const by = { ...metadata, actor: { ...metadata.actor, userId } };
+  const refs = [{ ref: "refs/heads/main", before, after }];
+  const push = { pushId, projectId, metadata: by, refs };
+  const recorder = refRecorder(deps);
+  await recorder.begin(push);
+  await git(copy, "push", "--quiet", gitDir, "main");
+  const position = await recorder.finish(push, new Set(["refs/heads/main"]));
+  await deps.visible(position);
+}
+
+const measured = () => deps.db("repository_size").where({ project_id: projectId }).first("bytes");
+const progress = async () =>
+  (await deps.db("push_count_progress").where({ project_id: projectId }).first("revision"))
+    ?.revision;
 
 async function told(): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const told = [];
@@ -91,6 +112,52 @@ describe("a worker that counts pushes", () => {
     expect(await told()).to.have.length(1);
   });
 
+  it("counts pushes of one person that wait together as one, and those of others by themselves", async () => {
+    const [anna, boris] = [randomUUID(), randomUUID()];
+    for (const [index, userId] of [anna, anna, boris, anna].entries()) {
+      await commit(copy, `Change ${index}`, { [`${index}.ts`]: "1" });
+      await pushedBy(userId);
+    }
+    await countPushes(deps, projectId, 3, never);
+    expect((await told()).map(({ userId, commits }) => [userId, commits])).to.deep.equal([
+      [anna, 2],
+      [boris, 1],
+      [anna, 1],
+    ]);
+  });
+
+  it("asks git nothing of what was counted under another name", async () => {
+    await commit(copy, "One", { "a.ts": "1" });
+    await pushed("main");
+    await countPushes(deps, projectId, 0, never);
+    await pushed("main:refs/heads/other", "main:refs/tags/v1");
+    // A program that is told to stop before it starts fails.
+    await countPushes(deps, projectId, 2, AbortSignal.abort());
+    expect(await told()).to.have.length(1);
+    expect(await progress()).to.equal(2n);
+  });
+
+  it("measures what the project takes after every push, before it says that it looked", async () => {
+    await commit(copy, "One", { "a.bin": "x".repeat(2_000) });
+    await pushed("main", "main:refs/heads/other");
+    const dying = {
+      ...deps,
+      now: () => {
+        throw new Error("the process died");
+      },
+    };
+    await expect(countPushes(dying, projectId, 1, never)).to.be.rejectedWith("died");
+    expect(await progress()).to.equal(undefined);
+    await countPushes(deps, projectId, 1, never);
+    const first = await measured();
+    expect(first?.bytes).to.be.greaterThan(0);
+
+    await deps.db("repository_size").where({ project_id: projectId }).delete();
+    await pushed(":refs/heads/other");
+    await countPushes(deps, projectId, 2, never);
+    expect((await measured())?.bytes).to.be.greaterThan(0);
+  });
+
   it("goes on when commits of the past are there no more", async () => {
     await commit(copy, "Gone", { "gone.ts": "1" });
     await pushed("main");
@@ -136,12 +203,12 @@ describe("a worker that counts pushes", () => {
 });
 
 describe("the reactor of push statistics", () => {
-  it("asks for a count of whatever may bring commits, once an event", async () => {
+  it("asks for a count after whatever changes a ref, once an event", async () => {
     const id = randomUUID();
     const data = { branch: "main", commitId: "1".repeat(40), changedById: null, changedAt: at };
     const [event] = history([repositoryStream(id), { type: "BranchCreated", data }]);
     const job = { queue: "push-count", id: `${id}-0`, data: { projectId: id, revision: 0 } };
     expect(await pushCountReactor.react(event!, deps)).to.deep.equal([job]);
-    expect([...pushCountReactor.types]).not.to.include("BranchDeleted");
+    expect([...pushCountReactor.types]).to.have.members(Object.keys(repositoryEvents));
   });
 });
