@@ -30,6 +30,20 @@ export function findMirrorSync(
     .first();
 }
 
+/** PUSH mirrors among these projects: project → mirror. */
+export async function pushMirrors(
+  db: Knex,
+  projectIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await db("project")
+    .whereIn("id", projectIds)
+    .where({ mirror_type: "PUSH" })
+    .whereNull("deleted_at")
+    .whereNotNull("mirror_id")
+    .select<{ id: string; mirror_id: string }[]>("id", "mirror_id");
+  return new Map(rows.map(({ id, mirror_id }) => [id, mirror_id]));
+}
+
 export type MirrorIntervals = Pick<
   Settings,
   "projectUpdateLag" | "pullMirrorUpdateIntervalMinutes" | "pushMirrorUpdateIntervalMinutes"

@@ -111,17 +111,29 @@ export function listWebhooks(
   });
 }
 
-/** The webhooks that shall hear of what happened in the project at a position of the log. */
-export async function webhooksSubscribedTo(
+/** What decides whether a webhook hears of something. */
+export type Subscriber = Pick<WebhookRow, "id" | "project_id" | "topics" | "created_at_position">;
+
+/** All webhooks of these projects that are on, the oldest first. */
+export async function subscribersIn(
   db: Knex,
-  projectId: ProjectId,
-  topic: WebhookTopic,
-  position: bigint,
-): Promise<readonly WebhookRow[]> {
+  projectIds: readonly ProjectId[],
+): Promise<readonly Subscriber[]> {
   return db<WebhookRow>("webhook")
-    .where({ project_id: projectId })
+    .whereIn("project_id", projectIds)
     .whereNull("switched_off_at")
-    .whereRaw("? = any(topics)", [topic])
-    .andWhere("created_at_position", "<", position)
-    .orderBy(["created_at", "id"]);
+    .orderBy(["created_at", "id"])
+    .select("id", "project_id", "topics", "created_at_position");
+}
+
+/** Those of them that shall hear of what happened in a project at a position of the log. */
+export function subscribedTo(
+  webhooks: readonly Subscriber[],
+  happened: Readonly<{ projectId: ProjectId; topic: WebhookTopic; position: bigint }>,
+): readonly Subscriber[] {
+  const { projectId, topic, position } = happened;
+  return webhooks.filter(
+    ({ project_id, topics, created_at_position }) =>
+      project_id === projectId && topics.includes(topic) && created_at_position < position,
+  );
 }

@@ -4,6 +4,7 @@ import { type MirrorEvent, mirrorEvents } from "../events/mirror.ts";
 import { repositoryEvents } from "../events/repository.ts";
 import { idInStream } from "../events/stream.ts";
 import type { Job } from "../platform/queue.ts";
+import { pushMirrors } from "../projections/mirror-sync.ts";
 import { findProjectById } from "../projections/project.ts";
 import { findSettings } from "../projections/settings.ts";
 import type { WorkerDeps } from "./deps.ts";
@@ -20,22 +21,41 @@ const moved = new Set(Object.keys(repositoryEvents));
 export const mirrorReactor: Reactor = {
   name: "mirror",
   types: new Set([...asked, ...moved]),
-  async react(event, deps) {
-    await deps.visible(event.position);
-    return moved.has(event.type) ? afterPush(event, deps) : afterChange(event, deps);
-  },
+  react: (event, deps) => reactAll([event], deps),
+  reactAll,
 };
 
-async function afterPush(
-  { stream, metadata }: Recorded,
-  deps: WorkerDeps,
+async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<readonly Job[]> {
+  await deps.visible(events.at(-1)?.position);
+  const jobs: Job[] = [];
+  for (const event of events) {
+    if (!moved.has(event.type)) jobs.push(...(await afterChange(event, deps)));
+  }
+  return [
+    ...jobs,
+    ...(await afterPushes(
+      events.filter(({ type }) => moved.has(type)),
+      deps,
+    )),
+  ];
+}
+
+/** Most projects have no mirror, and one question tells it of many pushes. */
+async function afterPushes(
+  events: readonly Recorded[],
+  { db, now }: WorkerDeps,
 ): Promise<readonly Job[]> {
-  const projectId = idInStream(stream);
-  const project = await findProjectById(deps.db, projectId);
-  if (project?.mirror_type !== "PUSH" || project.mirror_id === null) return [];
-  const at = new Date(deps.now().getTime() + gatherMs);
-  await wantSync(deps.db, { projectId, mirrorId: project.mirror_id }, "PUSH", at);
-  return [mirrorJob(projectId, metadata.commandId, gatherMs)];
+  if (events.length === 0) return [];
+  const projectIds = [...new Set(events.map(({ stream }) => idInStream(stream)))];
+  const mirrors = await pushMirrors(db, projectIds);
+  const at = new Date(now().getTime() + gatherMs);
+  for (const [projectId, mirrorId] of mirrors) {
+    await wantSync(db, { projectId, mirrorId }, "PUSH", at);
+  }
+  return events
+    .map(({ stream, metadata }) => ({ projectId: idInStream(stream), push: metadata.commandId }))
+    .filter(({ projectId }) => mirrors.has(projectId))
+    .map(({ projectId, push }) => mirrorJob(projectId, push, gatherMs));
 }
 
 async function afterChange(recorded: Recorded, deps: WorkerDeps): Promise<readonly Job[]> {

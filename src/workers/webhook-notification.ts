@@ -4,10 +4,11 @@ import type { Recorded } from "../events/event.ts";
 import { WebhookDeliveryId, type WebhookId } from "../events/ids.ts";
 import { projectSubject } from "../events/project.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
+import type { Job } from "../platform/queue.ts";
 import { findProjectById } from "../projections/project.ts";
 import { addressesOf } from "../projections/project-url.ts";
 import { findSettings } from "../projections/settings.ts";
-import { webhooksSubscribedTo } from "../projections/webhook.ts";
+import { subscribedTo, subscribersIn } from "../projections/webhook.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { causedBy } from "./order.ts";
 import type { Reactor } from "./reactor.ts";
@@ -22,17 +23,29 @@ import { payloadBuilders } from "./webhook-payloads.ts";
 export const webhookNotification: Reactor = {
   name: "webhook-notification",
   types: new Set(payloadBuilders.flatMap(({ types }) => [...types])),
-  async react(event, deps) {
-    const notification = await notificationOf(event, deps);
-    if (notification === undefined) return [];
-    const { projectId, topic, exceptWebhookId } = notification;
-    await deps.visible(event.position);
-    const webhooks = await webhooksSubscribedTo(deps.db, projectId, topic, event.position);
-    const ids = webhooks.map(({ id }) => id).filter((id) => id !== exceptWebhookId);
-    await notify(event, notification, ids, event.id, deps);
-    return [];
-  },
+  react: (event, deps) => reactAll([event], deps),
+  reactAll,
 };
+
+/** Most projects have no webhooks, and one question tells it of many events. */
+async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<readonly Job[]> {
+  const told = await Promise.all(
+    events.map(async (event) => ({ event, notification: await notificationOf(event, deps) })),
+  );
+  const projectIds = new Set(told.flatMap(({ notification }) => notification?.projectId ?? []));
+  if (projectIds.size === 0) return [];
+  await deps.visible(events.at(-1)?.position);
+  const subscribers = await subscribersIn(deps.db, [...projectIds]);
+  for (const { event, notification } of told) {
+    if (notification === undefined) continue;
+    const { position } = event;
+    const ids = subscribedTo(subscribers, { ...notification, position })
+      .map(({ id }) => id)
+      .filter((id) => id !== notification.exceptWebhookId);
+    await notify(event, notification, ids, event.id, deps);
+  }
+  return [];
+}
 
 export async function notificationOf(
   event: Recorded,

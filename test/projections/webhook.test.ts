@@ -8,8 +8,9 @@ import { project } from "../../src/projections/projection.ts";
 import {
   findWebhook,
   listWebhooks,
+  subscribedTo,
+  subscribersIn,
   webhookProjection,
-  webhooksSubscribedTo,
 } from "../../src/projections/webhook.ts";
 import { testDatabase } from "../support/database.ts";
 import { at, history } from "../support/history.ts";
@@ -97,7 +98,8 @@ describe("the webhook read model", () => {
 
   describe("asked who shall hear of an event", () => {
     const heard = async (topic: "BRANCH_CREATE" | "MERGE", position: bigint) => {
-      const rows = await webhooksSubscribedTo(db, projectId, topic, position);
+      const webhooks = await subscribersIn(db, [projectId]);
+      const rows = subscribedTo(webhooks, { projectId, topic, position });
       return rows.map(({ id }) => id);
     };
 
