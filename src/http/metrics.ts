@@ -2,7 +2,8 @@ import type { Middleware } from "koa";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 import { Refusal } from "../platform/refusal.ts";
-import { projectionStatuses } from "../projections/status.ts";
+import { lags, projectionStatuses } from "../projections/status.ts";
+import { readReactorPositions } from "../workers/reactor-checkpoint.ts";
 import type { Answered } from "./access-log.ts";
 import type { Deps } from "./deps.ts";
 import type { Gate } from "./gate.ts";
@@ -23,9 +24,11 @@ export type MetricsOptions = Readonly<{
   gate: Pick<Gate, "caller">;
   /** Names of the queues whose depth is shown. */
   queueNames: () => Promise<readonly string[]>;
+  /** Names of what turns events into jobs. */
+  reactorNames: () => Promise<readonly string[]>;
 }>;
 
-export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
+export function metrics({ deps, gate, queueNames, reactorNames }: MetricsOptions): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -49,6 +52,7 @@ export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
     registers,
   });
   const measureProjections = gaugeProjections(registry, deps);
+  const measureReactors = gaugeReactors(registry, deps, reactorNames);
   const measureQueues = gaugeQueues(registry, deps, queueNames);
 
   return {
@@ -66,7 +70,7 @@ export function metrics({ deps, gate, queueNames }: MetricsOptions): Metrics {
       if (!isAdmin) {
         throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
       }
-      await Promise.all([measureProjections(), measureQueues()]);
+      await Promise.all([measureProjections(), measureReactors(), measureQueues()]);
       ctx.body = await registry.metrics();
       ctx.set("Content-Type", registry.contentType);
       ctx.set("Cache-Control", "no-store");
@@ -93,6 +97,32 @@ function gaugeProjections(registry: Registry, deps: MetricsOptions["deps"]): () 
       live.set({ projection }, state === "live" ? 1 : 0);
       positions.set({ projection }, Number(lagPositions));
       seconds.set({ projection }, lagSeconds);
+    }
+  };
+}
+
+function gaugeReactors(
+  registry: Registry,
+  { db, store, now, log }: MetricsOptions["deps"],
+  names: () => Promise<readonly string[]>,
+): () => Promise<void> {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["reactor"] as const, registers: [registry] });
+  const positions = gauge("reactor_lag_positions", "Distance to the newest event.");
+  const seconds = gauge("reactor_lag_seconds", "Age of the oldest event not yet reacted to.");
+
+  return async () => {
+    for (const each of [positions, seconds]) each.reset();
+    try {
+      const reached = await readReactorPositions(db, await names());
+      const behind = await lags(store, [...reached.values()], now());
+      for (const [reactor, position] of reached) {
+        const { lagPositions, lagSeconds } = behind(position);
+        positions.set({ reactor }, Number(lagPositions));
+        seconds.set({ reactor }, lagSeconds);
+      }
+    } catch (error) {
+      log.warn({ err: error }, "reactors cannot be measured");
     }
   };
 }

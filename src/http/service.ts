@@ -43,6 +43,9 @@ export type Service = Readonly<{
 const queueNames = async (): Promise<readonly string[]> =>
   (await import("../workers/all.ts")).allWorkers.map(({ queue }) => queue);
 
+const reactorNames = async (): Promise<readonly string[]> =>
+  (await import("../workers/all.ts")).allReactors.map(({ name }) => name);
+
 /** The whole HTTP service over what the platform opened. */
 export function buildService(deps: Deps): Service {
   const prover = authenticate({ ...deps, directoryPassword: directoryPassword(deps) });
@@ -59,7 +62,7 @@ export function buildService(deps: Deps): Service {
   const shown = servePages(pages, { deps: { ...deps, authenticate: prover }, limit });
   const proofs = { deps, authenticate: prover, gate, refs };
   const once = idempotency(deps.db, deps.vault);
-  const measured = metrics({ deps, gate, queueNames });
+  const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
     deps,
     gate,

@@ -1,18 +1,23 @@
 import type { Knex } from "knex";
 import type { EventStore } from "../platform/event-store.ts";
 import { allProjections } from "./all.ts";
-import { type CheckpointState, readCheckpoints } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointState, readCheckpoints } from "./checkpoint.ts";
 import { readAfter } from "./feed.ts";
 
-export type ProjectionStatus = Readonly<{
-  name: string;
-  state: CheckpointState;
-  position: bigint;
+/** How far something that follows the log is behind it. */
+export type Lag = Readonly<{
   /** Distance to the newest event; counts events on a store that numbers them without holes. */
   lagPositions: bigint;
-  /** Age of the oldest event that does not show yet; 0 when everything does. */
+  /** Age of the oldest event that was not come to; 0 when there is none. */
   lagSeconds: number;
 }>;
+
+export type ProjectionStatus = Lag &
+  Readonly<{
+    name: string;
+    state: CheckpointState;
+    position: bigint;
+  }>;
 
 const known = new Set(allProjections.map(({ name }) => name));
 
@@ -25,21 +30,31 @@ export async function projectionStatuses(
   store: EventStore,
   now: Date,
 ): Promise<readonly ProjectionStatus[]> {
-  const head = await store.head();
   // A read model that a later release left out, or another version adds, is not this one's concern.
   const rows = (await readCheckpoints(db)).filter(({ name }) => known.has(name));
-  const lags = new Map<bigint, number>();
-  for (const { position } of rows) {
-    if (head === undefined || position >= head || lags.has(position)) continue;
-    lags.set(position, await ageOfNext(store, position, now));
+  const behind = await lags(
+    store,
+    rows.map(({ position }) => position),
+    now,
+  );
+  return rows.map(({ name, state, position }) => ({ name, state, position, ...behind(position) }));
+}
+
+/** Asks the log about each place in it once. */
+export async function lags(
+  store: EventStore,
+  positions: readonly bigint[],
+  now: Date,
+): Promise<(position: bigint) => Lag> {
+  const head = (await store.head()) ?? beforeEverything;
+  const seconds = new Map<bigint, number>();
+  for (const position of new Set(positions)) {
+    if (position < head) seconds.set(position, await ageOfNext(store, position, now));
   }
-  return rows.map(({ name, state, position }) => ({
-    name,
-    state,
-    position,
-    lagPositions: head !== undefined && head > position ? head - position : 0n,
-    lagSeconds: lags.get(position) ?? 0,
-  }));
+  return (position) => ({
+    lagPositions: head > position ? head - position : 0n,
+    lagSeconds: seconds.get(position) ?? 0,
+  });
 }
 
 /** True when every read model is fed and shows what happened up to moments ago. */

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { saveReactorPositions } from "../../src/workers/reactor-checkpoint.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
 
 const app = await startTestApp();
@@ -71,5 +72,27 @@ describe("metrics", () => {
       expect(text).to.contain(`projection_lag_positions{projection="${projection}"}`);
       expect(text).to.contain(`projection_lag_seconds{projection="${projection}"}`);
     }
+  });
+
+  it("show how far every reactor is, and how long what it did not come to has waited", async () => {
+    const lag = (text: string, unit: string, reactor: string) =>
+      sampleOf(text, `reactor_lag_${unit}{reactor="${reactor}"}`);
+    // Nobody runs them here.
+    const waiting = await scrape();
+    expect(lag(waiting, "positions", "webhook-dispatch")).to.be.greaterThan(0);
+    expect(lag(waiting, "seconds", "webhook-dispatch")).to.be.greaterThan(0);
+
+    const head = (await app.head()) ?? 0n;
+    const { db } = app.deps;
+    await saveReactorPositions(db, new Map([["webhook-dispatch", head - 1n]]));
+    const behind = await scrape();
+    expect(lag(behind, "positions", "webhook-dispatch")).to.equal(1);
+    await saveReactorPositions(db, new Map([["webhook-dispatch", head]]));
+    const text = await scrape();
+    expect(text).to.contain('reactor_lag_positions{reactor="webhook-dispatch"} 0');
+    expect(text).to.contain('reactor_lag_seconds{reactor="webhook-dispatch"} 0');
+    expect(lag(text, "positions", "mail-outbox")).to.equal(
+      lag(waiting, "positions", "mail-outbox"),
+    );
   });
 });
