@@ -80,6 +80,7 @@ const variables = z.object({
   MAX_PROJECT_BYTES: integer(0, Number.MAX_SAFE_INTEGER)
     .transform((bytes) => (bytes === 0 ? null : bytes))
     .default(null),
+  PACK_CACHE_BYTES: integer(0, Number.MAX_SAFE_INTEGER).default(2 * 1024 ** 3),
   PROJECT_RETENTION_DAYS: integer(0, 36_500).default(30),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
@@ -125,6 +126,8 @@ export type Settings = Readonly<{
   lfsObjectBytesMax: number;
   /** Of a project's repository; null: no limit. */
   projectBytesMax: number | null;
+  /** Of packs that are kept for those who ask the same; 0: none is. */
+  keptPacksBytesMax: number;
   /** So long a deleted project can be restored. */
   projectRetentionDays: number;
 }>;
@@ -176,6 +179,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     packageFileBytesMax: data.MAX_PACKAGE_FILE_BYTES,
     lfsObjectBytesMax: data.MAX_LFS_OBJECT_BYTES,
     projectBytesMax: data.MAX_PROJECT_BYTES,
+    keptPacksBytesMax: data.PACK_CACHE_BYTES,
     projectRetentionDays: data.PROJECT_RETENTION_DAYS,
   };
 }

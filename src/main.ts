@@ -77,7 +77,8 @@ export async function openPlatform(config: Config, name: string) {
 async function openRepositories(platform: Platform) {
   const { config, log } = platform;
   const { openGit } = await modules.git();
-  const git = openGit({ dataDir: config.dataDir, log });
+  const { dataDir, keptPacksBytesMax } = config;
+  const git = openGit({ dataDir, keptPacksBytesMax, log });
   return { ...platform, git, close: () => git.close() };
 }
 

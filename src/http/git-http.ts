@@ -5,6 +5,7 @@ import { Alias } from "../events/ids.ts";
 import { type GitConnectionsDeps, gitConnections } from "../git/connections.ts";
 import { Places, type PlacesOptions } from "../git/places.ts";
 import type { PushDeps } from "../git/push.ts";
+import type { KeptPack, KeptPacks } from "../platform/git/kept-packs.ts";
 import type { PackOptions, PackProcess, PackService } from "../platform/git/pack-service.ts";
 import { isProtocolText, stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
@@ -14,10 +15,10 @@ import { Refusal } from "../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { type GitAccessDeps, gitAccess } from "./git-access.ts";
 import { uploadCapabilities } from "./git-capabilities.ts";
+import { answerOf, type Input, packToKeep } from "./git-kept.ts";
 import { receivePack } from "./git-receive-pack.ts";
-import { refsAnswer } from "./git-refs.ts";
 import { smallBody, watchConnection } from "./git-stream.ts";
-import { uploadPack } from "./git-upload-pack.ts";
+import { resultType, uploadPack } from "./git-upload-pack.ts";
 import { peerOf } from "./peer.ts";
 import { stateOf } from "./state.ts";
 
@@ -76,20 +77,16 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
       Pragma: "no-cache",
     });
 
-    watchConnection(ctx, limits, () => ctx.req.socket.destroy());
+    const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
+    watchConnection(ctx, limits, unwatch);
     const repository = await deps.git.ensure(project.id, project.default_branch);
     const asked = { ctx, service, advertise: rest === "info/refs", repository };
-    const input = await answeredHere(asked);
+    const input = await answeredHere(asked, deps.git.packs);
     if (input === true) return;
 
-    const freePlace = await whileThere(ctx, (gone) =>
-      places.enter(caller.userId ?? peerOf(ctx), gone),
-    );
-    const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
-    const leave = (): void => {
-      unwatch();
-      freePlace();
-    };
+    const leave = await whileThere(ctx, (gone) => places.enter(caller.userId ?? peerOf(ctx), gone));
+    const pack = input && packToKeep(input, repository, deps.git.packs, leave);
+    if (pack !== undefined) return sendPack(ctx, pack);
     const running: { child?: PackProcess } = {};
     const stop = (): void => {
       if (running.child !== undefined) stopPackService(running.child);
@@ -106,7 +103,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
         return child;
       };
       if (asked.advertise) return advertiseRefs(ctx, service, start(), stop);
-      if (service === "upload-pack") return uploadPack(ctx, input, start(), stop, deps.log);
+      if (service === "upload-pack") return uploadPack(ctx, input?.body, start(), stop, deps.log);
       await receivePack(ctx, { start, stop, caller, project, role }, deps);
       if (running.child === undefined) leave();
     } catch (error) {
@@ -123,22 +120,35 @@ function startAsked({ ctx, repository, service, advertise }: Asked, options: Sta
 }
 
 /**
- * Answers what takes no program of git: what it can do, where refs stand; in version 2 of the protocol,
- * which asks for these by themselves.
+ * Answers what takes no program of git, in version 2 of the protocol, which asks for each by itself.
  *
- * @returns true when the answer is given; otherwise the request's body, if it was read for that
+ * @returns true when the answer is given; otherwise the request, if it was read for that
  */
-async function answeredHere(asked: Asked): Promise<true | Buffer | undefined> {
+async function answeredHere(asked: Asked, packs: KeptPacks): Promise<true | Input | undefined> {
   const { ctx, service, advertise, repository } = asked;
   if (service !== "upload-pack" || protocolOf(ctx) !== secondVersion) return undefined;
-  const input = advertise ? undefined : await smallBody(ctx, askingBytesMax);
-  const answer = advertise
-    ? await uploadCapabilities(() => startAsked(asked))
-    : input && (await refsAnswer(input, repository));
-  if (answer === undefined) return input;
-  ctx.type = `application/x-git-upload-pack-${advertise ? "advertisement" : "result"}`;
-  ctx.body = answer;
+  if (advertise) {
+    const capabilities = await uploadCapabilities(() => startAsked(asked));
+    ctx.type = "application/x-git-upload-pack-advertisement";
+    ctx.body = capabilities;
+    return true;
+  }
+  const body = await smallBody(ctx, askingBytesMax);
+  const answer = body && (await answerOf(body, repository, packs));
+  if (answer === undefined || "body" in answer) return answer;
+  if ("pack" in answer) sendPack(ctx, answer.pack);
+  else {
+    ctx.type = resultType;
+    ctx.body = answer.refs;
+  }
   return true;
+}
+
+function sendPack(ctx: Context, pack: KeptPack): void {
+  ctx.type = resultType;
+  ctx.body = pack.stream();
+  const bytes = pack.bytes();
+  if (bytes !== undefined) ctx.length = bytes;
 }
 
 /** @param wait is told when the caller's line is closed */

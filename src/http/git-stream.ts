@@ -63,15 +63,16 @@ export async function smallBody(ctx: Context, bytesMax: number): Promise<Buffer 
 const checkMs = 5_000;
 
 /**
- * Calls `stop` when nothing has moved on the connection for so long, or all of it took too long.
- * Git itself sends something every few seconds while it works.
+ * Cuts the connection when nothing has moved on it for so long, or all of it took too long. Git itself
+ * sends something every few seconds while it works.
+ *
+ * @param end called when the client has its answer or is gone
  */
 export function watchConnection(
-  ctx: Context,
+  { req: { socket }, res }: Context,
   limits: Readonly<{ idleMs: number; totalMs: number }>,
-  stop: () => void,
+  end: () => void = () => undefined,
 ): void {
-  const { socket } = ctx.req;
   const begun = Date.now();
   let movedAt = begun;
   let moved = 0;
@@ -80,8 +81,13 @@ export function watchConnection(
     if (bytes !== moved) movedAt = Date.now();
     moved = bytes;
     const now = Date.now();
-    if (now - movedAt > limits.idleMs || now - begun > limits.totalMs) stop();
+    if (now - movedAt > limits.idleMs || now - begun > limits.totalMs) socket.destroy();
   }, checkMs);
   timer.unref();
-  ctx.res.once("close", () => clearInterval(timer));
+  const closed = (): void => {
+    clearInterval(timer);
+    end();
+  };
+  if (res.closed) closed();
+  else res.once("close", closed);
 }

@@ -6,6 +6,8 @@ import type { PackProcess } from "../platform/git/pack-service.ts";
 import { requestBody } from "./git-stream.ts";
 import { stateOf } from "./state.ts";
 
+export const resultType = "application/x-git-upload-pack-result";
+
 /** What a client has and wants, in ids: enough for the largest repositories known. */
 const requestBytesMax = 64 * 1024 ** 2;
 
@@ -37,6 +39,6 @@ export function uploadPack(
   ctx.res.once("close", stop);
   body.pipe(child.stdin);
 
-  ctx.type = "application/x-git-upload-pack-result";
+  ctx.type = resultType;
   ctx.body = child.stdout;
 }

@@ -49,7 +49,7 @@ export function lfsHttp(deps: LfsHttpDeps): Middleware {
         ctx.res.once("close", connections.watch(opened, cut));
         return access;
       };
-      watchConnection(ctx, limits, () => ctx.req.socket.destroy());
+      watchConnection(ctx, limits);
       const request: LfsRequest = { ctx, params, prove, tokens, bytesLeft: deps.bytesLeft };
       await call.handle(request, deps);
     } catch (error) {

@@ -217,7 +217,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
       return gone;
     },
     incoming: (bytesMax) => {
-      watchConnection(ctx, uploadLimits, () => ctx.req.socket.destroy());
+      watchConnection(ctx, uploadLimits);
       return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
     },
   };

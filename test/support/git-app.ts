@@ -59,7 +59,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const log = pino({ level: "debug" }, { write: (line: string) => logged.push(line) });
   const vault = openVault(db, secretKey);
   const now = (): Date => new Date();
-  const git = openGit({ dataDir, log });
+  const git = openGit({ dataDir, log, keptPacksBytesMax: 256 * 1024 ** 2 });
   const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
   const watching = await watchProjections({ databaseUrl, db });
   const { visible, onChange } = watching;

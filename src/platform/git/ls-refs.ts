@@ -1,4 +1,5 @@
-import { flushPacket, PacketMalformed, packet, packetAt } from "./pkt-line.ts";
+import type { CommandRequest } from "./command-request.ts";
+import { flushPacket, packet } from "./pkt-line.ts";
 import type { RefListing } from "./ref-listing.ts";
 
 /** What the client wants to be told of; gitprotocol-v2(5), "ls-refs". */
@@ -13,14 +14,13 @@ export type RefsAsked = Readonly<{
 const knownCapability = /^(?:agent=.*|session-id=.*|object-format=sha1)$/;
 const prefix = "ref-prefix ";
 
-/**
- * Reads a request of protocol version 2.
- *
- * @returns undefined when it is for something else, or holds anything that is not known here
- */
-export function parseLsRefs(body: Buffer): RefsAsked | undefined {
-  const [[command, ...capabilities] = [], args = [], ...rest] = sectionsOf(body);
-  if (command !== "command=ls-refs" || rest.length > 0) return undefined;
+/** @returns undefined when something else is asked for, or it holds anything that is not known here */
+export function lsRefsAsked({
+  command,
+  capabilities,
+  args,
+}: CommandRequest): RefsAsked | undefined {
+  if (command !== "ls-refs") return undefined;
   if (!capabilities.every((line) => knownCapability.test(line))) return undefined;
   const asked = { symrefs: false, peel: false, unborn: false };
   const prefixes: string[] = [];
@@ -30,34 +30,6 @@ export function parseLsRefs(body: Buffer): RefsAsked | undefined {
     else return undefined;
   }
   return { ...asked, prefixes };
-}
-
-/** The lines of a request, up to each delimiter and the end; none when it is malformed. */
-function sectionsOf(body: Buffer): readonly (readonly string[])[] {
-  try {
-    return sections(body);
-  } catch (error) {
-    if (error instanceof PacketMalformed) return [];
-    throw error;
-  }
-}
-
-/** @throws PacketMalformed */
-function sections(body: Buffer): readonly (readonly string[])[] {
-  const all: string[][] = [];
-  let lines: string[] = [];
-  for (let offset = 0; offset < body.length; ) {
-    const read = packetAt(body, offset);
-    if (read.kind === "partial") throw new PacketMalformed("Cut off");
-    if (read.kind === "data") lines.push(read.payload.toString().replace(/\n$/, ""));
-    else {
-      all.push(lines);
-      lines = [];
-    }
-    offset = read.end;
-  }
-  if (lines.length > 0) throw new PacketMalformed("Without an end");
-  return all;
 }
 
 /** Answers as git does, HEAD first. */

@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { Duplex, type Readable, type Writable } from "node:stream";
 
 import { invariant } from "../invariant.ts";
@@ -78,6 +78,21 @@ export function startTalkingService(
 ): PackProcess {
   const args = service === "upload-pack" ? [service, "--strict", gitDir] : [service, gitDir];
   return start("git", args, protocol);
+}
+
+/** Starts upload-pack for a request of protocol version 2. @param descriptor of the file to hold the answer */
+export function startPackInto(gitDir: string, descriptor: number, request: Buffer): ChildProcess {
+  const child = spawn("git", ["upload-pack", "--stateless-rpc", gitDir], {
+    cwd: "/",
+    env: gitEnvironment({ GIT_PROTOCOL: "version=2" }),
+    stdio: ["pipe", descriptor, "ignore"],
+  });
+  yieldProcessor(child);
+  child.on("error", () => undefined);
+  // Git may end without reading all of it: what it printed is still the answer.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(request);
+  return child;
 }
 
 type Started = Readonly<{ limits: Readonly<Record<string, string>>; gated: boolean }>;

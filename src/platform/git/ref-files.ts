@@ -42,17 +42,23 @@ function packedId(packed: Buffer | null, name: string): string | undefined {
   return packed.toString("latin1", packed.lastIndexOf("\n", at) + 1, at);
 }
 
-async function textOf(file: string): Promise<string | undefined> {
+/** Undefined when there is no such file. */
+export async function textOf(file: string): Promise<string | undefined> {
   return (await dataOf(file))?.toString("latin1");
 }
 
 /** Null when there is no such file; a directory of refs whose names go on is none either. */
-async function dataOf(file: string): Promise<Buffer | null> {
+export async function dataOf(file: string): Promise<Buffer | null> {
   try {
     return await readFile(file);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(code)) return null;
+    if (isMissing(error)) return null;
     throw error;
   }
+}
+
+/** There is nothing of the name, or not of the kind. */
+export function isMissing(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  return ["ENOENT", "ENOTDIR", "EISDIR"].includes(code);
 }

@@ -1,9 +1,9 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 
 import { isObjectId, isRefName } from "./name.ts";
 import type { ObjectReader } from "./object-reader.ts";
-import { headInFile } from "./ref-files.ts";
+import { dataOf, headInFile, isMissing, textOf } from "./ref-files.ts";
 
 /** A branch or tag; `peeled` is what an annotated tag leads to. */
 export type ListedRef = Readonly<{ name: string; id: string; peeled?: string | undefined }>;
@@ -53,6 +53,22 @@ async function listedRefs(
     .map(({ ref }) => ref);
 }
 
+/**
+ * Text that is another one whenever a ref, or HEAD, is.
+ *
+ * @returns undefined when that cannot be told at once
+ */
+export async function refState(gitDir: string): Promise<string | undefined> {
+  const names = await namesOfFiles(gitDir);
+  if (names === undefined) return undefined;
+  const files = ["HEAD", ...[...names].sort()];
+  const lines = files.map(async (name) => `${name} ${await textOf(path.join(gitDir, name))}`);
+  const loose = await Promise.all(lines);
+  // Git replaces it by a new file.
+  const packed = await stat(path.join(gitDir, "packed-refs"), { bigint: true }).catch(() => null);
+  return [...loose, packed?.ino, packed?.mtimeNs, packed?.size].join("\n");
+}
+
 /** A file may be packed or deleted while the directory is read: then it is looked for once more, by git. */
 async function namesOfFiles(gitDir: string): Promise<readonly string[] | undefined> {
   const names: string[] = [];
@@ -82,13 +98,8 @@ async function looseRef(
   name: string,
   objects: Pick<ObjectReader, "peelToAny">,
 ): Promise<ListedRef | "gone" | "odd"> {
-  let id: string;
-  try {
-    id = (await readFile(path.join(gitDir, name), "latin1")).trimEnd();
-  } catch (error) {
-    if (isMissing(error)) return "gone";
-    throw error;
-  }
+  const id = (await textOf(path.join(gitDir, name)))?.trimEnd();
+  if (id === undefined) return "gone";
   if (!isObjectId(id)) return "odd";
   // Branches are of commits; git takes nothing else.
   if (name.startsWith("refs/heads/")) return { name, id };
@@ -99,14 +110,10 @@ async function looseRef(
 
 /** `<id> <name>`, then `^<id>` if the one before is an annotated tag; git-pack-refs(1). */
 async function packedRefs(file: string): Promise<readonly ListedRef[] | undefined> {
-  let text: string;
-  try {
-    if ((await stat(file)).size > packedBytesMax) return undefined;
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  const bytes = (await stat(file).catch(() => null))?.size ?? 0;
+  if (bytes > packedBytesMax) return undefined;
+  const text = (await dataOf(file))?.toString();
+  if (text === undefined) return [];
   const refs: ListedRef[] = [];
   const [header, ...lines] = text.split("\n");
   // Without it, what tags lead to is not said.
@@ -122,8 +129,4 @@ async function packedRefs(file: string): Promise<readonly ListedRef[] | undefine
     }
   }
   return refs;
-}
-
-function isMissing(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { administration } from "./administration.ts";
 import { CatFilePool } from "./cat-file-pool.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
+import { KeptPacks } from "./kept-packs.ts";
 import { BranchName } from "./name.ts";
 import { objectCaches } from "./object-reader.ts";
 import { Repository } from "./repository.ts";
@@ -24,22 +25,29 @@ export type GitRepositories = Readonly<{
   canSync: () => Promise<boolean>;
   /** Everything done to any repository until now survives a power cut afterwards. */
   sync: () => Promise<void>;
+  packs: KeptPacks;
   close: () => Promise<void>;
 }>;
 
-export type GitOptions = Readonly<{ dataDir: string; log: Pick<Logger, "warn"> }>;
+export type GitOptions = Readonly<{
+  dataDir: string;
+  log: Pick<Logger, "warn">;
+  /** Of the packs that are kept for those who ask the same; see kept-packs.ts. */
+  keptPacksBytesMax?: number;
+}>;
 
 /** Left-overs younger than this may belong to a process at work. */
 const leftOverAfterMs = 60 * 60_000;
 
 /** Repositories as `repositories/ab/cd/<project id>.git` below the data directory. */
-export function openGit({ dataDir, log }: GitOptions): GitRepositories {
+export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): GitRepositories {
   const root = path.resolve(dataDir, "repositories");
   // On the same file system as the repositories, because a rename must not copy.
   const temporary = path.join(root, "temporary");
   const hooks = path.join(root, "hooks");
   const pool = new CatFilePool();
   const caches = objectCaches();
+  const packs = new KeptPacks({ directory: temporary, bytesMax: keptPacksBytesMax });
   const known = new Map<string, Repository>();
   removeLeftOvers(temporary).catch((error: unknown) =>
     log.warn({ err: error }, "left-over repositories could not be removed"),
@@ -58,6 +66,7 @@ export function openGit({ dataDir, log }: GitOptions): GitRepositories {
 
   return {
     find,
+    packs,
 
     async ensure(projectId, defaultBranch) {
       const found = await find(projectId);
@@ -80,6 +89,7 @@ export function openGit({ dataDir, log }: GitOptions): GitRepositories {
     sync: () => syncFileSystem(root),
 
     async close() {
+      packs.close();
       pool.close();
     },
   };

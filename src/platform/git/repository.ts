@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import path from "node:path";
 import type { Readable } from "node:stream";
 
 import { Refusal } from "../refusal.ts";
@@ -15,12 +16,13 @@ import {
   type PackOptions,
   type PackProcess,
   type PackService,
+  startPackInto,
   startPackService,
   startTalkingService,
   type TalkingService,
 } from "./pack-service.ts";
 import { headInFile, refsInFiles } from "./ref-files.ts";
-import { type RefListing, refListing } from "./ref-listing.ts";
+import { type RefListing, refListing, refState } from "./ref-listing.ts";
 import { runGit } from "./run.ts";
 
 export type FileEntry = Readonly<{ path: string; entry: TreeEntry; bytes: number }>;
@@ -90,6 +92,11 @@ export class Repository {
   /** All branches and tags, and what tags lead to; undefined when git has to be asked. */
   refListing(): Promise<RefListing | undefined> {
     return refListing(this.gitDir, this.objects);
+  }
+
+  /** Text that is another one whenever a ref is; undefined when that cannot be told at once. */
+  refState(): Promise<string | undefined> {
+    return refState(this.gitDir);
   }
 
   /** The branch HEAD points to, whether or not it exists. */
@@ -283,8 +290,18 @@ export class Repository {
     return bytesBelow(this.gitDir);
   }
 
+  /** What its packs hold: about what a clone takes. */
+  packedBytes(): Promise<number> {
+    return bytesBelow(path.join(this.gitDir, "objects", "pack"));
+  }
+
   start(service: PackService, options: PackOptions): PackProcess {
     return startPackService(this.gitDir, service, { ...options, hooks: this.hooks });
+  }
+
+  /** Upload-pack in its request-and-answer form, version 2, answering into a file. */
+  startInto(descriptor: number, request: Buffer): ChildProcess {
+    return startPackInto(this.gitDir, descriptor, request);
   }
 
   startTalking(service: TalkingService, protocol: string | undefined): PackProcess {

@@ -1,0 +1,246 @@
+import type { ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type FileHandle, mkdir, open, rm, statfs } from "node:fs/promises";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { invariant } from "../invariant.ts";
+
+export type KeptPacksOptions = Readonly<{
+  /** On a file system with room for `bytesMax`. */
+  directory: string;
+  /** Of all packs together; 0: none is kept. */
+  bytesMax: number;
+  /** After the last use. */
+  keptMs?: number;
+}>;
+
+/** An answer of upload-pack that is there, or on its way. */
+export type KeptPack = Readonly<{
+  /** Undefined while it is being made. */
+  bytes: () => number | undefined;
+  /** All of it from the beginning, as fast as it is made and read. */
+  stream: () => Readable;
+  /** Nothing more comes. Rejects when it could not be begun. */
+  end: Promise<void>;
+}>;
+
+type Entry = {
+  file: FileHandle | undefined;
+  /** What it takes, or may take while it is being made. */
+  bytes: number;
+  child: ChildProcess | undefined;
+  /** Nothing more is written, or ever was. */
+  ended: boolean;
+  /** Rejects when it could not be begun. */
+  end: Promise<void>;
+  readers: number;
+  /** Nobody finds it any more. */
+  dropped: boolean;
+  timer: NodeJS.Timeout | undefined;
+};
+
+const keptMsDefault = 10 * 60_000;
+const askedMax = 10_000;
+/** Free space is first of all for what is pushed. */
+const spareFactor = 8;
+const pieceBytes = 256 * 1024;
+/** How long a reader that has read all waits for more. */
+const growMs = 4;
+const watchMs = 1_000;
+
+/**
+ * Answers of upload-pack, each made once and read by all who ask the same at the same state of the refs:
+ * the machines that build a commit clone it at the same moment. Git writes into a file without a name,
+ * which is gone with this process, however it ends.
+ */
+export class KeptPacks {
+  readonly #directory: string;
+  readonly #bytesMax: number;
+  readonly #keptMs: number;
+  /** In the order of their last use. */
+  readonly #entries = new Map<string, Entry>();
+  /** When each was asked for last, in that order. */
+  readonly #asked = new Map<string, number>();
+
+  constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
+    this.#directory = directory;
+    this.#bytesMax = bytesMax;
+    this.#keptMs = keptMs;
+  }
+
+  /** One pack may not push all others out. */
+  get #packBytesMax(): number {
+    return this.#bytesMax / 4;
+  }
+
+  /** Whether an answer of about so many bytes is kept at all. */
+  async takes(bytes: number): Promise<boolean> {
+    if (bytes > this.#packBytesMax) return false;
+    await mkdir(this.#directory, { recursive: true });
+    const { bavail, bsize } = await statfs(this.#directory);
+    return bavail * bsize > bytes * spareFactor;
+  }
+
+  find(key: string): KeptPack | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#use(key, entry);
+    return packOf(entry);
+  }
+
+  /** Whether it was asked for a short while ago: what is asked for once is not worth a file. */
+  askedBefore(key: string, now = Date.now()): boolean {
+    const before = this.#asked.get(key);
+    this.#asked.delete(key);
+    this.#asked.set(key, now);
+    const [oldest] = this.#asked.keys();
+    if (this.#asked.size > askedMax && oldest !== undefined) this.#asked.delete(oldest);
+    return before !== undefined && now - before < this.#keptMs;
+  }
+
+  /**
+   * Has one made that is not to be found yet.
+   *
+   * @param bytes about what it will take
+   * @param start is given a file's descriptor to write the answer to, and ends when it is written
+   * @returns undefined when there is no room for it
+   */
+  make(
+    key: string,
+    bytes: number,
+    start: (descriptor: number) => ChildProcess,
+  ): KeptPack | undefined {
+    invariant(!this.#entries.has(key), "a pack is made once");
+    if (!this.#makeRoom(bytes)) return undefined;
+    const entry: Entry = {
+      file: undefined,
+      bytes,
+      child: undefined,
+      ended: false,
+      end: Promise.resolve(),
+      readers: 0,
+      dropped: false,
+      timer: undefined,
+    };
+    this.#entries.set(key, entry);
+    entry.end = this.#fill(key, entry, start);
+    // Its readers hear of it.
+    entry.end.catch(() => undefined);
+    return packOf(entry);
+  }
+
+  close(): void {
+    for (const [key, { child }] of this.#entries) {
+      child?.kill("SIGTERM");
+      this.#drop(key);
+    }
+  }
+
+  async #fill(key: string, entry: Entry, start: (descriptor: number) => ChildProcess) {
+    try {
+      const file = await this.#open();
+      entry.file = file;
+      const child = start(file.fd);
+      entry.child = child;
+      const watching = setInterval(() => void this.#watch(file, child), watchMs);
+      const [exitCode] = (await once(child, "close")) as [number | null];
+      clearInterval(watching);
+      entry.bytes = (await file.stat()).size;
+      entry.ended = true;
+      // Why it failed is in the answer; the next who asks has another try.
+      if (exitCode === 0 && !entry.dropped) this.#use(key, entry);
+      else this.#drop(key, entry);
+    } catch (error) {
+      entry.ended = true;
+      this.#drop(key, entry);
+      throw error;
+    }
+  }
+
+  async #open(): Promise<FileHandle> {
+    await mkdir(this.#directory, { recursive: true });
+    const name = path.join(this.#directory, randomUUID());
+    const file = await open(name, "wx+", 0o600);
+    await rm(name);
+    return file;
+  }
+
+  /** Differences that have to be told in full take more than what they are made of. */
+  async #watch(file: FileHandle, child: ChildProcess): Promise<void> {
+    const { size } = await file.stat();
+    if (size > this.#packBytesMax) child.kill("SIGTERM");
+  }
+
+  /** Takes those out that were used least recently. @returns whether there is room now */
+  #makeRoom(bytes: number): boolean {
+    let left = this.#bytesMax - bytes;
+    for (const entry of this.#entries.values()) left -= entry.bytes;
+    for (const [key, entry] of this.#entries) {
+      if (left >= 0) break;
+      if (!entry.ended || entry.readers > 0) continue;
+      left += entry.bytes;
+      this.#drop(key);
+    }
+    return left >= 0;
+  }
+
+  #use(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    clearTimeout(entry.timer);
+    if (!entry.ended) return;
+    entry.timer = setTimeout(() => this.#drop(key), this.#keptMs);
+    entry.timer.unref();
+  }
+
+  #drop(key: string, entry = this.#entries.get(key)): void {
+    if (entry === undefined) return;
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    clearTimeout(entry.timer);
+    entry.dropped = true;
+    closeUnread(entry);
+  }
+}
+
+function packOf(entry: Entry): KeptPack {
+  return {
+    end: entry.end,
+    bytes: () => (entry.ended ? entry.bytes : undefined),
+    stream() {
+      entry.readers += 1;
+      const stream = Readable.from(contents(entry), { objectMode: false, highWaterMark: 1 });
+      stream.once("close", () => {
+        entry.readers -= 1;
+        closeUnread(entry);
+      });
+      return stream;
+    },
+  };
+}
+
+/** What is not to be found any more is kept for those who are reading it. */
+function closeUnread(entry: Entry): void {
+  if (!entry.dropped || !entry.ended || entry.readers > 0) return;
+  void entry.file?.close().catch(() => undefined);
+  entry.file = undefined;
+}
+
+async function* contents(entry: Entry): AsyncGenerator<Buffer> {
+  let position = 0;
+  let piece = Buffer.allocUnsafe(pieceBytes);
+  for (;;) {
+    const { file, ended } = entry;
+    const { bytesRead } = (await file?.read(piece, 0, pieceBytes, position)) ?? { bytesRead: 0 };
+    if (bytesRead > 0) {
+      position += bytesRead;
+      yield piece.subarray(0, bytesRead);
+      piece = Buffer.allocUnsafe(pieceBytes);
+    } else {
+      await (ended ? entry.end : Promise.race([entry.end, delay(growMs)]));
+      if (ended) return;
+    }
+  }
+}
