@@ -82,6 +82,7 @@ const variables = z.object({
     .default(null),
   PACK_CACHE_BYTES: integer(0, Number.MAX_SAFE_INTEGER).default(2 * 1024 ** 3),
   PROJECT_RETENTION_DAYS: integer(0, 36_500).default(30),
+  WEBHOOK_LOG_RETENTION_DAYS: integer(1, 36_500).default(30),
   MAX_BLOB_BYTES: integer(1, blobBytesMax).default(15 * 1024 * 1024),
   MAX_RECURSION_DEPTH: integer(0, 1_000).default(10),
   MAX_RELEASE_FILE_BYTES: integer(1, uploadBytesMax).default(2 * 1024 ** 3),
@@ -130,6 +131,8 @@ export type Settings = Readonly<{
   keptPacksBytesMax: number;
   /** So long a deleted project can be restored. */
   projectRetentionDays: number;
+  /** So long deliveries of webhooks are shown after they ended. */
+  webhookLogRetentionDays: number;
 }>;
 
 /** What a role needs: every store has an address. */
@@ -181,6 +184,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     projectBytesMax: data.MAX_PROJECT_BYTES,
     keptPacksBytesMax: data.PACK_CACHE_BYTES,
     projectRetentionDays: data.PROJECT_RETENTION_DAYS,
+    webhookLogRetentionDays: data.WEBHOOK_LOG_RETENTION_DAYS,
   };
 }
 

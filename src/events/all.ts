@@ -33,6 +33,7 @@ import { twoFactorEvents } from "./two-factor.ts";
 import { userEvents } from "./user.ts";
 import { webhookEvents } from "./webhook.ts";
 import { webhookDeliveryEvents } from "./webhook-delivery.ts";
+import { webhookLogEvents } from "./webhook-log.ts";
 
 /** Every slice of the log by the name of its file; the tests hold a frozen example of each type. */
 export const slices = {
@@ -70,4 +71,5 @@ export const slices = {
   user: userEvents,
   webhook: webhookEvents,
   "webhook-delivery": webhookDeliveryEvents,
+  "webhook-log": webhookLogEvents,
 } as const satisfies Readonly<Record<string, EventSchemas>>;

@@ -10,8 +10,9 @@ import {
   type WebhookDeliveryEvent,
   webhookDeliveryEvents,
 } from "../events/webhook-delivery.ts";
+import { webhookLogEvents } from "../events/webhook-log.ts";
 import { defineProjection, ignore, type Tx } from "./projection.ts";
-import { dropRows, purgeEvents } from "./purge.ts";
+import { purgeEvents } from "./purge.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
 
@@ -69,6 +70,9 @@ async function create(tx: Tx): Promise<void> {
     table.timestamp("created_at").notNullable();
     table.timestamp("finished_at");
     table.index(["webhook_id", "position"]);
+    // Of a project that is purged; of a log that is purged, by age.
+    table.index(["project_id"]);
+    table.index(["finished_at"]);
   });
   await tx.schema.createTable("webhook_delivery_attempt", (table) => {
     table.uuid("delivery_id").notNullable();
@@ -87,16 +91,14 @@ async function create(tx: Tx): Promise<void> {
 
 export const webhookDeliveryProjection = defineProjection({
   name: "webhook_delivery",
-  version: 2,
+  version: 3,
   tables: ["webhook_delivery", "webhook_delivery_attempt"],
   create,
-  events: { ...webhookEvents, ...webhookDeliveryEvents, ...purgeEvents },
+  events: { ...webhookEvents, ...webhookDeliveryEvents, ...webhookLogEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: async (tx, { data: { projectId } }) => {
-      const own = tx("webhook_delivery").where("project_id", projectId).select("id");
-      await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
-      await dropRows(tx, projectId, { webhook_delivery: "project_id" });
-    },
+    ProjectPurged: (tx, { data: { projectId } }) => drop(tx, ["project_id", "=", projectId]),
+    // Those that have not ended stay, however old they are.
+    WebhookLogPurged: (tx, { data }) => drop(tx, ["finished_at", "<", new Date(data.endedBefore)]),
     WebhookDeliveryScheduled: async (tx, { data, position }) => {
       const row: WebhookDeliveryRow = {
         id: data.deliveryId,
@@ -133,12 +135,7 @@ export const webhookDeliveryProjection = defineProjection({
     WebhookDeliveryAbandoned: (tx, event) =>
       finish(tx, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
     // Its log goes with the webhook: nobody can ask for it any more.
-    WebhookDeleted: async (tx, { stream }) => {
-      const webhookId = idInStream(stream);
-      const own = tx("webhook_delivery").where("webhook_id", webhookId).select("id");
-      await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
-      await tx("webhook_delivery").where("webhook_id", webhookId).delete();
-    },
+    WebhookDeleted: (tx, { stream }) => drop(tx, ["webhook_id", "=", idInStream(stream)]),
     WebhookCreated: ignore,
     WebhookReconfigured: ignore,
     WebhookSwitchedOff: ignore,
@@ -146,6 +143,19 @@ export const webhookDeliveryProjection = defineProjection({
     WebhookReplayRequested: ignore,
   },
 });
+
+type Which = readonly [column: keyof WebhookDeliveryRow, operator: "=" | "<", value: string | Date];
+
+/** Deliveries and their attempts. */
+async function drop(tx: Tx, which: Which): Promise<void> {
+  const own = tx("webhook_delivery")
+    .where(...which)
+    .select("id");
+  await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
+  await tx("webhook_delivery")
+    .where(...which)
+    .delete();
+}
 
 type AttemptEvent = Stored<"WebhookDeliverySucceeded"> | Stored<"WebhookDeliveryAttemptFailed">;
 
@@ -213,6 +223,15 @@ export function findWebhookDelivery(
 ): Promise<DeliverySummary | undefined> {
   const own = db("webhook_delivery").where("webhook_id", webhookId);
   return withLastAttempt(own.where("webhook_delivery.id", id)).first();
+}
+
+/** When the first of all deliveries that are over ended; undefined when none is. */
+export async function firstDeliveryEnd(db: Knex): Promise<Date | undefined> {
+  const first = await db<WebhookDeliveryRow>("webhook_delivery")
+    .whereNotNull("finished_at")
+    .orderBy("finished_at")
+    .first("finished_at");
+  return first?.finished_at ?? undefined;
 }
 
 export async function listAttempts(

@@ -16,6 +16,7 @@ import { lfsSize, repositorySizeWorker } from "./repository-size.ts";
 import { sweepSessions } from "./session-sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
+import { sweepWebhookLog } from "./webhook-log.ts";
 import { webhookNotification } from "./webhook-notification.ts";
 import { webhookReplayWorker } from "./webhook-replay.ts";
 import { sweepWebhooks } from "./webhook-sweep.ts";
@@ -62,5 +63,6 @@ export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
   sweepMirrors,
   sweepBlobs,
   sweepWebhooks,
+  sweepWebhookLog,
   ({ db, now }) => sweepSignatureChecks(db, now()),
 ];

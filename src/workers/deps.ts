@@ -28,6 +28,8 @@ export type WorkerDeps = Readonly<{
     projectBytesMax: number | null;
     /** So long a deleted project can be restored. */
     projectRetentionDays: number;
+    /** So long deliveries of webhooks are shown after they ended. */
+    webhookLogRetentionDays: number;
   }>;
   /** Resolves once every live projection has passed the position. @throws Refusal after 5 s */
   visible: (position: bigint | undefined) => Promise<void>;

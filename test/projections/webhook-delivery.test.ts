@@ -5,9 +5,11 @@ import type { AnyEvent } from "../../src/events/event.ts";
 import { WebhookDeliveryId, WebhookId } from "../../src/events/ids.ts";
 import { webhookStream } from "../../src/events/webhook.ts";
 import { webhookDeliveryStream } from "../../src/events/webhook-delivery.ts";
+import { webhookLogStream } from "../../src/events/webhook-log.ts";
 import { project } from "../../src/projections/projection.ts";
 import {
   findWebhookDelivery,
+  firstDeliveryEnd,
   listAttempts,
   listWebhookDeliveries,
   webhookDeliveryProjection,
@@ -124,6 +126,59 @@ describe("the delivery log", () => {
       webhook_delivery: [],
       webhook_delivery_attempt: [],
     });
+  });
+
+  it("is purged as the log says: what ended before goes with its attempts, what waits stays", async () => {
+    const [over, waiting, later] = [randomUUID(), randomUUID(), randomUUID()];
+    const streams = [over, waiting, later].map(webhookDeliveryStream);
+    const cut = { type: "WebhookLogPurged", data: { endedBefore: at, purgedAt: at } };
+    const events = history(
+      [streams[0]!, deliveryScheduled(over)],
+      [streams[0]!, deliverySucceeded({ attempt: 1 })],
+      [streams[1]!, deliveryScheduled(waiting)],
+      [streams[1]!, attemptFailed()],
+      [streams[2]!, deliveryScheduled(later)],
+      [streams[2]!, deliverySucceeded({ attempt: 1 })],
+      [webhookLogStream("instance"), cut],
+    );
+    const early = new Date(Date.parse(at) - 1).toISOString();
+    const dated = events.map((event) =>
+      event.stream === streams[0]
+        ? { ...event, metadata: { ...event.metadata, occurredAt: early } }
+        : event,
+    );
+    await project(db, webhookDeliveryProjection, dated, context);
+
+    const { rows } = await listWebhookDeliveries(db, webhookId, { limit: 9, offset: 0 });
+    expect(rows.map(({ id }) => id)).to.deep.equal([later, waiting]);
+    expect(await listAttempts(db, WebhookDeliveryId.parse(over))).to.deep.equal([]);
+    expect(await listAttempts(db, WebhookDeliveryId.parse(waiting))).to.have.length(1);
+    expect(await firstDeliveryEnd(db)).to.deep.equal(new Date(at));
+  });
+
+  it("finds what goes by an index, however long it is", async () => {
+    await db.raw(
+      `insert into webhook_delivery (id, webhook_id, project_id, action, status, body, position,
+         attempts, created_at, finished_at)
+       select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'TEST_WEBHOOK', 'SUCCESS', '',
+         i, 1, now(), now() - i * interval '1 minute' from generate_series(1, 20000) i`,
+    );
+    await db.raw("analyze webhook_delivery");
+    const id = randomUUID();
+    for (const [which, value] of [
+      ["project_id = ?", id],
+      ["webhook_id = ?", id],
+      ["finished_at < ?", new Date(Date.now() - 19_000 * 60_000)],
+    ] as const) {
+      const explained = await db.raw<{ rows: readonly Record<string, string>[] }>(
+        `explain delete from webhook_delivery where ${which}`,
+        [value],
+      );
+      const plan = explained.rows.map((row) => row["QUERY PLAN"]).join("\n");
+      expect(plan, which)
+        .to.match(/Index/)
+        .and.not.match(/Seq Scan/);
+    }
   });
 
   it("ends the same when delivered again, in parts, or from the start", async () => {

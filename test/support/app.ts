@@ -109,7 +109,7 @@ export async function startTestApp(options: TestAppOptions = {}) {
   return {
     url: http.url,
     sshPort: ssh?.port ?? 0,
-    deps: http.deps,
+    deps: { ...http.deps, config: { ...config, ...http.deps.config } },
     platform,
     dataDir,
     /** Of the stores, for programs that run beside the service. */

@@ -7,4 +7,5 @@ export const limits = {
   lfsObjectBytesMax: 256 * 1024 ** 2,
   projectBytesMax: null,
   projectRetentionDays: 30,
+  webhookLogRetentionDays: 30,
 } as const;
