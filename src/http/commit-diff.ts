@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { changedFiles, type FileChange } from "../platform/git/diff.ts";
 import { lastCommit } from "../platform/git/history.ts";
-import { isNullObjectId, ObjectIdText, repositoryPath } from "../platform/git/name.ts";
+import { isNullObjectId, repositoryPath } from "../platform/git/name.ts";
 import type { Commit } from "../platform/git/object.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import { Refusal } from "../platform/refusal.ts";
@@ -47,7 +47,7 @@ export const getFileDiff = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ ...names, commitId: ObjectIdText }),
+  params: z.object({ ...names, commitId: z.string() }),
   query: FileQuery,
   reply: ChangedFileView,
   errors: [403, 404, 422],
@@ -70,7 +70,7 @@ export const getLastCommit = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ ...names, commitId: ObjectIdText }),
+  params: z.object({ ...names, commitId: z.string() }),
   query: FileQuery,
   reply: CommitView,
   errors: [403, 404, 422],

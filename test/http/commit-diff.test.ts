@@ -236,6 +236,10 @@ describe("GET …/commit/{commitId}/diff", () => {
       expect((await diff(path)).status, path).to.equal(404);
     }
     expect((await ask(`/commit/${second}/diff`)).status).to.equal(422);
+    for (const hash of ["0".repeat(40), "main", "--output=x", "HEAD~1"]) {
+      const { status, body } = await diff("a.txt", hash);
+      expect([status, body["code"]], hash).to.deep.equal([404, "commit.not_found"]);
+    }
   });
 
   it("never changes, and says so", async () => {
