@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, symlink } from "node:fs/promises";
 import path from "node:path";
@@ -176,6 +177,24 @@ describe("POST …/commit", () => {
       ["actions.10.path", "commit.file_not_found"],
     ]);
     expect(await app.head()).to.equal(head);
+  });
+
+  it("leaves a name that is not UTF-8 alone, which is shown like another one", async () => {
+    const blob = await git(world.copy, "rev-parse", "HEAD:a.txt");
+    const entry = Buffer.from(`100644 blob ${blob}\tcaf\xe9.txt\n`, "latin1");
+    const mktree = spawnSync("git", ["mktree"], { cwd: world.copy, input: entry });
+    const args = ["commit-tree", "-m", "Latin 1", mktree.stdout.toString().trim()];
+    const head = await git(world.copy, ...args);
+    await git(world.copy, "push", "--quiet", "--force", "origin", `${head}:main`);
+
+    for (const action of [update("caf\ufffd.txt", "x"), remove("caf\ufffd.txt")]) {
+      const { status, body } = await commit([action]);
+      expect(status).to.equal(422);
+      expect(fieldErrors(body)[0]).to.include("actions.0.path");
+    }
+    expect(await bare("rev-parse", "main")).to.equal(head);
+    expect((await commit([create("other.txt")])).status).to.equal(200);
+    expect(await tree()).to.deep.equal(["100644 caf\ufffd.txt", "100644 other.txt"]);
   });
 
   it("is refused when it would change nothing", async () => {

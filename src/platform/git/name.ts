@@ -8,12 +8,6 @@ export const isNullObjectId = (id: string): boolean => /^0+$/.test(id);
 /** Whether the text is a full object id; abbreviations may mean something else tomorrow. */
 export const isObjectId = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
 
-/** A full object id in a path or a body; anything else names nothing. */
-export const ObjectIdText = z
-  .string()
-  .refine((text) => isObjectId(text.toLowerCase()), "Not an object id.")
-  .meta({ examples: ["8f0c4a1d2b3e5f60718293a4b5c6d7e8f9012345"] });
-
 /** Longest ref that still fits a file name with ".lock" on every file system we run on. */
 const refBytesMax = 240;
 
@@ -79,7 +73,9 @@ const partBytesMax = 255;
  */
 export function isWritablePath(path: string): boolean {
   const wellFormed = Buffer.from(path).toString() === path;
-  if (!wellFormed || Buffer.byteLength(path) > pathBytesMax) return false;
+  // Bytes that are not UTF-8 are shown as this character, so a name with it may be another file's.
+  if (!wellFormed || path.includes("\ufffd") || Buffer.byteLength(path) > pathBytesMax)
+    return false;
   return path.split("/").every(
     (part) =>
       Buffer.byteLength(part) <= partBytesMax &&
