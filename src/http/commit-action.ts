@@ -188,8 +188,11 @@ class Files {
     return this.#holdsMore(entry.id, path, new Set(below.map(([name]) => name)));
   }
 
+  /** A directory of nothing counts as something: ten of them in each of ten others would never end. */
   async #holdsMore(treeId: string, path: string, gone: ReadonlySet<string>): Promise<boolean> {
-    for (const entry of (await this.#repository.objects.tree(treeId)) ?? []) {
+    const entries = await this.#repository.objects.tree(treeId);
+    if (entries === undefined || entries.length === 0) return true;
+    for (const entry of entries) {
       const name = `${path}/${entry.name}`;
       const held =
         entry.kind === "directory" ? await this.#holdsMore(entry.id, name, gone) : !gone.has(name);

@@ -6,6 +6,7 @@ import { deflateSync } from "node:zlib";
 import { expect } from "chai";
 
 import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff.ts";
+import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 
@@ -81,6 +82,28 @@ describe("a tree that holds itself ten times over at ten levels", () => {
       expect((await ask(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
     }).timeout(60_000);
   }
+});
+
+describe("a directory that holds directories of nothing, ten times over at ten levels", () => {
+  it("is in the way of a file by its name, and found so at once", async () => {
+    const bomb = await git(copy, "commit-tree", "-p", first, "-m", "Nothing", treeBomb([]));
+    await push(bomb, "nothing");
+    const actions = [{ action: "CREATE", path: "d0", content: "x" }];
+    const answer = await send("/commit", { branch: "nothing", message: "x", actions });
+    expect(answer).to.deep.equal({ status: 422, code: "request.invalid" });
+  }).timeout(10_000);
+});
+
+describe("directories that hold more than may be in memory at once", () => {
+  it("are not read to be compared", async () => {
+    const repository = await app.git.find(project.id);
+    const after = await git(copy, "rev-parse", `${first}^{tree}`);
+    const compared = (bytesMax: number) =>
+      compareTrees(repository!.objects, { before: undefined, after }, { ...treeLimits, bytesMax });
+    expect(await compared(100)).to.have.length(1);
+    await expect(compared(10)).to.be.rejectedWith("too large");
+    expect(treeLimits.bytesMax).to.be.at.most(64 * 1024 ** 2);
+  });
 });
 
 describe("upkeep of a repository with such a tree", () => {

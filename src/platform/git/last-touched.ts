@@ -6,7 +6,12 @@ import { compareTrees } from "./tree-walk.ts";
 /** Commits looked into: beyond them a file's last commit is not near, and not told. */
 const commitsMax = 200;
 /** Of one commit; one that changed more is passed over. */
-const limits = { filesMax: 2_000, treesMax: 2_000, pathBytesMax: 4_096 };
+const limits = {
+  filesMax: 2_000,
+  treesMax: 2_000,
+  bytesMax: 4 * 1024 ** 2,
+  pathBytesMax: 4_096,
+};
 
 /**
  * Of each path the last commit that touched it among those that `after` holds and `before` does not.

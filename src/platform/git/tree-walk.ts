@@ -9,13 +9,25 @@ export type TreeChange = Readonly<{
   after: TreeEntry | undefined;
 }>;
 
-export type TreeLimits = Readonly<{ filesMax: number; treesMax: number; pathBytesMax: number }>;
+export type TreeLimits = Readonly<{
+  filesMax: number;
+  treesMax: number;
+  /** Of all trees together, as git stores them; in memory they take five times as much. */
+  bytesMax: number;
+  pathBytesMax: number;
+}>;
 
 /**
  * Bounds of one comparison. They stop what is cheap to store and endless to walk: a tree that holds
- * itself ten times over at each of ten levels, directories nested by the ten thousand.
+ * itself ten times over at each of ten levels, directories nested by the ten thousand, directories of
+ * a million files each that differ in one name.
  */
-export const treeLimits: TreeLimits = { filesMax: 10_000, treesMax: 50_000, pathBytesMax: 4_096 };
+export const treeLimits: TreeLimits = {
+  filesMax: 10_000,
+  treesMax: 50_000,
+  bytesMax: 32 * 1024 ** 2,
+  pathBytesMax: 4_096,
+};
 
 /** Trees read at once: enough to keep the reader of the repository busy. */
 const treesAtOnce = 32;
@@ -28,19 +40,22 @@ type Pair = Readonly<{ path: string; before: string | undefined; after: string |
  * @throws Refusal 422 `diff.too_large` beyond the limits
  */
 export async function compareTrees(
-  objects: Pick<ObjectReader, "tree">,
+  objects: Pick<ObjectReader, "tree" | "info">,
   trees: Readonly<{ before: string | undefined; after: string | undefined }>,
   limits: TreeLimits = treeLimits,
 ): Promise<readonly TreeChange[]> {
   const changes: TreeChange[] = [];
   let pairs: readonly Pair[] = [{ path: "", ...trees }];
   let readCount = 0;
+  let readBytes = 0;
   while (pairs.length > 0) {
     const next: Pair[] = [];
     for (let at = 0; at < pairs.length; at += treesAtOnce) {
       const some = pairs.slice(at, at + treesAtOnce);
       readCount += some.length;
       if (readCount > limits.treesMax) throw tooLarge(`${limits.treesMax} directories`);
+      readBytes += await bytesOf(objects, some);
+      if (readBytes > limits.bytesMax) throw tooLarge("directories may hold");
       const compared = await Promise.all(some.map((pair) => comparePair(objects, pair)));
       for (const { files, directories } of compared) {
         changes.push(...files);
@@ -54,6 +69,16 @@ export async function compareTrees(
     pairs = next;
   }
   return changes;
+}
+
+/** Asked before they are read: what is in memory already is the harm. */
+async function bytesOf(
+  objects: Pick<ObjectReader, "info">,
+  pairs: readonly Pair[],
+): Promise<number> {
+  const ids = pairs.flatMap(({ before, after }) => [before ?? [], after ?? []].flat());
+  const infos = await Promise.all(ids.map((id) => objects.info(id)));
+  return infos.reduce((sum, info) => sum + (info?.bytes ?? 0), 0);
 }
 
 type Compared = Readonly<{ files: readonly TreeChange[]; directories: readonly Pair[] }>;
