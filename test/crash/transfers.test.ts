@@ -13,7 +13,7 @@ import { commit, git, workingCopy } from "../support/git.ts";
 import { processes } from "../support/process.ts";
 import { freePort, type Service, startService } from "../support/service.ts";
 
-/** A push, an LFS upload and a release upload, each half-way, when something is killed. */
+/** A push and uploads to LFS, a release and a package, each half-way, when something is killed. */
 const cases = ["workers", "http", "everything"] as const;
 const everything = [
   "supervisor",
@@ -44,7 +44,8 @@ describe("killing the service in the middle of uploads", function () {
     root = await mkdtemp(path.join(tmpdir(), "lf-crash-"));
     port = String(await freePort());
     await start();
-    const wanted = { name: "t", scopes: ["PROJECT_READ", "PROJECT_WRITE"] };
+    const scopes = ["PROJECT_READ", "PROJECT_WRITE", "READ_REGISTRY", "WRITE_REGISTRY"];
+    const wanted = { name: "t", scopes };
     const made = await post("/user/settings/access-token/create", wanted, basic(adminPassword));
     token = String(made["token"]);
     copy = await workingCopy(root, "copy");
@@ -63,34 +64,36 @@ describe("killing the service in the middle of uploads", function () {
   for (const victim of cases) {
     it(`leaves nothing half-stored, and the next attempts succeed: ${victim}`, async () => {
       const project = await given(victim);
-      const { remote, objects, release } = project;
+      const { remote, objects, release, parcel } = project;
       const left = new Set(await underWay());
       const first = uploads(project);
-      await eventually(async () => (await underWay()).filter((one) => !left.has(one)).length >= 3);
+      await eventually(async () => (await underWay()).filter((one) => !left.has(one)).length >= 4);
       await killHard(victim);
 
       if (victim === "workers") {
         // They have no part in it: what is under way goes on.
         const answers = await Promise.all(first.map(({ finish }) => finish()));
-        expect(answers).to.deep.equal([200, 200, 200]);
+        expect(answers).to.deep.equal([200, 200, 200, 200]);
       } else {
         for (const { breakOff } of first) breakOff();
         await eventually(async () => (await fetch(`${service.url}/health/ready`)).ok, recoveryMs);
         expect(await git(root, "ls-remote", remote, "refs/heads/main")).to.equal("");
         expect((await get(release))["attachmentFiles"]).to.equal(null);
-        expect((await fetch(`${service.url}${objects}`, { headers: basic() })).status).to.equal(
-          404,
-        );
+        expect((await read(objects)).status).to.equal(404);
+        expect((await read(parcel)).status).to.equal(404);
+        expect(JSON.stringify(await get("/registry/package"))).not.to.contain(parcelOf(victim));
         // Started again, it tidies up what git left.
         await eventually(async () => (await quarantines()).length === 0);
         const again = uploads(project).map(({ finish }) => finish());
-        expect(await Promise.all(again)).to.deep.equal([200, 200, 200]);
+        expect(await Promise.all(again)).to.deep.equal([200, 200, 200, 200]);
       }
 
       expect(await git(root, "ls-remote", remote, "refs/heads/main")).to.contain(head);
       expect(JSON.stringify((await get(release))["attachmentFiles"])).to.contain(oid);
-      const object = await fetch(`${service.url}${objects}`, { headers: basic() });
-      expect(Buffer.from(await object.arrayBuffer()).equals(large)).to.equal(true);
+      for (const at of [objects, parcel]) {
+        const stored = Buffer.from(await (await read(at)).arrayBuffer());
+        expect(stored.equals(large), at).to.equal(true);
+      }
       for (const gitDir of await repositories()) {
         await git(root, `--git-dir=${gitDir}`, "fsck", "--full", "--strict");
         const names = await readdir(gitDir, { recursive: true });
@@ -109,17 +112,19 @@ describe("killing the service in the middle of uploads", function () {
     const body = { title: "R", description: "d", tagName: "v1", branchName: "base" };
     const release = `${at}/release/${(await post(`${at}/release`, body))["id"]}`;
     const objects = `${at}.git/info/lfs/objects/${oid}`;
-    return { at, remote, release, files: `${release}/file`, objects };
+    const parcel = `/registry/package/generic/${parcelOf(name)}/1.0/a.bin`;
+    return { at, remote, release, files: `${release}/file`, objects, parcel };
   }
 
   /** Each with half of its body sent. */
-  function uploads({ at, files, objects }: Project) {
+  function uploads({ at, files, objects, parcel }: Project) {
     const commands = packet(`${"0".repeat(40)} ${head} refs/heads/main\0report-status`);
     const push = { "content-type": "application/x-git-receive-pack-request" };
     const edge = "--edge\r\n";
     const named = 'Content-Disposition: form-data; name="files"; filename="a.bin"\r\n\r\n';
+    const authorization = `token ${token}`;
     const form = {
-      authorization: `token ${token}`,
+      authorization,
       "content-type": "multipart/form-data; boundary=edge",
     };
     const formBody = [Buffer.from(edge + named), large, Buffer.from("\r\n--edge--\r\n")];
@@ -127,6 +132,7 @@ describe("killing the service in the middle of uploads", function () {
       send("POST", `${at}.git/git-receive-pack`, push, [commands, Buffer.from("0000"), pack]),
       send("PUT", `${objects}/${large.length}`, {}, [large]),
       send("POST", files, form, formBody),
+      send("PUT", parcel, { authorization }, [large]),
     ];
   }
 
@@ -207,6 +213,14 @@ describe("killing the service in the middle of uploads", function () {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   }
+
+  const parcelOf = (name: string): string => `parcel-${name}`;
+
+  /** With what git-lfs sends, or as the other operations want it. */
+  const read = (at: string) => {
+    const headers = at.startsWith("/registry") ? { authorization: `token ${token}` } : basic();
+    return fetch(service.url + at, { headers });
+  };
 
   const basic = (password = token) => ({
     authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
