@@ -58,11 +58,12 @@ describe("places for packs", () => {
   });
 
   it("count once, however often they are given back", async () => {
-    const bounded = places({ placesMax: 1 });
+    const bounded = places({ placesMax: 1, waitMs: 1 });
     const leave = await bounded.enter("anna");
     leave();
     leave();
     await bounded.enter("anna");
+    await expect(bounded.enter("bob")).to.be.rejectedWith(Refusal);
     await expect(places({ placesMax: 0, waitMs: 1 }).enter("x")).to.be.rejectedWith(Refusal);
   });
 });

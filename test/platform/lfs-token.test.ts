@@ -57,7 +57,7 @@ describe("a token for LFS", () => {
       `${token}x`,
       `${token}.x`,
       token.replace("lflt_", "lfat_"),
-      `lflt_${"a".repeat(5_000)}.x`,
+      tokens.issue({ ...grant, alias: "a".repeat(5_000) }).token,
     ]) {
       expect(tokens.verify(wrong), wrong).to.equal(undefined);
     }

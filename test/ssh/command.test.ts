@@ -23,4 +23,15 @@ describe("a command over SSH", () => {
       expect(parseSshCommand(text)).to.deep.equal(expected);
     });
   }
+
+  for (const text of [
+    "env git-upload-pack anna/search",
+    "exec git-lfs-authenticate anna/search download",
+    "git-lfs-authenticate anna/search download; id",
+    `git-lfs-authenticate anna/search download ${"a".repeat(65)}`,
+  ]) {
+    it(`is matched from its beginning to its end: ${text.slice(0, 60)}`, () => {
+      expect(parseSshCommand(text)).to.equal(undefined);
+    });
+  }
 });

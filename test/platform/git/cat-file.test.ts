@@ -82,6 +82,16 @@ describe("the pool of readers", () => {
     pool.close();
   });
 
+  it("ends no process that still has something to answer, to make room for another", async () => {
+    const pool = new CatFilePool({ processesMax: 1, perRepositoryMax: 1 });
+    const big = await git(parent, "-C", "a", "rev-parse", "HEAD:large.bin");
+    const reading = pool.ask(gitDirs[0]!, (process) => process.contents(big));
+    const other = pool.ask(gitDirs[1]!, (process) => process.info("refs/heads/main"));
+    expect((await reading)?.bytes).to.equal(large.length);
+    expect((await other)?.type).to.equal("commit");
+    pool.close();
+  });
+
   it("adds a process for a busy repository, up to its own bound", async () => {
     const pool = new CatFilePool({ processesMax: 8, perRepositoryMax: 2 });
     const questions = Array.from({ length: 200 }, () =>

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { chmod, mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -88,6 +88,7 @@ describe("the changed files of two trees", () => {
       "юникод 名.md": "one\ntwo\n",
       "-rf": "dash\ndash\n",
       "added.txt": "added\n",
+      "added.bin": Buffer.from([0, 10, 0]),
       empty: "",
     });
     changes = await lastChanges(odd);
@@ -220,6 +221,9 @@ describe("the changed files of two trees", () => {
   });
 
   it("have no lines of binary files", async () => {
+    const newBinary = named(changes, "added.bin");
+    expect(newBinary).to.deep.include({ isBinary: true, status: "A" });
+    expect(await changedLines(odd.repository, newBinary)).to.deep.equal([]);
     const binary = named(changes, "binary.bin");
     expect(binary).to.deep.include({ isBinary: true, isLarge: false, isCollapsed: false });
     expect(await changedLines(odd.repository, binary)).to.deep.equal([]);
@@ -236,6 +240,28 @@ describe("the changed files of two trees", () => {
     expect(await changedLines(one.repository, all[1]!)).to.have.lengthOf(2);
   });
 
+  it("are made by git alone, whatever programs settings and attributes name", async () => {
+    const { repository, copy } = await newCase("driven");
+    const { gitDir } = repository;
+    const witness = path.join(dataDir, "driver");
+    const ran = `${witness}-ran`;
+    await writeFile(witness, `#!/bin/sh\ntouch ${ran}\n`);
+    await chmod(witness, 0o755);
+    for (const setting of ["diff.external", "diff.driven.command", "diff.driven.textconv"]) {
+      await git(copy, `--git-dir=${gitDir}`, "config", setting, witness);
+    }
+    await mkdir(path.join(gitDir, "info"), { recursive: true });
+    await writeFile(path.join(gitDir, "info/attributes"), "driven.* diff=driven\n");
+    await commit(copy, "One", { "driven.txt": "one\n", "plain.txt": "one\n" });
+    await commit(copy, "Two", { "driven.txt": "two\n", "plain.txt": "two\n" });
+    const changed = await lastChanges({ repository, copy });
+    for (const change of changed) {
+      const lines = await changedLines(repository, change);
+      expect(lines.map(({ body }) => body)).to.deep.equal(["one", "two"]);
+    }
+    await expect(access(ran)).to.be.rejectedWith("ENOENT");
+  });
+
   it("are none of a tree and itself", async () => {
     const tree = await treeOf(odd.copy, "HEAD");
     expect(await changedFiles(odd.repository, tree, tree)).to.deep.equal([]);
@@ -249,6 +275,7 @@ describe("a change of many lines", () => {
       "some.txt": "a\n".repeat(1_000),
       "collapsed.txt": "a\n".repeat(1_001),
       "shown.txt": "a\n".repeat(20_000),
+      "broad.txt": `${"x".repeat(100 * 1024)}\n`,
       "large.txt": "a\n".repeat(20_001),
       "wide.txt": `${"x".repeat(2 * 1024 ** 2)}\n`,
       "million.txt": "a line of twenty chars\n".repeat(1_000_000),
@@ -259,6 +286,7 @@ describe("a change of many lines", () => {
         [newPath, addedLines, isCollapsed, isLarge].join(" "),
       ),
     ).to.deep.equal([
+      "broad.txt 1 true false",
       "collapsed.txt 1001 true false",
       "large.txt 20001 true true",
       "million.txt 1000000 true true",

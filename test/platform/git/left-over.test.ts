@@ -88,7 +88,9 @@ describe("objects that a killed git left half-way", () => {
     const at = new Date(Date.now() - 7 * hourMs);
     await utimes(path.dirname(quarantine), at, at);
     const underWay = await left(fresh, hourMs);
+    const kept = await left("objects/pack/pack-of-old.pack", 9 * hourMs);
     await removeLeftOverObjects(gitDir);
+    expect(await isThere(kept)).to.equal(true);
     expect(await isThere(quarantine)).to.equal(false);
     expect(await isThere(underWay)).to.equal(true);
   });
