@@ -95,7 +95,6 @@ function isDotGit(part: string): boolean {
   // Nearly every name there is: begins with no dot, ends with none, holds nothing that is folded away.
   if (/^[\w-](?:[\w.-]*[\w-])?$/.test(part)) return false;
   const plain = part
-    .normalize("NFC")
     .replace(hfsIgnored, "")
     .toLowerCase()
     .replace(/:.*$/s, "")

@@ -1,6 +1,13 @@
 import { expect } from "chai";
 
-import { BranchName, isRefName, repositoryPath, TagName } from "../../../src/platform/git/name.ts";
+import {
+  BranchName,
+  isObjectId,
+  isRefName,
+  isWritablePath,
+  repositoryPath,
+  TagName,
+} from "../../../src/platform/git/name.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { temporaryDirectory, tryGit } from "../../support/git.ts";
 
@@ -40,6 +47,34 @@ describe("names of refs", () => {
     expect(BranchName.safeParse("HEAD").success).to.equal(false);
     for (const ref of ["HEAD", "refs/heads", "refs/notes/x", "refs/heads/", "refs/replace/x"]) {
       expect(isRefName(ref), ref).to.equal(false);
+    }
+  });
+});
+
+describe("the id of an object", () => {
+  it("is a whole one of either hash: a shorter one may mean something else tomorrow", () => {
+    for (const length of [40, 64]) expect(isObjectId("a".repeat(length))).to.equal(true);
+    for (const length of [0, 7, 39, 41, 63, 65]) {
+      expect(isObjectId("a".repeat(length)), `${length}`).to.equal(false);
+    }
+    for (const wrong of ["A".repeat(40), `${"a".repeat(40)}\n`, `-${"a".repeat(39)}`]) {
+      expect(isObjectId(wrong), wrong).to.equal(false);
+    }
+  });
+});
+
+describe("a path that a file is written to", () => {
+  it("is one that every file system can hold, as it is", () => {
+    const deep = `${"d/".repeat(2_047)}xx`;
+    for (const path of ["a", "a b/ü.ts", ".gitignore", "-rf", "a\\b", "x".repeat(255), deep]) {
+      expect(isWritablePath(path), path.slice(0, 20)).to.equal(true);
+    }
+    for (const path of [
+      ...["", "/a", "a/", "a//b", "a/../b", "a\0b", ".git/config", "a/.GIT"],
+      ...["a\\.git", "..\\a", ".git\\hooks", "a\\git~1\\b"],
+      ...["half a letter \ud83d", "x".repeat(256), "ü".repeat(128), `${deep}x`],
+    ]) {
+      expect(isWritablePath(path), JSON.stringify(path.slice(0, 20))).to.equal(false);
     }
   });
 });
