@@ -57,6 +57,11 @@ async function cutAlone(gone: Awaited<ReturnType<typeof open>>, good = gone): Pr
   if (good !== gone) expect(good.state.cut).to.equal(false);
 }
 
+/** Those opened before were looked at as they began. */
+async function begun(): Promise<void> {
+  await cutAlone(await open("oauth", { tokenId: randomUUID() }));
+}
+
 describe("a connection of git", () => {
   it("does not begin for somebody who was forgotten meanwhile", async () => {
     const { position } = await forgetUser(
@@ -72,6 +77,7 @@ describe("a connection of git", () => {
     const [kept, revoked] = [await authorized(), await authorized()];
     const good = await open("oauth", { tokenId: kept });
     const gone = await open("oauth", { tokenId: revoked });
+    await begun();
     await db("oauth_authorization").where({ id: revoked }).delete();
     tell(`application-${randomUUID()}`);
     await cutAlone(gone, good);
@@ -83,6 +89,7 @@ describe("a connection of git", () => {
     await cutAlone(gone, good);
     const again = await authorized();
     const later = await open("oauth", { tokenId: again });
+    await begun();
     await db("oauth_authorization").where({ id: again }).delete();
     tell(undefined);
     await cutAlone(later, good);

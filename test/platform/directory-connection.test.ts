@@ -44,7 +44,7 @@ function swallowing(id: number, bytes: number): Buffer {
  * A directory that refuses every password over TLS, and somebody on the line who adds to its last words
  * before TLS begins.
  */
-async function directoryWith(slippedIn = Buffer.alloc(0)): Promise<DirectorySettings> {
+async function directoryWith(slippedIn: Buffer = Buffer.alloc(0)): Promise<DirectorySettings> {
   const server = createServer((plain) => {
     plain.on("error", () => undefined);
     plain.once("data", (asked: Buffer) => {

@@ -25,6 +25,8 @@ describe("the address of the blobs", () => {
     ["s3://", "must name a bucket"],
     ["s3://UPPER_case/x", "must name a bucket"],
     ["s3://key:secret@bucket", "must not hold credentials"],
+    ["s3://key@bucket", "must not hold credentials"],
+    ["s3://:secret@bucket", "must not hold credentials"],
     ["s3://bucket?pathStyle=1", "has an unknown option pathStyle"],
     ["s3://bucket?endpoint=minio", "has an endpoint that is no http or https address"],
     ["s3://bucket?endpoint=file:///etc", "has an endpoint that is no http or https address"],

@@ -54,6 +54,16 @@ function applied(before: Buffer, lines: readonly PatchLine[]): string {
   return result.length === 0 ? "" : result.join("\n") + (ended ? "\n" : "");
 }
 
+describe("the header of a patch", () => {
+  it("is kept as far as paths can be long, however long it is", () => {
+    const counter = new PatchCounter();
+    for (const part of ["diff --git a/", "x".repeat(1024 ** 2), "x".repeat(1024 ** 2), "\n"]) {
+      counter.push(Buffer.from(part));
+    }
+    expect(counter.sections[0]?.headers.map(({ length }) => length)).to.deep.equal([32 * 1024]);
+  });
+});
+
 describe("the lines of a patch", () => {
   const random = randomNumbers(20_261_121);
   const words = [

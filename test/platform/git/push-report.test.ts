@@ -44,6 +44,13 @@ describe("what receive-pack prints", () => {
     expect(reader.made()?.size).to.equal(1);
   });
 
+  it("is not added to for a client that did not ask for it", () => {
+    const reader = new PushReport(true);
+    reader.push(flushPacket);
+    const rest = reader.rest(new Map([["refs/heads/main", "protected"]]));
+    expect(rest.equals(flushPacket)).to.equal(true);
+  });
+
   it("says nothing when git died before it could report", () => {
     expect(new PushReport(true).made()).to.equal(undefined);
     const reader = new PushReport(true);

@@ -6,7 +6,11 @@ import {
   packet,
   packetAt,
 } from "../../../src/platform/git/pkt-line.ts";
-import { PushMalformed, parsePushHead } from "../../../src/platform/git/push-request.ts";
+import {
+  PushMalformed,
+  parsePushHead,
+  withoutCommands,
+} from "../../../src/platform/git/push-request.ts";
 
 const zero = "0".repeat(40);
 const one = "1".repeat(40);
@@ -59,6 +63,8 @@ describe("the head of a push", () => {
     ["a ref twice", [`${zero} ${one} refs/heads/a\0`, `${zero} ${one} refs/heads/a`]],
     ["ids of two kinds", [`${zero} ${"1".repeat(64)} refs/heads/a\0`]],
     ["a certificate", ["push-cert\0 x"]],
+    ["an id that is none before", [`${"-".repeat(40)} ${one} refs/heads/a\0`]],
+    ["an id that is none after", [`${one} ${"HEAD".repeat(10)} refs/heads/a\0`]],
     ["a ref with a space", [`${zero} ${one} refs/heads/a b\0`]],
     ["no ref", [`${zero} ${one}\0`]],
     ["a branch called HEAD", [`${zero} ${one} refs/heads/HEAD\0`]],
@@ -67,6 +73,21 @@ describe("the head of a push", () => {
       expect(() => parsePushHead(head(...lines))).to.throw(PushMalformed);
     });
   }
+
+  it("is refused when it breaks off, or asks for more than anybody has", () => {
+    const whole = head(`${zero} ${one} refs/heads/a\0`);
+    expect(() => parsePushHead(whole.subarray(0, -4))).to.throw(PushMalformed, "broke off");
+    const many = Array.from({ length: 100_001 }, (_, at) => `${zero} ${one} refs/heads/${at}`);
+    expect(() => parsePushHead(head(...many))).to.throw(PushMalformed, "too many");
+    expect(parsePushHead(head(...many.slice(1))).commands).to.have.length(100_000);
+  });
+
+  it("can go on without some of its commands, with the capabilities of the first", () => {
+    const [a, b, c] = ["a", "b", "c"].map((name) => `${zero} ${one} refs/heads/${name}`);
+    const asked = head(`shallow ${one}`, `${a}\0 report-status`, `${b}`, `${c}`);
+    const rest = withoutCommands(asked, (ref) => ref !== "refs/heads/b");
+    expect(rest.equals(head(`shallow ${one}`, `${b}\0 report-status`))).to.equal(true);
+  });
 
   it("is refused when a name is not UTF-8, and remembers how the client takes errors", () => {
     const name = Buffer.concat([Buffer.from(`${zero} ${one} refs/heads/`), Buffer.from([0xff])]);

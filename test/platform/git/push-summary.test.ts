@@ -55,6 +55,15 @@ describe("what a push brought", () => {
     });
   });
 
+  it("goes by commits alone, whatever else it is told to leave out", async () => {
+    const tree = await git(copy, "rev-parse", `${ids["first"]}^{tree}`);
+    const odd = ["--all", "HEAD", "refs/heads/main", tree, "0".repeat(40)];
+    const { count } = await summary(ids["empty"]!, [...odd, ids["second"]!]);
+    expect(count).to.equal(1);
+    expect(await summary(tree, [])).to.deep.equal({ count: 0, commits: [] });
+    expect(await summary("main", [])).to.deep.equal({ count: 0, commits: [] });
+  });
+
   it("lists the files of the very first commit", async () => {
     expect(await summary(ids["first"]!, [])).to.deep.equal({
       count: 1,

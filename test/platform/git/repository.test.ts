@@ -1,6 +1,15 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { access, chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
@@ -11,7 +20,10 @@ import { GitFailure } from "../../../src/platform/git/failure.ts";
 import { directoryOf, openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
+import { Refusal } from "../../../src/platform/refusal.ts";
+import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { processes } from "../../support/process.ts";
 
 const dataDir = await temporaryDirectory();
 const log = { warn: () => undefined };
@@ -63,6 +75,28 @@ describe("making a repository", () => {
 
   it("refuses an id that is not a UUID, so that no path can be built from it", () => {
     expect(() => directoryOf("/x", "../../etc")).to.throw("Not a UUID");
+  });
+
+  it("begins with no branch whose name git would not take", async () => {
+    const id = randomUUID();
+    for (const name of ["-x", "a..b", "HEAD", ""]) {
+      await expect(repositories.ensure(id, name)).to.be.rejectedWith("Not a branch name");
+    }
+    expect(await repositories.find(id)).to.equal(undefined);
+    await expect(repository.setHead("../x")).to.be.rejectedWith("Not a branch name");
+    expect(await repository.head()).to.equal("main");
+  });
+
+  it("takes away what a dead process left, and nothing that may be under way", async () => {
+    const directory = await temporaryDirectory();
+    const at = (name: string) => path.join(directory, "repositories", "temporary", name);
+    for (const name of ["old", "fresh"]) await mkdir(at(name), { recursive: true });
+    const hoursAgo = new Date(Date.now() - 2 * 60 * 60_000);
+    await utimes(at("old"), hoursAgo, hoursAgo);
+    const other = openGit({ dataDir: directory, log });
+    await eventually(async () => (await readdir(at(""))).length === 1);
+    expect(await readdir(at(""))).to.deep.equal(["fresh"]);
+    await other.close();
   });
 
   it("is undone by removing it", async () => {
@@ -130,11 +164,76 @@ describe("reading a repository", () => {
     }
   });
 
+  it("gives each kind of object as that kind alone", async () => {
+    const { objects } = repository;
+    const { treeId } = (await objects.commit(first))!;
+    const blobId = (await objects.entry(first, ["README.md"]))?.id ?? "";
+    for (const id of [treeId, first, "main", `${first}:README.md`]) {
+      expect(await objects.blob(id), id).to.equal(undefined);
+    }
+    for (const id of [blobId, first, "main"]) {
+      expect(await objects.treeData(id), id).to.equal(undefined);
+      expect(await objects.tree(id), id).to.equal(undefined);
+    }
+  });
+
+  it("gives nothing that only another repository holds, although it was read there", async () => {
+    const other = await repositories.ensure(randomUUID(), "main");
+    const blobId = (await repository.objects.entry(first, ["README.md"]))?.id ?? "";
+    const { treeId } = (await repository.objects.commit(first))!;
+    expect((await repository.objects.blob(blobId))?.toString()).to.equal("one\n");
+    expect(await repository.objects.tree(treeId)).not.to.equal(undefined);
+    expect(await other.objects.commit(first)).to.equal(undefined);
+    expect(await other.objects.tree(treeId)).to.equal(undefined);
+    expect(await other.objects.blob(blobId)).to.equal(undefined);
+    expect(await other.objects.info(blobId)).to.equal(undefined);
+  });
+
+  it("reads no commit and no tree of a size that nobody makes", async () => {
+    const write = async (type: string, input: Buffer): Promise<string> => {
+      const args = ["hash-object", "-w", "-t", type, "--stdin"] as const;
+      return (await runGit(repository.gitDir, [...args], { input })).stdout.toString().trim();
+    };
+    const { treeId } = (await repository.objects.commit(first))!;
+    const who = "A <a@b> 1700000000 +0000";
+    const message = "x".repeat(32 * 1024 ** 2);
+    const commitText = `tree ${treeId}\nauthor ${who}\ncommitter ${who}\n\n${message}`;
+    const commitId = await write("commit", Buffer.from(commitText));
+    const id = Buffer.from(second, "hex");
+    const entries = Array.from({ length: 8_500 }, (_, at) =>
+      Buffer.concat([Buffer.from(`160000 ${`${at}`.padStart(4_000, "0")}\0`), id]),
+    );
+    const largeTree = await write("tree", Buffer.concat(entries));
+    expect(await repository.objects.commit(commitId)).to.equal(undefined);
+    expect(await repository.objects.tree(largeTree)).to.equal(undefined);
+    expect(await repository.objects.treeData(largeTree)).to.equal(undefined);
+  });
+
+  it("asks its files for refs by their names alone, never by a way around", async () => {
+    await writeFile(path.join(repository.gitDir, "aside"), `${first}\n`);
+    for (const name of ["refs/heads/../../aside", "aside", "./aside"]) {
+      expect((await repository.refs([name])).size, name).to.equal(0);
+    }
+    await runGit(repository.gitDir, ["update-ref", "refs/heads/inside/one", first]);
+    const many = Array.from({ length: 20 }, (_, at) => `refs/heads/none-${at}`);
+    expect((await repository.refs([...many, "refs/heads/inside"])).size).to.equal(0);
+    expect((await repository.refs([...many, "refs/heads/inside/one"])).size).to.equal(1);
+    await runGit(repository.gitDir, ["update-ref", "-d", "refs/heads/inside/one"]);
+  });
+
   it("follows an annotated tag to its commit", async () => {
     const tagId = (await repository.refs()).get("refs/tags/v1")!;
     expect(await repository.objects.peel(tagId)).to.equal(first);
     expect(await repository.objects.peel(first)).to.equal(first);
     expect(await repository.objects.peel("0".repeat(40))).to.equal(undefined);
+    let id = first;
+    for (let depth = 1; depth <= 16; depth += 1) {
+      const [type, who] = [depth === 1 ? "commit" : "tag", "A <a@b> 1700000000 +0000"];
+      const input = `object ${id}\ntype ${type}\ntag t${depth}\ntagger ${who}\n\nT\n`;
+      id = (await runGit(repository.gitDir, ["mktag"], { input })).stdout.toString().trim();
+      if (depth === 15) expect(await repository.objects.peel(id)).to.equal(first);
+    }
+    expect(await repository.objects.peel(id)).to.equal(undefined);
   });
 
   it("finds a file of a commit, and never goes through a symbolic link", async () => {
@@ -169,11 +268,28 @@ describe("reading a repository", () => {
     expect(await repository.isAncestor(first, second)).to.equal(true);
     expect(await repository.isAncestor(second, first)).to.equal(false);
     expect(await repository.isAncestor("0".repeat(40), second)).to.equal(false);
+    // What is not here today may be here tomorrow.
+    const third = await commit(copy, "Third");
+    expect(await repository.isAncestor(first, third)).to.equal(false);
+    await git(copy, "push", "--quiet", repository.gitDir, "main:refs/heads/third");
+    expect(await repository.isAncestor(first, third)).to.equal(true);
+    await git(copy, "push", "--quiet", repository.gitDir, ":refs/heads/third");
   });
 
   it("streams a blob from a process of its own", async () => {
     const entry = (await repository.objects.entry(second, ["src", "a.ts"]))!;
     expect((await buffer(repository.blobStream(entry.id))).toString()).to.equal("aa\n");
+  });
+
+  it("streams so many at a time, and ends git with the stream", async () => {
+    const { id } = (await repository.objects.entry(second, ["src", "a.ts"]))!;
+    const streams = Array.from({ length: 32 }, () => repository.blobStream(id));
+    expect(() => repository.blobStream(id))
+      .to.throw(Refusal)
+      .with.property("code", "git.busy");
+    for (const stream of streams) stream.destroy();
+    await eventually(async () => !(await running("cat-file blob")));
+    expect((await buffer(repository.blobStream(id))).toString()).to.equal("aa\n");
   });
 
   it("still reads everything after maintenance, and the check finds nothing", async () => {
@@ -196,6 +312,11 @@ async function freshReader(): Promise<Repository> {
   const fresh = openGit({ dataDir, log });
   opened.push(fresh);
   return (await fresh.find(projectId))!;
+}
+
+async function running(command: string): Promise<boolean> {
+  const { gitDir } = repository;
+  return (await processes()).some((row) => row.command.includes(`${gitDir} ${command}`));
 }
 
 /** Ends the reader processes of this test, as the system would when memory runs out. */

@@ -37,6 +37,9 @@ describe("what gpg says of a signature", () => {
     ["", 1, { kind: "bad", keyId: "" }],
     // What git ended with counts as well.
     [lines("GOODSIG AB Anna"), 1, { kind: "bad", keyId: "AB" }],
+    // Only lines that gpg marks are its own.
+    ["GOODSIG AB Anna", 0, { kind: "bad", keyId: "" }],
+    ["x GOODSIG AB Anna", 0, { kind: "bad", keyId: "" }],
     // A name that looks like a status is in the middle of a line.
     [lines("BADSIG AB Anna [GNUPG:] GOODSIG"), 0, { kind: "bad", keyId: "AB" }],
   ] as const) {
@@ -53,6 +56,7 @@ describe("the key that a signature of SSH names", () => {
   for (const [what, bytes] of [
     ["nothing", Buffer.alloc(0)],
     ["something else", Buffer.from("PGPSIG and more of it")],
+    ["the mark alone", Buffer.from("SSHSIG\0\0\0\u0001\0")],
     [
       "a length beyond the end",
       Buffer.from("SSHSIG\0\0\0\u0001\u007f\u007f\u007f\u007f", "latin1"),

@@ -29,6 +29,22 @@ const read = async (id: string) => {
   const data = await repository.objects.treeData(id);
   return data && rawEntries(data);
 };
+describe("a tree that is none", () => {
+  it("is not edited, as if nothing had been in it", async () => {
+    const nothing = async () => undefined;
+    const edited = editTree(nothing, treeId, new Map([["a", null]]));
+    await expect(edited).to.be.rejectedWith("No tree");
+  });
+
+  it("is not read beyond its end", () => {
+    const entry = Buffer.from(`100644 a\0${"\u0001".repeat(20)}`, "latin1");
+    expect(rawEntries(entry)).to.have.length(1);
+    for (const length of [1, 6, 8, 9, entry.length - 1]) {
+      expect(() => rawEntries(entry.subarray(0, length)), `${length}`).to.throw("Malformed");
+    }
+  });
+});
+
 const blob = newObject("blob", "new");
 const file: FileChange = { mode: "100644", id: blob.id };
 
