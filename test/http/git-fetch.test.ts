@@ -61,6 +61,11 @@ describe("a clone", () => {
     expect(await git(into, "show", "HEAD:a.txt")).to.equal("5");
   });
 
+  it("may not be by a list of paths that git would have to look for", async () => {
+    const partial = clone("--filter=sparse:oid=main:a.txt", "--no-checkout");
+    await expect(partial).to.be.rejectedWith("filter 'sparse:oid' not supported");
+  });
+
   it("of one branch fetches that one", async () => {
     const into = await clone("--single-branch", "--branch=main");
     expect(await git(into, "log", "-1", "--format=%s")).to.equal("Commit 5");

@@ -83,6 +83,8 @@ describe("creating a release", () => {
       [{ tagName: "../x" }, 422, "request.invalid"],
       [{ tagName: "--upload-pack=x" }, 422, "request.invalid"],
       [{ tagName: "w1", title: " " }, 422, "request.invalid"],
+      [{ tagName: "w1", title: "x".repeat(256) }, 422, "request.invalid"],
+      [{ tagName: "w1", description: "x".repeat(100_001) }, 422, "request.invalid"],
     ] as const) {
       const answer = await create(body);
       expect([answer.status, answer.body["code"]], answer.text).to.deep.equal([status, code]);

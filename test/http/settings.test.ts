@@ -120,6 +120,42 @@ describe("the settings", () => {
       expect(await app.head()).to.equal(head);
     });
   }
+
+  const yearOfMinutes = 366 * 24 * 60;
+  for (const [group, field, min, max] of [
+    ["lock-account", "maxAttempts", 1, 1_000],
+    ["lock-account", "timeToLockUser", 1, yearOfMinutes],
+    ["lock-account", "timeToCountFailUserLoginAttempts", 1, 31 * 24 * 3_600],
+    ["archive-password", "maxUserArchivedPasswords", 0, 24],
+    ["api-limit", "userApiCountLimit", 1, 1_000_000_000],
+    ["ssh", "sshPort", 1, 65_535],
+    ["mirrors", "projectUpdateLag", 1, yearOfMinutes],
+    ["mirrors", "pullMirrorUpdateIntervalMinutes", 1, yearOfMinutes],
+    ["mirrors", "pushMirrorUpdateIntervalMinutes", 1, yearOfMinutes],
+    ["session", "sessionMaxInactiveIntervalMinutes", 1, yearOfMinutes],
+  ] as const) {
+    it(`go as far as ${field} may, and no further`, async () => {
+      for (const value of [min, max]) {
+        expect((await set(group, { [field]: value })).status, `${value}`).to.equal(200);
+      }
+      const head = await app.head();
+      for (const value of [min - 1, max + 1]) {
+        expect((await set(group, { [field]: value })).status, `${value}`).to.equal(422);
+      }
+      expect(await app.head()).to.equal(head);
+    });
+  }
+
+  it("hold as many domains as anybody has, and none longer than a domain can be", async () => {
+    const domain = (length: number) => `${"a.".repeat(length / 2 - 1)}aa`;
+    const status = async (domains: readonly string[]) =>
+      (await set("email-validation", { blackListDomains: domains })).status;
+    const many = Array.from({ length: 1_001 }, (_, index) => `d${index}.example`);
+    expect(await status([domain(254)])).to.equal(422);
+    expect(await status(many)).to.equal(422);
+    expect(await status([...many.slice(2), domain(252)])).to.equal(200);
+    expect(await status([])).to.equal(200);
+  });
 });
 
 describe("a setting in force", () => {
