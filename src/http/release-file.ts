@@ -150,7 +150,12 @@ async function addFiles(
   await request.visible(result.position);
 }
 
-/** It is shown and suggested to browsers, never part of a path here. @throws Refusal 422 */
+/**
+ * It is shown and suggested to browsers, never part of a path here. The parser of forms takes directories
+ * off names by itself; this does not rely on it.
+ *
+ * @throws Refusal 422
+ */
 function mustBeFileName(name: string): void {
   const odd = name === "." || name === ".." || /[/\\\p{Cc}\p{Cs}]/u.test(name);
   const bytes = Buffer.byteLength(name);

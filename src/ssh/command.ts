@@ -10,6 +10,7 @@ export type SshCommand = Names &
     | Readonly<{ service: "lfs-authenticate"; operation: LfsOperation }>
   );
 
+/** Two aliases need far less, and are held to it below: longer texts are not even looked at. */
 const textLengthMax = 512;
 /** `git-upload-pack 'owner/alias.git'` as git writes it, and `git upload-pack …`; nothing may follow. */
 const git = /^git[- ](upload-pack|receive-pack|upload-archive) (\S+)$/;

@@ -111,6 +111,7 @@ export class ObjectReader {
     if (commit === undefined) return undefined;
     let entry: TreeEntry = { name: "", id: commit.treeId, kind: "directory" };
     for (const part of parts) {
+      // `tree` would find none either, after reading it.
       if (entry.kind !== "directory") return undefined;
       const next = (await this.tree(entry.id))?.find(({ name }) => name === part);
       if (next === undefined) return undefined;
