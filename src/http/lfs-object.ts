@@ -23,6 +23,7 @@ import {
   lfsInput,
   lfsMetadata,
 } from "./lfs-request.ts";
+import { openReferred } from "./referred-blob.ts";
 
 /** git-lfs asks for a hundred at a time. */
 const batchMax = 1_000;
@@ -164,13 +165,16 @@ const download: LfsCall = {
   async handle(request, deps) {
     const { ctx, params } = request;
     const { project } = await request.prove("download");
-    const row = await mustFind(deps, project.id, params["oid"] ?? "");
-    const { oid: tag } = row;
     const header = (name: string): string => ctx.get(name);
-    const { part, ...portion } = requestedPortion({ header }, { tag, bytes: Number(row.bytes) });
-    const body = await deps.blobs.read(tag, part);
-    const type = "application/octet-stream";
-    const reply = { body, type, bytes: portion.bytes, acceptRanges: true, ...(part && { part }) };
+    const find = () => mustFind(deps, project.id, params["oid"] ?? "");
+    const open = async (row: Awaited<ReturnType<typeof find>>) => {
+      const asked = { tag: row.oid, bytes: Number(row.bytes) };
+      const { part, bytes } = requestedPortion({ header }, asked);
+      const body = await deps.blobs.read(row.oid, part);
+      return { tag: row.oid, reply: { body, bytes, ...(part && { part }) } };
+    };
+    const { tag, reply: opened } = await openReferred(find, open, ({ oid }) => oid);
+    const reply = { ...opened, type: "application/octet-stream", acceptRanges: true } as const;
     send(ctx, streamAnswer(200, { ...reply, fileName: tag }), tag);
   },
 };

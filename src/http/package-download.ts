@@ -9,7 +9,11 @@ import {
   packageVersionIdOf,
 } from "../platform/package/coordinates.ts";
 import { nugetFileName, nugetName } from "../platform/package/nuget.ts";
-import { findPackage, findPackageFile } from "../projections/package-version.ts";
+import {
+  findPackage,
+  findPackageFile,
+  type PackageFileRow,
+} from "../projections/package-version.ts";
 import type { StreamReply } from "./answer.ts";
 import { requestedPortion } from "./byte-range.ts";
 import type { Deps } from "./deps.ts";
@@ -18,6 +22,7 @@ import { reading } from "./package.ts";
 import { countDownload } from "./package-download-count.ts";
 import { type PackagePath, packagePath, packagePaths } from "./package-path.ts";
 import { fileNotFound, orNotFound, packageParameters, versionName } from "./package-request.ts";
+import { openReferred } from "./referred-blob.ts";
 import type { RequestContext } from "./request.ts";
 import { type Route, route } from "./route.ts";
 
@@ -98,13 +103,20 @@ async function send(
   request: Pick<RequestContext, "header">,
   deps: Deps,
 ): Promise<StreamReply> {
-  const row = await findPackageFile(deps.db, versionId, fileId);
-  if (row === undefined) throw fileNotFound();
-  const { name, sha256: etag } = row;
-  const total = Number(row.bytes);
-  const { part, bytes, last } = requestedPortion(request, { tag: etag, bytes: total });
-  const counted = { packageVersionId: versionId, bytes, endsIt: last === total - 1 };
-  const body = countDownload(await deps.blobs.read(etag, part), counted, deps);
+  const find = async (): Promise<PackageFileRow> => {
+    const row = await findPackageFile(deps.db, versionId, fileId);
+    if (row === undefined) throw fileNotFound();
+    return row;
+  };
+  const open = async (row: PackageFileRow) => {
+    const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
+    return { row, ...portion, stream: await deps.blobs.read(row.sha256, portion.part) };
+  };
+  const opened = await openReferred(find, open, ({ sha256 }) => sha256);
+  const { part, bytes, last, stream } = opened;
+  const { name, sha256: etag } = opened.row;
+  const endsIt = last === Number(opened.row.bytes) - 1;
+  const body = countDownload(stream, { packageVersionId: versionId, bytes, endsIt }, deps);
   const type = contentTypeOf(name);
   return { body, type, bytes, fileName: name, etag, acceptRanges: true, ...(part && { part }) };
 }

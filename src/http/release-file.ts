@@ -7,11 +7,12 @@ import type { ReleaseFile } from "../events/release.ts";
 import type { HeldBlob } from "../platform/blob/blobs.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { findReleaseFile } from "../projections/release.ts";
+import { findReleaseFile, type ReleaseFileRow } from "../projections/release.ts";
 import type { StreamReply } from "./answer.ts";
 import { requestedPortion } from "./byte-range.ts";
 import type { Deps } from "./deps.ts";
 import { type FormFile, receiveFiles } from "./multipart.ts";
+import { openReferred } from "./referred-blob.ts";
 import { mustFindRelease, ReleaseParams, shown, within, writing } from "./release.ts";
 import { ReleaseView } from "./release-view.ts";
 import type { RequestFor } from "./request.ts";
@@ -76,17 +77,23 @@ const downloadReleaseFile = route({
   async handle({ params, request }, deps): Promise<StreamReply> {
     const { releaseUuid: releaseId, fileUuid: fileId } = params;
     const { id: projectId } = request.project;
-    const row = await findReleaseFile(deps.db, { projectId, releaseId, fileId });
-    if (row === undefined) throw fileNotFound();
-    const { name: fileName, sha256: tag } = row;
-    const { part, ...portion } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
-    request.immutable(tag);
-    const body = await deps.blobs.read(tag, part);
+    const find = async (): Promise<ReleaseFileRow> => {
+      const row = await findReleaseFile(deps.db, { projectId, releaseId, fileId });
+      if (row === undefined) throw fileNotFound();
+      return row;
+    };
+    const open = async (row: ReleaseFileRow) => {
+      const { name: fileName, sha256: tag } = row;
+      const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
+      request.immutable(tag);
+      return { fileName, part, bytes, body: await deps.blobs.read(tag, part) };
+    };
+    const { fileName, part, bytes, body } = await openReferred(find, open, ({ sha256 }) => sha256);
     const type = "application/octet-stream";
     return {
       body,
       type,
-      bytes: portion.bytes,
+      bytes,
       fileName,
       acceptRanges: true,
       ...(part && { part }),
