@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -8,9 +9,9 @@ import { figure, quantile, timed } from "./figure.ts";
 import { withService } from "./service.ts";
 
 /**
- * How long reads over REST take while sixteen clones are under way at once, against the same reads on a
- * quiet service. The clients get what nobody else wants of the processors (chrt(1)): elsewhere they have
- * machines of their own.
+ * How long reads over REST take while sixteen clones are under way at once, of one repository and of as many
+ * that nobody asked for before, against the same reads on a quiet service. The clients get what nobody
+ * else wants of the processors (chrt(1)): elsewhere they have machines of their own.
  */
 const clones = 16;
 const commits = 10_000;
@@ -44,32 +45,38 @@ await withService(async ({ service, directory, authorization, project }) => {
   const until = performance.now() + quietMs;
   await readWhile(() => performance.now() < until - quietMs / 2);
   const quiet = await readWhile(() => performance.now() < until);
-  let under = clones;
-  const begun = performance.now();
-  const all = Array.from({ length: clones }, async (_, index) => {
-    const args = ["--idle", "0", "git", "clone", "-q", "--bare", remote, `clone-${index}`];
-    const env = clientEnvironment(directory);
-    const child = spawn("chrt", args, {
-      cwd: directory,
-      env,
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    const [code] = await once(child, "close");
-    under -= 1;
-    if (code !== 0) throw new Error(`a clone ended with ${code}`);
-  });
-  const crowded = await readWhile(() => under > 0);
-  await Promise.all(all);
-  const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
-  process.stdout.write(
-    `${clones} clones ended in ${seconds} s; ${crowded.length} reads meanwhile\n`,
-  );
-  for (const [name, part] of [
-    ["p50", 0.5],
-    ["p99", 0.99],
+  for (const [what, options] of [
+    ["of one repository", () => []],
+    ["that nobody asked for before", (index: number) => [`--server-option=${index}`]],
   ] as const) {
-    const baseline = { name: "quiet", value: quantile(quiet, part) };
-    figure(`REST reads beside them, ${name}`, "ms", quantile(crowded, part), baseline);
+    let under = clones;
+    const begun = performance.now();
+    const all = Array.from({ length: clones }, async (_, index) => {
+      const into = `clone-${index}`;
+      const args = ["clone", "-q", "--bare", ...options(index), remote, into];
+      const child = spawn("chrt", ["--idle", "0", "git", ...args], {
+        cwd: directory,
+        env: clientEnvironment(directory),
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+      const [code] = await once(child, "close");
+      under -= 1;
+      if (code !== 0) throw new Error(`a clone ended with ${code}`);
+      await rm(path.join(directory, into), { recursive: true });
+    });
+    const crowded = await readWhile(() => under > 0);
+    await Promise.all(all);
+    const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
+    process.stdout.write(
+      `${clones} clones ${what} ended in ${seconds} s; ${crowded.length} reads meanwhile\n`,
+    );
+    for (const [name, part] of [
+      ["p50", 0.5],
+      ["p99", 0.99],
+    ] as const) {
+      const baseline = { name: "quiet", value: quantile(quiet, part) };
+      figure(`REST reads beside them, ${name}`, "ms", quantile(crowded, part), baseline);
+    }
   }
 });
 

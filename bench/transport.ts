@@ -20,6 +20,8 @@ const rounds = Number(process.env["ROUNDS"] ?? 3);
 /** `push`, `clone` or both. */
 const parts = process.argv.length > 2 ? process.argv.slice(2) : ["push", "clone"];
 const manyCommits = 25_000;
+/** The first answer is streamed, the second is kept as well. */
+const timesUntilKept = 2;
 const MiB = 1024 ** 2;
 
 /** The settings that cost a push time and that a server cannot do without; see environment.ts. */
@@ -30,8 +32,9 @@ const durable = {
 } as const;
 
 type Repository = Readonly<{ name: string; slug: string; source: string }>;
-type Way = "file" | "http" | "ssh";
-type Times = Readonly<Record<Way, readonly number[]>>;
+/** `again`: over HTTP what was asked for before, which is kept; `http` asks another thing each time. */
+type Way = "file" | "http" | "again" | "ssh";
+type Times = Readonly<Partial<Record<Way, readonly number[]>>>;
 
 await withService(async (bench) => {
   const { directory } = bench;
@@ -48,7 +51,7 @@ await withService(async (bench) => {
 
 /** To a new and empty repository each time. */
 async function push({ directory, project, ssh }: BenchService, { name, slug, source }: Repository) {
-  const times = await interleaved(async (way, round) => {
+  const times = await interleaved(["file", "http", "ssh"], async (way, round) => {
     const to = `push-${slug}-${way}-${round}`;
     const bare = path.join(directory, `${to}.git`);
     const remote = way === "file" ? `file://${bare}` : await project(to);
@@ -73,49 +76,60 @@ async function cloneAndFetch(
   const own = await packed(path.join(service.dataDir, "repositories"), source);
   const bare = path.join(directory, `${slug}-copy.git`);
   await cp(own, bare, { recursive: true });
-  const remotes = { file: `file://${bare}`, http, ssh: ssh.remote(slug) };
+  const remotes = { file: `file://${bare}`, http, again: http, ssh: ssh.remote(slug) };
+  const ways = ["file", "http", "again", "ssh"] as const;
   const into = path.join(directory, "into.git");
   const again = () => rm(into, { recursive: true, force: true });
 
-  const clones = await interleaved(async (way) => {
-    const took = await timed(() =>
-      must(directory, ssh.environment, "clone", "-q", "--bare", remotes[way], into),
-    );
+  const clone = async (way: Way, ...options: string[]): Promise<number> => {
+    const args = ["clone", "-q", "--bare", ...options, remotes[way], into];
+    const took = await timed(() => must(directory, ssh.environment, ...args));
     await again();
     return took;
-  });
+  };
+  for (let index = 0; index < timesUntilKept; index += 1) await clone("again");
+  const clones = await interleaved(ways, (way, round) => clone(way, ...unlikeOthers(way, round)));
   tell(`clone of ${name}`, clones);
 
   const half = path.join(directory, `${slug}-half.git`);
   const single = ["--bare", "--single-branch", "--branch=half"];
   await must(directory, {}, "clone", "-q", ...single, remotes.file, half);
-  const fetches = await interleaved(async (way) => {
+  const fetch = async (way: Way, ...options: string[]): Promise<number> => {
     await cp(half, into, { recursive: true });
-    const took = await timed(() =>
-      must(into, ssh.environment, "fetch", "-q", remotes[way], "main:refs/heads/main"),
-    );
+    const args = ["fetch", "-q", ...options, remotes[way], "main:refs/heads/main"];
+    const took = await timed(() => must(into, ssh.environment, ...args));
     await again();
     return took;
-  });
+  };
+  for (let index = 0; index < timesUntilKept; index += 1) await fetch("again");
+  const fetches = await interleaved(ways, (way, round) => fetch(way, ...unlikeOthers(way, round)));
   tell(`fetch of the newer half of ${name}`, fetches);
 }
 
+/** Something in the request that git does nothing with. */
+function unlikeOthers(way: Way, round: number): string[] {
+  return way === "http" ? [`--server-option=${round}`] : [];
+}
+
 /** In an order that turns with the rounds: what the machine does meanwhile meets all of them. */
-async function interleaved(run: (way: Way, round: number) => Promise<number>): Promise<Times> {
-  const times: Record<Way, number[]> = { file: [], http: [], ssh: [] };
-  const ways = ["file", "http", "ssh"] as const;
+async function interleaved(
+  ways: readonly Way[],
+  run: (way: Way, round: number) => Promise<number>,
+): Promise<Times> {
+  const times: Partial<Record<Way, number[]>> = {};
   for (let round = 0; round < rounds; round += 1) {
     for (const index of ways.keys()) {
       const way = ways[(index + round) % ways.length]!;
-      times[way].push(await run(way, round));
+      times[way] = [...(times[way] ?? []), await run(way, round)];
     }
   }
   return times;
 }
 
-function tell(name: string, { file, http, ssh }: Times): void {
+function tell(name: string, { file = [], http = [], again, ssh = [] }: Times): void {
   const baseline = { name: "file://", value: median(file) };
   figure(`${name} over HTTP`, "ms", median(http), baseline);
+  if (again !== undefined) figure(`${name} over HTTP again`, "ms", median(again), baseline);
   figure(`${name} over SSH`, "ms", median(ssh), baseline);
 }
 

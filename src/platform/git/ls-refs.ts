@@ -11,7 +11,8 @@ export type RefsAsked = Readonly<{
   prefixes: readonly string[];
 }>;
 
-const knownCapability = /^(?:agent=.*|session-id=.*|object-format=sha1)$/;
+/** Git's own upload-pack does nothing with the options that it takes. */
+const knownCapability = /^(?:(?:agent|session-id|server-option)=.*|object-format=sha1)$/;
 const prefix = "ref-prefix ";
 
 /** @returns undefined when something else is asked for, or it holds anything that is not known here */

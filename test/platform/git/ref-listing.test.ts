@@ -33,7 +33,8 @@ before(async () => {
 
 /** The request as git's client writes it. */
 function request(...args: readonly string[]): Buffer {
-  const lines = ["command=ls-refs\n", "agent=git/2.39.5-Linux", "object-format=sha1"];
+  const known = ["agent=git/2.39.5-Linux", "server-option=a=b", "object-format=sha1"];
+  const lines = ["command=ls-refs\n", ...known];
   const delimiter = Buffer.from("0001");
   return Buffer.concat([
     ...lines.map((line) => packet(line)),
