@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { commit, fetchRequest, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { spawnedWhile } from "../support/spawned.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
@@ -27,17 +29,27 @@ const remote = ({ alias }: TestUser, secret: string) => {
 };
 
 /** A push whose pack never ends: the request stays open until somebody cuts it. */
-async function openPush(user: TestUser, secret: string): Promise<Socket> {
+const openPush = (user: TestUser, secret: string): Promise<Socket> =>
+  ask(user, secret, "receive-pack", 1_000_000);
+
+/** @param length of the body, which the caller is to send */
+async function ask(
+  user: TestUser,
+  secret: string,
+  service: string,
+  length: number,
+): Promise<Socket> {
   const { hostname, port } = new URL(app.url);
   const socket = connect(Number(port), hostname);
   const credentials = Buffer.from(`${user.alias}:${secret}`).toString("base64");
   socket.write(
     [
-      `POST /project/${user.alias}/project.git/git-receive-pack HTTP/1.1`,
+      `POST /project/${user.alias}/project.git/git-${service} HTTP/1.1`,
       "Host: localhost",
       `Authorization: Basic ${credentials}`,
-      "Content-Type: application/x-git-receive-pack-request",
-      "Content-Length: 1000000",
+      `Content-Type: application/x-git-${service}-request`,
+      "Git-Protocol: version=2",
+      `Content-Length: ${length}`,
       "",
       "",
     ].join("\r\n"),
@@ -86,6 +98,43 @@ describe("what a user is doing with git", () => {
     });
     const [code] = await once(again, "exit");
     expect(code).not.to.equal(0);
+  });
+
+  it("is cut when they are blocked while they read a pack that is kept for many", async () => {
+    const copy = await workingCopy(parent, `copy-${counter}`);
+    const head = await commit(copy, "First", { "large.bin": randomBytes(24_000_000) });
+    await git(copy, "push", "--quiet", remote(anna, anna.token), "main");
+    const request = fetchRequest(head);
+    const read = async (): Promise<Socket> => {
+      const socket = await ask(anna, anna.token, "upload-pack", request.length);
+      socket.write(request);
+      await once(socket, "readable");
+      return socket;
+    };
+    for (let round = 0; round < 2; round += 1) {
+      const socket = await read();
+      let bytes = 0;
+      socket.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      await eventually(() => bytes > 24_000_000);
+      socket.destroy();
+    }
+    // It reads no more than the beginning.
+    let reading = new Socket();
+    const started = await spawnedWhile(async () => {
+      reading = await read();
+    });
+    expect(started, "programs of git").to.deep.equal([]);
+    expect(
+      (await app.post(`/admin/user/${anna.id}/account/ban`, { token: root.token })).status,
+    ).to.equal(200);
+    let bytes = 0;
+    reading.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    await closed(reading);
+    expect(bytes).to.be.lessThan(24_000_000);
   });
 
   it("is cut when the token they do it by is revoked, and no other", async () => {

@@ -1,8 +1,14 @@
 import path from "node:path";
 import { expect } from "chai";
 
-import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
-import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import {
+  commit,
+  fetchRequest,
+  git,
+  temporaryDirectory,
+  tryGit,
+  workingCopy,
+} from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 import { spawnedWhile } from "../support/spawned.ts";
 
@@ -43,8 +49,6 @@ async function uploadPacksWhile(run: () => Promise<unknown>): Promise<number> {
 
 /** How many objects are in the pack that answers a request for a commit and its tags. */
 async function objectsSent(project: TestProject, commitId: string): Promise<number> {
-  const lines = ["include-tag", "no-progress", `want ${commitId}`, "done"];
-  const body = [packet("command=fetch"), Buffer.from("0001"), ...lines.map((line) => packet(line))];
   const response = await fetch(`${app.url}${project.path}.git/git-upload-pack`, {
     method: "POST",
     headers: {
@@ -52,7 +56,7 @@ async function objectsSent(project: TestProject, commitId: string): Promise<numb
       "content-type": "application/x-git-upload-pack-request",
       "git-protocol": "version=2",
     },
-    body: Buffer.concat([...body, flushPacket]),
+    body: fetchRequest(commitId),
   });
   const answer = Buffer.from(await response.arrayBuffer());
   // The signature, the version, how many objects follow; gitformat-pack(5).
