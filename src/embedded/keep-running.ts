@@ -79,6 +79,8 @@ export async function keepRunning<R extends Running>(options: KeepOptions<R>): P
       await pause(failures, backoff, closing.signal);
       if (closing.signal.aborted) return;
       current = await startUntilUp(current);
+      // Whoever closes it waits for this, and then closes what has come up.
+      if (closing.signal.aborted) return;
       startedAt = performance.now();
       report(`${name} runs again`);
     }

@@ -29,8 +29,11 @@ describe("keeping something running", () => {
   let starts: number[];
   let reports: string[];
   let failing: number;
+  /** What a start waits for. */
+  let gate: Promise<void>;
   beforeEach(() => {
     [things, starts, reports, failing] = [[], [], [], 0];
+    gate = Promise.resolve();
   });
 
   const keep = (options: Partial<Backoff> = {}) =>
@@ -40,6 +43,7 @@ describe("keeping something running", () => {
       backoff: { ...backoff, ...options },
       start: async (previous) => {
         starts.push(performance.now());
+        await gate;
         expect(previous).to.equal(things.at(-1));
         if (failing > 0) {
           failing -= 1;
@@ -107,4 +111,21 @@ describe("keeping something running", () => {
 
     expect(starts).to.have.length(1);
   });
+
+  it("ends what comes up again while it is being closed", async () => {
+    const kept = await keep();
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    things[0]!.end();
+    await eventually(() => starts.length === 2);
+
+    const closed = kept.close();
+    open();
+    await closed;
+
+    expect(things.map(({ closed }) => closed > 0)).to.deep.equal([true, true]);
+    expect(reports).to.deep.equal(["thing ended, starting it again"]);
+  }).timeout(5_000);
 });
