@@ -147,6 +147,12 @@ export function sender(base: string) {
   };
 }
 
+type UserOptions = Readonly<{
+  admin?: boolean;
+  /** The password's hash takes as much work as the service's own, not next to none. */
+  dearHash?: boolean;
+}>;
+
 /** Arranges through commands what a test is given. */
 function givers(deps: Deps) {
   const at = () => deps.now().toISOString();
@@ -169,14 +175,8 @@ function givers(deps: Deps) {
     return token;
   }
 
-  /**
-   * A user with a token of every scope. The password is hashed at little cost, unless `dearHash`
-   * asks for what the service itself would pay.
-   */
-  async function givenUser(
-    alias: string,
-    options: Readonly<{ admin?: boolean; dearHash?: boolean }> = {},
-  ): Promise<TestUser> {
+  /** A user with a token of every scope. */
+  async function givenUser(alias: string, options: UserOptions = {}): Promise<TestUser> {
     const id = UserId.parse(randomUUID());
     const password = `password of ${alias}`;
     const newUser = {
