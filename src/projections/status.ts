@@ -40,6 +40,12 @@ export async function projectionStatuses(
   return rows.map(({ name, state, position }) => ({ name, state, position, ...behind(position) }));
 }
 
+/** False until the projections have made the tables of all: on a new instance, and after an upgrade. */
+export async function areProjectionsInstalled(db: Knex): Promise<boolean> {
+  const installed = new Set((await readCheckpoints(db)).map(({ name }) => name));
+  return allProjections.every(({ name }) => installed.has(name));
+}
+
 /** Asks the log about each place in it once. */
 export async function lags(
   store: EventStore,

@@ -1,7 +1,6 @@
 import { sweepSignatureChecks } from "../platform/signature-memory.ts";
 import { accountLink } from "./account-link.ts";
 import { blobCollectionWorker, sweepBlobs } from "./blob-collection.ts";
-import type { WorkerDeps } from "./deps.ts";
 import { invitationFollowUp, sweepInvitations } from "./invitation.ts";
 import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
 import { mirrorReactor, sweepMirrors } from "./mirror.ts";
@@ -14,6 +13,7 @@ import type { Reactor } from "./reactor.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
 import { lfsSize, repositorySizeWorker } from "./repository-size.ts";
 import { sweepSessions } from "./session-sweep.ts";
+import type { Sweep } from "./sweep.ts";
 import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
 import { webhookDispatch } from "./webhook-dispatch.ts";
 import { sweepWebhookLog } from "./webhook-log.ts";
@@ -55,7 +55,7 @@ export const allWorkers: readonly Worker[] = [
 ];
 
 /** What the leader does every minute to put right what got stuck. */
-export const allSweeps: readonly ((deps: WorkerDeps) => Promise<void>)[] = [
+export const allSweeps: readonly Sweep[] = [
   sweepSessions,
   sweepInvitations,
   sweepMails,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
@@ -16,6 +15,7 @@ import { watchProjections } from "../projections/visible.ts";
 import { allReactors, allSweeps, allWorkers } from "./all.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { type Reactor, runReactors } from "./reactor.ts";
+import { runSweeps } from "./sweep.ts";
 import { startWorker, type Worker } from "./worker.ts";
 
 /** What the role needs of the opened platform. */
@@ -37,8 +37,6 @@ export type WorkersPlatform = Readonly<{
   queues: Queues;
   log: Logger;
 }>;
-
-const sweepMs = 60_000;
 
 export type WorkersOptions = Readonly<{
   reactors?: readonly Reactor[];
@@ -74,7 +72,7 @@ export async function startWorkers(
     "reactors",
     closing.signal,
     async (held) => {
-      await Promise.all([runReactors(reactors, deps, held), runSweeps(deps, held)]);
+      await Promise.all([runReactors(reactors, deps, held), runSweeps(allSweeps, deps, held)]);
     },
     (error) => log.error({ err: error }, "reactors stopped, starting again"),
   );
@@ -94,16 +92,4 @@ function mailerOf({ smtpUrl, mailFrom, publicUrl }: WorkersPlatform["config"]): 
   if (smtpUrl === undefined) return undefined;
   const host = new URL(publicUrl).hostname;
   return openMailer({ smtpUrl, from: mailFrom ?? `no-reply@${host}`, host });
-}
-
-/** At once, because the leader before may have left something, and then every minute. */
-async function runSweeps(deps: WorkerDeps, signal: AbortSignal): Promise<void> {
-  do {
-    for (const sweep of allSweeps) {
-      await sweep(deps).catch((error: unknown) =>
-        deps.log.error({ err: error }, "sweep failed, tried again in a minute"),
-      );
-    }
-    await delay(sweepMs, undefined, { signal }).catch(() => undefined);
-  } while (!signal.aborted);
 }

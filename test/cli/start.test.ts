@@ -57,6 +57,8 @@ describe("ledgerforge start", function () {
     expect(await processesOn(dataDir)).to.deep.equal([]);
 
     const logs = await readdir(path.join(dataDir, "log"));
+    const ofWorkers = await readFile(path.join(dataDir, "log", "workers.log"), "utf8");
+    expect(ofWorkers).not.to.include('"level":"error"');
     for (const file of logs) {
       expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
     }
