@@ -6,6 +6,7 @@ import { deflateSync } from "node:zlib";
 import { expect } from "chai";
 
 import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff.ts";
+import { countPushedExtensions } from "../../src/platform/git/pushed-extension.ts";
 import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
@@ -117,6 +118,24 @@ describe("upkeep of a repository with such a tree", () => {
     const files = await readdir(path.join(repository!.gitDir, "objects/info/commit-graphs"));
     expect(files).to.include("commit-graph-chain").and.not.to.include("commit-graph-chain.lock");
   }).timeout(60_000);
+});
+
+describe("counting what a push of such a tree brought", () => {
+  for (const [name, leafOf] of [
+    ["files", (blob: string) => [`100644 blob ${blob}\tf.ts`]],
+    ["no files", () => []],
+  ] as const) {
+    it(`comes to an end, with its commits: ${name}`, async () => {
+      const blob = await git(copy, "rev-parse", `${first}:a.txt`);
+      const bomb = await git(copy, "commit-tree", "-p", first, "-m", "B", treeBomb(leafOf(blob)));
+      const history = { tips: new Set([bomb]), except: new Set([first]), beside: [] };
+      const never = new AbortController().signal;
+      const counted = await countPushedExtensions(`${copy}/.git`, history, never, 500);
+      expect(counted.commits).to.equal(1);
+      expect([...counted.tips]).to.deep.equal([bomb]);
+      expect([...counted.extensions]).to.deep.equal([]);
+    });
+  }
 });
 
 describe("directories nested by the thousand, and files by the ten thousand", () => {

@@ -4,6 +4,7 @@ import path from "node:path";
 
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { yieldProcessor } from "./priority.ts";
 
 export type History = Readonly<{
   /** Commits whose histories count, … */
@@ -29,10 +30,14 @@ const extensionsMax = 1_000;
 /** Longer names lose their middle: only the ends of a token mean something here. */
 const tokenLengthMax = 64 * 1_024;
 
+/** Longer than the largest histories known take; directories that hold each other take for ever. */
+const filesTimeoutMs = 15 * 60_000;
+
 /**
  * Counts the file extensions of new commits, each once a commit, without ever holding the history.
  * A merge counts only for files that differ from all its parents: the rest came with them. Deleted
- * files do not count; a renamed one counts under its new name.
+ * files do not count; a renamed one counts under its new name. When looking for files takes too long,
+ * commits alone are counted.
  *
  * @throws GitFailure; AbortError when the signal aborts
  */
@@ -40,16 +45,34 @@ export async function countPushedExtensions(
   gitDir: string,
   history: History,
   signal: AbortSignal,
+  timeoutMs = filesTimeoutMs,
+): Promise<Counted> {
+  const over = AbortSignal.timeout(timeoutMs);
+  try {
+    const either = AbortSignal.any([signal, over]);
+    return await count(gitDir, history, [...logArguments, ...fileArguments], either);
+  } catch (error) {
+    if (!over.aborted || signal.aborted) throw error;
+    return count(gitDir, history, logArguments, signal);
+  }
+}
+
+async function count(
+  gitDir: string,
+  history: History,
+  args: readonly string[],
+  signal: AbortSignal,
 ): Promise<Counted> {
   const { tips, except, beside } = history;
   const objects = beside.map((directory) => path.join(directory, "objects")).join(":");
-  const child = spawn("git", [`--git-dir=${gitDir}`, ...logArguments], {
+  const child = spawn("git", [`--git-dir=${gitDir}`, ...args], {
     cwd: "/",
     env: gitEnvironment(objects === "" ? {} : { GIT_ALTERNATE_OBJECT_DIRECTORIES: objects }),
     stdio: ["pipe", "pipe", "pipe"],
     killSignal: "SIGKILL",
     signal,
   });
+  yieldProcessor(child);
   const closed = once(child, "close") as Promise<[number | null]>;
   // Awaited below; until then it may fail because the signal aborts.
   closed.catch(() => undefined);
@@ -73,14 +96,17 @@ const logArguments = [
   // Holds for what is read after it.
   "--ignore-missing",
   "--stdin",
-  "--no-renames",
   "--no-show-signature",
   "--no-notes",
+  "-z",
+  "--format=%x01%H %P",
+];
+
+const fileArguments = [
+  "--no-renames",
   "--ignore-submodules=all",
   "--diff-merges=dense-combined",
   "--name-status",
-  "-z",
-  "--format=%x01%H %P",
 ];
 
 /**
