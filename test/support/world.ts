@@ -62,19 +62,31 @@ export function pathOf(route: Route, values: Values): string {
   );
 }
 
-function sampleParameter(route: Route, name: string): unknown {
+/** What is worked out from a route's schemas, once: generated tests ask for it thousands of times. */
+function oncePerRoute<Value>(work: (route: Route, name: string) => Value) {
+  const known = new WeakMap<Route, Map<string, Value>>();
+  return (route: Route, name = ""): Value => {
+    const ofRoute = known.get(route) ?? new Map<string, Value>();
+    known.set(route, ofRoute);
+    const value = ofRoute.has(name) ? (ofRoute.get(name) as Value) : work(route, name);
+    ofRoute.set(name, value);
+    return value;
+  };
+}
+
+const sampleParameter = oncePerRoute((route, name): unknown => {
   const writer = schemaWriter();
   const { properties } = route.params ? writer.write(route.params, "input") : {};
   const schema = isSchema(properties) ? properties[name] : undefined;
   return isSchema(schema) ? exampleOf(schema, writer.components(), name) : name;
-}
+});
 
 /** The documented example of a body; undefined when the operation takes none. */
-export function sampleBody(route: Route): unknown {
+export const sampleBody: (route: Route) => unknown = oncePerRoute((route) => {
   if (route.body === undefined) return undefined;
   const writer = schemaWriter();
   return exampleOf(writer.write(route.body, "input"), writer.components());
-}
+});
 
 /** Who may call the route, as far as roles go. */
 export const rightful = (route: Route, { root, anna }: World): TestUser =>
