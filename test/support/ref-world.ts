@@ -1,3 +1,5 @@
+import { cp } from "node:fs/promises";
+import path from "node:path";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository.ts";
@@ -33,9 +35,18 @@ export async function givenPeople(app: TestApp): Promise<People> {
   };
 }
 
-/** Makes such worlds for a test file, each with a project of its own. */
-export async function refWorlds(app: TestApp): Promise<(people: People) => Promise<RefWorld>> {
+/**
+ * Makes such worlds for a test file, each with a project of its own. What they begin with is made once
+ * and copied: `more` adds to it, and branches it makes are pushed as well.
+ */
+export async function refWorlds(
+  app: TestApp,
+  more: (copy: string) => Promise<unknown> = async () => undefined,
+): Promise<(people: People) => Promise<RefWorld>> {
   const parent = await temporaryDirectory();
+  const first = await workingCopy(parent, "first");
+  const head = await commit(first, "First", { "a.txt": "a\n" });
+  await more(first);
   let count = 0;
   return async ({ anna, bob, carl }) => {
     count += 1;
@@ -60,10 +71,10 @@ export async function refWorlds(app: TestApp): Promise<(people: People) => Promi
       Object.assign(url, { username: user.alias, password: user.token });
       return url.href;
     };
-    const copy = await workingCopy(parent, project.alias);
-    const head = await commit(copy, "First", { "a.txt": "a\n" });
+    const copy = path.join(parent, project.alias);
+    await cp(first, copy, { recursive: true });
     await git(copy, "remote", "add", "origin", remote(anna));
-    await git(copy, "push", "--quiet", "origin", "main");
+    await git(copy, "push", "--quiet", "--all", "origin");
     const repository = await app.platform.git.find(project.id);
     return {
       project,

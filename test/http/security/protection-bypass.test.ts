@@ -10,11 +10,15 @@ import { gitWithKey, newKey, registerKey, sshRemote } from "../../support/ssh.ts
  * change a ref adds it to `waysTo`.
  */
 const app = await startTestApp({ ssh: {} });
-const newWorld = await refWorlds(app);
-let people: People;
-let world: RefWorld;
 /** A commit that main does not have, on branch `side`. */
 let side: string;
+const newWorld = await refWorlds(app, async (copy) => {
+  await git(copy, "checkout", "--quiet", "-b", "side");
+  side = await commit(copy, "Side", { "side.txt": "side\n" });
+  await git(copy, "checkout", "--quiet", "main");
+});
+let people: People;
+let world: RefWorld;
 const keys = new Map<string, string>();
 
 before(async () => {
@@ -28,10 +32,6 @@ before(async () => {
 });
 beforeEach(async () => {
   world = await newWorld(people);
-  await git(world.copy, "checkout", "--quiet", "-b", "side");
-  side = await commit(world.copy, "Side", { "side.txt": "side\n" });
-  await git(world.copy, "push", "--quiet", "origin", "side");
-  await git(world.copy, "checkout", "--quiet", "main");
 });
 
 type Way = (user: TestUser, name: string) => Promise<boolean>;
