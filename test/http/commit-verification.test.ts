@@ -103,6 +103,22 @@ describe("a commit signed by SSH", () => {
     await git(copy, "reset", "-q", "--hard", id);
   });
 
+  it("is nobody's while the address is only claimed, and once the account is forgotten", async () => {
+    const id = await signed(bySsh(annasKey));
+    const users = () => app.platform.db("app_user").where({ id: anna.id });
+    for (const [change, back] of [
+      [{ is_confirmed: false }, { is_confirmed: true }],
+      [{ forgotten_at: new Date() }, { forgotten_at: null }],
+    ] as const) {
+      await users().update(change);
+      const { body } = await app.get(`/project/anna/project/commit/${id}`, { token: bob.token });
+      await users().update(back);
+      expect(body["user"]).to.equal(null);
+      expect(JSON.stringify(body["verificationResult"])).to.contain("No account has proved");
+    }
+    expect((await verification(id)).verified).to.equal(true);
+  });
+
   it("follows the account: blocked, key expired, key deleted", async () => {
     const id = await signed(bySsh(annasKey));
     expect((await verification(id)).verified).to.equal(true);

@@ -127,6 +127,25 @@ describe("connecting an identity to the account one is logged in to", () => {
     expect(await aliasIn(fresh)).to.equal(user.alias);
   });
 
+  it("is offered, and possible, only while one can log in there", async () => {
+    const { visitor } = await loggedIn();
+    const page = await visitor.open(at);
+    const fields = { login: "anna", password: "anna's secret" };
+    const loginPage = (isEnableLdap: boolean) =>
+      app.post("/admin/settings/login-page", { token: root.token, body: { isEnableLdap } });
+    const enabled = (on: boolean) =>
+      app.put(`/admin/ldap/${ldap}/change-status?isEnabled=${on}`, { token: root.token });
+    for (const change of [loginPage, enabled]) {
+      const off = await change(false);
+      expect(off.status, off.text).to.equal(200);
+      expect((await visitor.open(at)).text).not.to.contain(`${at}/ldap/`);
+      const tried = await visitor.submit(page, `${at}/ldap/${ldap}`, fields);
+      expect(tried.status).to.be.oneOf([403, 404]);
+      expect((await change(true)).status).to.equal(200);
+      expect((await visitor.open(at)).text).to.contain(`${at}/ldap/`);
+    }
+  });
+
   it("is not begun by a link, nor by another site's form", async () => {
     const { visitor } = await loggedIn();
     const path = `${at}/oidc/${oidc}`;

@@ -208,6 +208,9 @@ describe("the locks of git-lfs", () => {
       expect(refused.exitCode, refused.stderr).not.to.equal(0);
       expect(refused.stderr).to.include("hero.bin is locked by anna");
     }
+    // Beside one that is nobody's business.
+    const both = await push(`${start}:refs/heads/fine`, "main:other");
+    expect(both.stderr).to.include("hero.bin is locked by anna");
     // Hidden below a commit that changes it back.
     await git(theirs, "revert", "--no-edit", "HEAD");
     expect((await push("main")).exitCode).not.to.equal(0);

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { expect } from "chai";
 
@@ -133,6 +134,24 @@ describe("the turn at a mirror", () => {
     const changed = { ...key, mirrorId: deterministicId("another") };
     await wantSync(deps.db, changed, "PULL", clock.now);
     expect(await keepTurn(deps.db, key, two)).to.equal(false);
+  });
+});
+
+describe("a mirror of more than its project may take", () => {
+  it("is refused while it comes, and nothing of it stays", async () => {
+    const { projectId, mirrorId } = await givenMirror("heavy");
+    const heavy = await workingCopy(parent, "heavy");
+    await commit(heavy, "Heavy", { "heavy.bin": randomBytes(2 * 1024 ** 2) });
+    await git(heavy, "push", "--quiet", "--force", other.url("heavy"), "main");
+    const small = { ...deps, config: { ...deps.config, projectBytesMax: 512 * 1024 } };
+    await run(projectId, small);
+
+    const row = await findMirrorSync(deps.db, projectId, mirrorId);
+    expect([row?.failures, row?.error_code]).to.deep.equal([1, "remote.too_large"]);
+    expect(await told(projectId)).to.deep.equal([]);
+    const repository = await deps.git.find(projectId);
+    expect((await repository?.refs())?.size).to.equal(0);
+    expect(await repository?.bytes()).to.be.lessThan(1024 ** 2);
   });
 });
 
