@@ -4,6 +4,8 @@ import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 
+import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
+
 export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string }>;
 
 /** A directory for the calling test file, removed when the file ends. */
@@ -110,4 +112,15 @@ export async function unpackObjects(gitDir: string): Promise<void> {
     if (code !== 0) throw new Error(`git unpack-objects ended with ${code}`);
   }
   await rm(aside, { recursive: true });
+}
+
+/** The body of a request of protocol version 2 for a commit and the tags of what comes with it. */
+export function fetchRequest(commitId: string): Buffer {
+  const lines = ["include-tag", "no-progress", `want ${commitId}`, "done"];
+  const parts = [
+    packet("command=fetch"),
+    Buffer.from("0001"),
+    ...lines.map((line) => packet(line)),
+  ];
+  return Buffer.concat([...parts, flushPacket]);
 }
