@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { invitationEvents } from "../events/invitation.ts";
 import type { ParentType, Role } from "../events/role.ts";
 import { idInStream } from "../events/stream.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection } from "./projection.ts";
 import { dropRows, purgeEvents } from "./purge.ts";
 import type { Slice } from "./user.ts";
@@ -84,14 +85,10 @@ export function findInvitationById(db: Knex, id: string): Promise<InvitationRow 
 export async function listInvitations(
   db: Knex,
   parentId: string,
-  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+  part: Part,
 ): Promise<Slice<InvitationRow>> {
-  const open = () => db<InvitationRow>("invitation").where({ parent_id: parentId });
-  const [rows, counted] = await Promise.all([
-    open().orderBy(["created_at", "id"]).limit(limit).offset(offset),
-    open().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const where = { parent_id: parentId };
+  return oldestFirst<InvitationRow>(db, { table: "invitation", where, ...part });
 }
 
 /** Those to an address; so many are never open. */

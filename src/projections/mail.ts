@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 
 import { type MailKind, mailEvents } from "../events/mail.ts";
 import { idInStream } from "../events/stream.ts";
+import { newestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection, type Tx } from "./projection.ts";
 import type { Slice } from "./user.ts";
 
@@ -83,32 +84,15 @@ export function findMail(db: Knex, id: string): Promise<MailRow | undefined> {
   return db<MailRow>("mail").where({ id }).first();
 }
 
-export type MailFilter = Readonly<{
-  status?: MailStatus | undefined;
-  limit: number;
-  offset: number;
-}>;
+export type MailFilter = Readonly<{ status?: MailStatus | undefined }> & Part;
 
 /** The newest first. */
 export async function listMails(
   db: Knex,
-  { status, limit, offset }: MailFilter,
+  { status, ...part }: MailFilter,
 ): Promise<Slice<MailRow>> {
-  const shown = () =>
-    db<MailRow>("mail").modify((query) => {
-      if (status !== undefined) query.where({ status });
-    });
-  const [rows, counted] = await Promise.all([
-    shown()
-      .orderBy([
-        { column: "created_at", order: "desc" },
-        { column: "id", order: "desc" },
-      ])
-      .limit(limit)
-      .offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const where = status === undefined ? {} : { status };
+  return newestFirst<MailRow>(db, { table: "mail", where, ...part });
 }
 
 /** Ids of mails that still wait, the oldest first: those that have expired, or the others. */

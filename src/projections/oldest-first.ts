@@ -5,14 +5,30 @@ import type { Slice } from "./user.ts";
 
 export type Part = Readonly<{ limit: number; offset: number }>;
 
-/** A part of the rows with these values, oldest first, and how many there are in all. */
-export async function oldestFirst<Row>(
+type Which<Row> = Readonly<{
+  table: string;
+  /** Values, or what narrows the query to the rows meant. */
+  where: Partial<Row> | ((query: Knex.QueryBuilder) => void);
+}>;
+
+/** A part of the rows meant, oldest first, and how many there are in all. */
+export function oldestFirst<Row>(db: Knex, which: Which<Row> & Part): Promise<Slice<Row>> {
+  return partOf(db, which, "asc");
+}
+
+/** The same, newest first. */
+export function newestFirst<Row>(db: Knex, which: Which<Row> & Part): Promise<Slice<Row>> {
+  return partOf(db, which, "desc");
+}
+
+async function partOf<Row>(
   db: Knex,
-  { table, where, limit, offset }: Readonly<{ table: string; where: Partial<Row> }> & Part,
+  { table, where, limit, offset }: Which<Row> & Part,
+  order: "asc" | "desc",
 ): Promise<Slice<Row>> {
   const all = () => db(table).where(where);
   const part: PromiseLike<readonly Row[]> = all()
-    .orderBy(["created_at", "id"])
+    .orderBy(["created_at", "id"].map((column) => ({ column, order })))
     .limit(limit)
     .offset(offset);
   const [rows, total] = await Promise.all([part, counted(all())]);

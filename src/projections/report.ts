@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import { type ReportReason, reportEvents } from "../events/report.ts";
 import type { ParentType } from "../events/role.ts";
 import { idInStream } from "../events/stream.ts";
+import { oldestFirst, type Part } from "./oldest-first.ts";
 import { defineProjection } from "./projection.ts";
 import { dropRows, purgeEvents } from "./purge.ts";
 import type { Slice } from "./user.ts";
@@ -74,16 +75,11 @@ export function findReport(db: Knex, id: string): Promise<ReportRow | undefined>
 /** The oldest first. */
 export async function listReports(
   db: Knex,
-  { open, limit, offset }: Readonly<{ open: boolean | undefined; limit: number; offset: number }>,
+  { open, ...part }: Readonly<{ open: boolean | undefined }> & Part,
 ): Promise<Slice<ReportRow>> {
-  const shown = () =>
-    db<ReportRow>("report").modify((query) => {
-      if (open === true) query.whereNull("closed_at");
-      if (open === false) query.whereNotNull("closed_at");
-    });
-  const [rows, counted] = await Promise.all([
-    shown().orderBy(["created_at", "id"]).limit(limit).offset(offset),
-    shown().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  const where = (query: Knex.QueryBuilder): void => {
+    if (open === true) query.whereNull("closed_at");
+    if (open === false) query.whereNotNull("closed_at");
+  };
+  return oldestFirst<ReportRow>(db, { table: "report", where, ...part });
 }

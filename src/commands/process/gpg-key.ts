@@ -4,10 +4,12 @@ import { gpgKeyNameStream } from "../../events/reservation.ts";
 import { userSubject } from "../../events/user.ts";
 import type { GpgPublicKey } from "../../platform/gpg-key.ts";
 import { type GpgKeyCommand, gpgKey, gpgKeyTaken } from "../gpg-key.ts";
-import { type CommandResult, currentState, handle } from "../handle.ts";
-import { fingerprintToReserve } from "./key-fingerprint.ts";
+import { type CommandResult, handle } from "../handle.ts";
+import { deleteKey, fingerprintToReserve, releaseKeys } from "./key-fingerprint.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
-import { type NameToReserve, releaseName, reserveName } from "./reserve-name.ts";
+import { reserveName } from "./reserve-name.ts";
+
+const gpgKeys = { slice: gpgKey, nameStream: gpgKeyNameStream, taken: gpgKeyTaken };
 
 type Add = Extract<GpgKeyCommand, { type: "AddGpgKey" }>;
 
@@ -26,7 +28,8 @@ export async function addGpgKey(
 ): Promise<CommandResult> {
   const { armoured, fingerprint, fingerprints } = key;
   const { userId } = newKey;
-  await reserveName(deps, toReserve(deps, userId, fingerprint), metadata);
+  const toReserve = fingerprintToReserve(deps, gpgKeys, { userId, fingerprint });
+  await reserveName(deps, toReserve, metadata);
   const seal = (text: string) => deps.vault.seal(userSubject(userId), text);
   const command = {
     ...newKey,
@@ -40,46 +43,24 @@ export async function addGpgKey(
   return handle(deps.store, gpgKey, { id: userId, command, metadata });
 }
 
-/** Deletes the key, then frees its fingerprint. May be repeated. */
 export async function deleteGpgKey(
   deps: RegisterUserDeps,
   {
-    userId,
+    keyId,
+    by,
     ...which
   }: Omit<Extract<GpgKeyCommand, { type: "DeleteGpgKey" }>, "type" | "at"> &
     Readonly<{ userId: UserId; fingerprint: string }>,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  const { keyId, by, fingerprint } = which;
   const command = { type: "DeleteGpgKey", keyId, by, at: deps.now() } as const;
-  const result = await handle(deps.store, gpgKey, { id: userId, command, metadata });
-  await releaseName(deps, gpgKeyNameStream(fingerprint), userId, metadata);
-  return result;
+  return deleteKey(deps, gpgKeys, { ...which, command }, metadata);
 }
 
-/** Frees the keys of somebody who is being forgotten: whoever holds the private half may come back. */
-export async function releaseGpgKeys(
+export function releaseGpgKeys(
   deps: RegisterUserDeps,
   userId: string,
   metadata: EventMetadata,
 ): Promise<void> {
-  const { fingerprints } = await currentState(deps.store, gpgKey, userId);
-  for (const fingerprint of fingerprints.values()) {
-    await releaseName(deps, gpgKeyNameStream(fingerprint), userId, metadata);
-  }
-}
-
-function toReserve(
-  { store }: RegisterUserDeps,
-  userId: string,
-  fingerprint: string,
-): NameToReserve {
-  return fingerprintToReserve(
-    { userId, fingerprint },
-    {
-      stream: gpgKeyNameStream,
-      fingerprintsOf: async (id) => (await currentState(store, gpgKey, id)).fingerprints,
-      taken: gpgKeyTaken,
-    },
-  );
+  return releaseKeys(deps, gpgKeys, userId, metadata);
 }

@@ -3,11 +3,13 @@ import type { UserId } from "../../events/ids.ts";
 import { sshKeyNameStream } from "../../events/reservation.ts";
 import { userSubject } from "../../events/user.ts";
 import { parseSshPublicKey } from "../../platform/ssh-key.ts";
-import { type CommandResult, currentState, handle } from "../handle.ts";
+import { type CommandResult, handle } from "../handle.ts";
 import { type SshKeyCommand, sshKey, sshKeyTaken } from "../ssh-key.ts";
-import { fingerprintToReserve } from "./key-fingerprint.ts";
+import { deleteKey, fingerprintToReserve, releaseKeys } from "./key-fingerprint.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
-import { type NameToReserve, releaseName, reserveName } from "./reserve-name.ts";
+import { reserveName } from "./reserve-name.ts";
+
+const sshKeys = { slice: sshKey, nameStream: sshKeyNameStream, taken: sshKeyTaken };
 
 type Add = Extract<SshKeyCommand, { type: "AddSshKey" }>;
 
@@ -26,7 +28,8 @@ export async function addSshKey(
 ): Promise<CommandResult> {
   const { line, fingerprint } = parseSshPublicKey(newKey.publicKey);
   const { userId } = newKey;
-  await reserveName(deps, toReserve(deps, userId, fingerprint), metadata);
+  const toReserve = fingerprintToReserve(deps, sshKeys, { userId, fingerprint });
+  await reserveName(deps, toReserve, metadata);
   const title = await deps.vault.seal(userSubject(userId), newKey.title);
   const command = {
     ...newKey,
@@ -39,46 +42,24 @@ export async function addSshKey(
   return handle(deps.store, sshKey, { id: userId, command, metadata });
 }
 
-/** Deletes the key, then frees its fingerprint. May be repeated. */
 export async function deleteSshKey(
   deps: RegisterUserDeps,
   {
-    userId,
+    keyId,
+    by,
     ...which
   }: Omit<Extract<SshKeyCommand, { type: "DeleteSshKey" }>, "type" | "at"> &
     Readonly<{ userId: UserId; fingerprint: string }>,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  const { keyId, by, fingerprint } = which;
   const command = { type: "DeleteSshKey", keyId, by, at: deps.now() } as const;
-  const result = await handle(deps.store, sshKey, { id: userId, command, metadata });
-  await releaseName(deps, sshKeyNameStream(fingerprint), userId, metadata);
-  return result;
+  return deleteKey(deps, sshKeys, { ...which, command }, metadata);
 }
 
-/** Frees the keys of somebody who is being forgotten: whoever holds the private half may come back. */
-export async function releaseSshKeys(
+export function releaseSshKeys(
   deps: RegisterUserDeps,
   userId: string,
   metadata: EventMetadata,
 ): Promise<void> {
-  const { fingerprints } = await currentState(deps.store, sshKey, userId);
-  for (const fingerprint of fingerprints.values()) {
-    await releaseName(deps, sshKeyNameStream(fingerprint), userId, metadata);
-  }
-}
-
-function toReserve(
-  { store }: RegisterUserDeps,
-  userId: string,
-  fingerprint: string,
-): NameToReserve {
-  return fingerprintToReserve(
-    { userId, fingerprint },
-    {
-      stream: sshKeyNameStream,
-      fingerprintsOf: async (id) => (await currentState(store, sshKey, id)).fingerprints,
-      taken: sshKeyTaken,
-    },
-  );
+  return releaseKeys(deps, sshKeys, userId, metadata);
 }
