@@ -1,6 +1,8 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
+import type { Readable, Writable } from "node:stream";
 
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
@@ -30,38 +32,48 @@ const extensionsMax = 1_000;
 /** Longer names lose their middle: only the ends of a token mean something here. */
 const tokenLengthMax = 64 * 1_024;
 
-/** Longer than the largest histories known take; directories that hold each other take for ever. */
-const filesTimeoutMs = 15 * 60_000;
+/**
+ * Git puts the files of a commit together in memory before it prints any: so long and so much no commit
+ * takes that people made, but directories that hold each other take all there is.
+ */
+const silenceMsMax = 30_000;
+const memoryBytesMax = 1024 ** 3;
+const watchMs = 500;
 
 /**
  * Counts the file extensions of new commits, each once a commit, without ever holding the history.
  * A merge counts only for files that differ from all its parents: the rest came with them. Deleted
- * files do not count; a renamed one counts under its new name. When looking for files takes too long,
- * commits alone are counted.
+ * files do not count; a renamed one counts under its new name. When one of the commits has more files than
+ * can be looked at, commits alone are counted.
  *
+ * @param silenceMs so long may git look at one commit
  * @throws GitFailure; AbortError when the signal aborts
  */
 export async function countPushedExtensions(
   gitDir: string,
   history: History,
   signal: AbortSignal,
-  timeoutMs = filesTimeoutMs,
+  silenceMs = silenceMsMax,
 ): Promise<Counted> {
-  const over = AbortSignal.timeout(timeoutMs);
   try {
-    const either = AbortSignal.any([signal, over]);
-    return await count(gitDir, history, [...logArguments, ...fileArguments], either);
+    const args = [...logArguments, ...fileArguments];
+    return await count(gitDir, history, { args, signal, silenceMs });
   } catch (error) {
-    if (!over.aborted || signal.aborted) throw error;
-    return count(gitDir, history, logArguments, signal);
+    if (!(error instanceof TooMuch)) throw error;
+    return count(gitDir, history, { args: logArguments, signal });
   }
 }
+
+class TooMuch extends Error {
+  override readonly name = "TooMuch";
+}
+
+type CountOptions = Readonly<{ args: readonly string[]; signal: AbortSignal; silenceMs?: number }>;
 
 async function count(
   gitDir: string,
   history: History,
-  args: readonly string[],
-  signal: AbortSignal,
+  { args, signal, silenceMs }: CountOptions,
 ): Promise<Counted> {
   const { tips, except, beside } = history;
   const objects = beside.map((directory) => path.join(directory, "objects")).join(":");
@@ -85,10 +97,37 @@ async function count(
   child.stdin.end([...tips, ...[...except].map((id) => `^${id}`), ""].join("\n"));
 
   const counting = new Counting(history);
-  for await (const chunk of child.stdout) counting.read((chunk as Buffer).toString("latin1"));
+  const watch = silenceMs === undefined ? undefined : watchFor(child, silenceMs);
+  try {
+    for await (const chunk of child.stdout) counting.read((chunk as Buffer).toString("latin1"));
+  } finally {
+    watch?.end();
+  }
   const [exitCode] = await closed;
+  if (watch?.tooMuch() === true) throw new TooMuch("A commit has too many files");
   if (exitCode !== 0) throw new GitFailure("log", exitCode, stderr);
   return counting.end();
+}
+
+/** Kills the child when it prints nothing for too long, or takes too much memory meanwhile. */
+function watchFor(child: ChildProcessByStdio<Writable, Readable, Readable>, silenceMs: number) {
+  let heardAt = Date.now();
+  let tooMuch = false;
+  child.stdout.on("data", () => {
+    heardAt = Date.now();
+  });
+  const timer = setInterval(async () => {
+    const silent = Date.now() - heardAt > silenceMs;
+    tooMuch ||= silent || (await memoryOf(child)) > memoryBytesMax;
+    if (tooMuch) child.kill("SIGKILL");
+  }, watchMs);
+  return { tooMuch: () => tooMuch, end: () => clearInterval(timer) };
+}
+
+/** Of its own, without the packs that it maps; proc(5). 0 where that is not told. */
+async function memoryOf({ pid }: ChildProcess): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
+  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
 const logArguments = [
