@@ -6,6 +6,7 @@ import { deflateSync } from "node:zlib";
 import { expect } from "chai";
 
 import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff.ts";
+import { summarisePush } from "../../src/platform/git/push-summary.ts";
 import { countPushedExtensions } from "../../src/platform/git/pushed-extension.ts";
 import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
@@ -105,6 +106,20 @@ describe("directories that hold more than may be in memory at once", () => {
     await expect(compared(10)).to.be.rejectedWith("too large");
     expect(treeLimits.bytesMax).to.be.at.most(64 * 1024 ** 2);
   });
+});
+
+describe("a webhook's tale of a push with such a tree", () => {
+  it("has the commit, without its files", async () => {
+    const blob = await git(copy, "rev-parse", `${first}:a.txt`);
+    const tree = treeBomb([`100644 blob ${blob}\tf`]);
+    const bomb = await git(copy, "commit-tree", "-p", first, "-m", "Tale", tree);
+    await push(bomb, "tale");
+    const repository = await app.git.find(project.id);
+    const { count, commits } = await summarisePush(repository!, bomb, [first], 20);
+    expect([count, commits.length]).to.deep.equal([1, 1]);
+    expect(commits[0]?.commit.message).to.equal("Tale\n");
+    expect(commits[0]?.files).to.deep.equal({ added: [], modified: [], removed: [] });
+  }).timeout(60_000);
 });
 
 describe("upkeep of a repository with such a tree", () => {

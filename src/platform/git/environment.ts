@@ -13,6 +13,13 @@ export const pushBytesMax = 4 * 1024 ** 3;
 export const memoryLimit: Readonly<Record<string, string>> = { GIT_ALLOC_LIMIT: "1g" };
 
 /**
+ * The same for a child that lists the files of commits: it holds all of one commit's in memory before it
+ * prints the first, in small pieces, and only the list of them in one. Two million fit, and histories of half
+ * a million commits. A tree that holds itself ten times over at ten levels has ten thousand million.
+ */
+export const listingLimit: Readonly<Record<string, string>> = { GIT_ALLOC_LIMIT: "16m" };
+
+/**
  * Settings every git child runs under. They are given per process, at a precedence above the
  * repository's own file, so a change here holds for all repositories at the next command.
  * Meanings: git-config(1).

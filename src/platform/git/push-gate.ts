@@ -3,6 +3,7 @@ import { accessSync, chmodSync, constants, mkdirSync, renameSync, writeFileSync 
 import path from "node:path";
 import type { Duplex } from "node:stream";
 
+import { listingLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { runGit } from "./run.ts";
 
@@ -94,6 +95,7 @@ export async function pathsTouched(
   const env = {
     GIT_OBJECT_DIRECTORY: objects,
     GIT_ALTERNATE_OBJECT_DIRECTORIES: path.join(gitDir, "objects"),
+    ...listingLimit,
   };
   const { stdout } = await runGit(
     gitDir,

@@ -1,7 +1,9 @@
+import { listingLimit } from "./environment.ts";
+import { GitFailure } from "./failure.ts";
 import { isObjectId } from "./name.ts";
 import type { Commit } from "./object.ts";
 import type { Repository } from "./repository.ts";
-import { runGit } from "./run.ts";
+import { type RunOptions, runGit } from "./run.ts";
 
 /** What a commit did to files, by path; renames count as removed and added. */
 export type CommitFiles = Readonly<{
@@ -51,24 +53,27 @@ async function isCommit(repository: Repository, id: string): Promise<boolean> {
   return isObjectId(id) && (await repository.objects.info(id))?.type === "commit";
 }
 
+/** Commits whose files git cannot list within its time and memory are told of without them. */
 async function filesOfCommits(
   { gitDir }: Repository,
   range: readonly string[],
   countMax: number,
 ): Promise<ReadonlyMap<string, CommitFiles>> {
-  const { stdout } = await runGit(gitDir, [
-    "log",
-    `--max-count=${countMax}`,
-    "--no-renames",
-    "--no-show-signature",
-    "--diff-merges=first-parent",
-    "--name-status",
-    "-z",
-    "--format=%x01%H",
-    ...range,
-  ]);
-  return parseNameStatus(stdout.toString());
+  const list = async (shows: readonly string[], limits: RunOptions = {}) => {
+    const args = [`--max-count=${countMax}`, "--no-show-signature", "-z", "--format=%x01%H"];
+    const { stdout } = await runGit(gitDir, ["log", ...args, ...shows, ...range], limits);
+    return parseNameStatus(stdout.toString());
+  };
+  try {
+    const limits = { env: listingLimit, timeoutMs: listingTimeoutMs };
+    return await list(["--no-renames", "--diff-merges=first-parent", "--name-status"], limits);
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    return list(["--no-patch"]);
+  }
 }
+
+const listingTimeoutMs = 20_000;
 
 /**
  * `^A<id> NUL` begins a commit; then `<letter> NUL <path> NUL` for each file, the first letter after
