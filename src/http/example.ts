@@ -22,6 +22,7 @@ const byName: Readonly<Record<string, string>> = {
   defaultBranch: "main",
   hash: "9fceb02d0ae598e95dc970b74767f19372d61af8",
   commitHash: "9fceb02d0ae598e95dc970b74767f19372d61af8",
+  commitId: "9fceb02d0ae598e95dc970b74767f19372d61af8",
   email: "anna@example.org",
   password: "correct horse battery",
   passwordConfirm: "correct horse battery",
