@@ -3,7 +3,7 @@ import { Duplex, type Readable, type Writable } from "node:stream";
 
 import { invariant } from "../invariant.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
-import { yieldProcessor } from "./priority.ts";
+import { shareProcessors } from "./priority.ts";
 import { gateDescriptor, installGate, keepGate, type PushGate } from "./push-gate.ts";
 import { heldPush } from "./push-hold.ts";
 
@@ -87,7 +87,7 @@ export function startPackInto(gitDir: string, descriptor: number, request: Buffe
     env: gitEnvironment({ GIT_PROTOCOL: "version=2" }),
     stdio: ["pipe", descriptor, "ignore"],
   });
-  yieldProcessor(child);
+  shareProcessors(child);
   child.on("error", () => undefined);
   // Git may end without reading all of it: what it printed is still the answer.
   child.stdin?.on("error", () => undefined);
@@ -110,7 +110,7 @@ function start(
     // The fourth is the gate's line; the hook inherits it.
     stdio: ["pipe", "pipe", "pipe", gated ? "pipe" : "ignore"],
   }) as PackProcess;
-  yieldProcessor(child);
+  shareProcessors(child);
   // A program that cannot be started closes at once: callers hear of it by "close".
   child.on("error", () => undefined);
   return child;
