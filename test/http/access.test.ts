@@ -16,6 +16,7 @@ import {
   pathOf,
   rightful,
   sampleBody,
+  sampleQuery,
   type Values,
   type World,
 } from "../support/world.ts";
@@ -42,7 +43,7 @@ async function tokenWithout(scope: Scope, { id }: TestUser): Promise<string> {
 }
 
 const call = (route: Route, values: Values, token?: string, body: unknown = sampleBody(route)) =>
-  app.send(route.method.toUpperCase(), pathOf(route, values), {
+  app.send(route.method.toUpperCase(), pathOf(route, values) + sampleQuery(route), {
     ...(token === undefined ? {} : { token }),
     ...(body === undefined ? {} : { body }),
     ...(typeof body === "string" ? { headers: { "content-type": "application/json" } } : {}),

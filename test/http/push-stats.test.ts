@@ -148,6 +148,8 @@ describe("push statistics", () => {
   it("are the same after a rebuild, and however often the work is done again", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await push(anna, "main");
+    // Counted by itself: what waits together is counted together.
+    await statsOf(anna);
     await commit(copy, "Two", { "b.md": "1" });
     await push(anna, "main");
     const before = await statsOf(anna);

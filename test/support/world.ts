@@ -88,6 +88,19 @@ export const sampleBody: (route: Route) => unknown = oncePerRoute((route) => {
   return exampleOf(writer.write(route.body, "input"), writer.components());
 });
 
+/** What a route's query cannot do without, as it follows the path. */
+export const sampleQuery: (route: Route) => string = oncePerRoute((route) => {
+  if (route.query === undefined) return "";
+  const writer = schemaWriter();
+  const schema = writer.write(route.query, "input");
+  const example = exampleOf(schema, writer.components()) as Readonly<Record<string, unknown>>;
+  const needed = Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
+  const query = new URLSearchParams(
+    needed.map((name): [string, string] => [name, String(example[name])]),
+  );
+  return query.size === 0 ? "" : `?${query}`;
+});
+
 /** Who may call the route, as far as roles go. */
 export const rightful = (route: Route, { root, anna }: World): TestUser =>
   needsAdministrator(route.access) ? root : anna;
