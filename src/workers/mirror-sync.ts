@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-
 import { currentState, handle } from "../commands/handle.ts";
 import { type Mirror, type MirrorCommand, mirror } from "../commands/mirror.ts";
 import type { EventMetadata } from "../events/event.ts";
+import { bySystem } from "../events/system.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { openRemote, RemoteFailure } from "../platform/git/remote.ts";
 import type { Job } from "../platform/queue.ts";
@@ -186,13 +186,6 @@ async function told(deps: WorkerDeps, turn: Turn, what: Told): Promise<void> {
 
 /** The system's doing. Each attempt has a name of its own. */
 function metadataOf({ now }: WorkerDeps, { mirror: { mirrorId }, runner }: Turn): EventMetadata {
-  return {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: `mirror-${mirrorId}`,
-    causationId: null,
-    commandId: deterministicId("mirror", runner),
-    schemaVersion: 1,
-    occurredAt: now().toISOString(),
-  };
+  const commandId = deterministicId("mirror", runner);
+  return bySystem({ commandId, correlationId: `mirror-${mirrorId}` }, now().toISOString());
 }

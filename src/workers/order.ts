@@ -2,6 +2,7 @@ import type { Slice } from "../commands/decider.ts";
 import type { Known } from "../commands/handle.ts";
 import { decode } from "../events/decode.ts";
 import type { EventMetadata, EventSchemas, Recorded } from "../events/event.ts";
+import { bySystem } from "../events/system.ts";
 import type { EventStore } from "../platform/event-store.ts";
 
 /** What a stream adds up to, and what a step that follows from it goes on from. */
@@ -36,13 +37,6 @@ export function causedBy(
   commandId: string,
   now: Date,
 ): EventMetadata {
-  return {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: cause.metadata.correlationId,
-    causationId: cause.id,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: now.toISOString(),
-  };
+  const { correlationId } = cause.metadata;
+  return bySystem({ commandId, correlationId, causationId: cause.id }, now.toISOString());
 }

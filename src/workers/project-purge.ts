@@ -1,12 +1,12 @@
 import type { Knex } from "knex";
 import { z } from "zod";
-
 import { currentState, handle } from "../commands/handle.ts";
 import { releaseOldProjectNames } from "../commands/process/project-name.ts";
 import { project } from "../commands/project.ts";
 import { ProjectId } from "../events/ids.ts";
 import { projectEvents, projectSubject } from "../events/project.ts";
 import { idInStream } from "../events/stream.ts";
+import { bySystem } from "../events/system.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import type { Job } from "../platform/queue.ts";
 import type { AuditEntryRow } from "../projections/audit-entry.ts";
@@ -87,13 +87,6 @@ export const projectPurgeWorker = defineWorker({
 });
 
 function purgeMetadata(projectId: string, occurredAt: string) {
-  return {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: `purge-${projectId}`,
-    causationId: null,
-    commandId: deterministicId("purge", projectId, occurredAt),
-    schemaVersion: 1,
-    occurredAt,
-  } as const;
+  const commandId = deterministicId("purge", projectId, occurredAt);
+  return bySystem({ commandId, correlationId: `purge-${projectId}` }, occurredAt);
 }

@@ -1,10 +1,10 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
-
 import { explainRefs, type PushedRef, type RefChange } from "../commands/repository.ts";
 import { decode } from "../events/decode.ts";
 import type { EventMetadata, NewEvent } from "../events/event.ts";
 import { refAfter, repositoryEvents, repositoryStream } from "../events/repository.ts";
+import { bySystem } from "../events/system.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import {
   type EventStore,
@@ -244,13 +244,6 @@ async function append(
 
 function systemMetadata({ now }: RefRecorderDeps, { projectId }: Subject): EventMetadata {
   const occurredAt = now().toISOString();
-  return {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: `reconcile-${projectId}`,
-    causationId: null,
-    commandId: deterministicId("reconcile", projectId, occurredAt),
-    schemaVersion: 1,
-    occurredAt,
-  };
+  const commandId = deterministicId("reconcile", projectId, occurredAt);
+  return bySystem({ commandId, correlationId: `reconcile-${projectId}` }, occurredAt);
 }

@@ -1,5 +1,6 @@
 import { handle } from "../commands/handle.ts";
 import { session } from "../commands/session.ts";
+import { bySystem } from "../events/system.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { idleSessions } from "../projections/session.ts";
 import { findSettings } from "../projections/settings.ts";
@@ -16,16 +17,7 @@ export async function sweepSessions({ db, store, now }: WorkerDeps): Promise<voi
     const at = now().toISOString();
     const command = { type: "CloseSession", by: null, reason: "IDLE", at } as const;
     const commandId = deterministicId("idle session", id);
-    const metadata = {
-      actor: { userId: null, alias: null, via: "system", tokenId: null },
-      ip: null,
-      correlationId: commandId,
-      causationId: null,
-      commandId,
-      schemaVersion: 1,
-      occurredAt: at,
-    } as const;
-    await handle(store, session, { id, command, metadata });
+    await handle(store, session, { id, command, metadata: bySystem({ commandId }, at) });
   }
   await db("public.session_use")
     .where("seen_at", "<", before)

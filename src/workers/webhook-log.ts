@@ -1,5 +1,6 @@
 import { currentState, handle } from "../commands/handle.ts";
 import { webhookLog } from "../commands/webhook-log.ts";
+import { bySystem } from "../events/system.ts";
 import { webhookLogId } from "../events/webhook-log.ts";
 import { deterministicId } from "../platform/deterministic-id.ts";
 import { firstDeliveryEnd } from "../projections/webhook-delivery.ts";
@@ -26,15 +27,7 @@ export async function sweepWebhookLog({
   const endedBefore = new Date(Math.min(limit, from + dayMs)).toISOString();
   const at = now().toISOString();
   const commandId = deterministicId("purge webhook log", endedBefore);
-  const metadata = {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: commandId,
-    causationId: null,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: at,
-  } as const;
+  const metadata = bySystem({ commandId }, at);
   const command = { type: "PurgeWebhookLog", endedBefore, at } as const;
   const order = { id: webhookLogId, command, metadata };
   await visible((await handle(store, webhookLog, order)).position);

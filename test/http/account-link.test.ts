@@ -64,7 +64,8 @@ describe("registering oneself", () => {
     expect(page.text).to.contain("not confirmed yet");
 
     const token = await linkTo("confirm-email");
-    expect(coded(await confirm(`${token.slice(0, -1)}0`)).at(0)).to.equal(422);
+    const other = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
+    expect(coded(await confirm(other)).at(0)).to.equal(422);
     expect((await confirm(token)).status).to.equal(200);
     expect((await newToken()).status).to.equal(200);
     expect(coded(await confirm(token))).to.deep.equal([422, "link.invalid"]);

@@ -1,4 +1,5 @@
 import { Alias, UserId } from "../../events/ids.ts";
+import { bySystem } from "../../events/system.ts";
 import { userStream } from "../../events/user.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { type RegisterUserDeps, registerUser } from "./register-user.ts";
@@ -18,15 +19,7 @@ export async function ensureAdministrator(
 ): Promise<Readonly<{ created: boolean }>> {
   if (await administratorExists(deps)) return { created: false };
   const commandId = deterministicId("register first administrator");
-  const metadata = {
-    actor: { userId: null, alias: null, via: "system", tokenId: null },
-    ip: null,
-    correlationId: "first start",
-    causationId: null,
-    commandId,
-    schemaVersion: 1,
-    occurredAt: deps.now(),
-  } as const;
+  const metadata = bySystem({ commandId, correlationId: "first start" }, deps.now());
   const newUser = {
     userId: administratorId,
     alias: Alias.parse(alias),
