@@ -145,9 +145,7 @@ export class KeptPacks {
       entry.file = file;
       const child = start(file.fd);
       entry.child = child;
-      const watching = setInterval(() => void this.#watch(file, child), watchMs);
-      const [exitCode] = (await once(child, "close")) as [number | null];
-      clearInterval(watching);
+      const exitCode = await this.#written(file, child);
       entry.bytes = (await file.stat()).size;
       entry.ended = true;
       // Why it failed is in the answer; the next who asks has another try.
@@ -166,6 +164,17 @@ export class KeptPacks {
     const file = await open(name, "wx+", 0o600);
     await rm(name);
     return file;
+  }
+
+  /** @returns the program's exit code. @throws when it could not be started */
+  async #written(file: FileHandle, child: ChildProcess): Promise<number | null> {
+    const watching = setInterval(() => void this.#watch(file, child), watchMs);
+    try {
+      const [exitCode] = (await once(child, "close")) as [number | null];
+      return exitCode;
+    } finally {
+      clearInterval(watching);
+    }
   }
 
   /** Differences that have to be told in full take more than what they are made of. */

@@ -142,6 +142,19 @@ describe("a kept pack", () => {
     expect(kept.find("a")).to.equal(undefined);
   });
 
+  it("leaves nothing behind that goes on watching a program that could not be started", async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const kept = open();
+    // The runner of tests has set its own by then.
+    await new Promise(setImmediate);
+    const before = timers();
+    const pack = kept.make("a", 10, () => spawn("/nowhere/git", [], { stdio: "ignore" }));
+    await expect(pack!.end).to.be.rejectedWith("ENOENT");
+    expect(timers()).to.equal(before);
+    expect(kept.find("a")).to.equal(undefined);
+  });
+
   it("is given up when it becomes larger than was thought", async () => {
     const kept = open({ bytesMax: 400_000 });
     const pack = kept.make("a", 10, program('cat "$1"; exec sleep 60'));
