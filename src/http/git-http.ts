@@ -6,7 +6,12 @@ import { type GitConnectionsDeps, gitConnections } from "../git/connections.ts";
 import { Places, type PlacesOptions } from "../git/places.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { KeptPack, KeptPacks } from "../platform/git/kept-packs.ts";
-import type { PackOptions, PackProcess, PackService } from "../platform/git/pack-service.ts";
+import type {
+  PackOptions,
+  PackProcess,
+  PackService,
+  UploadProcess,
+} from "../platform/git/pack-service.ts";
 import { isProtocolText, stopPackService } from "../platform/git/pack-service.ts";
 import { flushPacket, packet } from "../platform/git/pkt-line.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
@@ -20,6 +25,7 @@ import { receivePack } from "./git-receive-pack.ts";
 import { smallBody, watchConnection } from "./git-stream.ts";
 import { resultType, uploadPack } from "./git-upload-pack.ts";
 import { peerOf } from "./peer.ts";
+import { sendPieces } from "./send-pieces.ts";
 import { stateOf } from "./state.ts";
 
 export type GitHttpDeps = GitAccessDeps &
@@ -87,23 +93,29 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     const leave = await whileThere(ctx, (gone) => places.enter(caller.userId ?? peerOf(ctx), gone));
     const pack = input && packToKeep(input, repository, deps.git.packs, leave);
     if (pack !== undefined) return sendPack(ctx, pack);
-    const running: { child?: PackProcess } = {};
+    const running: { child?: PackProcess | UploadProcess } = {};
     const stop = (): void => {
       if (running.child !== undefined) stopPackService(running.child);
     };
     try {
-      const start = (options: StartOptions = {}): PackProcess => {
+      const begin = <Child extends PackProcess | UploadProcess>(start: () => Child): Child => {
         // What would end it has been told already: it would wait for its input for ever.
         if (ctx.req.socket.destroyed) {
           throw new Refusal("unavailable", "git.gone", "The caller has gone.");
         }
-        const child = startAsked(asked, options);
+        const child = start();
         child.once("close", leave);
         running.child = child;
         return child;
       };
+      const start = (options: StartOptions = {}) => begin(() => startAsked(asked, options));
       if (asked.advertise) return advertiseRefs(ctx, service, start(), stop);
-      if (service === "upload-pack") return uploadPack(ctx, input?.body, start(), stop, deps.log);
+      if (service === "upload-pack") {
+        const answer = await deps.git.outputs.of((end) =>
+          begin(() => repository.startUpload(end, protocolOf(ctx))),
+        );
+        return uploadPack(ctx, input?.body, answer, stop, deps.log);
+      }
       await receivePack(ctx, { start, stop, caller, project, role }, deps);
       if (running.child === undefined) leave();
     } catch (error) {
@@ -146,9 +158,9 @@ async function answeredHere(asked: Asked, packs: KeptPacks): Promise<true | Inpu
 
 function sendPack(ctx: Context, pack: KeptPack): void {
   ctx.type = resultType;
-  ctx.body = pack.stream();
   const bytes = pack.bytes();
   if (bytes !== undefined) ctx.length = bytes;
+  sendPieces(ctx, pack.pieces());
 }
 
 /** @param wait is told when the caller's line is closed */

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../platform/git/command-request.ts";
@@ -59,10 +60,17 @@ export function packToKeep(
   if (keep === undefined) return undefined;
   const { key, bytes } = keep;
   const made = packs.find(key);
-  const pack = made ?? packs.make(key, bytes, (file) => repository.startInto(file, body));
+  const pack = made ?? packs.make(key, bytes, (file) => started(repository, file, body));
   if (made !== undefined) leave();
   else void pack?.end.then(leave, leave);
   return pack;
+}
+
+function started(repository: Repository, file: number, request: Buffer): ChildProcess {
+  const child = repository.startUpload(file, "version=2");
+  child.stderr.resume();
+  child.stdin.end(request);
+  return child;
 }
 
 /**

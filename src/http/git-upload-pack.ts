@@ -2,8 +2,9 @@ import { Readable } from "node:stream";
 import type { Context } from "koa";
 import type { Logger } from "pino";
 
-import type { PackProcess } from "../platform/git/pack-service.ts";
+import type { UploadProcess } from "../platform/git/pack-service.ts";
 import { requestBody } from "./git-stream.ts";
+import { sendPieces } from "./send-pieces.ts";
 import { stateOf } from "./state.ts";
 
 export const resultType = "application/x-git-upload-pack-result";
@@ -19,7 +20,7 @@ const requestBytesMax = 64 * 1024 ** 2;
 export function uploadPack(
   ctx: Context,
   input: Buffer | undefined,
-  child: PackProcess,
+  { program: child, pieces }: Readonly<{ program: UploadProcess; pieces: AsyncIterable<Buffer> }>,
   stop: () => void,
   log: Logger,
 ): void {
@@ -33,12 +34,9 @@ export function uploadPack(
     const { requestId } = stateOf(ctx);
     log.info({ requestId, exitCode, stderr }, "git upload-pack ended early");
   });
-  // Git may end without reading all of it: what it printed is still the answer.
-  child.stdin.on("error", () => undefined);
   body.once("error", stop);
   ctx.res.once("close", stop);
   body.pipe(child.stdin);
-
   ctx.type = resultType;
-  ctx.body = child.stdout;
+  sendPieces(ctx, pieces);
 }

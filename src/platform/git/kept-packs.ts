@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type FileHandle, mkdir, open, rm, statfs } from "node:fs/promises";
 import path from "node:path";
-import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { invariant } from "../invariant.ts";
@@ -21,8 +20,11 @@ export type KeptPacksOptions = Readonly<{
 export type KeptPack = Readonly<{
   /** Undefined while it is being made. */
   bytes: () => number | undefined;
-  /** All of it from the beginning, as fast as it is made and read. */
-  stream: () => Readable;
+  /**
+   * All of it from the beginning, as fast as it is made and read. A piece is good until the next is asked for.
+   * It is held until whoever asked has read it, or has left.
+   */
+  pieces: () => AsyncIterable<Buffer>;
   /** Nothing more comes. Rejects when it could not be begun. */
   end: Promise<void>;
 }>;
@@ -218,14 +220,9 @@ function packOf(entry: Entry): KeptPack {
   return {
     end: entry.end,
     bytes: () => (entry.ended ? entry.bytes : undefined),
-    stream() {
+    pieces() {
       entry.readers += 1;
-      const stream = Readable.from(contents(entry), { objectMode: false, highWaterMark: 1 });
-      stream.once("close", () => {
-        entry.readers -= 1;
-        closeUnread(entry);
-      });
-      return stream;
+      return contents(entry);
     },
   };
 }
@@ -239,17 +236,21 @@ function closeUnread(entry: Entry): void {
 
 async function* contents(entry: Entry): AsyncGenerator<Buffer> {
   let position = 0;
-  let piece = Buffer.allocUnsafe(pieceBytes);
-  for (;;) {
-    const { file, ended } = entry;
-    const { bytesRead } = (await file?.read(piece, 0, pieceBytes, position)) ?? { bytesRead: 0 };
-    if (bytesRead > 0) {
-      position += bytesRead;
-      yield piece.subarray(0, bytesRead);
-      piece = Buffer.allocUnsafe(pieceBytes);
-    } else {
-      await (ended ? entry.end : Promise.race([entry.end, delay(growMs)]));
-      if (ended) return;
+  const piece = Buffer.allocUnsafeSlow(pieceBytes);
+  try {
+    for (;;) {
+      const { file, ended } = entry;
+      const { bytesRead } = (await file?.read(piece, 0, pieceBytes, position)) ?? { bytesRead: 0 };
+      if (bytesRead > 0) {
+        position += bytesRead;
+        yield piece.subarray(0, bytesRead);
+      } else {
+        await (ended ? entry.end : Promise.race([entry.end, delay(growMs)]));
+        if (ended) return;
+      }
     }
+  } finally {
+    entry.readers -= 1;
+    closeUnread(entry);
   }
 }

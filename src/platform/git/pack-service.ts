@@ -1,4 +1,5 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Socket } from "node:net";
 import { Duplex, type Readable, type Writable } from "node:stream";
 
 import { invariant } from "../invariant.ts";
@@ -11,6 +12,9 @@ import { heldPush } from "./push-hold.ts";
 export type PackService = "upload-pack" | "receive-pack";
 
 export type PackProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** What it writes goes to another place than to us. */
+export type UploadProcess = ChildProcessByStdio<Writable, null, Readable>;
 
 export type PackOptions = Readonly<{
   /** Only tell the refs and capabilities: the answer to `info/refs`. */
@@ -80,35 +84,42 @@ export function startTalkingService(
   return start("git", args, protocol);
 }
 
-/** Starts upload-pack for a request of protocol version 2. @param descriptor of the file to hold the answer */
-export function startPackInto(gitDir: string, descriptor: number, request: Buffer): ChildProcess {
-  const child = spawn("git", ["upload-pack", "--stateless-rpc", gitDir], {
-    cwd: "/",
-    env: gitEnvironment({ GIT_PROTOCOL: "version=2" }),
-    stdio: ["pipe", descriptor, "ignore"],
-  });
-  shareProcessors(child);
-  child.on("error", () => undefined);
+/**
+ * Starts upload-pack in its request-and-answer form.
+ *
+ * @param output where it writes its answer: a socket, or the descriptor of a file
+ * @param protocol as in `PackOptions`
+ */
+export function startUploadPack(
+  gitDir: string,
+  output: Socket | number,
+  protocol: string | undefined,
+): UploadProcess {
+  const args = ["upload-pack", "--stateless-rpc", gitDir];
+  const child = start("git", args, protocol, { output }) as ChildProcess as UploadProcess;
   // Git may end without reading all of it: what it printed is still the answer.
-  child.stdin?.on("error", () => undefined);
-  child.stdin?.end(request);
+  child.stdin.on("error", () => undefined);
   return child;
 }
 
-type Started = Readonly<{ limits: Readonly<Record<string, string>>; gated: boolean }>;
+type Started = Readonly<{
+  limits: Readonly<Record<string, string>>;
+  gated: boolean;
+  output: Socket | number | "pipe";
+}>;
 
 function start(
   program: string,
   args: readonly string[],
   protocol: string | undefined,
-  { limits = {}, gated = false }: Partial<Started> = {},
+  { limits = {}, gated = false, output = "pipe" }: Partial<Started> = {},
 ): PackProcess {
   const env = { ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }), ...limits };
   const child = spawn(program, args, {
     cwd: "/",
     env: gitEnvironment(env),
     // The fourth is the gate's line; the hook inherits it.
-    stdio: ["pipe", "pipe", "pipe", gated ? "pipe" : "ignore"],
+    stdio: ["pipe", output, "pipe", gated ? "pipe" : "ignore"],
   }) as PackProcess;
   shareProcessors(child);
   // A program that cannot be started closes at once: callers hear of it by "close".
@@ -120,7 +131,7 @@ function start(
 export const isProtocolText = (text: string): boolean => /^[a-z0-9=:-]{1,64}$/.test(text);
 
 /** Ends the program and, through the end of its input, the helpers it started. */
-export function stopPackService(child: PackProcess): void {
+export function stopPackService(child: PackProcess | UploadProcess): void {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.stdin.destroy();
   child.kill("SIGTERM");

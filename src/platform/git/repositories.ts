@@ -3,6 +3,7 @@ import { access, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises
 import path from "node:path";
 import type { Logger } from "pino";
 
+import { ProgramOutputs } from "../program-output.ts";
 import { administration } from "./administration.ts";
 import { CatFilePool } from "./cat-file-pool.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
@@ -26,6 +27,8 @@ export type GitRepositories = Readonly<{
   /** Everything done to any repository until now survives a power cut afterwards. */
   sync: () => Promise<void>;
   packs: KeptPacks;
+  /** Of upload-pack. */
+  outputs: ProgramOutputs;
   close: () => Promise<void>;
 }>;
 
@@ -48,6 +51,7 @@ export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): Gi
   const pool = new CatFilePool();
   const caches = objectCaches();
   const packs = new KeptPacks({ directory: temporary, bytesMax: keptPacksBytesMax });
+  const outputs = new ProgramOutputs();
   const known = new Map<string, Repository>();
   removeLeftOvers(temporary).catch((error: unknown) =>
     log.warn({ err: error }, "left-over repositories could not be removed"),
@@ -67,6 +71,7 @@ export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): Gi
   return {
     find,
     packs,
+    outputs,
 
     async ensure(projectId, defaultBranch) {
       const found = await find(projectId);
@@ -91,6 +96,7 @@ export function openGit({ dataDir, log, keptPacksBytesMax = 0 }: GitOptions): Gi
     async close() {
       packs.close();
       pool.close();
+      await outputs.close();
     },
   };
 }

@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
+import type { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
 
@@ -16,10 +17,11 @@ import {
   type PackOptions,
   type PackProcess,
   type PackService,
-  startPackInto,
   startPackService,
   startTalkingService,
+  startUploadPack,
   type TalkingService,
+  type UploadProcess,
 } from "./pack-service.ts";
 import { headInFile, refsInFiles } from "./ref-files.ts";
 import { type RefListing, refListing, refState } from "./ref-listing.ts";
@@ -299,9 +301,8 @@ export class Repository {
     return startPackService(this.gitDir, service, { ...options, hooks: this.hooks });
   }
 
-  /** Upload-pack in its request-and-answer form, version 2, answering into a file. */
-  startInto(descriptor: number, request: Buffer): ChildProcess {
-    return startPackInto(this.gitDir, descriptor, request);
+  startUpload(output: Socket | number, protocol: string | undefined): UploadProcess {
+    return startUploadPack(this.gitDir, output, protocol);
   }
 
   startTalking(service: TalkingService, protocol: string | undefined): PackProcess {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readlink, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
@@ -45,8 +46,16 @@ function program(script: string): (descriptor: number) => ChildProcess {
 const copying = program('cat "$1"');
 const read = (pack: KeptPack | undefined): Promise<Buffer> => {
   if (pack === undefined) throw new Error("there is no pack");
-  return buffer(pack.stream());
+  return buffer(streamed(pack));
 };
+
+/** Every piece is good until the next is asked for. */
+function streamed(pack: KeptPack): Readable {
+  const copies = async function* () {
+    for await (const piece of pack.pieces()) yield Buffer.from(piece);
+  };
+  return Readable.from(copies(), { objectMode: false, highWaterMark: 1 });
+}
 
 /** How many files below a directory are open here, whether or not they have a name. */
 async function openBelow(at: string): Promise<number> {
@@ -62,7 +71,7 @@ describe("a kept pack", () => {
     const first = kept.make("a", 10, program('head -c 700000 "$1"; read go; tail -c +700001 "$1"'));
     const early = Array.from({ length: 5 }, () => read(kept.find("a")));
     await eventually(() => started.length === 1);
-    const stream = first!.stream();
+    const stream = streamed(first!);
     await once(stream, "readable");
     expect(first?.bytes(), "its size is not known yet").to.equal(undefined);
     started[0]?.stdin?.write("go\n");
@@ -85,7 +94,7 @@ describe("a kept pack", () => {
   it("goes when nobody has asked for it for a while, but not from under who reads it", async () => {
     const kept = open({ keptMs: 50, directory: path.join(directory, "short") });
     await read(kept.make("a", 10, copying));
-    const reading = kept.find("a")!.stream();
+    const reading = streamed(kept.find("a")!);
     await once(reading, "readable");
     // There is room for this only without the other.
     await eventually(() => kept.make("b", 39_500_000, copying) !== undefined);
@@ -97,7 +106,7 @@ describe("a kept pack", () => {
   it("makes room for others, the least recently used first, never one that is being read", async () => {
     const kept = open({ bytesMax: 4 * content.length });
     for (const key of ["a", "b", "c", "d"]) await read(kept.make(key, content.length, copying));
-    const reading = kept.find("a")!.stream();
+    const reading = streamed(kept.find("a")!);
     kept.find("b");
     await read(kept.make("e", content.length, copying));
 
@@ -151,7 +160,7 @@ describe("a kept pack", () => {
     const before = timers();
     const pack = kept.make("a", 10, () => spawn("/nowhere/git", [], { stdio: "ignore" }));
     await expect(pack!.end).to.be.rejectedWith("ENOENT");
-    expect(timers()).to.equal(before);
+    expect(timers()).to.be.at.most(before);
     expect(kept.find("a")).to.equal(undefined);
   });
 
