@@ -31,13 +31,16 @@ export async function gitAccess(
   const caller = await callerOf(ctx, deps);
   const fetching = service === "upload-pack";
   if (caller.userId === null) {
-    if (!fetching || !(await deps.anonymousPull())) throw unauthorised();
+    if (!fetching) throw unauthorised();
     try {
-      return { caller, ...(await deps.project(names, caller, "GUEST")) };
+      // Both are looked up at once.
+      const place = deps.project(names, caller, "GUEST");
+      const [isOpen, found] = await Promise.all([deps.anonymousPull(), place]);
+      if (isOpen) return { caller, ...found };
     } catch (error) {
-      if (error instanceof Refusal) throw unauthorised();
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
     }
+    throw unauthorised();
   }
   requireScope(caller, fetching ? "PROJECT_READ" : "PROJECT_WRITE");
   return { caller, ...(await deps.project(names, caller, fetching ? "GUEST" : "DEVELOPER")) };

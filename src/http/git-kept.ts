@@ -35,12 +35,13 @@ async function packOf(
   repository: Repository,
   packs: KeptPacks,
 ): Promise<Readonly<{ pack: KeptPack }> | Input> {
+  // What the refs are is looked at only for what was asked before, whatever they were then.
+  if (!packs.askedBefore(keyOf(repository.gitDir, "", request))) return { body };
   const state = await repository.refState();
   if (state === undefined) return { body };
   const key = keyOf(repository.gitDir, state, request);
   const pack = packs.find(key);
   if (pack !== undefined) return { pack };
-  if (!packs.askedBefore(key)) return { body };
   const bytes = await repository.packedBytes();
   return (await packs.takes(bytes)) ? { body, keep: { key, bytes } } : { body };
 }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import path from "node:path";
 
 import { isObjectId } from "./name.ts";
@@ -36,9 +36,9 @@ export async function headInFile(gitDir: string): Promise<string | undefined> {
 }
 
 /** `<id> <name>`, one a line, beside comments and what tags peel to. */
-function packedId(packed: Buffer | null, name: string): string | undefined {
+function packedId(packed: Buffer | null | undefined, name: string): string | undefined {
   const at = packed?.indexOf(` ${name}\n`) ?? -1;
-  if (packed === null || at < 0) return undefined;
+  if (!packed || at < 0) return undefined;
   return packed.toString("latin1", packed.lastIndexOf("\n", at) + 1, at);
 }
 
@@ -47,10 +47,24 @@ export async function textOf(file: string): Promise<string | undefined> {
   return (await dataOf(file))?.toString("latin1");
 }
 
-/** Null when there is no such file; a directory of refs whose names go on is none either. */
-export async function dataOf(file: string): Promise<Buffer | null> {
+/**
+ * Null when there is no such file; a directory of refs whose names go on is none either. Git never writes to
+ * one that is there: it puts another in its place.
+ *
+ * @returns undefined when it is larger
+ */
+export async function dataOf(file: string, bytesMax = Number.POSITIVE_INFINITY) {
   try {
-    return await readFile(file);
+    const handle = await open(file);
+    try {
+      const { size } = await handle.stat();
+      if (size > bytesMax) return undefined;
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      // Nobody has to wait for it.
+      handle.close().catch(() => undefined);
+    }
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;

@@ -29,8 +29,7 @@ export async function refListing(
   gitDir: string,
   objects: Pick<ObjectReader, "peelToAny">,
 ): Promise<RefListing | undefined> {
-  const head = await headInFile(gitDir);
-  const refs = head === undefined ? undefined : await listedRefs(gitDir, objects);
+  const [head, refs] = await Promise.all([headInFile(gitDir), listedRefs(gitDir, objects)]);
   return head === undefined || refs === undefined ? undefined : { head, refs };
 }
 
@@ -71,25 +70,22 @@ export async function refState(gitDir: string): Promise<string | undefined> {
 
 /** A file may be packed or deleted while the directory is read: then it is looked for once more, by git. */
 async function namesOfFiles(gitDir: string): Promise<readonly string[] | undefined> {
-  const names: string[] = [];
-  try {
-    for (const kind of ["refs/heads", "refs/tags"]) {
-      const entries = await readdir(path.join(gitDir, kind), {
-        recursive: true,
-        withFileTypes: true,
-      });
-      for (const entry of entries) {
-        if (entry.isDirectory()) continue;
-        // What git is just writing has a name of its own.
-        const name = path.relative(gitDir, path.join(entry.parentPath, entry.name));
-        if (isRefName(name)) names.push(name);
-      }
-    }
-  } catch (error) {
+  const options = { recursive: true, withFileTypes: true } as const;
+  const kinds = ["refs/heads", "refs/tags"].map((kind) =>
+    readdir(path.join(gitDir, kind), options),
+  );
+  const listings = await Promise.all(kinds).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
-  }
-  return names.length > filesMax ? undefined : names;
+  });
+  if (listings === undefined) return undefined;
+  const files = listings.flat().filter((entry) => !entry.isDirectory());
+  const names = files.map(({ parentPath, name }) =>
+    path.relative(gitDir, path.join(parentPath, name)),
+  );
+  // What git is just writing has a name of its own.
+  const refs = names.filter(isRefName);
+  return refs.length > filesMax ? undefined : refs;
 }
 
 /** @returns "gone" when it has no file any more, "odd" when the file holds something else than an id */
@@ -110,12 +106,11 @@ async function looseRef(
 
 /** `<id> <name>`, then `^<id>` if the one before is an annotated tag; git-pack-refs(1). */
 async function packedRefs(file: string): Promise<readonly ListedRef[] | undefined> {
-  const bytes = (await stat(file).catch(() => null))?.size ?? 0;
-  if (bytes > packedBytesMax) return undefined;
-  const text = (await dataOf(file))?.toString();
-  if (text === undefined) return [];
+  const data = await dataOf(file, packedBytesMax);
+  if (data === undefined) return undefined;
+  if (data === null) return [];
   const refs: ListedRef[] = [];
-  const [header, ...lines] = text.split("\n");
+  const [header, ...lines] = data.toString().split("\n");
   // Without it, what tags lead to is not said.
   if (!/^# pack-refs with:.* fully-peeled /.test(header ?? "")) return undefined;
   for (const line of lines) {
