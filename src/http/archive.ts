@@ -64,7 +64,8 @@ export const archiveRoutes: readonly Route[] = archiveFormats.map(archiveAs);
  * a branch after it.
  */
 async function commitNamed({ db }: Deps, { id }: ProjectRow, name: string): Promise<string> {
-  if (isObjectId(name)) return name;
+  const hash = name.toLowerCase();
+  if (isObjectId(hash)) return hash;
   const short = (prefix: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : name);
   const asBranch = name.startsWith(tagPrefix) ? undefined : short(branchPrefix);
   const asTag = name.startsWith(branchPrefix) ? undefined : short(tagPrefix);

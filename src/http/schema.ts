@@ -54,7 +54,8 @@ export function invalid(errors: readonly FieldError[]): Refusal {
 type Issue = z.core.$ZodIssue;
 
 function fieldError(issue: Issue): FieldError {
-  return { field: issue.path.join("."), code: codeOf(issue), message: `${issue.message}.` };
+  const message = `${issue.message.replace(/\.$/, "")}.`;
+  return { field: issue.path.join("."), code: codeOf(issue), message };
 }
 
 /** A missing, null or blank text is what clients know as `error.field.empty`. */

@@ -94,6 +94,13 @@ describe("GET …/archive/{ref}", () => {
     }
   });
 
+  it("takes a hash in either case", async () => {
+    const answer = await ask(world.head.toUpperCase());
+    expect(answer.status).to.equal(200);
+    expect(answer.headers.get("etag")).to.contain(world.head);
+    await answer.arrayBuffer();
+  });
+
   it("takes the branch where a tag has the same name, unless it is told which", async () => {
     const etags = await Promise.all(
       ["both", "refs/heads/both", "refs/tags/both"].map(async (ref) => {

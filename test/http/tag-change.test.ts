@@ -120,7 +120,9 @@ describe("POST …/tag/create", () => {
 
   it("answers 422 for what git would not take as a tag, and for too long a message", async () => {
     for (const tagName of ["", "-d", "a..b", "a b", "a.lock", "refs//x", "@{", "a/.b", "a\u007f"]) {
-      expect((await create({ tagName })).status, tagName).to.equal(422);
+      const { status, body } = await create({ tagName });
+      expect(status, tagName).to.equal(422);
+      expect(body["message"], tagName).to.match(/[^.]\.$/);
     }
     const message = "x".repeat(64 * 1024 + 1);
     expect((await create({ tagName: "v1", message })).status).to.equal(422);
