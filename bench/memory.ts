@@ -6,7 +6,8 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import { git, tryGit } from "../test/support/git.ts";
+import { git } from "../test/support/git.ts";
+import { must } from "./must.ts";
 import { resetPeak, watchMemory } from "./peak.ts";
 import { type BenchService, withService } from "./service.ts";
 
@@ -75,11 +76,6 @@ async function measure(
   const { node, programs } = await watch.stop();
   const peaks = `node ${node.toFixed(0)} MiB   git ${programs.toFixed(0)} MiB`;
   process.stdout.write(`${name.padEnd(38)} ${peaks}   ${seconds} s\n`);
-}
-
-async function must(cwd: string, env: Record<string, string>, ...args: string[]): Promise<void> {
-  const { exitCode, stderr } = await tryGit(cwd, args, env);
-  if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
 }
 
 function get(

@@ -7,8 +7,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
 import { eventually } from "../test/support/eventually.ts";
-import { git, tryGit } from "../test/support/git.ts";
+import { git } from "../test/support/git.ts";
 import { figure, median, timed } from "./figure.ts";
+import { must } from "./must.ts";
 import { type BenchService, withService } from "./service.ts";
 
 /**
@@ -138,11 +139,6 @@ async function bareRepository(directory: string, bare: string): Promise<void> {
   for (const [key, value] of Object.entries(durable)) {
     await git(directory, `--git-dir=${bare}`, "config", key, value);
   }
-}
-
-async function must(cwd: string, env: Record<string, string>, ...args: string[]): Promise<void> {
-  const { exitCode, stderr } = await tryGit(cwd, args, env);
-  if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
 }
 
 /** The service's repository that has the same head, once upkeep has packed it. */
