@@ -31,16 +31,13 @@ export async function gitAccess(
   const caller = await callerOf(ctx, deps);
   const fetching = service === "upload-pack";
   if (caller.userId === null) {
-    if (!fetching) throw unauthorised();
+    if (!fetching || !(await deps.anonymousPull())) throw unauthorised();
     try {
-      // Both are looked up at once.
-      const place = deps.project(names, caller, "GUEST");
-      const [isOpen, found] = await Promise.all([deps.anonymousPull(), place]);
-      if (isOpen) return { caller, ...found };
+      return { caller, ...(await deps.project(names, caller, "GUEST")) };
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (error instanceof Refusal) throw unauthorised();
+      throw error;
     }
-    throw unauthorised();
   }
   requireScope(caller, fetching ? "PROJECT_READ" : "PROJECT_WRITE");
   return { caller, ...(await deps.project(names, caller, fetching ? "GUEST" : "DEVELOPER")) };

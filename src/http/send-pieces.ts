@@ -3,7 +3,8 @@ import type { Context } from "koa";
 
 /**
  * Answers with pieces that are each good only until the next is asked for: it is asked for when the one before
- * has gone to the system. An error that comes after the first cuts the connection, and so tells the client that this was not all.
+ * has gone to the system. An error that comes after the first cuts the connection, and so tells the client that
+ * this was not all.
  */
 export function sendPieces(ctx: Context, pieces: AsyncIterable<Buffer>): void {
   ctx.status = 200;
