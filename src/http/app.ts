@@ -5,6 +5,7 @@ import { type Answered, accessLog, watchRequests } from "./access-log.ts";
 import { errors } from "./errors.ts";
 import { keptAnswers } from "./kept-answer.ts";
 import { type Machinery, mount } from "./mount.ts";
+import { closeWithLine } from "./pipelined.ts";
 import { requestId } from "./request-id.ts";
 import type { Route } from "./route.ts";
 import { securityHeaders } from "./security-headers.ts";
@@ -39,7 +40,9 @@ export function buildApp(options: AppOptions): RequestListener {
 
   const answer = app.callback();
   return (request, response) => {
-    if (!kept.again(request, response)) void answer(request, response);
+    if (kept.again(request, response)) return;
+    closeWithLine(request, response);
+    void answer(request, response);
   };
 }
 

@@ -115,10 +115,11 @@ export async function unpackObjects(gitDir: string): Promise<void> {
 }
 
 /** The body of a request of protocol version 2 for a commit and the tags of what comes with it. */
-export function fetchRequest(commitId: string): Buffer {
+export function fetchRequest(commitId: string, ...capabilities: readonly string[]): Buffer {
   const lines = ["include-tag", "no-progress", `want ${commitId}`, "done"];
   const parts = [
     packet("command=fetch"),
+    ...capabilities.map((line) => packet(line)),
     Buffer.from("0001"),
     ...lines.map((line) => packet(line)),
   ];
