@@ -80,7 +80,8 @@ export class KeptPacks {
 
   /** Whether an answer of about so many bytes is kept at all. */
   async takes(bytes: number): Promise<boolean> {
-    if (bytes > this.#packBytesMax) return false;
+    // Of objects that are in no pack yet it is not known.
+    if (this.#bytesMax === 0 || bytes > this.#packBytesMax) return false;
     await mkdir(this.#directory, { recursive: true });
     const { bavail, bsize } = await statfs(this.#directory);
     return bavail * bsize > bytes * spareFactor;

@@ -131,6 +131,7 @@ describe("a kept pack", () => {
     expect(await kept.takes(251)).to.equal(false);
     expect(await open({ bytesMax: 2 ** 60 }).takes(2 ** 55)).to.equal(false);
     expect(await open({ bytesMax: 0 }).takes(1)).to.equal(false);
+    expect(await open({ bytesMax: 0 }).takes(0), "of what is in no pack").to.equal(false);
   });
 
   it("is told as far as it came when it failed, and is not kept", async () => {
