@@ -11,8 +11,8 @@ const ringBytes = 128 * 1024;
 const gatherBytes = 32 * 1024;
 const gatherMs = 1;
 
-/** An address of a socket may not be long: it is this, some letters and a number. */
-const prefix = path.join(tmpdir(), "ledgerforge-out-");
+/** Of the address of a socket there is room for a hundred bytes; what is longer is cut without a word. */
+const parentBytesMax = 60;
 
 /**
  * What programs write, read into memory that is used again; see `Ring`. The pipes of spawn() cannot be read like
@@ -31,11 +31,12 @@ export class ProgramOutputs {
   async of<Program>(
     start: (end: Socket) => Program,
   ): Promise<Readonly<{ program: Program; pieces: AsyncIterable<Buffer> }>> {
-    const { reading, end } = await this.#connect().catch((error: NodeJS.ErrnoException) => {
-      this.#directory = undefined;
+    const directory = this.#ensured();
+    const { reading, end } = await this.#connect(directory).catch((error) => {
+      if (!isMissing(error)) throw error;
       // Somebody tidied up among temporary files.
-      if (["ENOENT", "EACCES"].includes(error.code ?? "")) return this.#connect();
-      throw error;
+      if (this.#directory === directory) this.#directory = undefined;
+      return this.#connect(this.#ensured());
     });
     try {
       return { program: start(end), pieces: reading.pieces() };
@@ -50,17 +51,25 @@ export class ProgramOutputs {
     if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
 
-  async #connect(): Promise<Readonly<{ reading: Reading; end: Socket }>> {
-    this.#directory ??= mkdtemp(prefix);
+  #ensured(): Promise<string> {
+    this.#directory ??= temporaryDirectory().catch((error) => {
+      this.#directory = undefined;
+      throw error;
+    });
+    return this.#directory;
+  }
+
+  async #connect(directory: Promise<string>): Promise<Readonly<{ reading: Reading; end: Socket }>> {
     this.#count += 1;
     const name = String(this.#count);
-    const address = path.join(await this.#directory, name);
+    const address = path.join(await directory, name);
     const server = createServer({ pauseOnConnect: true });
     try {
       await once(server.listen(address), "listening");
       const accepted = once(server, "connection") as Promise<[Socket]>;
       const reading = new Reading(address);
-      const [[end]] = await Promise.all([accepted, reading.begun]);
+      // Without a descriptor left, the connection is closed before we are told of it.
+      const [[end]] = await Promise.all([Promise.race([accepted, reading.cut]), reading.begun]);
       return { reading, end };
     } finally {
       server.close();
@@ -70,11 +79,23 @@ export class ProgramOutputs {
 
 const nothing = Buffer.alloc(0);
 
+function temporaryDirectory(): Promise<string> {
+  const parent = tmpdir();
+  const isShort = Buffer.byteLength(parent) <= parentBytesMax;
+  return mkdtemp(path.join(isShort ? parent : "/tmp", "ledgerforge-out-"));
+}
+
+/** Node.js says EACCES when there is no directory for a socket. */
+const isMissing = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === "ENOENT" || code === "EACCES";
+
 class Reading {
   readonly #ring = new Ring(ringBytes);
   readonly #socket: Socket;
   /** Rejects when there is nothing to read from. */
   readonly begun: Promise<unknown>;
+  /** Rejects when the line is closed. */
+  readonly cut: Promise<never>;
   #ended = false;
   #paused = false;
   #failure: Error | undefined;
@@ -102,6 +123,10 @@ class Reading {
         this.#failure = error;
       });
     this.begun = once(this.#socket, "connect");
+    this.cut = once(this.#socket, "close").then(() => {
+      throw new Error("There is no connection to a program: too many files may be open.");
+    });
+    this.cut.catch(() => undefined);
   }
 
   /** There is enough for a piece. */

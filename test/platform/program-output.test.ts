@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readdir, readlink, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
@@ -114,6 +115,55 @@ describe("what a program writes", () => {
       throw new Error("not started");
     });
     expect(await failing.catch((error: unknown) => String(error))).to.match(/not started/);
+  });
+
+  it("fails, and does not wait for ever, when no more files may be opened", async () => {
+    const script = `
+      import { closeSync, openSync } from "node:fs";
+      import { spawn } from "node:child_process";
+      import { ProgramOutputs } from ${JSON.stringify(path.resolve("src/platform/program-output.ts"))};
+      const outputs = new ProgramOutputs();
+      const start = (end) => spawn("true", [], { stdio: ["ignore", end, "ignore"] }).on("error", () => {});
+      for await (const _ of (await outputs.of(start)).pieces);
+      for (let left = 0; left < 8; left += 1) {
+        const all = [];
+        try { for (;;) all.push(openSync("/dev/null")); } catch {}
+        for (const each of all.splice(0, left)) closeSync(each);
+        const said = await Promise.race([
+          outputs.of(start).then(() => "opened", (error) => "failed"),
+          new Promise((resolve) => setTimeout(resolve, 3000, "waits")),
+        ]);
+        for (const each of all) closeSync(each);
+        console.log(said);
+      }
+      await outputs.close();
+      process.exit();`;
+    const node = `ulimit -n 128; exec "$0" --import tsx --input-type=module -e "$1"`;
+    const child = spawn("sh", ["-c", node, process.execPath, script]);
+    const said = (await text(child.stdout)).trim().split("\n");
+    expect(said).to.have.length(8).and.include("failed").and.not.include("waits");
+  });
+
+  it("does without a directory for temporary files whose name is too long for sockets", async () => {
+    const { TMPDIR } = process.env;
+    const long = path.join(parent, "x".repeat(90));
+    await mkdir(long);
+    const own = new ProgramOutputs();
+    try {
+      process.env["TMPDIR"] = long;
+      for (let round = 0; round < 3; round += 1) {
+        const { pieces } = await own.of(program("echo here"));
+        expect((await read(pieces)).toString()).to.equal("here\n");
+      }
+      expect(await readdir(long)).to.deep.equal([]);
+      expect(
+        (await readdir(parent)).filter((name) => name.startsWith("ledgerforge")),
+      ).to.deep.equal([]);
+    } finally {
+      if (TMPDIR === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = TMPDIR;
+      await own.close();
+    }
   });
 
   it("finds its way when somebody has tidied up, and leaves nothing behind", async () => {
