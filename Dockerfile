@@ -5,7 +5,6 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY bin bin
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
 COPY migrations migrations
 COPY src src
 RUN npm run build && npm prune --omit=dev --ignore-scripts

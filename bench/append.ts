@@ -4,8 +4,8 @@ import path from "node:path";
 import pg from "pg";
 
 import { startPostgres } from "../src/embedded/postgres/server.ts";
-import type { ExpectedRevision } from "../src/platform/event-store.ts";
-import { openEventStore } from "../src/platform/eventstoredb.ts";
+import type { ExpectedRevision } from "../src/platform/event-store/event-store.ts";
+import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { spawnEventStore } from "../test/support/event-store-child.ts";
 import { newEvent, newStream } from "../test/support/test-event.ts";
 

@@ -7,13 +7,17 @@ import type { Knex } from "knex";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
 import { migrate } from "../src/platform/migrate.ts";
 import { openPostgres } from "../src/platform/postgres.ts";
-import { companyProjection, listCompanies } from "../src/projections/company.ts";
-import { install } from "../src/projections/install.ts";
-import { listMembers, memberProjection } from "../src/projections/member.ts";
-import { projectRole } from "../src/projections/member-role.ts";
-import { findProject, listProjects, projectProjection } from "../src/projections/project.ts";
-import { listTeams, teamProjection } from "../src/projections/team.ts";
-import { listUsers, userProjection } from "../src/projections/user.ts";
+import { install } from "../src/projections/core/install.ts";
+import {
+  findProject,
+  listProjects,
+  projectProjection,
+} from "../src/projections/project/project.ts";
+import { companyProjection, listCompanies } from "../src/projections/team/company.ts";
+import { listMembers, memberProjection } from "../src/projections/team/member.ts";
+import { projectRole } from "../src/projections/team/member-role.ts";
+import { listTeams, teamProjection } from "../src/projections/team/team.ts";
+import { listUsers, userProjection } from "../src/projections/user/user.ts";
 import { figure, median, quantile, timed } from "./figure.ts";
 
 /**

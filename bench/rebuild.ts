@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 import { startPostgres } from "../src/embedded/postgres/server.ts";
-import type { AnyEvent } from "../src/events/event.ts";
-import { userSubject } from "../src/events/user.ts";
-import { openEventStore } from "../src/platform/eventstoredb.ts";
+import type { AnyEvent } from "../src/events/core/event.ts";
+import { userSubject } from "../src/events/user/user.ts";
+import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
+import { openVault } from "../src/platform/key/vault.ts";
 import { migrate } from "../src/platform/migrate.ts";
 import { openPostgres } from "../src/platform/postgres.ts";
-import { openVault } from "../src/platform/vault.ts";
 import { allProjections } from "../src/projections/all.ts";
-import { rebuild } from "../src/projections/rebuild.ts";
+import { rebuild } from "../src/projections/core/rebuild.ts";
 import { spawnEventStore } from "../test/support/event-store-child.ts";
 import { metadataFor } from "../test/support/history.ts";
 

@@ -5,9 +5,9 @@ import path from "node:path";
 
 import { readSettings } from "../src/config.ts";
 import { configOfRunning } from "../src/embedded/service-file.ts";
-import { openEventStore } from "../src/platform/eventstoredb.ts";
+import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { listen, openPostgres } from "../src/platform/postgres.ts";
-import { watchProjections } from "../src/projections/visible.ts";
+import { watchProjections } from "../src/projections/core/visible.ts";
 import { metadataFor } from "../test/support/history.ts";
 import { startService } from "../test/support/service.ts";
 

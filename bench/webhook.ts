@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { handle } from "../src/commands/handle.ts";
-import { webhook } from "../src/commands/webhook.ts";
-import { webhookDelivery } from "../src/commands/webhook-delivery.ts";
+import { handle } from "../src/commands/core/handle.ts";
+import { webhookDelivery } from "../src/commands/webhook/delivery.ts";
+import { webhook } from "../src/commands/webhook/webhook.ts";
 import { readSettings, requireStores } from "../src/config.ts";
 import { startPostgres } from "../src/embedded/postgres/server.ts";
-import { ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../src/events/ids.ts";
+import { ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../src/events/core/ids.ts";
 import { openPlatform } from "../src/main.ts";
 import { openBlobs } from "../src/platform/blob/open.ts";
 import { openGit } from "../src/platform/git/repositories.ts";

@@ -1,9 +1,10 @@
 import path from "node:path";
 import { z } from "zod";
 
-import { Alias } from "./events/ids.ts";
+import { Alias } from "./events/core/ids.ts";
 import { parseBlobUrl } from "./platform/blob/url.ts";
-import { parseOutboundAllow } from "./platform/outbound-address.ts";
+import { eventStoreUrlProblem } from "./platform/event-store/url.ts";
+import { parseOutboundAllow } from "./platform/outbound/address.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -42,7 +43,7 @@ const variables = z.object({
     .optional(),
   DATA_DIR: text.default("./data"),
   DATABASE_URL: urlOf("postgres", "postgresql").optional(),
-  EVENTSTORE_URL: urlOf("esdb", "esdb+discover").optional(),
+  EVENTSTORE_URL: text.superRefine(checkEventStoreUrl).optional(),
   REDIS_URL: urlOf("redis", "rediss").optional(),
   BLOB_URL: text.superRefine(checkBlobUrl).optional(),
   SECRET_KEY: text
@@ -224,6 +225,11 @@ function isOutboundAllow(entries: readonly string[]): boolean {
   } catch {
     return false;
   }
+}
+
+function checkEventStoreUrl(value: string, { addIssue }: z.core.$RefinementCtx<string>): void {
+  const message = eventStoreUrlProblem(value);
+  if (message !== undefined) addIssue({ code: "custom", message });
 }
 
 function checkBlobUrl(value: string, { addIssue }: z.core.$RefinementCtx<string>): void {

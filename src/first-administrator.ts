@@ -1,11 +1,8 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
 
-import {
-  administratorExists,
-  ensureAdministrator,
-} from "./commands/process/ensure-administrator.ts";
-import type { RegisterUserDeps } from "./commands/process/register-user.ts";
+import { administratorExists, ensureAdministrator } from "./commands/user/ensure-administrator.ts";
+import type { RegisterUserDeps } from "./commands/user/register-user.ts";
 import type { Config } from "./config.ts";
 import { ensureSecretFile, readSecretFile } from "./embedded/secret-file.ts";
 

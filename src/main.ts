@@ -23,12 +23,13 @@ const modules = {
     Promise.all([
       import("./platform/postgres.ts"),
       import("./platform/migrate.ts"),
-      import("./platform/eventstoredb.ts"),
-      import("./platform/vault.ts"),
+      import("./platform/event-store/eventstoredb.ts"),
+      import("./platform/key/vault.ts"),
     ]),
   git: () => import("./platform/git/repositories.ts"),
   work: () => Promise.all([import("./platform/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
+  reading: () => import("./projections/core/caught-up.ts"),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
   ssh: () => import("./ssh/role.ts"),
@@ -57,12 +58,14 @@ export async function openPlatform(config: Config, name: string) {
   const log = openLog(config.logLevel, name);
   const [{ openPostgres }, { migrate }, { openEventStore }, { openVault }] =
     await modules.platform();
-  const db = openPostgres(config.databaseUrl, { applicationName: `ledgerforge ${name}` });
+  const applicationName = `ledgerforge ${name}`;
+  const db = openPostgres(config.databaseUrl, { applicationName });
   await migrate(db);
   const store = openEventStore(config.eventStoreUrl);
   return {
     config,
     log,
+    applicationName,
     db,
     store,
     vault: openVault(db, config.secretKey),
@@ -71,6 +74,17 @@ export async function openPlatform(config: Config, name: string) {
       await db.destroy();
     },
   };
+}
+
+/** For roles that answer requests: their connections read nothing older than what was acknowledged. */
+async function forReaders<P extends Platform>(platform: P, running: Running[]): Promise<P> {
+  const { config, applicationName, store } = platform;
+  const [{ openPostgres }] = await modules.platform();
+  const { mustBeCaughtUp } = await modules.reading();
+  const onConnect = mustBeCaughtUp(store);
+  const db = openPostgres(config.databaseUrl, { applicationName, onConnect });
+  running.push({ close: () => db.destroy() });
+  return { ...platform, db };
 }
 
 /** The platform with repositories. */
@@ -155,14 +169,14 @@ async function startWork(
 async function startAnswering(work: Work, running: Running[]) {
   const [{ firstAdministrator }, { startHttp }] = await modules.http();
   const administrator = await firstAdministrator(work.config, work);
-  const http = await startHttp(work);
+  const http = await startHttp(await forReaders(work, running));
   running.push(http);
   return { url: http.url, administrator };
 }
 
 async function startGitSsh(repositories: Repositories, running: Running[]) {
   const { startSsh } = await modules.ssh();
-  const ssh = await startSsh(repositories);
+  const ssh = await startSsh(await forReaders(repositories, running));
   running.push(ssh);
   return { sshPort: ssh.port };
 }

@@ -75,6 +75,22 @@ describe("the configuration", () => {
     expect(settings.outboundAllow).to.deep.equal(["10.0.0.0/8", "ci.internal:8443", "fd00::/8"]);
   });
 
+  for (const [address, problem] of [
+    ["esdb://n1:2113,n2:2113,n3:2113?tls=false", undefined],
+    ["esdb+discover://user:hunter2@cluster.example.org", undefined],
+    ["esdb://user:hunter2@", "must have host at position 20"],
+    ["esdb://user:hunter2@h:hunter2", "must have port number at position 22"],
+    ["esdb://h:2113?tls=maybe", "must have true or false at position 18"],
+    ["esdb://h:2113?throwOnAppendFailure=false", "must leave out throwOnAppendFailure"],
+  ]) {
+    it(`reads the address of the event store as its client does: ${address}`, () => {
+      const read = () => readSettings({ EVENTSTORE_URL: address });
+      if (problem === undefined) return expect(read().eventStoreUrl).to.equal(address);
+      const message = failure(read);
+      expect(message).to.equal(`Bad configuration:\n  EVENTSTORE_URL ${problem}`);
+    });
+  }
+
   it("names every bad variable at once, and none of their values", () => {
     const bad: Environment = {
       PORT: "80a",

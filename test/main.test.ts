@@ -8,6 +8,7 @@ const always = [
   "@grpc/grpc-js",
   "google-protobuf",
   "knex",
+  "lru-cache",
   "pg",
   "pino",
   "zod",
@@ -21,15 +22,17 @@ const expected = {
     "@koa/router",
     "@renovatebot/pep440",
     "bullmq",
+    "croner",
     "koa",
     "otpauth",
     "prom-client",
     "rate-limiter-flexible",
     "semver",
+    "yaml",
   ],
   projections: always,
   ssh: [...always, ...git, "ssh2"],
-  workers: [...always, ...git, "bullmq", "semver"],
+  workers: [...always, ...git, "bullmq", "croner", "semver", "yaml"],
 } as const;
 
 describe("the start of a role", () => {

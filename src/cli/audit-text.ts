@@ -1,5 +1,5 @@
-import type { Change } from "../projections/audit-change.ts";
-import type { AuditLine } from "../projections/audit-trail.ts";
+import type { Change } from "../projections/audit/change.ts";
+import type { AuditLine } from "../projections/audit/trail.ts";
 
 /** One line a change of the log, for people: when, who, from where, what, and what it changed. */
 export function auditText(line: AuditLine): string {

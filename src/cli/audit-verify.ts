@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
-import { type ChainCheck, checkChain, type KeptMark } from "../projections/chain-check.ts";
+import { type ChainCheck, checkChain, type KeptMark } from "../projections/audit/chain-check.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
-import type { AuditFilter } from "../projections/audit-entry.ts";
-import { type AuditLine, auditTrail } from "../projections/audit-trail.ts";
-import { findProject } from "../projections/project.ts";
-import { findUser } from "../projections/user.ts";
+import type { AuditFilter } from "../projections/audit/entry.ts";
+import { type AuditLine, auditTrail } from "../projections/audit/trail.ts";
+import { findProject } from "../projections/project/project.ts";
+import { findUser } from "../projections/user/user.ts";
 import { auditText } from "./audit-text.ts";
 import { runVerify } from "./audit-verify.ts";
 import { writeLines } from "./lines.ts";

@@ -1,18 +1,20 @@
 import { parseArgs } from "node:util";
-
-import { openBlobs } from "../platform/blob/open.ts";
-import { openGit } from "../platform/git/repositories.ts";
-import { allProjections } from "../projections/all.ts";
-import { checkChain } from "../projections/chain-check.ts";
-import { rebuild } from "../projections/rebuild.ts";
-import { projectionStatuses } from "../projections/status.ts";
 import {
   type ExaminationOptions,
   examineBlobs,
   examineRepositories,
   type Finding,
-} from "../workers/examination.ts";
-import { refRecorder } from "../workers/ref-recorder.ts";
+} from "../git/integrity-check.ts";
+import { refRecorder } from "../git/ref-recorder.ts";
+import { openBlobs } from "../platform/blob/open.ts";
+import { openGit } from "../platform/git/repositories.ts";
+import { allProjections } from "../projections/all.ts";
+import { checkChain } from "../projections/audit/chain-check.ts";
+import { rebuild } from "../projections/core/rebuild.ts";
+import { projectionStatuses } from "../projections/status.ts";
+import { listSetAside } from "../workers/core/set-aside.ts";
+import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
+import { standingLines } from "../workers/webhook/outbox.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -20,12 +22,14 @@ import { write } from "./write.ts";
 const exitFound = 1;
 const exitInterrupted = 130;
 const closeLimitMs = 10_000;
+/** Workers look for such lines every minute. */
+const standingMs = 3 * 60_000;
 
 type Options = ExaminationOptions & Readonly<{ readModels: boolean }>;
 
 /**
  * Looks for what does not fit together, while the service goes on: repositories and their refs, blobs,
- * the log's chain, read models. Exits with 1 when something is left that was not repaired.
+ * the log's chain, read models, deliveries of webhooks. Exits with 1 when something is left that was not repaired.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -66,6 +70,7 @@ async function examine(stores: Stores, options: Options): Promise<number> {
     }
     for await (const finding of examineBlobs({ db, blobs }, options)) tell(finding);
     for await (const finding of examineLog(stores, options)) tell(finding);
+    for await (const finding of examineDeliveries(stores, options)) tell(finding);
   } finally {
     clear();
     blobs.close();
@@ -74,6 +79,26 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   const repaired = found === left ? "" : `, ${found - left} of them repaired`;
   write(process.stdout, found === 0 ? "Everything fits.\n" : `${found} found${repaired}.\n`);
   return left === 0 ? 0 : exitFound;
+}
+
+/** Deliveries of webhooks that nothing will send, and lines in which nothing moves. */
+async function* examineDeliveries(
+  { db, store }: Stores,
+  { repair, onProgress: progress }: Options,
+): AsyncGenerator<Finding> {
+  progress?.("deliveries of webhooks");
+  const now = new Date();
+  const lost = await lostDeliveries({ db, store });
+  if (repair) await putBack(db, lost, now);
+  for (const { deliveryId, webhookId } of lost) {
+    const problem = `delivery ${deliveryId} is pending and not in line`;
+    yield { subject: `webhook ${webhookId}`, problem, repaired: repair };
+  }
+  const standing = await standingLines(db, new Date(now.getTime() - standingMs));
+  for (const { webhookId, dueAt, waiting } of standing) {
+    const problem = `its line has stood still since ${dueAt.toISOString()}, ${waiting} deliveries wait`;
+    yield { subject: `webhook ${webhookId}`, problem, repaired: false };
+  }
 }
 
 /** The chain over the log, how far the read models are, and, when asked, every row of them. */
@@ -90,6 +115,10 @@ async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Fin
     if (state === "live") continue;
     const problem = `it is ${state}, ${lagPositions} events behind`;
     yield { subject: `read model ${name}`, problem, repaired: false };
+  }
+  for (const { reactor, event_id, type, reason } of await listSetAside(db)) {
+    const problem = `set aside ${type} ${event_id}: ${reason}; see ledgerforge set-aside`;
+    yield { subject: `reactor ${reactor}`, problem, repaired: false };
   }
   if (options.readModels) yield* compareReadModels(stores, options);
 }

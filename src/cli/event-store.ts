@@ -8,12 +8,12 @@ import { suppliedSettings } from "./supervised.ts";
 
 const closeLimitMs = 5_000;
 
-/** Serves the embedded event store on loopback until stopped. */
+/** Serves the embedded event store on a Unix socket until stopped. */
 export async function run(args: readonly string[]): Promise<number> {
   const stop = stopSignal(closeLimitMs);
   const { values } = parseArgs({
     args: [...args],
-    options: { port: { type: "string" }, supervised: { type: "boolean", default: false } },
+    options: { socket: { type: "string" }, supervised: { type: "boolean", default: false } },
   });
   const supplied = values.supervised ? await suppliedSettings(stop) : {};
   if (supplied === undefined) return 0;
@@ -21,14 +21,18 @@ export async function run(args: readonly string[]): Promise<number> {
   if (databaseUrl === undefined) {
     throw new ConfigError("Bad configuration:\n  DATABASE_URL is required");
   }
+  const { socket } = values;
+  if (socket === undefined) {
+    throw new ConfigError("--socket is required: a path in a directory for its owner alone");
+  }
   const log = openLog(logLevel, "event-store");
   const server = await startEventStoreServer({
     databaseUrl,
-    port: Number(values.port ?? 0),
+    socket,
     onOutage: (error) => log.error({ err: error }, "the database failed, trying again"),
   });
   log.info({ url: server.url }, "event store ready");
-  process.send?.({ ready: { url: server.url, port: Number(new URL(server.url).port) } });
+  process.send?.({ ready: { url: server.url } });
 
   await stop.stopped;
   await server.close();

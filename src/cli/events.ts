@@ -1,4 +1,4 @@
-import { exportEvents } from "../projections/event-export.ts";
+import { exportEvents } from "../projections/audit/event-export.ts";
 import { writeLines } from "./lines.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";

@@ -1,11 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 
-import { forgetUser } from "../commands/process/forget-user.ts";
-import { findUser } from "../projections/user.ts";
-import { watchProjections } from "../projections/visible.ts";
+import { forgetUser } from "../commands/user/forget-user.ts";
+import { findUser } from "../projections/user/user.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
+import { cliMetadata, untilVisible } from "./written.ts";
 
 const exitUsage = 64;
 const exitNotFound = 1;
@@ -28,23 +27,8 @@ export async function run(args: readonly string[]): Promise<number> {
       return exitNotFound;
     }
     const now = () => new Date().toISOString();
-    const commandId = randomUUID();
-    const metadata = {
-      actor: { userId: null, alias: null, via: "cli", tokenId: null },
-      ip: null,
-      correlationId: commandId,
-      causationId: null,
-      commandId,
-      schemaVersion: 1,
-      occurredAt: now(),
-    } as const;
-    const { position } = await forgetUser({ store, vault, now }, user.id, metadata);
-    const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
-    try {
-      await watching.visible(position);
-    } finally {
-      await watching.close();
-    }
+    const { position } = await forgetUser({ store, vault, now }, user.id, cliMetadata());
+    await untilVisible({ config, db }, position);
     write(process.stdout, `${user.alias} is forgotten.\n`);
     return 0;
   });

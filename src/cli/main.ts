@@ -22,6 +22,10 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "[--repair] [--read-models]   look for what does not fit together",
     () => import("./doctor.ts"),
   ],
+  "set-aside": [
+    "[--retry [event…]]   list events that reactors set aside, or have them tried again",
+    () => import("./set-aside.ts"),
+  ],
   audit: [
     "[--project owner/alias] [--user alias] [--since day] [--json] | verify   who did what",
     () => import("./audit.ts"),
@@ -35,13 +39,22 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "<alias>   make everything personal about a user unreadable, for ever",
     () => import("./forget.ts"),
   ],
+  admin: [
+    "reset-password <alias> | settings reset <group>   let an administrator in again",
+    () => import("./admin.ts"),
+  ],
   openapi: ["write the description of the REST interface to stdout", () => import("./openapi.ts")],
-  "event-store": ["serve the event store from DATABASE_URL", () => import("./event-store.ts")],
+  "event-store": [
+    "--socket path   serve the event store from DATABASE_URL",
+    () => import("./event-store.ts"),
+  ],
 };
 
 const exitUsage = 64;
 const exitConfig = 78;
 
+// Files of the service and of the programs it starts are for its own user alone.
+process.umask(0o077);
 process.exit(await main(process.argv.slice(2)));
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {

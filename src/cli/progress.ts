@@ -1,4 +1,4 @@
-import type { Progress } from "../projections/rebuild.ts";
+import type { Progress } from "../projections/core/rebuild.ts";
 
 const barCells = 30;
 /** Often enough to watch, seldom enough to cost nothing. */

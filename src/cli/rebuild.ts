@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
 import { allProjections } from "../projections/all.ts";
-import type { Projection } from "../projections/projection.ts";
-import { type Rebuilt, rebuild } from "../projections/rebuild.ts";
+import type { Projection } from "../projections/core/projection.ts";
+import { type Rebuilt, rebuild } from "../projections/core/rebuild.ts";
+import { setBackReactors } from "../workers/core/reactor-checkpoint.ts";
 import { duration, progressView } from "./progress.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
@@ -65,6 +66,7 @@ async function rebuildAll(
     write(process.stderr, "Another rebuild is running.\n");
     return exitBusy;
   }
+  await setBackReactors(db, (await store.end()) ?? -1n);
   return report(projections, rebuilt);
 }
 

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -10,6 +9,7 @@ import {
   requireStores,
   type Settings,
 } from "../config.ts";
+import { keepPrivate } from "../embedded/private-directory.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
@@ -49,7 +49,7 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   const supplied = supervised ? await suppliedSettings(stop) : {};
   if (supplied === undefined) return 0;
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
   const roles = await startRoles(config, names);
   const { url, administrator } = roles;
   if (supervised) process.send?.({ ready: { url, administrator } });

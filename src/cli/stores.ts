@@ -2,11 +2,11 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 import { type Config, readSettings } from "../config.ts";
 import { configOfRunning } from "../embedded/service-file.ts";
-import type { EventStore } from "../platform/event-store.ts";
-import { openEventStore } from "../platform/eventstoredb.ts";
+import type { EventStore } from "../platform/event-store/event-store.ts";
+import { openEventStore } from "../platform/event-store/eventstoredb.ts";
+import { openVault, type Vault } from "../platform/key/vault.ts";
 import { openLog } from "../platform/log.ts";
 import { openPostgres } from "../platform/postgres.ts";
-import { openVault, type Vault } from "../platform/vault.ts";
 
 export type Stores = Readonly<{
   config: Config;

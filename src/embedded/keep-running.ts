@@ -16,7 +16,7 @@ export type Backoff = Readonly<{
   /** Pause before the first restart; doubled each time. */
   minMs: number;
   maxMs: number;
-  /** Failures in a row after which it is given up. */
+  /** Starts in a row that fail, after which it is given up. */
   failuresMax: number;
   /** The same for the first start, where somebody waits and the reason is mostly a mistake of theirs. */
   firstFailuresMax: number;
@@ -42,23 +42,24 @@ export type Kept<R extends Running> = Readonly<{
 
 /**
  * Starts it and starts it again whenever it ends by itself, after a pause that grows with every
- * failure in a row.
+ * failure in a row. It is given up when it does not come up any more, never while it comes back.
  *
  * @throws Error of the last try when it does not come up the first time.
  */
 export async function keepRunning<R extends Running>(options: KeepOptions<R>): Promise<Kept<R>> {
   const { name, report, backoff = backoffDefault } = options;
   const closing = new AbortController();
+  /** In a row; the pause grows with them. */
   let failures = 0;
 
   const startUntilUp = async (previous: R | undefined): Promise<R> => {
-    for (;;) {
+    for (let failedStarts = 1; ; failedStarts += 1) {
       try {
         return await options.start(previous);
       } catch (error) {
         failures += 1;
         const max = previous === undefined ? backoff.firstFailuresMax : backoff.failuresMax;
-        if (failures >= max || closing.signal.aborted) throw error;
+        if (failedStarts >= max || closing.signal.aborted) throw error;
         await pause(failures, backoff, closing.signal);
       }
     }
@@ -74,7 +75,6 @@ export async function keepRunning<R extends Running>(options: KeepOptions<R>): P
       if (closing.signal.aborted) return;
       if (performance.now() - startedAt > backoff.soundMs) failures = 0;
       failures += 1;
-      if (failures >= backoff.failuresMax) throw new Error(`${name} keeps ending`);
       report(`${name} ended, starting it again`);
       await pause(failures, backoff, closing.signal);
       if (closing.signal.aborted) return;

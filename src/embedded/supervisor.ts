@@ -2,10 +2,12 @@ import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 
 import { ConfigError, type Environment, type Settings } from "../config.ts";
+import { mustBeFree } from "./busy-port.ts";
 import { type Kept, keepRunning, type Running } from "./keep-running.ts";
 import { type Settings as ChildSettings, type NodeChild, startNodeChild } from "./node-child.ts";
 import { claimPidFile, PidFileHeld, releasePidFile, stopHolder } from "./pid-file.ts";
 import { startPostgres } from "./postgres/server.ts";
+import { keepPrivate, socketPlace } from "./private-directory.ts";
 import { ensureSecretFile } from "./secret-file.ts";
 import { removeServiceFile, secretKeyFile, writeServiceFile } from "./service-file.ts";
 
@@ -42,27 +44,31 @@ const storeCloseTimeoutMs = 1_500;
  * Runs the whole service on one machine: the stores that have no address in the settings, and a
  * process for each role. What ends by itself is started again.
  *
- * @throws ConfigError when another supervisor has the data directory; Error with the end of a log when
+ * @throws ConfigError when another supervisor has the data directory or a port is in use; Error with the end of a log when
  * something does not start; the signal's reason when it aborts before everything runs.
  */
 export async function supervise(options: SupervisorOptions): Promise<Supervised> {
   const { dataDir } = options.settings;
   const runDir = path.join(dataDir, "run");
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  for (const text of await keepPrivate(dataDir)) options.report(text);
   await mkdir(runDir, { recursive: true, mode: 0o700 });
   await mkdir(path.join(dataDir, "log"), { recursive: true, mode: 0o700 });
   const pidFile = await claim(dataDir);
 
-  const started: Started = { database: [], eventStore: [], roles: [] };
+  const started: Started = { database: [], eventStore: [], roles: [], sockets: [] };
   const close = async (): Promise<void> => {
     for (const group of [started.roles, started.eventStore, started.database]) {
       await Promise.all(group.map((kept) => kept.close()));
     }
+    await Promise.all(started.sockets.map(({ remove }) => remove()));
     await removeServiceFile(dataDir);
     await releasePidFile(pidFile);
   };
   try {
     await stopOrphans(runDir);
+    const { host, port, sshHost, sshPort } = options.settings;
+    await mustBeFree(host, port, "PORT");
+    await mustBeFree(sshHost, sshPort, "SSH_PORT");
     const ready = await startAll(options, started);
     const all = [...started.roles, ...started.eventStore, ...started.database];
     return { ready, givenUp: Promise.race(all.map((kept) => kept.givenUp)), close };
@@ -77,6 +83,7 @@ type Started = Readonly<{
   database: Kept<Running>[];
   eventStore: Kept<Running>[];
   roles: Kept<Running>[];
+  sockets: { remove: () => Promise<void> }[];
 }>;
 
 /** Two supervisors would stop each other's children as orphans, for ever. */
@@ -160,7 +167,7 @@ async function databaseSettings(
   return { ...known, DATABASE_URL: kept.current().url };
 }
 
-type EventStoreReady = Readonly<{ url: string; port: number }>;
+type EventStoreReady = Readonly<{ url: string }>;
 
 async function eventStoreSettings(
   options: SupervisorOptions,
@@ -170,13 +177,15 @@ async function eventStoreSettings(
   const { eventStoreUrl } = options.settings;
   if (eventStoreUrl !== undefined) return { ...(await database), EVENTSTORE_URL: eventStoreUrl };
 
+  const { file, remove } = await socketPlace(path.join(options.settings.dataDir, "run"), "es.sock");
+  started.sockets.push({ remove });
   const kept = await keepRunning<NodeChild<EventStoreReady>>({
     name: "event store",
     report: options.report,
-    start: (previous) =>
+    start: () =>
       startNodeChild({
         ...childFiles(options, "event-store"),
-        args: ["event-store", "--supervised", "--port", String(previous?.ready.port ?? 0)],
+        args: ["event-store", "--supervised", "--socket", file],
         environment: options.environment,
         settings: database,
         closeTimeoutMs: storeCloseTimeoutMs,

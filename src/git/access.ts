@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
 
-import { Role } from "../events/role.ts";
+import { Role } from "../events/core/role.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { projectRole } from "../projections/member-role.ts";
-import { findProject } from "../projections/project.ts";
+import { findProject } from "../projections/project/project.ts";
+import { projectRole } from "../projections/team/member-role.ts";
 import type { GitPlace } from "./caller.ts";
 
 /**

@@ -1,17 +1,15 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
-import type { Watching } from "../projections/visible.ts";
+import type { Watching } from "../projections/core/visible.ts";
 import type { GitCaller } from "./caller.ts";
 
 export type GitConnectionsDeps = Readonly<{
   db: Knex;
   onChange: Watching["onChange"];
   log: Logger;
+  now: () => Date;
 }>;
-
-/** What a connection was opened by. */
-export type Opened = GitCaller & Readonly<{ sshKeyId?: string }>;
 
 /**
  * Ends what a user is doing with git when they are blocked, or the token or SSH key they do it by is
@@ -19,7 +17,7 @@ export type Opened = GitCaller & Readonly<{ sshKeyId?: string }>;
  */
 export type GitConnections = Readonly<{
   /** Watches over this connection until what it returns is called. */
-  watch: (opened: Opened, cut: () => void) => () => void;
+  watch: (opened: GitCaller, cut: () => void) => () => void;
 }>;
 
 type Connection = Readonly<{
@@ -31,11 +29,11 @@ type Connection = Readonly<{
   cut: () => void;
 }>;
 
-export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitConnections {
+export function gitConnections({ db, onChange, log, now }: GitConnectionsDeps): GitConnections {
   const running = new Set<Connection>();
 
   function check(connection: Connection): void {
-    mayGoOn(db, connection)
+    mayGoOn(db, connection, now())
       .then((may) => {
         if (!may && running.has(connection)) connection.cut();
       })
@@ -65,8 +63,12 @@ export function gitConnections({ db, onChange, log }: GitConnectionsDeps): GitCo
   };
 }
 
-/** Whether the user, and what they proved themselves by, are still good. */
-export async function mayGoOn(db: Knex, connection: Omit<Connection, "cut">): Promise<boolean> {
+/** Whether the user, and what they proved themselves by, are still good: neither gone nor expired. */
+export async function mayGoOn(
+  db: Knex,
+  connection: Omit<Connection, "cut">,
+  now: Date,
+): Promise<boolean> {
   const { userId, tokenId, byApplication, sshKeyId } = connection;
   const user = await db("app_user")
     .where({ id: userId })
@@ -75,9 +77,18 @@ export async function mayGoOn(db: Knex, connection: Omit<Connection, "cut">): Pr
     .first("id");
   if (user === undefined) return false;
   if (tokenId !== null) {
-    const table = byApplication ? "oauth_authorization" : "access_token";
-    return (await db(table).where({ id: tokenId }).first("id")) !== undefined;
+    return byApplication
+      ? isThere("oauth_authorization", tokenId, "access_expires_at")
+      : isThere("access_token", tokenId, "expires_at");
   }
-  if (sshKeyId === undefined) return true;
-  return (await db("ssh_key").where({ id: sshKeyId }).first("id")) !== undefined;
+  return sshKeyId === undefined || isThere("ssh_key", sshKeyId, "expires_at");
+
+  /** Whether the row exists and its time is not over; without an end it never is. */
+  async function isThere(table: string, id: string, until: string): Promise<boolean> {
+    const row = await db(table)
+      .where({ id })
+      .where((open) => open.whereNull(until).orWhere(until, ">=", now))
+      .first("id");
+    return row !== undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
-import { type PushGate, pathsTouched } from "../platform/git/push-gate.ts";
-import { hasLocksOfOthers, type LfsLockRow, lockedByOthers } from "../projections/lfs-lock.ts";
+import { type PushGate, pathsTouched, type RefMove } from "../platform/git/push/gate.ts";
+import { hasLocksOfOthers, type LfsLockRow, lockedByOthers } from "../projections/git/lfs-lock.ts";
 
 export type Locking = Readonly<{
   /** Whether a push of this user has to be looked into at all. */
@@ -20,22 +20,20 @@ export function lockingOn(db: Knex): Locking {
   };
 }
 
-type Asked = Readonly<{ after: string | null }>;
-
 /**
- * Refuses a push whose new commits change files that others have locked, on whatever branch. Undefined
- * when nobody else has locked anything: git is then not held up.
+ * Refuses a push that changes files which others have locked, by new commits or by moving a branch. Without a
+ * lock of others it reads nothing of the push.
  */
-export async function lockGate(
+export function lockGate(
   projectId: string,
   userId: string | null,
-  commands: readonly Asked[],
+  commands: readonly RefMove[],
   { hasLocks, lockedByOthers: find }: Locking,
-): Promise<PushGate | undefined> {
-  const tips = commands.flatMap(({ after }) => after ?? []);
-  if (tips.length === 0 || !(await hasLocks(projectId, userId))) return undefined;
+): PushGate {
   return async (quarantine) => {
-    const paths = [...(await pathsTouched(quarantine, tips))];
+    if (commands.every(({ after }) => after === null)) return [];
+    if (!(await hasLocks(projectId, userId))) return [];
+    const paths = [...(await pathsTouched(quarantine, commands))];
     const locked = await find(projectId, { userId, paths });
     return locked.map((lock) => `${lock.path} is locked by ${lock.locked_by_alias}`);
   };

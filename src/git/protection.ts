@@ -1,5 +1,7 @@
-import type { PushHead } from "../platform/git/push-request.ts";
-import { type RefProtections, refChangeRefused } from "../projections/protection-for.ts";
+import { breather } from "../platform/breather.ts";
+import { isNewRefName, isRefName } from "../platform/git/name.ts";
+import type { PushCommand, PushHead } from "../platform/git/push/request.ts";
+import { type RefProtections, refChangeRefused } from "../projections/protection/applicable.ts";
 import type { GitPlace } from "./caller.ts";
 
 export type PushProtection = Readonly<{
@@ -16,11 +18,13 @@ export type ProtectedPush = Readonly<{
   denyForced: boolean;
 }>;
 
+const notTaken = "only branches, tags and notes can be pushed";
+const notAName = "not a name that git or the service can keep";
 const overLimit = "the project has reached its size limit";
 
 /**
- * Holds every ref of a push against the rules of the project: the refused ones are taken out, the
- * rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
+ * Holds every ref of a push against the rules of the service and of the project: the refused ones are
+ * taken out, the rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
  */
 export async function protectedFrom(
   { project, role }: GitPlace,
@@ -30,10 +34,15 @@ export async function protectedFrom(
   const protections = await deps.protections(project);
   const refused = new Map<string, string>();
   let denyForced = false;
+  const breathe = breather();
   for (const command of commands) {
+    await breathe();
     const protection = protections.of(command.ref);
     const full = deps.room === 0 && command.after !== null;
-    const why = refChangeRefused(protection, role, command) ?? (full ? overLimit : undefined);
+    const why =
+      refNotTaken(command) ??
+      refChangeRefused(protection, role, command) ??
+      (full ? overLimit : undefined);
     if (why !== undefined) refused.set(command.ref, why);
     else if (protection?.kind === "BRANCH" && command.before !== null) {
       denyForced ||= !protection.allowForcePush;
@@ -43,4 +52,12 @@ export async function protectedFrom(
     for (const { ref } of commands) if (!refused.has(ref)) refused.set(ref, "atomic push failed");
   }
   return { refused, denyForced };
+}
+
+/** What other services keep outside of these, a mirror of a repository brings along. */
+function refNotTaken({ ref, after }: PushCommand): string | undefined {
+  if (!/^refs\/(?:heads|tags|notes)\//.test(ref)) return notTaken;
+  // What is there by such a name may go.
+  if (after === null && isRefName(ref)) return undefined;
+  return isNewRefName(ref) ? undefined : notAName;
 }

@@ -7,7 +7,7 @@ import {
   PushMalformed,
   parsePushHead,
   pushHeadBytesMax,
-} from "../platform/git/push-request.ts";
+} from "../platform/git/push/request.ts";
 
 /** Takes the commands off the front of a push; the pack is left in the stream. */
 export async function readPushHead(

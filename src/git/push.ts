@@ -3,29 +3,32 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { Logger } from "pino";
 
-import type { EventMetadata } from "../events/event.ts";
-import { userSubject } from "../events/user.ts";
+import type { EventMetadata } from "../events/core/event.ts";
+import { userSubject } from "../events/user/user.ts";
+import { removeDeadLocks } from "../platform/git/bytes.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
 import type { PackProcess } from "../platform/git/pack-service.ts";
 import { PacketMalformed, packet } from "../platform/git/pkt-line.ts";
-import type { PushGate } from "../platform/git/push-gate.ts";
-import { everythingRefused, PushReport, pushRefused } from "../platform/git/push-report.ts";
-import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push-request.ts";
+import type { PushGate } from "../platform/git/push/gate.ts";
+import { everythingRefused, PushReport, pushRefused } from "../platform/git/push/report.ts";
+import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/push/request.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Vault } from "../platform/key/vault.ts";
 import { Refusal } from "../platform/refusal.ts";
-import type { Vault } from "../platform/vault.ts";
-import type { Push } from "../workers/push-intent.ts";
-import type { RefRecorder } from "../workers/ref-recorder.ts";
 import type { GitCaller, GitPlace } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
+import type { Push } from "./push-intent.ts";
 import { readPushHead } from "./push-stream.ts";
+import type { RefRecorder } from "./ref-recorder.ts";
 
 export type PushDeps = PushProtection &
   Readonly<{
     locking: Locking;
+    /** What the pusher is in the project by now; undefined when they may not push any more. */
+    placeNow: (pusher: Pick<Pusher, "project" | "caller">) => Promise<GitPlace | undefined>;
     refs: RefRecorder;
-    git: Pick<GitRepositories, "canSync">;
+    git: Pick<GitRepositories, "canSync" | "find">;
     vault: Pick<Vault, "seal">;
     now: () => Date;
     log: Logger;
@@ -48,7 +51,7 @@ export type PreparedPush = Readonly<{
   /** Largest pack that git may take in. */
   inputBytesMax: number;
   /** Has to agree before git changes refs. */
-  gate: PushGate | undefined;
+  gate: PushGate;
   sideBand: boolean;
 }>;
 
@@ -58,12 +61,14 @@ export type PreparedPush = Readonly<{
  * client is told.
  *
  * @param body commands and, left in it, the pack
+ * @param enter waits for a place to work in, once the commands are here and may be carried out
  * @returns bytes to answer when nothing is left for git to do; the rest of the body is not read then
  */
 export async function preparePush(
   body: Readable,
   pusher: Pusher,
   deps: PushDeps,
+  enter: () => Promise<void>,
 ): Promise<PreparedPush | Buffer> {
   let head: PushHead;
   let bytes: Buffer;
@@ -78,14 +83,38 @@ export async function preparePush(
   const sideBand = head.capabilities.has("side-band-64k");
   const asked = head.commands.filter(({ ref }) => !refused.has(ref));
   if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
-  const { project, caller } = pusher;
-  const gate = await lockGate(project.id, caller.userId, asked, deps.locking);
+  await enter();
+  const gate = gateOf(pusher, { ...head, commands: asked }, denyForced, deps);
   const together = onlyMakesMany(asked) && (await deps.git.canSync());
   const push = { ...(await pushOf(pusher, asked, deps)), together };
+  const repository = await deps.git.find(pusher.project.id);
+  const refs = asked.map(({ ref }) => ref);
+  if (repository !== undefined) await removeDeadLocks(repository.gitDir, refs);
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
   const inputBytesMax = Math.min(room, pushBytesMax);
   return { push, commands, refused, denyForced, together, gate, inputBytesMax, sideBand };
+}
+
+const pushAgain = "the rules of the project changed while the push was under way; push again";
+
+/**
+ * Asks once more when the objects are here and refs are about to move: whether the pusher may still push,
+ * what the rules are by now, and what others have locked.
+ */
+function gateOf(pusher: Pusher, head: PushHead, deniedForced: boolean, deps: PushDeps): PushGate {
+  const { project, caller } = pusher;
+  const locks = lockGate(project.id, caller.userId, head.commands, deps.locking);
+  return async (quarantine) => {
+    const place = await deps.placeNow(pusher);
+    if (place === undefined) return ["you may not push to this project any more"];
+    const room = await deps.bytesLeft(place.project);
+    const { refused, denyForced } = await protectedFrom(place, head, { ...deps, room });
+    if (refused.size > 0) return [...refused].map(([ref, why]) => `${ref}: ${why}`);
+    // Git was told before the pack came whether branches may lose commits.
+    if (denyForced && !deniedForced) return [pushAgain];
+    return locks(quarantine);
+  };
 }
 
 /** Git syncs each ref by itself: a few are faster so than everything else on the disk. */

@@ -1,20 +1,20 @@
 import type { Logger } from "pino";
+import { type Healer, healOften } from "../git/ref-healer.ts";
 import { openCounters } from "../platform/counter.ts";
-import { openDirectory } from "../platform/directory.ts";
-import { directoryGuard } from "../platform/directory-address.ts";
-import { parseOutboundAllow } from "../platform/outbound-address.ts";
-import { openOutboundHttp } from "../platform/outbound-http.ts";
-import { isNamedException } from "../platform/outbound-url.ts";
-
-import { watchProjections } from "../projections/visible.ts";
-import { type Healer, healOften } from "../workers/ref-healer.ts";
-import type { Deps } from "./deps.ts";
-import { identityProviders } from "./identity-providers.ts";
-import { loginLockout } from "./login-lockout.ts";
-import { secondFactor } from "./second-factor.ts";
-import { listen } from "./server.ts";
+import { openDirectory } from "../platform/identity/directory.ts";
+import { directoryGuard } from "../platform/identity/directory-address.ts";
+import { parseOutboundAllow } from "../platform/outbound/address.ts";
+import { openOutboundHttp } from "../platform/outbound/http.ts";
+import { isNamedException } from "../platform/outbound/url.ts";
+import { watchProjections } from "../projections/core/visible.ts";
+import { loginLockout } from "./access/login-lockout.ts";
+import { secondFactor } from "./access/second-factor.ts";
+import { settingsReader } from "./access/settings-reader.ts";
+import { endHeldPolls } from "./agent/queue.ts";
+import type { Deps } from "./core/deps.ts";
+import { listen } from "./core/server.ts";
+import { identityProviders } from "./login/identity-providers.ts";
 import { buildService } from "./service.ts";
-import { settingsReader } from "./settings-reader.ts";
 
 /** Kept answers are looked through this often for those past their time. */
 const sweepMs = 10 * 60_000;
@@ -101,6 +101,8 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     deps: made.deps as Deps,
     async close() {
       clearInterval(made.sweeper);
+      // Agents ask again, the next process that answers.
+      endHeldPolls(onChange);
       await listening.close();
       await made.healer?.close();
       await watching.close();

@@ -2,27 +2,31 @@ import type { RequestListener } from "node:http";
 import type { Middleware } from "koa";
 
 import { lockingOn } from "../git/lock-gate.ts";
-import { type ProtectedProject, refProtections } from "../projections/protection-for.ts";
-import { projectBytesLeft } from "../projections/repository-size.ts";
-
-import { type RefRecorder, refRecorder } from "../workers/ref-recorder.ts";
-import { apiLimit } from "./api-limit.ts";
-import { buildApp } from "./app.ts";
-import { type Authenticate, authenticate } from "./authenticate.ts";
-import type { Deps } from "./deps.ts";
-import { directoryPassword } from "./directory-password.ts";
-import { documentation } from "./documentation.ts";
-import type { Gate } from "./gate.ts";
-import { gitHttp } from "./git-http.ts";
-import { health } from "./health.ts";
-import { type Idempotency, idempotency } from "./idempotency.ts";
-import { lfsHttp } from "./lfs-http.ts";
-import { metrics } from "./metrics.ts";
-import { servePages } from "./page-serve.ts";
-import { pages } from "./pages.ts";
-import { peerOf } from "./peer.ts";
-import { queueDashboard } from "./queue-dashboard.ts";
-import { roleAccess } from "./role-access.ts";
+import type { PushDeps } from "../git/push.ts";
+import { placeOfPusher } from "../git/push-rights.ts";
+import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
+import { projectOfJob } from "../projections/agent/job-token.ts";
+import { projectBytesLeft } from "../projections/project/repository-size.ts";
+import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
+import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
+import { type Authenticate, authenticate } from "./access/authenticate.ts";
+import type { Gate } from "./access/gate.ts";
+import { roleAccess } from "./access/role-access.ts";
+import { buildApp } from "./core/app.ts";
+import type { Deps } from "./core/deps.ts";
+import { type Idempotency, idempotency } from "./core/idempotency.ts";
+import { peerOf } from "./core/peer.ts";
+import { gitHttp } from "./git/http.ts";
+import { lfsHttp } from "./git/lfs-http.ts";
+import { pages } from "./html-pages.ts";
+import { directoryPassword } from "./login/directory-password.ts";
+import { documentation } from "./openapi/documentation.ts";
+import { health } from "./ops/health.ts";
+import { metrics } from "./ops/metrics.ts";
+import { queueDashboard } from "./ops/queue-dashboard.ts";
+import { problemPages } from "./page/problem.ts";
+import { servePages, sessionCaller } from "./page/serve.ts";
+import { nativeRegistry } from "./registry/native.ts";
 import { routes } from "./routes.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
@@ -31,6 +35,7 @@ export type Proofs = Readonly<{
   authenticate: Authenticate;
   gate: Gate;
   refs: RefRecorder;
+  limit: ApiLimit;
 }>;
 
 export type Service = Readonly<{
@@ -53,14 +58,15 @@ export function buildService(deps: Deps): Service {
   const gate: Gate = {
     async caller(ctx, access) {
       const caller = await prover.caller(ctx, access);
-      await limit(ctx, caller, peerOf(ctx));
+      // An agent at work asks every few seconds.
+      if (access !== "agent") await limit(ctx, caller, peerOf(ctx));
       return caller;
     },
     ...roleAccess(deps),
   };
   const refs = refRecorder(deps);
   const shown = servePages(pages, { deps: { ...deps, authenticate: prover }, limit });
-  const proofs = { deps, authenticate: prover, gate, refs };
+  const proofs = { deps, authenticate: prover, gate, refs, limit };
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
@@ -68,24 +74,34 @@ export function buildService(deps: Deps): Service {
     gate,
     idempotency: once,
     routes,
-    before: [health(deps), measured.middleware, documentation(routes), shown, ...beside(proofs)],
+    before: [
+      problemPages(deps.publicUrl),
+      health(deps),
+      measured.middleware,
+      documentation(routes),
+      shown,
+      ...beside(proofs),
+    ],
     observe: measured.observe,
   });
   return { app, idempotency: once, refs };
 }
 
 /** Git smart HTTP, the queue dashboard: what is not JSON and so is no declared route. */
-function beside({ deps, authenticate, gate, refs }: Proofs): readonly Middleware[] {
+function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Middleware[] {
   const anonymousPull = async (): Promise<boolean> =>
     (await deps.settings()).pullRepoFromAnonUserIsEnabled;
   const { queues, publicUrl } = deps;
   const protections = (project: ProtectedProject) => refProtections(deps.db, project);
   const bytesLeft = projectBytesLeft(deps);
-  const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db) };
-  const proving = { ...deps, authenticate, project: gate.project, anonymousPull };
+  const placeNow: PushDeps["placeNow"] = (pusher) => placeOfPusher(deps.db, pusher, deps.now());
+  const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), placeNow };
+  const jobProject = (token: string) => projectOfJob(deps.db, token);
+  const proving = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
   return [
     gitHttp({ ...proving, ...pushes }),
     lfsHttp({ ...proving, bytesLeft }),
-    queueDashboard({ authenticate, queues, queueNames, publicUrl }),
+    nativeRegistry({ ...deps, authenticate, gate, limit }),
+    queueDashboard({ authenticate, queues, queueNames, publicUrl, session: sessionCaller(deps) }),
   ];
 }

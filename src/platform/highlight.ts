@@ -1,10 +1,6 @@
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
-/** As JavaScript after the build, as TypeScript in development. */
-const extension = path.extname(fileURLToPath(import.meta.url));
-const program = new URL(`./highlight-thread${extension}`, import.meta.url);
+import { startThread } from "./thread.ts";
 
 /** Beyond these a file is shown without colours. */
 const textLengthMax = 512 * 1024;
@@ -81,7 +77,7 @@ export class Highlighter {
   }
 
   #start(): Worker {
-    const thread = startThread();
+    const thread = startThread("platform/highlight-thread", threadMebibytesMax);
     thread.on("message", (message: Message) => {
       if (thread !== this.#thread) return;
       if (message === "ready") {
@@ -114,15 +110,6 @@ export class Highlighter {
     this.#running?.resolve(lines);
     this.#running = undefined;
   }
-}
-
-function startThread(): Worker {
-  const options = { env: {}, resourceLimits: { maxOldGenerationSizeMb: threadMebibytesMax } };
-  if (extension === ".js") return new Worker(program, options);
-  // The loader that reads TypeScript in development does not reach into threads by itself.
-  const loader = JSON.stringify(import.meta.resolve("tsx/esm/api"));
-  const source = `import(${loader}).then((tsx) => tsx.tsImport("${program}", "${import.meta.url}"))`;
-  return new Worker(source, { ...options, eval: true });
 }
 
 function hasLongLine(text: string): boolean {

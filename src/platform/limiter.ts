@@ -1,22 +1,45 @@
-/** Runs at most so many tasks at once; the others wait in the order they came. */
+import { CallerShare, currentCaller } from "./caller-share.ts";
+
+type Waiting = Readonly<{ caller: string | undefined; start: () => void }>;
+
+/**
+ * Runs at most so many tasks at once; the others wait in the order they came. One caller has half of the
+ * places at most, so that a queue of theirs holds up nobody else.
+ */
 export class Limiter {
   #free: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #share: CallerShare;
+  readonly #waiting: Waiting[] = [];
 
-  constructor(tasksMax: number) {
+  constructor(tasksMax: number, perCallerMax = Math.max(1, Math.ceil(tasksMax / 2))) {
     this.#free = tasksMax;
+    this.#share = new CallerShare(perCallerMax);
   }
 
   async run<Result>(task: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const caller = currentCaller();
+    if (this.#free > 0 && this.#share.hasRoom(caller)) this.#take(caller);
+    else await new Promise<void>((start) => this.#waiting.push({ caller, start }));
     try {
       return await task();
     } finally {
-      // The place goes straight to the next in line, so that nobody slips in between.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
+      this.#free += 1;
+      this.#share.giveBack(caller);
+      this.#startNext();
     }
+  }
+
+  #take(caller: string | undefined): void {
+    this.#free -= 1;
+    this.#share.take(caller);
+  }
+
+  /** The place goes straight to the next in line, so that nobody slips in between. */
+  #startNext(): void {
+    const index = this.#waiting.findIndex(({ caller }) => this.#share.hasRoom(caller));
+    const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
+    if (next === undefined) return;
+    this.#take(next.caller);
+    next.start();
   }
 }

@@ -5,6 +5,8 @@ export type Message = Readonly<{
   to: string;
   subject: string;
   text: string;
+  /** Stops such mails by a POST without login (RFC 8058). */
+  unsubscribeUrl?: string | undefined;
 }>;
 
 export type Mailer = Readonly<{
@@ -34,7 +36,7 @@ const connectionsMax = 2;
 export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
   let transport: ReturnType<typeof transportTo> | undefined;
   return {
-    async send({ id, to, subject, text }) {
+    async send({ id, to, subject, text, unsubscribeUrl }) {
       transport ??= transportTo(smtpUrl);
       const server = await transport;
       try {
@@ -46,7 +48,7 @@ export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
           text,
           messageId: `<${id}@${host}>`,
           // RFC 3834: no answers from holidays.
-          headers: { "Auto-Submitted": "auto-generated" },
+          headers: { "Auto-Submitted": "auto-generated", ...unsubscribeHeaders(unsubscribeUrl) },
         });
       } catch (error) {
         if (isRefusal(error)) throw new MailRefused(error.message, { cause: error });
@@ -57,6 +59,14 @@ export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
       // What could not be opened was told to who wanted to send.
       transport?.then((server) => server.close()).catch(() => undefined);
     },
+  };
+}
+
+function unsubscribeHeaders(url: string | undefined): Readonly<Record<string, string>> {
+  if (url === undefined) return {};
+  return {
+    "List-Unsubscribe": `<${url}>`,
+    "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
   };
 }
 

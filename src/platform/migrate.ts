@@ -1,7 +1,9 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { Knex } from "knex";
+
+import { isBuilt, programRoot } from "./installation.ts";
 
 type Migration = Readonly<{ name: string; file: string }>;
 
@@ -22,9 +24,8 @@ export async function migrate(db: Knex): Promise<void> {
   });
 }
 
-/** TypeScript in the source tree, JavaScript in the build, which has the same folders. */
-const extension = path.extname(fileURLToPath(import.meta.url));
-const directory = fileURLToPath(new URL("../../migrations", import.meta.url));
+const extension = isBuilt ? ".js" : ".ts";
+const directory = path.join(programRoot, "migrations");
 
 const source: Knex.MigrationSource<Migration> = {
   async getMigrations() {

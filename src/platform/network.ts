@@ -8,3 +8,14 @@ export function networkOf(ip: string): string {
   const parts = (address as ipaddr.IPv6).parts.slice(0, 4);
   return `${parts.map((part) => part.toString(16)).join(":")}::/64`;
 }
+
+/**
+ * What callers from one place share while they have not said who they are: the /24 of an IPv4 address, the
+ * /64 of an IPv6 one.
+ */
+export function neighbourhoodOf(ip: string): string {
+  const network = networkOf(ip);
+  return network.includes(":") || network === "unknown"
+    ? network
+    : `${network.split(".").slice(0, 3).join(".")}.0/24`;
+}

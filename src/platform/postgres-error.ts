@@ -8,7 +8,6 @@ const transientStates = /^(?:08...|40...|53...|55P03|57P..)$/;
 const transientNetwork = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
-  "ENOENT",
   "ENOTFOUND",
   "EAI_AGAIN",
   "EPIPE",
@@ -26,9 +25,16 @@ export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";
   if (transientStates.test(code) || transientNetwork.has(code)) return true;
-  if (error.name === "KnexTimeoutError") return true;
-  // pg gives these no code: the socket closed under a statement, or before one could be sent.
-  return /^Connection terminated|timeout expired|not queryable|Unable to acquire a connection/.test(
+  if (error.name === "KnexTimeoutError" || isMissingSocket(error)) return true;
+  // pg gives these no code: the socket closed under a statement, or before one could be sent. Knex puts
+  // the statement before the message.
+  return /(?:^| - )Connection terminated|timeout expired|not queryable|Unable to acquire a connection/.test(
     error.message,
   );
+}
+
+/** The server is away that listens on a Unix socket; a missing file has another system call. */
+function isMissingSocket(error: Error): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" && syscall === "connect";
 }

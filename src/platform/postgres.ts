@@ -3,6 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import knex, { type Knex } from "knex";
 import pg from "pg";
 
+import type { Session } from "./postgres-run.ts";
+
 /** Read models first, so that queries name their tables without a schema. */
 const searchPathDefault = ["read_model", "public"];
 
@@ -12,6 +14,8 @@ export type PostgresOptions = Readonly<{
   applicationName?: string;
   /** Where unqualified names are looked up and made; read_model, public unless told. */
   searchPath?: readonly string[];
+  /** Runs on each new connection before its first use; what it throws is what the first use throws. */
+  onConnect?: (session: Session) => Promise<void>;
 }>;
 
 const poolMaxDefault = 10;
@@ -20,15 +24,32 @@ const connectTimeoutMs = 5_000;
 
 /** Opens nothing by itself: connections are made when first used. One a process, destroyed last. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
+  const { onConnect } = options;
+  const afterCreate = onConnect && { afterCreate: checked(onConnect) };
   return knex({
     client: "pg",
     connection: connectionConfig(url, options.applicationName),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
-    pool: { min: 0, max: options.poolMax ?? poolMaxDefault },
+    pool: { min: 0, max: options.poolMax ?? poolMaxDefault, ...afterCreate },
     acquireConnectionTimeout: acquireTimeoutMs,
     // Errors quote the statement with its placeholders: values may be personal, and errors are logged.
     compileSqlOnError: false,
+    // A connection that cannot be made is an error of the query that needed it. Knex would print it too.
+    log: { warn: () => undefined },
   });
+}
+
+type Done = (error: unknown, client: pg.Client) => void;
+
+/** The pool forgets a connection whose check failed, without closing it. */
+function checked(check: (session: Session) => Promise<void>) {
+  return (client: pg.Client, done: Done): void => {
+    const refuse = async (error: unknown): Promise<void> => {
+      await client.end().catch(() => undefined);
+      done(error, client);
+    };
+    check(client).then(() => done(undefined, client), refuse);
+  };
 }
 
 /** A connection outside the pool, for what lives as long as its session: LISTEN, advisory locks. */

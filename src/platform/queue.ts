@@ -10,8 +10,8 @@ import {
   withBackend,
 } from "bullmq";
 import type { Logger } from "pino";
-import { occasionally } from "./occasionally.ts";
 import { connectPostgres } from "./postgres.ts";
+import { occasionally } from "./throttled-log.ts";
 
 /** Work to be done at least once. Adding one whose id is known to the queue changes nothing. */
 export type Job = Readonly<{

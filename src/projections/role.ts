@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
-import type { EventStore } from "../platform/event-store.ts";
-import type { Vault } from "../platform/vault.ts";
+import type { EventStore } from "../platform/event-store/event-store.ts";
+import type { Vault } from "../platform/key/vault.ts";
 import { allProjections } from "./all.ts";
-import type { Log } from "./feed.ts";
-import { runProjections } from "./runner.ts";
+import type { Log } from "./core/feed.ts";
+import { runProjections } from "./core/runner.ts";
 
 /** What the role needs of the opened platform. */
 export type ProjectionsPlatform = Readonly<{

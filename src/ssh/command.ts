@@ -1,5 +1,5 @@
-import { Alias } from "../events/ids.ts";
-import { LfsOperation } from "../platform/lfs-token.ts";
+import { Alias } from "../events/core/ids.ts";
+import { LfsOperation } from "../platform/key/lfs-token.ts";
 
 export type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 

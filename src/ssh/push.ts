@@ -5,8 +5,8 @@ import { pipeline } from "node:stream/promises";
 import type { GitCaller, GitPlace } from "../git/caller.ts";
 import { carryOut, preparePush } from "../git/push.ts";
 import { type PackProcess, stopPackService } from "../platform/git/pack-service.ts";
+import type { Line } from "./channel-stream.ts";
 import { exitOf } from "./exit.ts";
-import type { Line } from "./line.ts";
 import type { SshService } from "./service.ts";
 
 export type AskedPush = Readonly<{
@@ -16,6 +16,8 @@ export type AskedPush = Readonly<{
   ip: string;
   place: GitPlace;
   caller: GitCaller;
+  /** Waits for a place to work in; gives what leaves it. */
+  enter: () => Promise<() => void>;
 }>;
 
 /**
@@ -25,6 +27,22 @@ export type AskedPush = Readonly<{
  * @returns the exit code for the client
  */
 export async function push(asked: AskedPush, service: SshService): Promise<number> {
+  const place = { leave: (): void => undefined };
+  const enter = async (): Promise<void> => {
+    place.leave = await asked.enter();
+  };
+  try {
+    return await takeIn(asked, service, enter);
+  } finally {
+    place.leave();
+  }
+}
+
+async function takeIn(
+  asked: AskedPush,
+  service: SshService,
+  enter: () => Promise<void>,
+): Promise<number> {
   const { line, requestId, protocol, ip, place, caller } = asked;
   const { project } = place;
   const repository = await service.git.ensure(project.id, project.default_branch);
@@ -38,7 +56,8 @@ export async function push(asked: AskedPush, service: SshService): Promise<numbe
   const [code] = await Promise.all([told, sent]);
   if (code !== 0 || line.gone.aborted) return 1;
 
-  const prepared = await preparePush(line.input, { ...place, caller, ip, requestId }, service);
+  const pusher = { ...place, caller, ip, requestId };
+  const prepared = await preparePush(line.input, pusher, service, enter);
   if (Buffer.isBuffer(prepared)) {
     line.output.end(prepared);
     await ended(line);

@@ -2,23 +2,24 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
-import { UserId } from "../events/ids.ts";
+import { UserId } from "../events/core/ids.ts";
+import { Places, type PlacesOptions } from "../git/concurrency-limit.ts";
 import { type GitConnections, gitConnections } from "../git/connections.ts";
 import { lockingOn } from "../git/lock-gate.ts";
-import { Places, type PlacesOptions } from "../git/places.ts";
-import type { EventStore } from "../platform/event-store.ts";
+import { placeOfPusher } from "../git/push-rights.ts";
+import { refRecorder } from "../git/ref-recorder.ts";
+import type { EventStore } from "../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
-import { lfsTokens } from "../platform/lfs-token.ts";
-import { useNotes } from "../platform/use-note.ts";
-import type { Vault } from "../platform/vault.ts";
-import { refProtections } from "../projections/protection-for.ts";
-import { projectBytesLeft } from "../projections/repository-size.ts";
-import { sshKeyUses } from "../projections/ssh-key-use.ts";
-import { watchProjections } from "../projections/visible.ts";
-import { refRecorder } from "../workers/ref-recorder.ts";
+import { lfsTokens } from "../platform/key/lfs-token.ts";
+import type { Vault } from "../platform/key/vault.ts";
+import { useNotes } from "../platform/last-used.ts";
+import { watchProjections } from "../projections/core/visible.ts";
+import { projectBytesLeft } from "../projections/project/repository-size.ts";
+import { refProtections } from "../projections/protection/applicable.ts";
+import { sshKeyUses } from "../projections/user/ssh-key-use.ts";
+import { proofOf } from "./authentication.ts";
+import type { LineLimits } from "./channel-stream.ts";
 import { hostKeys } from "./host-key.ts";
-import type { LineLimits } from "./line.ts";
-import { proofOf } from "./proof.ts";
 import { type Proved, type SshServer, type SshServerOptions, startSshServer } from "./server.ts";
 import type { SshService } from "./service.ts";
 import { sessionsOf } from "./session.ts";
@@ -61,7 +62,7 @@ export async function startSsh(
   const { databaseUrl } = config;
   const keys = await hostKeys(config.dataDir);
   const watching = await watchProjections({ databaseUrl, db });
-  const connections = gitConnections({ db, onChange: watching.onChange, log });
+  const connections = gitConnections({ db, onChange: watching.onChange, log, now });
   const service: SshService = {
     db,
     git,
@@ -73,6 +74,7 @@ export async function startSsh(
     protections: (project) => refProtections(db, project),
     bytesLeft: projectBytesLeft({ config, db, git }),
     locking: lockingOn(db),
+    placeNow: (pusher) => placeOfPusher(db, pusher, now()),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
     noteUse: useNotes(sshKeyUses, { db, log, now }),

@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import { pipeline } from "node:stream/promises";
-import { UserId } from "../events/ids.ts";
+import { UserId } from "../events/core/ids.ts";
 import { mustReach } from "../git/access.ts";
 import type { GitCaller, GitPlace } from "../git/caller.ts";
 import { stopPackService, type TalkingService } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
-import { findSettings } from "../projections/settings.ts";
-import { findSshLogin, type SshLoginRow } from "../projections/ssh-key.ts";
+import { findSettings } from "../projections/instance/settings.ts";
+import { findSshLogin, type SshLoginRow } from "../projections/user/ssh-key.ts";
+import type { Line } from "./channel-stream.ts";
 import type { SshCommand } from "./command.ts";
 import { exitOf } from "./exit.ts";
-import type { Line } from "./line.ts";
 import { push } from "./push.ts";
 import type { SshService } from "./service.ts";
 
@@ -37,12 +37,16 @@ export async function runCommand(
   if (command.service === "lfs-authenticate") {
     return authenticateLfs(command, { by, place, line: asked.line }, service);
   }
+  // Refs that git shows are shown by every other answer as well.
+  await service.visible(await service.refs.settle(place.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
-  const leave = await service.places.enter(by.user_id, asked.line.gone);
+  const enter = () => service.places.enter(by.user_id, asked.line.gone);
+  if (command.service === "receive-pack") {
+    return push({ ...asked, place, caller: callerOf(by), enter }, service);
+  }
+  const leave = await enter();
   try {
-    if (command.service !== "receive-pack")
-      return await talk(command.service, asked, place, service);
-    return await push({ ...asked, place, caller: callerOf(by) }, service);
+    return await talk(command.service, asked, place, service);
   } finally {
     leave();
   }
@@ -62,9 +66,9 @@ async function stillLetIn(
   return row;
 }
 
-function callerOf({ user_id, alias }: SshLoginRow): GitCaller {
+function callerOf({ user_id, alias, key_id: sshKeyId }: SshLoginRow): GitCaller {
   const userId = UserId.parse(user_id);
-  return { userId, actor: { userId, alias, via: "ssh", tokenId: null } };
+  return { userId, actor: { userId, alias, via: "ssh", tokenId: null }, sshKeyId };
 }
 
 async function mustAllowDownload({ db }: SshService): Promise<void> {

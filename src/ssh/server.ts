@@ -2,10 +2,10 @@ import { createServer, type Socket } from "node:net";
 import type { Logger } from "pino";
 import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 
-import type { SshLoginRow } from "../projections/ssh-key.ts";
-import { Door, type DoorLimits, type Entry } from "./door.ts";
+import type { SshLoginRow } from "../projections/user/ssh-key.ts";
+import type { Proof } from "./authentication.ts";
+import { Door, type DoorLimits, type Entry } from "./connection-limit.ts";
 import { offeredKeys } from "./host-key.ts";
-import type { Proof } from "./proof.ts";
 
 export type ConnectionLimits = Readonly<{
   /** A connection without a command is closed after this. */

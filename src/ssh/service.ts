@@ -1,10 +1,10 @@
 import type { Knex } from "knex";
 
-import type { Places } from "../git/places.ts";
+import type { Places } from "../git/concurrency-limit.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
-import type { LfsTokens } from "../platform/lfs-token.ts";
-import type { LineLimits } from "./line.ts";
+import type { LfsTokens } from "../platform/key/lfs-token.ts";
+import type { LineLimits } from "./channel-stream.ts";
 
 /** What commands over SSH work with. One object a process, made by the role. */
 export type SshService = PushDeps &

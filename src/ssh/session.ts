@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { ServerChannel } from "ssh2";
 
+import { asCaller } from "../platform/caller-share.ts";
 import { isProtocolText } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
+import { type Line, type LineLimits, openLine } from "./channel-stream.ts";
 import { parseSshCommand } from "./command.ts";
-import { type Line, type LineLimits, openLine } from "./line.ts";
 import { runCommand } from "./run.ts";
 import type { OnSession, Proved } from "./server.ts";
 import type { SshService } from "./service.ts";
@@ -67,7 +68,8 @@ async function serve({ service, proved, channel, command, protocol }: Serving): 
       const message = "Only git's commands on owner/project.git are served here.";
       throw new Refusal("bad_request", "ssh.command_unknown", message);
     }
-    return runCommand(parsed, { line, requestId, protocol, ip, by }, service);
+    const asked = { line, requestId, protocol, ip, by };
+    return asCaller(by.user_id, () => runCommand(parsed, asked, service));
   }).catch((error: unknown) => {
     log.error({ err: error, requestId }, "a command over SSH failed");
     line.say("error: the service has failed; please try again\n");

@@ -1,51 +1,101 @@
-import { sweepSignatureChecks } from "../platform/signature-memory.ts";
-import { accountLink } from "./account-link.ts";
-import { blobCollectionWorker, sweepBlobs } from "./blob-collection.ts";
-import { invitationFollowUp, sweepInvitations } from "./invitation.ts";
-import { mailOutbox, mailWorker, sweepMails } from "./mail.ts";
-import { mirrorReactor, sweepMirrors } from "./mirror.ts";
-import { mirrorSyncWorker } from "./mirror-sync.ts";
-import { projectFork, projectForkWorker } from "./project-fork.ts";
-import { projectPurge, projectPurgeWorker, sweepDeletedProjects } from "./project-purge.ts";
-import { protectionApply, protectionApplyWorker } from "./protection-apply.ts";
-import { pushCountReactor, pushCountWorker } from "./push-count.ts";
-import type { Reactor } from "./reactor.ts";
-import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository-maintenance.ts";
-import { lfsSize, repositorySizeWorker } from "./repository-size.ts";
-import { sweepSessions } from "./session-sweep.ts";
-import type { Sweep } from "./sweep.ts";
-import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook-delivery.ts";
-import { webhookDispatch } from "./webhook-dispatch.ts";
-import { sweepWebhookLog } from "./webhook-log.ts";
-import { webhookNotification } from "./webhook-notification.ts";
-import { webhookReplayWorker } from "./webhook-replay.ts";
-import { sweepWebhooks } from "./webhook-sweep.ts";
-import type { Worker } from "./worker.ts";
+import { sweepSignatureChecks } from "../platform/key/signature-memory.ts";
+import { invitationLapse } from "./access/invitation-lapse.ts";
+import { sweepSessions } from "./access/session-sweep.ts";
+import { sweepArtifacts } from "./agent/artifact-sweep.ts";
+import { agentWatch, agentWatchWorker } from "./agent/watch.ts";
+import type { Reactor } from "./core/reactor.ts";
+import { retrySetAside } from "./core/set-aside.ts";
+import type { Sweep } from "./core/sweep.ts";
+import type { Worker } from "./core/worker.ts";
+import { blobCollectionWorker, sweepBlobs } from "./git/blob-collection.ts";
+import { issueNotification } from "./issue/notification.ts";
+import { sweepUnnumberedIssues } from "./issue/number-sweep.ts";
+import { autoMergeWorker, sweepAutoMerges } from "./merge-request/auto-merge.ts";
+import { mergeRequestChecked, mergeRequestCheckedWorker } from "./merge-request/checked-commit.ts";
+import { mergeRequestMerge, mergeRequestMergeWorker } from "./merge-request/merge-record.ts";
+import { mergeRequestNotification } from "./merge-request/notification.ts";
+import {
+  mergeRequestHead,
+  mergeRequestHeadWorker,
+  numberMergeRequests,
+} from "./merge-request/number.ts";
+import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
+import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
+import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
+import { scheduleWorker, sweepSchedules } from "./pipeline/schedule.ts";
+import {
+  sweepExpiredPipelines,
+  sweepOverdueJobs,
+  sweepUnnumberedPipelines,
+} from "./pipeline/sweep.ts";
+import { childPipelines, childPipelineWorker, triggerJobWorker } from "./pipeline/trigger-job.ts";
+import { projectFork, projectForkWorker } from "./project/fork.ts";
+import { mirrorReactor, sweepMirrors } from "./project/mirror.ts";
+import { mirrorSyncWorker } from "./project/mirror-sync.ts";
+import { projectPurge, projectPurgeWorker, sweepDeletedProjects } from "./project/purge.ts";
+import { commitReferenceReactor, commitReferenceWorker } from "./reference/commit-reference.ts";
+import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository/maintenance.ts";
+import { lfsSize, repositorySizeWorker } from "./repository/size.ts";
+import { sweepTransfers, transferFollowUp } from "./team/transfer-offer.ts";
+import { accountLink } from "./user/account-link.ts";
+import { invitationFollowUp, sweepInvitations } from "./user/invitation.ts";
+import { mailOutbox, mailWorker, sweepMails } from "./user/mail.ts";
+import { pushCountReactor, pushCountWorker } from "./user/push-count.ts";
+import { webhookDeliveryWorker, webhookRetryWorker } from "./webhook/delivery.ts";
+import { webhookDispatch } from "./webhook/dispatch.ts";
+import { sweepWebhookLog } from "./webhook/log.ts";
+import { sweepLostDeliveries } from "./webhook/lost.ts";
+import { webhookNotification } from "./webhook/notification.ts";
+import { webhookReplayWorker } from "./webhook/replay.ts";
+import { sweepWebhooks } from "./webhook/sweep.ts";
 
 /** Everything that turns events into jobs, sorted by name. */
 export const allReactors: readonly Reactor[] = [
   accountLink,
+  commitReferenceReactor,
+  agentWatch,
   invitationFollowUp,
+  invitationLapse,
+  issueNotification,
   lfsSize,
   mailOutbox,
+  mergeRequestChecked,
+  mergeRequestHead,
+  mergeRequestMerge,
+  mergeRequestNotification,
+  mergeRequestSource,
   mirrorReactor,
+  pipelineAdvance,
+  childPipelines,
+  pipelinePush,
   projectFork,
   projectPurge,
-  protectionApply,
   pushCountReactor,
   repositoryMaintenance,
+  transferFollowUp,
   webhookDispatch,
   webhookNotification,
 ];
 
 /** Everything that does jobs, sorted by queue. */
 export const allWorkers: readonly Worker[] = [
+  commitReferenceWorker,
+  agentWatchWorker,
   mailWorker,
+  autoMergeWorker,
+  mergeRequestCheckedWorker,
+  mergeRequestHeadWorker,
+  mergeRequestMergeWorker,
+  mergeRequestSourceWorker,
   mirrorSyncWorker,
   blobCollectionWorker,
+  pipelineAdvanceWorker,
+  childPipelineWorker,
+  pipelineCreateWorker,
+  scheduleWorker,
+  triggerJobWorker,
   projectForkWorker,
   projectPurgeWorker,
-  protectionApplyWorker,
   pushCountWorker,
   repositoryMaintenanceWorker,
   repositorySizeWorker,
@@ -56,13 +106,24 @@ export const allWorkers: readonly Worker[] = [
 
 /** What the leader does every minute to put right what got stuck. */
 export const allSweeps: readonly Sweep[] = [
+  sweepArtifacts,
   sweepSessions,
   sweepInvitations,
+  sweepTransfers,
   sweepMails,
+  sweepUnnumberedIssues,
   sweepDeletedProjects,
+  numberMergeRequests,
+  sweepAutoMerges,
   sweepMirrors,
+  sweepSchedules,
+  sweepUnnumberedPipelines,
+  sweepOverdueJobs,
+  sweepExpiredPipelines,
   sweepBlobs,
+  sweepLostDeliveries,
   sweepWebhooks,
   sweepWebhookLog,
+  retrySetAside(allReactors),
   ({ db, now }) => sweepSignatureChecks(db, now()),
 ];

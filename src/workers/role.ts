@@ -2,21 +2,21 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import type { Blobs } from "../platform/blob/blobs.ts";
-import type { EventStore } from "../platform/event-store.ts";
+import type { EventStore } from "../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Vault } from "../platform/key/vault.ts";
 import { type Mailer, openMailer } from "../platform/mailer.ts";
-import { parseOutboundAllow } from "../platform/outbound-address.ts";
-import { openOutboundHttp } from "../platform/outbound-http.ts";
-import { openOutboundProxy } from "../platform/outbound-proxy.ts";
+import { parseOutboundAllow } from "../platform/outbound/address.ts";
+import { openOutboundHttp } from "../platform/outbound/http.ts";
+import { openOutboundProxy } from "../platform/outbound/proxy.ts";
 import type { Queues } from "../platform/queue.ts";
-import type { Vault } from "../platform/vault.ts";
-import { whileLeader } from "../projections/leader.ts";
-import { watchProjections } from "../projections/visible.ts";
+import { whileLeader } from "../projections/core/leader.ts";
+import { watchProjections } from "../projections/core/visible.ts";
 import { allReactors, allSweeps, allWorkers } from "./all.ts";
-import type { WorkerDeps } from "./deps.ts";
-import { type Reactor, runReactors } from "./reactor.ts";
-import { runSweeps } from "./sweep.ts";
-import { startWorker, type Worker } from "./worker.ts";
+import type { WorkerDeps } from "./core/deps.ts";
+import { type Reactor, runReactors } from "./core/reactor.ts";
+import { runSweeps } from "./core/sweep.ts";
+import { startWorker, type Worker } from "./core/worker.ts";
 
 /** What the role needs of the opened platform. */
 export type WorkersPlatform = Readonly<{

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { auditText } from "../../src/cli/audit-text.ts";
-import type { AuditLine } from "../../src/projections/audit-trail.ts";
+import type { AuditLine } from "../../src/projections/audit/trail.ts";
 
 const line: AuditLine = {
   position: 7n,

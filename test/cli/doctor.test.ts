@@ -4,9 +4,13 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { blobPath } from "../../src/platform/blob/store.ts";
+import { currentRun } from "../../src/platform/postgres-run.ts";
+import type { WorkerDeps } from "../../src/workers/core/deps.ts";
+import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.ts";
 import { startTestApp } from "../support/app.ts";
 import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
+import { givenDelivery, givenWebhook } from "../support/webhook-order.ts";
 
 /** One instance that is damaged more and more, then mended, and looked at in between. */
 const app = await startTestApp();
@@ -99,5 +103,29 @@ describe("ledgerforge doctor", () => {
 
   it("takes no word it does not know", async () => {
     expect((await doctor("--mend")).code).to.equal(64);
+  });
+
+  it("names a pending delivery that is not in line and puts it back, and a line that stands still", async () => {
+    const { db, store } = app.deps;
+    const deps = app.deps as unknown as WorkerDeps;
+    const projectId = (await db("project").first("id"))?.id;
+    const webhookId = await givenWebhook(deps, { projectId, url: "https://example.org" });
+    const { deliveryId } = await givenDelivery(deps, { projectId, webhookId });
+    const head = (await store.head()) ?? 0n;
+    await app.deps.visible(head);
+    const { id: runId } = await currentRun(db);
+    await saveReactorPositions(db, new Map([["webhook-dispatch", head]]), runId);
+
+    const lost = `webhook ${webhookId}: delivery ${deliveryId} is pending and not in line`;
+    expect((await doctor()).lines).to.include(lost);
+    expect((await doctor("--repair")).lines).to.include(`${lost}; repaired`);
+    const due_at = new Date(Date.now() - 4 * 60_000);
+    await db("webhook_outbox").where({ delivery_id: deliveryId }).update({ due_at });
+    const standing = (await doctor()).lines.filter((line) => line.includes(webhookId));
+    expect(standing).to.have.length(1);
+    expect(standing[0])
+      .to.contain("its line has stood still since")
+      .and.contain("1 deliveries wait");
+    await db("webhook_outbox").delete();
   });
 });

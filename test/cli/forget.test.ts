@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -8,7 +9,7 @@ import { runProgram, type Service, startService } from "../support/service.ts";
 const adminPassword = "a password of the administrator";
 const email = "somebody.private@example.org";
 
-describe("ledgerforge forget", function () {
+describe("a command on the accounts of a running service", function () {
   this.timeout(180_000);
 
   let root: string;
@@ -36,7 +37,7 @@ describe("ledgerforge forget", function () {
   async function login(alias: string, password: string, scopes: readonly string[]) {
     const basic = Buffer.from(`${alias}:${password}`).toString("base64");
     const headers = { authorization: `Basic ${basic}` };
-    const body = { name: `token of ${alias}`, scopes };
+    const body = { name: `${alias} ${randomUUID()}`, scopes };
     const answer = await call("/user/settings/access-token/create", headers, body);
     return ((await answer.json()) as { token: string }).token;
   }
@@ -46,6 +47,38 @@ describe("ledgerforge forget", function () {
     const [code] = await ran.exited;
     return { code, output: ran.output() };
   }
+
+  it("sets a random password for who has lost theirs, and shows it once", async () => {
+    const { code, output } = await ledgerforge("admin", "reset-password", "ADMIN");
+    const [, password = ""] = /^admin has the password (\S{16}) now\.\n$/.exec(output) ?? [];
+    expect([code, password === ""], output).to.deep.equal([0, false]);
+    expect(await login("admin", adminPassword, ["USER_READ"])).to.equal(undefined);
+    expect(await login("admin", password, ["USER_READ"])).to.be.a("string");
+    const nobody = await ledgerforge("admin", "reset-password", "nobody");
+    expect(nobody).to.deep.equal({ code: 1, output: "There is no user nobody.\n" });
+  });
+
+  it("gives the settings of one group their defaults again", async () => {
+    const admin = { authorization: `token ${token}` };
+    const set = async (group: string, body: object) =>
+      (await call(`/admin/settings/${group}`, admin, body)).status;
+    expect(await set("basic-auth", { enableBasicAuth: false })).to.equal(200);
+    expect(await set("login-page", { isEnableBasic: false, loginPageUrl: "SAML" })).to.equal(200);
+    const reset = await ledgerforge("admin", "settings", "reset", "login-page");
+    expect(reset).to.deep.equal({
+      code: 0,
+      output: "The settings of login-page have their defaults.\n",
+    });
+    const settings = await (await call("/admin/settings", admin)).json();
+    const page = { defaultLoginPage: "BASIC", enableBasicLoginPage: true };
+    expect(settings).to.include({ ...page, enableBasicAuth: false });
+    expect((await ledgerforge("admin", "settings", "reset", "basic-auth")).code).to.equal(0);
+    const none = await ledgerforge("admin", "settings", "reset", "none");
+    expect(none.code).to.equal(1);
+    expect(none.output).to.include("There is no group none. Groups: 2factor, api-limit");
+    expect((await ledgerforge("admin")).code).to.equal(64);
+    expect((await ledgerforge("admin", "settings", "erase", "ssh")).code).to.equal(64);
+  });
 
   it("leaves nothing personal in answers, exports and rebuilt views, and the log intact", async () => {
     const admin = { authorization: `token ${token}` };

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { repositoryStream } from "../../src/events/repository.ts";
+import { repositoryStream } from "../../src/events/repository/repository.ts";
 import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";

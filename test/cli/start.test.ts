@@ -149,8 +149,8 @@ describe("ledgerforge start", function () {
     const other = path.join(path.dirname(dataDir), "other");
     const port = new URL(service.url).port;
     const second = runProgram(["start"], { DATA_DIR: other, PORT: port });
-    expect((await second.exited)[0]).to.equal(1);
-    expect(second.output()).to.match(/http did not start[\s\S]*EADDRINUSE/);
+    expect((await second.exited)[0]).to.equal(78);
+    expect(second.output()).to.contain("is in use");
     expect(await processesOn(other)).to.deep.equal([]);
   });
 });

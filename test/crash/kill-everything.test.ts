@@ -5,13 +5,13 @@ import { expect } from "chai";
 
 import { readSettings } from "../../src/config.ts";
 import { configOfRunning } from "../../src/embedded/service-file.ts";
-import type { Recorded } from "../../src/events/event.ts";
-import { openEventStore } from "../../src/platform/eventstoredb.ts";
+import type { Recorded } from "../../src/events/core/event.ts";
+import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
-import { openVault } from "../../src/platform/vault.ts";
 import { allProjections } from "../../src/projections/all.ts";
-import { rebuild } from "../../src/projections/rebuild.ts";
-import type { Comparison } from "../../src/projections/verify.ts";
+import { rebuild } from "../../src/projections/core/rebuild.ts";
+import type { Comparison } from "../../src/projections/core/verify.ts";
 import { eventually } from "../support/eventually.ts";
 import { git } from "../support/git.ts";
 import { freePort, type Service, startService } from "../support/service.ts";

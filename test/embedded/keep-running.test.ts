@@ -81,14 +81,22 @@ describe("keeping something running", () => {
     expect(starts).to.have.length(2);
   });
 
-  it("gives up on what keeps ending", async () => {
-    const kept = await keep();
-    const endless = setInterval(() => things.at(-1)!.end(), 1);
+  it("does not give up on what keeps ending while it comes back", async () => {
+    const kept = await keep({ minMs: 1, maxMs: 1 });
+    for (let round = 1; round <= 2 * backoff.failuresMax; round += 1) {
+      await eventually(() => things.length === round && kept.current() === things.at(-1));
+      things.at(-1)!.end();
+    }
+    await eventually(() => things.length === 2 * backoff.failuresMax + 1);
+    await kept.close();
+  });
 
-    await expect(kept.givenUp).to.be.rejectedWith("thing keeps ending");
-
-    clearInterval(endless);
-    expect(things).to.have.length(4);
+  it("gives up on what does not come up any more", async () => {
+    const kept = await keep({ minMs: 1, maxMs: 1 });
+    failing = Number.POSITIVE_INFINITY;
+    things[0]!.end();
+    await expect(kept.givenUp).to.be.rejectedWith("does not come up");
+    expect(starts).to.have.length(1 + backoff.failuresMax);
     await kept.close();
   });
 

@@ -2,8 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { expect } from "chai";
 
 import { slices } from "../../src/events/all.ts";
-import { decode } from "../../src/events/decode.ts";
-import type { AnyEvent, EventSchemas } from "../../src/events/event.ts";
+import { decode } from "../../src/events/core/decode.ts";
+import type { AnyEvent, EventSchemas } from "../../src/events/core/event.ts";
 import { history } from "../support/history.ts";
 
 /**
@@ -44,7 +44,8 @@ for (const [slice, schemas] of Object.entries<EventSchemas>(slices)) {
 describe("the registry of slices", () => {
   it("holds every file of events that declares schemas", async () => {
     const declaring: string[] = [];
-    for (const file of await readdir("src/events")) {
+    for (const file of await readdir("src/events", { recursive: true })) {
+      if (!file.endsWith(".ts")) continue;
       const text = await readFile(`src/events/${file}`, "utf8");
       if (/satisfies EventSchemas;/.test(text)) declaring.push(file.replace(/\.ts$/, ""));
     }

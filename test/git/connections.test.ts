@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import pino from "pino";
 
-import { forgetUser } from "../../src/commands/process/forget-user.ts";
-import { gitConnections, type Opened } from "../../src/git/connections.ts";
-import { commandDeps } from "../../src/http/command-deps.ts";
-import type { OnChange } from "../../src/projections/visible.ts";
+import { forgetUser } from "../../src/commands/user/forget-user.ts";
+import type { GitCaller } from "../../src/git/caller.ts";
+import { gitConnections } from "../../src/git/connections.ts";
+import { commandDeps } from "../../src/http/core/command-deps.ts";
+import type { OnChange } from "../../src/projections/core/visible.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { metadataFor } from "../support/history.ts";
@@ -19,6 +20,7 @@ const connections = gitConnections({
     tell = listener;
   },
   log: pino({ level: "silent" }),
+  now: () => new Date(),
 });
 
 let counter = 0;
@@ -28,7 +30,7 @@ beforeEach(async () => {
   anna = await app.givenUser(`anna-${counter}`);
 });
 
-type Via = Opened["actor"]["via"];
+type Via = GitCaller["actor"]["via"];
 
 /** A connection under way, and whether it was cut. */
 async function open(via: Via, proof: Readonly<{ tokenId?: string; sshKeyId?: string }> = {}) {

@@ -2,11 +2,11 @@ import { Readable } from "node:stream";
 import { expect } from "chai";
 import pino from "pino";
 
-import { Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { Alias, ProjectId, UserId } from "../../src/events/core/ids.ts";
 import { type PushDeps, type Pusher, preparePush } from "../../src/git/push.ts";
+import type { Push } from "../../src/git/push-intent.ts";
 import { startPackService } from "../../src/platform/git/pack-service.ts";
 import { packet } from "../../src/platform/git/pkt-line.ts";
-import type { Push } from "../../src/workers/push-intent.ts";
 
 const none = "0".repeat(40);
 const id = "1".repeat(40);
@@ -38,7 +38,7 @@ async function prepared(lines: readonly Line[], canSync = true) {
     locking: { hasLocks: async () => false, lockedByOthers: async () => [] },
     vault: { seal: async () => ({}) },
     now: () => new Date(),
-    git: { canSync: async () => canSync },
+    git: { canSync: async () => canSync, find: async () => undefined },
     refs: { begin: async (push: Push) => void kept.push(push) },
     log: pino({ level: "silent" }),
   } as unknown as PushDeps;
@@ -48,7 +48,7 @@ async function prepared(lines: readonly Line[], canSync = true) {
   const body = Readable.from([Buffer.concat([...commands, Buffer.from("0000PACK")])], {
     objectMode: false,
   });
-  const push = await preparePush(body, pusher, deps);
+  const push = await preparePush(body, pusher, deps, async () => undefined);
   if (Buffer.isBuffer(push)) throw new Error(push.toString());
   expect(kept).to.have.length(1);
   expect(kept[0]?.together).to.equal(push.together);

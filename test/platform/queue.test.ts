@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { expect } from "chai";
 import pino from "pino";
 
@@ -11,12 +10,13 @@ import {
 } from "../../src/platform/queue.ts";
 import { testDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { testRedis } from "../support/redis.ts";
+import { needsRedis, testRedis } from "../support/redis.ts";
 
-const backends = ["PostgreSQL", ...(redisIsThere() ? ["Redis"] : [])];
+const backends = ["PostgreSQL", "Redis"];
 
 for (const backend of backends) {
   describe(`queues on ${backend}`, () => {
+    if (backend === "Redis") needsRedis();
     let queues: Queues;
     let open: () => Promise<Queues>;
     const workers: RunningWorker[] = [];
@@ -30,7 +30,7 @@ for (const backend of backends) {
     afterEach(async () => {
       await Promise.all(workers.splice(0).map((worker) => worker.close()));
     });
-    after(() => queues.close());
+    after(() => queues?.close());
 
     async function work(queue: string, run: WorkOptions["run"], concurrency = 1): Promise<void> {
       workers.push(await queues.work({ queue, concurrency, run }));
@@ -164,9 +164,4 @@ for (const backend of backends) {
       expect(seen).to.have.length(30);
     });
   });
-}
-
-function redisIsThere(): boolean {
-  if (process.env["REDIS_URL"] !== undefined) return true;
-  return spawnSync("redis-server", ["--version"]).status === 0;
 }

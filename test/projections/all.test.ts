@@ -1,13 +1,26 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "chai";
 import { slices } from "../../src/events/all.ts";
-import type { AnyEvent, Recorded } from "../../src/events/event.ts";
+import type { AnyEvent, Recorded } from "../../src/events/core/event.ts";
 import { allProjections } from "../../src/projections/all.ts";
-import { beforeEverything, readCheckpoints } from "../../src/projections/checkpoint.ts";
-import { type Projection, project } from "../../src/projections/projection.ts";
+import { beforeEverything, readCheckpoints } from "../../src/projections/core/checkpoint.ts";
+import { type Projection, project } from "../../src/projections/core/projection.ts";
 import { testDatabase } from "../support/database.ts";
 import { history } from "../support/history.ts";
 import { context, reset, rewind, rowsOf } from "../support/projection.ts";
+
+/** Categories of streams that are not named like the file of their events. */
+const otherCategories: Readonly<Record<string, string>> = {
+  "merge-request/approval-rule": "approval",
+  "oauth/application": "oauthApplication",
+  "oauth/authorization": "oauthAuthorization",
+  "package/tag": "package",
+  "package/version": "packageVersion",
+  "project/child-claim": "holding",
+  "registry/repository": "registryRepository",
+  "webhook/delivery": "webhookDelivery",
+  "webhook/log": "webhookLog",
+};
 
 const { db } = await testDatabase();
 const log = await recordedExamples();
@@ -91,7 +104,7 @@ function oneByOne({ types }: Projection, events: readonly Recorded[]): readonly 
 async function recordedExamples(): Promise<readonly Recorded[]> {
   const written: (readonly [string, AnyEvent])[] = [];
   for (const slice of Object.keys(slices)) {
-    const category = slice.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const category = categoryOf(slice);
     const examples = JSON.parse(await readFile(`test/events/${slice}.json`, "utf8")) as AnyEvent[];
     let id = "00000000-0000-4000-8000-000000000001";
     for (const event of examples) {
@@ -101,4 +114,10 @@ async function recordedExamples(): Promise<readonly Recorded[]> {
     }
   }
   return history(...written);
+}
+
+function categoryOf(slice: string): string {
+  const name = slice.slice(slice.indexOf("/") + 1);
+  const camelCase = name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return otherCategories[slice] ?? camelCase;
 }

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { allProjections } from "../../src/projections/all.ts";
-import type { CheckpointState } from "../../src/projections/checkpoint.ts";
+import type { CheckpointState } from "../../src/projections/core/checkpoint.ts";
 import { areProjectionsReady, projectionStatuses } from "../../src/projections/status.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";

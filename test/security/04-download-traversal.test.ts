@@ -9,7 +9,8 @@ import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts"
  * sent as they are, because clients that tidy them up hide the question.
  */
 const app = await startTestApp();
-const anna = await app.givenUser("anna");
+// Everything is open to them, packages of the instance too: what is refused is the name.
+const anna = await app.givenUser("anna", { admin: true });
 await app.givenProject(anna, "forge");
 const { token } = anna;
 let hash: string;

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import path from "node:path";
 import { expect } from "chai";
 
-import { lfsTokens } from "../../src/platform/lfs-token.ts";
+import { lfsTokens } from "../../src/platform/key/lfs-token.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -225,5 +225,55 @@ describe("a lock", () => {
       const answer = await call("POST", `${lfs()}/locks/${wrong}/unlock`, basic(anna), {});
       expect(answer.status, wrong).to.equal(404);
     }
+  });
+});
+
+describe("a short-lived token of git-lfs", () => {
+  type Signed = Readonly<{ header: { Authorization: string }; expires_in: number }>;
+  const signed = async (as: string): Promise<Signed> => {
+    const answer = await batch("download", lfs(), as);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.body.objects[0].actions.download;
+  };
+  const opens = async ({ header }: Signed) =>
+    (await call("GET", `${lfs()}/objects/${oid}`, header.Authorization)).status;
+
+  it("does not renew itself: what it asks for ends with it", async () => {
+    const { id: projectId } = hidden;
+    const fourteenMinutesAgo = new Date(Date.now() - 14 * 60_000);
+    const earlier = lfsTokens(app.platform.vault, () => fourteenMinutesAgo);
+    const row = await app.deps.db("app_user").where({ id: anna.id }).first("password_hash");
+    const { token } = earlier.issue({
+      ...{ userId: anna.id, alias: "anna", projectId, operation: "download", keyId: null },
+      passwordMark: earlier.passwordMark(row?.["password_hash"]),
+    });
+    const renewed = await signed(`Bearer ${token}`);
+    expect(renewed.expires_in).to.be.within(1, 60);
+    expect(await opens(renewed)).to.equal(200);
+  });
+
+  it("ends when the password it was asked for with changes", async () => {
+    const dora = await app.givenUser("dora");
+    await app.post("/project/anna/hidden/member/invite", {
+      token: anna.token,
+      body: { userAlias: "dora", role: "GUEST" },
+    });
+    const before = await signed(basic({ alias: "dora", token: dora.password }));
+    expect(await opens(before)).to.equal(200);
+    const password = "another long password";
+    const changed = await app.put("/user/change-password", {
+      token: dora.token,
+      body: { oldPassword: dora.password, password, passwordConfirm: password },
+    });
+    expect(changed.status).to.equal(200);
+    expect(await opens(before)).to.equal(401);
+  });
+
+  it("ends when the access token it was asked for with expires", async () => {
+    const endsAt = new Date(Date.now() + 3_000).toISOString();
+    const token = await app.givenToken(anna.id, ["PROJECT_READ"], endsAt);
+    const before = await signed(basic({ alias: "anna", token }));
+    expect(await opens(before)).to.equal(200);
+    await eventually(async () => (await opens(before)) === 401);
   });
 });

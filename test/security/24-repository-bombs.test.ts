@@ -5,9 +5,9 @@ import path from "node:path";
 import { deflateSync } from "node:zlib";
 import { expect } from "chai";
 
-import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff.ts";
-import { summarisePush } from "../../src/platform/git/push-summary.ts";
-import { countPushedExtensions } from "../../src/platform/git/pushed-extension.ts";
+import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff/diff.ts";
+import { countPushedExtensions } from "../../src/platform/git/push/extension.ts";
+import { summarisePush } from "../../src/platform/git/push/summary.ts";
 import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";

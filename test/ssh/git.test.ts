@@ -5,8 +5,10 @@ import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import { needsProgram } from "../support/program.ts";
 import { gitWithKey, newKey, registerKey, ssh, sshOptions, sshRemote } from "../support/ssh.ts";
 
+needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: {} });
 const parent = await temporaryDirectory();
 const anna = await app.givenUser("anna");
@@ -53,6 +55,17 @@ describe("git over SSH", () => {
       tokenId: null,
     });
     expect(await app.platform.vault.open(created!.metadata.ip!)).to.equal("127.0.0.1");
+  });
+
+  it("refuses refs that are no branches, tags or notes by themselves", async () => {
+    await app.givenProject(anna, "mirrored");
+    const refspecs = ["main", "main:refs/pull/1/head", "main:refs/notes/x"];
+    const ran = await tryGit(copy, ["push", sshRemote("anna", "mirrored"), ...refspecs], asAnna);
+    expect(ran.exitCode).to.equal(1);
+    expect(ran.stderr)
+      .to.contain("refs/pull/1/head (only branches, tags and notes can be pushed)")
+      .and.to.contain("main -> main")
+      .and.to.contain("main -> refs/notes/x");
   });
 
   for (const version of ["0", "1", "2"]) {

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { startTestApp, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryDirectory, tryGit } from "../support/git.ts";
+import { needsProgram } from "../support/program.ts";
 import {
   gitWithKey,
   type KeyKind,
@@ -20,6 +21,7 @@ import { virtualDevice } from "../support/virtual-device.ts";
 
 let clock: (() => Date) | undefined;
 const now = () => clock?.() ?? new Date();
+needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: { now } });
 const parent = await temporaryDirectory();
 const root = await app.givenUser("root", { admin: true });

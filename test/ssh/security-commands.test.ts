@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
@@ -10,8 +9,11 @@ import { parseSshCommand } from "../../src/ssh/command.ts";
 import { startTestApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryDirectory } from "../support/git.ts";
+import { processes } from "../support/process.ts";
+import { needsProgram } from "../support/program.ts";
 import { newKey, registerKey, ssh, sshOptions } from "../support/ssh.ts";
 
+needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: {} });
 const parent = await temporaryDirectory();
 const anna = await app.givenUser("anna");
@@ -256,18 +258,10 @@ async function accepts(name: string, value: string): Promise<boolean> {
 
 /** Environments of the git programs that this process started. */
 async function processEnvironments(program: string): Promise<readonly string[]> {
-  const ps = spawn("ps", ["-A", "-ww", "-o", "pid=,ppid=,command="]);
-  let text = "";
-  ps.stdout.on("data", (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  await once(ps, "close");
-  const pids = text
-    .split("\n")
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, parentId]) => Number(parentId) === process.pid)
-    .filter((words) => words.includes(program))
-    .map(([pid]) => pid);
+  const pids = (await processes())
+    .filter(({ parent }) => parent === process.pid)
+    .filter(({ command }) => command.split(/\s+/).includes(program))
+    .map(({ pid }) => pid);
   return Promise.all(
     pids.map(async (pid) =>
       (await readFile(`/proc/${pid}/environ`, "utf8")).replaceAll("\0", "\n"),

@@ -8,6 +8,7 @@ import ssh2 from "ssh2";
 import { startTestApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import { needsProgram } from "../support/program.ts";
 import {
   gitWithKey,
   newKey,
@@ -20,6 +21,7 @@ import {
 
 const [proofMs, unusedMs, idleMs] = [1_500, 1_500, 1_500];
 const limits = { proofMs, unusedMs, unprovedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
+needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({
   ssh: {
     limits,
@@ -113,7 +115,8 @@ describe("security family 24: the door of SSH", () => {
     await once(client, "ready");
     const run = () =>
       new Promise<string>((resolve) =>
-        client.exec("git-receive-pack 'anna/project.git'", (error) =>
+        // A push takes its place when its commands have come, a fetch at once.
+        client.exec("git-upload-pack 'anna/project.git'", (error) =>
           resolve(error === undefined ? "open" : "refused"),
         ),
       );

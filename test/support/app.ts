@@ -3,25 +3,25 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import pino from "pino";
-
-import { accessToken } from "../../src/commands/access-token.ts";
-import { handle } from "../../src/commands/handle.ts";
-import { createProject } from "../../src/commands/process/create-project.ts";
-import { registerUser } from "../../src/commands/process/register-user.ts";
-import { Scope } from "../../src/events/access-token.ts";
-import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts";
-import { commandDeps } from "../../src/http/command-deps.ts";
-import type { Deps } from "../../src/http/deps.ts";
+import { handle } from "../../src/commands/core/handle.ts";
+import { createProject } from "../../src/commands/project/create-project.ts";
+import { accessToken } from "../../src/commands/token/access-token.ts";
+import { registerUser } from "../../src/commands/user/register-user.ts";
+import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/core/ids.ts";
+import { Scope } from "../../src/events/token/access-token.ts";
+import { commandDeps } from "../../src/http/core/command-deps.ts";
+import type { Deps } from "../../src/http/core/deps.ts";
 import { startHttp } from "../../src/http/role.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
+import { hashToken, newToken } from "../../src/platform/key/token.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
 import { openQueues } from "../../src/platform/queue.ts";
-import { hashToken, newToken } from "../../src/platform/token.ts";
-import { openVault } from "../../src/platform/vault.ts";
 import { startProjections } from "../../src/projections/role.ts";
 import { type SshRoleOptions, startSsh } from "../../src/ssh/role.ts";
 import { startWorkers } from "../../src/workers/role.ts";
 import { testDatabase } from "./database.ts";
+import { undocumented } from "./documented.ts";
 import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
@@ -126,6 +126,7 @@ export async function startTestApp(options: TestAppOptions = {}) {
   };
 }
 
+/** Sends to the service, and holds every answer against the OpenAPI document. */
 export function sender(base: string) {
   return async (method: string, at: string, options: Send = {}): Promise<Answer> => {
     const { token, body, headers = {} } = options;
@@ -143,12 +144,18 @@ export function sender(base: string) {
     const text = await response.text();
     const json = /json/.test(response.headers.get("content-type") ?? "");
     const parsed = json && text !== "" ? JSON.parse(text) : {};
+    const contentType = response.headers.get("content-type") ?? "";
+    const { status } = response;
+    const wrong = undocumented({ method, url: at, status, contentType, text });
+    if (wrong !== undefined) throw new Error(wrong);
     return { status: response.status, body: parsed, text, headers: response.headers };
   };
 }
 
 type UserOptions = Readonly<{
   admin?: boolean;
+  /** True when not given: they have shown that the address is theirs. */
+  emailProved?: boolean;
   /** The password's hash takes as much work as the service's own, not next to none. */
   dearHash?: boolean;
 }>;
@@ -186,6 +193,7 @@ function givers(deps: Deps) {
       password,
       admin: options.admin ?? false,
       confirmed: true,
+      emailProved: options.emailProved ?? true,
     };
     const hash = options.dearHash ? {} : { hash: cheapHash };
     await registerUser({ ...commandDeps(deps), ...hash }, newUser, metadataFor(randomUUID()));

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import type { Decider } from "../../src/commands/decider.ts";
+import type { Decider } from "../../src/commands/core/decider.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 
 /** given(past).when(command).gives(events), for any decider. */

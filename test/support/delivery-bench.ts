@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import {
   webhookDelivery as slice,
   type WebhookDeliveryState,
-} from "../../src/commands/webhook-delivery.ts";
-import type { ProjectId, WebhookId } from "../../src/events/ids.ts";
-import type { WebhookAction } from "../../src/events/webhook-delivery.ts";
-import { findWebhookDelivery, listAttempts } from "../../src/projections/webhook-delivery.ts";
-import { load } from "../../src/workers/order.ts";
-import { webhookDeliveryWorker, webhookRetryWorker } from "../../src/workers/webhook-delivery.ts";
-import { enqueue } from "../../src/workers/webhook-outbox.ts";
+} from "../../src/commands/webhook/delivery.ts";
+import type { ProjectId, WebhookId } from "../../src/events/core/ids.ts";
+import type { WebhookAction } from "../../src/events/webhook/delivery.ts";
+import { findWebhookDelivery, listAttempts } from "../../src/projections/webhook/delivery.ts";
+import { load } from "../../src/workers/core/caused-by.ts";
+import { webhookDeliveryWorker, webhookRetryWorker } from "../../src/workers/webhook/delivery.ts";
+import { enqueue } from "../../src/workers/webhook/outbox.ts";
 import { startReceiver } from "./receiver.ts";
 import { givenDelivery, givenWebhook } from "./webhook-order.ts";
 import { givenProject, testWorkers } from "./worker-deps.ts";

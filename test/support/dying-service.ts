@@ -2,19 +2,20 @@ import pino from "pino";
 
 import { startHttp } from "../../src/http/role.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
-import type { EventStore } from "../../src/platform/event-store.ts";
-import { openEventStore } from "../../src/platform/eventstoredb.ts";
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
+import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import { openQueues } from "../../src/platform/queue.ts";
-import { openVault } from "../../src/platform/vault.ts";
 import { limits } from "./limits.ts";
 
 /**
  * The service as a process of its own that kills itself, as a power cut would, around the append of
- * what a push did. Arguments: `before` or `after` the append, and the addresses of the stores.
+ * what a push did. Arguments: `before` or `after` the append, the addresses of the stores, and the type of
+ * event that is meant when it is another one.
  */
-const [when, databaseUrl = "", eventStoreUrl = "", dataDir = "", secretKey = ""] =
+const [when, databaseUrl = "", eventStoreUrl = "", dataDir = "", secretKey = "", type = ""] =
   process.argv.slice(2);
 const log = pino({ level: "silent" });
 const real = openEventStore(eventStoreUrl);
@@ -22,10 +23,12 @@ const die = (): never => {
   process.kill(process.pid, "SIGKILL");
   throw new Error("dead");
 };
+const isPush = (stream: string): boolean => stream.startsWith("repository-");
 const store: EventStore = {
   ...real,
   async append(stream, expected, events) {
-    if (!stream.startsWith("repository-")) return real.append(stream, expected, events);
+    const isMeant = type === "" ? isPush(stream) : events.some((event) => event.type === type);
+    if (!isMeant) return real.append(stream, expected, events);
     if (when === "before") die();
     await real.append(stream, expected, events);
     return die();

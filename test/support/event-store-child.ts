@@ -13,7 +13,9 @@ export type EventStoreChild = Readonly<{
 /** The embedded server in a process of its own; a free port when 0. The caller kills it. */
 export async function spawnEventStore(databaseUrl: string, port = 0): Promise<EventStoreChild> {
   const script = new URL("./event-store-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--import=tsx", script, databaseUrl, String(port)], {
+  const child = spawn(process.execPath, ["--import=tsx", script, String(port)], {
+    // Command lines are shown to every user of the machine.
+    env: { ...process.env, DATABASE_URL: databaseUrl },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [url] = (await once(createInterface(child.stdout), "line")) as [string];

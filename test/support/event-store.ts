@@ -1,8 +1,8 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
 
 import { startEventStoreServer } from "../../src/embedded/event-store/server.ts";
-import type { EventStore } from "../../src/platform/event-store.ts";
-import { openEventStore } from "../../src/platform/eventstoredb.ts";
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
+import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { testDatabase } from "./database.ts";
 
 export type TestEventStore = Readonly<{ url: string; store: EventStore }>;

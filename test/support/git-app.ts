@@ -1,38 +1,41 @@
 import { randomUUID } from "node:crypto";
 import pino from "pino";
-
-import { accessToken } from "../../src/commands/access-token.ts";
-import { handle } from "../../src/commands/handle.ts";
-import { createProject } from "../../src/commands/process/create-project.ts";
-import { registerUser } from "../../src/commands/process/register-user.ts";
-import type { Scope } from "../../src/events/access-token.ts";
-import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/ids.ts";
+import { handle } from "../../src/commands/core/handle.ts";
+import { createProject } from "../../src/commands/project/create-project.ts";
+import { accessToken } from "../../src/commands/token/access-token.ts";
+import { registerUser } from "../../src/commands/user/register-user.ts";
+import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/core/ids.ts";
+import type { Scope } from "../../src/events/token/access-token.ts";
 import { lockingOn } from "../../src/git/lock-gate.ts";
-import { buildApp } from "../../src/http/app.ts";
-import { authenticate } from "../../src/http/authenticate.ts";
-import { type GitHttpDeps, gitHttp } from "../../src/http/git-http.ts";
-import { idempotency } from "../../src/http/idempotency.ts";
-import { identityProviders } from "../../src/http/identity-providers.ts";
-import { loginLockout } from "../../src/http/login-lockout.ts";
-import { roleAccess } from "../../src/http/role-access.ts";
+import { placeOfPusher } from "../../src/git/push-rights.ts";
+import { refRecorder } from "../../src/git/ref-recorder.ts";
+import { authenticate } from "../../src/http/access/authenticate.ts";
+import { loginLockout } from "../../src/http/access/login-lockout.ts";
+import { roleAccess } from "../../src/http/access/role-access.ts";
+import { secondFactor } from "../../src/http/access/second-factor.ts";
+import { settingsReader } from "../../src/http/access/settings-reader.ts";
+import { buildApp } from "../../src/http/core/app.ts";
+import { idempotency } from "../../src/http/core/idempotency.ts";
+import { listen } from "../../src/http/core/server.ts";
+import { type GitHttpDeps, gitHttp } from "../../src/http/git/http.ts";
+import { identityProviders } from "../../src/http/login/identity-providers.ts";
 import { routes } from "../../src/http/routes.ts";
-import { secondFactor } from "../../src/http/second-factor.ts";
-import { listen } from "../../src/http/server.ts";
-import { settingsReader } from "../../src/http/settings-reader.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openCounters } from "../../src/platform/counter.ts";
-import { openDirectory } from "../../src/platform/directory.ts";
-import { directoryGuard } from "../../src/platform/directory-address.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
-import { allowNothing } from "../../src/platform/outbound-address.ts";
-import { openOutboundHttp } from "../../src/platform/outbound-http.ts";
+import { openDirectory } from "../../src/platform/identity/directory.ts";
+import { directoryGuard } from "../../src/platform/identity/directory-address.ts";
+import { hashToken, newToken } from "../../src/platform/key/token.ts";
+import { openVault } from "../../src/platform/key/vault.ts";
+import { allowNothing } from "../../src/platform/outbound/address.ts";
+import { openOutboundHttp } from "../../src/platform/outbound/http.ts";
 import { openQueues } from "../../src/platform/queue.ts";
-import { hashToken, newToken } from "../../src/platform/token.ts";
-import { openVault } from "../../src/platform/vault.ts";
-import { type ProtectedProject, refProtections } from "../../src/projections/protection-for.ts";
+import { watchProjections } from "../../src/projections/core/visible.ts";
+import {
+  type ProtectedProject,
+  refProtections,
+} from "../../src/projections/protection/applicable.ts";
 import { startProjections } from "../../src/projections/role.ts";
-import { watchProjections } from "../../src/projections/visible.ts";
-import { refRecorder } from "../../src/workers/ref-recorder.ts";
 import { secretKey } from "./app.ts";
 import { testDatabase } from "./database.ts";
 import { testEventStore } from "./event-store.ts";
@@ -74,7 +77,9 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const access = roleAccess({ db, onChange });
   const { project } = access;
   const queues = await openQueues({ databaseUrl, log });
-  const gitDeps = { authenticate: auth, project, anonymousPull: async () => true, git, refs };
+  const jobProject = async () => undefined;
+  const anonymousPull = async () => true;
+  const gitDeps = { authenticate: auth, project, anonymousPull, jobProject, git, refs };
   const protections = (of: ProtectedProject) => refProtections(db, of);
   const locking = lockingOn(db);
   const before = [
@@ -89,6 +94,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
       visible,
       protections,
       locking,
+      placeNow: (pusher) => placeOfPusher(db, pusher, now()),
       ...options,
     }),
   ];
@@ -129,7 +135,7 @@ export async function startGitApp(options: Partial<GitHttpDeps> = {}) {
     async user(alias: string): Promise<TestUser> {
       const id = UserId.parse(randomUUID());
       const email = `${alias}@example.test`;
-      const flags = { admin: false, confirmed: true };
+      const flags = { admin: false, confirmed: true, emailProved: true };
       const user = { userId: id, alias: Alias.parse(alias), email, password, ...flags };
       await registerUser(commandDeps, user, metadataFor(randomUUID()));
       const token = await this.token(id, ["PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"]);

@@ -1,4 +1,9 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
 import { stopTestServer, testServer } from "./postgres-server.ts";
+import { skippedLines, skippedVariable } from "./program.ts";
 
 /**
  * Runs once, in mocha's main process. Run in parallel, the test files get their processes afterwards
@@ -6,9 +11,17 @@ import { stopTestServer, testServer } from "./postgres-server.ts";
  * server when the first of them wants a database, so that a run without databases starts none.
  */
 export async function mochaGlobalSetup(): Promise<void> {
+  const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-skipped-"));
+  process.env[skippedVariable] = path.join(directory, "skipped");
   if (process.argv.includes("--parallel")) await testServer();
 }
 
+/** Prints what was skipped after mocha's own report, so that it stands in the last lines. */
 export async function mochaGlobalTeardown(): Promise<void> {
   await stopTestServer();
+  const collected = process.env[skippedVariable];
+  if (collected === undefined) return;
+  const lines = skippedLines(await readFile(collected, "utf8").catch(() => ""));
+  await rm(path.dirname(collected), { recursive: true, force: true });
+  if (lines.length > 0) process.stdout.write(`${lines.join("\n")}\n`);
 }

@@ -1,4 +1,4 @@
-import type { AnyEvent, EventMetadata, Recorded } from "../../src/events/event.ts";
+import type { AnyEvent, EventMetadata, Recorded } from "../../src/events/core/event.ts";
 import { deterministicId } from "../../src/platform/deterministic-id.ts";
 
 export const at = "2026-01-02T03:04:05.678Z";

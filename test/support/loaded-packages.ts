@@ -41,7 +41,20 @@ export async function loadedPackages(role: string): Promise<readonly string[]> {
   const { dependencies } = JSON.parse(await readFile("package.json", "utf8")) as {
     dependencies: Record<string, string>;
   };
+  const bundled = await bundledInputs();
+  const inputs = files.flatMap((file) => [file, ...(bundled.get(file) ?? [])]);
   return Object.keys(dependencies)
-    .filter((name) => files.some((file) => file.includes(`/node_modules/${name}/`)))
+    .filter((name) => inputs.some((file) => `/${file}`.includes(`/node_modules/${name}/`)))
     .sort();
+}
+
+/** What the build put into each of its files, by the URL of the file. */
+async function bundledInputs(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const inputs = JSON.parse(await readFile("dist/inputs.json", "utf8")) as Record<string, string[]>;
+  return new Map(
+    Object.entries(inputs).map(([file, names]) => [
+      pathToFileURL(path.resolve("dist", file)).href,
+      names,
+    ]),
+  );
 }

@@ -1,23 +1,23 @@
 import type { Knex } from "knex";
 import pino from "pino";
 
-import type { UserId } from "../../src/events/ids.ts";
-import { settingsDefaults } from "../../src/events/settings.ts";
-import { type AppOptions, buildApp } from "../../src/http/app.ts";
-import type { Caller, Gate } from "../../src/http/gate.ts";
-import type { IdentityProviders } from "../../src/http/identity-providers.ts";
-import type { Lockout } from "../../src/http/login-lockout.ts";
-import type { Route } from "../../src/http/route.ts";
-import type { SecondFactor } from "../../src/http/second-factor.ts";
-import { listen } from "../../src/http/server.ts";
+import type { UserId } from "../../src/events/core/ids.ts";
+import { settingsDefaults } from "../../src/events/instance/settings.ts";
+import type { Caller, Gate } from "../../src/http/access/gate.ts";
+import type { Lockout } from "../../src/http/access/login-lockout.ts";
+import type { SecondFactor } from "../../src/http/access/second-factor.ts";
+import { type AppOptions, buildApp } from "../../src/http/core/app.ts";
+import type { Route } from "../../src/http/core/route.ts";
+import { listen } from "../../src/http/core/server.ts";
+import type { IdentityProviders } from "../../src/http/login/identity-providers.ts";
 import type { Blobs } from "../../src/platform/blob/blobs.ts";
 import type { Counters } from "../../src/platform/counter.ts";
-import type { Directory } from "../../src/platform/directory.ts";
-import type { EventStore } from "../../src/platform/event-store.ts";
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
 import type { GitRepositories } from "../../src/platform/git/repositories.ts";
-import type { OutboundHttp } from "../../src/platform/outbound-http.ts";
+import type { Directory } from "../../src/platform/identity/directory.ts";
+import type { Vault } from "../../src/platform/key/vault.ts";
+import type { OutboundHttp } from "../../src/platform/outbound/http.ts";
 import type { Queues } from "../../src/platform/queue.ts";
-import type { Vault } from "../../src/platform/vault.ts";
 import { limits } from "./limits.ts";
 
 export const caller: Caller = {

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import type { AnyEvent, EventSchemas } from "../../src/events/event.ts";
-import { idInStream } from "../../src/events/stream.ts";
-import type { EventStore } from "../../src/platform/event-store.ts";
+import type { AnyEvent, EventSchemas } from "../../src/events/core/event.ts";
+import { idInStream } from "../../src/events/core/stream.ts";
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
 import {
   defineProjection,
   ignore,
   type Projection,
   type Tx,
-} from "../../src/projections/projection.ts";
+} from "../../src/projections/core/projection.ts";
 import { metadataFor } from "./history.ts";
 
 /** A slice made for the tests of the projection machinery. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, fork } from "node:child_process";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -8,6 +9,12 @@ export type ProcessRow = Readonly<{ pid: number; parent: number; command: string
 
 /** All processes of the machine that are not zombies. */
 export async function processes(): Promise<readonly ProcessRow[]> {
+  if (process.platform === "linux") {
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    // A process may end while it is read.
+    const rows = await Promise.all(pids.map((pid) => processRow(pid).catch(() => undefined)));
+    return rows.filter((row) => row !== undefined);
+  }
   const { stdout } = await run("ps", ["-A", "-ww", "-o", "pid=,ppid=,stat=,command="]);
   return stdout
     .split("\n")
@@ -18,6 +25,18 @@ export async function processes(): Promise<readonly ProcessRow[]> {
       parent: Number(match?.[2]),
       command: match?.[4] ?? "",
     }));
+}
+
+/** From /proc, as proc(5) describes it: ps(1) is missing on small machines. */
+async function processRow(pid: string): Promise<ProcessRow | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // The name in parentheses may hold spaces and parentheses itself.
+  const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (state === "Z") return undefined;
+  const line = await readFile(`/proc/${pid}/cmdline`, "utf8");
+  const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
+  const command = line === "" ? `[${name}]` : line.split("\0").join(" ").trim();
+  return { pid: Number(pid), parent: Number(parent), command };
 }
 
 export async function isRunning(pid: number): Promise<boolean> {

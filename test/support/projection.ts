@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
-import { beforeEverything } from "../../src/projections/checkpoint.ts";
-import { install, uninstall } from "../../src/projections/install.ts";
-import type { Projection, ProjectionContext } from "../../src/projections/projection.ts";
+import { beforeEverything } from "../../src/projections/core/checkpoint.ts";
+import { install, uninstall } from "../../src/projections/core/install.ts";
+import type { Projection, ProjectionContext } from "../../src/projections/core/projection.ts";
 
 /** Reads sealed text as what it was sealed from in the examples: itself. */
 export const context: ProjectionContext = { open: (sealed) => Promise.resolve(sealed) };

@@ -6,14 +6,20 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
+import { isInstalled, needsProgram } from "./program.ts";
+
+/** Skips the enclosing `describe` when there is no Redis: no package of npm carries one. */
+export function needsRedis(): void {
+  if (process.env["REDIS_URL"] === undefined) needsProgram("redis-server", "redis-cli");
+}
+
 /**
  * A Redis for the calling file: the one REDIS_URL names, else a server of its own when the program is
- * installed; undefined when there is neither, for no package of npm carries one.
+ * installed; undefined when there is neither.
  */
 export async function testRedis(): Promise<string | undefined> {
   if (process.env["REDIS_URL"] !== undefined) return process.env["REDIS_URL"];
-  const installed = await promisify(execFile)("redis-server", ["--version"]).catch(() => undefined);
-  if (installed === undefined) return undefined;
+  if (!isInstalled("redis-server")) return undefined;
 
   const dir = await mkdtemp(path.join(tmpdir(), "ledgerforge-redis-"));
   const port = await freePort();

@@ -2,7 +2,7 @@ import { cp } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { repositoryStream } from "../../src/events/repository.ts";
+import { repositoryStream } from "../../src/events/repository/repository.ts";
 import type { Answer, TestApp, TestProject, TestUser } from "./app.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "./git.ts";
 

@@ -8,7 +8,7 @@ import {
   type StreamSubscription,
 } from "@eventstore/db-client";
 
-import type { EventMetadata, NewEvent } from "../../src/events/event.ts";
+import type { EventMetadata, NewEvent } from "../../src/events/core/event.ts";
 
 /** A stream nobody else has, also on a server that other tests use. */
 export const newStream = (): string => `test-${randomUUID()}`;

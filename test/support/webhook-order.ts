@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 
-import { handle } from "../../src/commands/handle.ts";
-import { webhook } from "../../src/commands/webhook.ts";
-import { webhookDelivery } from "../../src/commands/webhook-delivery.ts";
-import { type ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../../src/events/ids.ts";
-import { projectSubject } from "../../src/events/project.ts";
-import type { WebhookTopic } from "../../src/events/webhook.ts";
-import type { WebhookAction } from "../../src/events/webhook-delivery.ts";
-import type { WorkerDeps } from "../../src/workers/deps.ts";
+import { handle } from "../../src/commands/core/handle.ts";
+import { webhookDelivery } from "../../src/commands/webhook/delivery.ts";
+import { webhook } from "../../src/commands/webhook/webhook.ts";
+import { type ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../../src/events/core/ids.ts";
+import { projectSubject } from "../../src/events/project/project.ts";
+import type { WebhookAction } from "../../src/events/webhook/delivery.ts";
+import type { WebhookTopic } from "../../src/events/webhook/webhook.ts";
+import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { metadataFor } from "./history.ts";
 import { userId as anyUserId } from "./webhook.ts";
 

@@ -1,4 +1,4 @@
-import type { AnyEvent } from "../../src/events/event.ts";
+import type { AnyEvent } from "../../src/events/core/event.ts";
 import { at } from "./history.ts";
 
 /** Ids and events of one webhook, for tests that need any. */

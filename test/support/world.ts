@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 
-import { needsAdministrator } from "../../src/http/access.ts";
-import { exampleOf } from "../../src/http/example.ts";
-import { isSchema, schemaWriter } from "../../src/http/json-schema.ts";
-import type { Route } from "../../src/http/route.ts";
+import { needsAdministrator } from "../../src/http/access/access.ts";
+import { exampleOf } from "../../src/http/core/example.ts";
+import { isSchema, schemaWriter } from "../../src/http/core/json-schema.ts";
+import type { Route } from "../../src/http/core/route.ts";
 import type { TestApp, TestUser } from "./app.ts";
 
 /** What a path's parameters stand for; the rest comes from the declared schema. */
@@ -30,6 +30,21 @@ export async function givenWorld(app: TestApp): Promise<World> {
       const { status, text } = await app.post(`/${kind}`, { token: anna.token, body });
       if (status !== 200) throw new Error(text);
     }
+    // The first issue: the example of a localId names it.
+    const issue = { title: name, description: name };
+    const at = `/project/${anna.alias}/${name}`;
+    const post = async (rest: string, body: unknown): Promise<void> => {
+      const created = await app.post(at + rest, { token: anna.token, body });
+      if (created.status !== 200) throw new Error(created.text);
+    };
+    await post("/issue", issue);
+    // The first merge request as well.
+    const actions = [{ action: "CREATE", path: "a.txt", content: name, encoding: "text" }];
+    await post("/commit", { branch: "main", message: name, actions });
+    const more = [{ ...actions[0], path: "b.txt" }];
+    await post("/commit", { branch: "work", startBranch: "main", message: name, actions: more });
+    const branches = { sourceBranch: { id: "work" }, targetBranch: { id: "main" } };
+    await post("/merge-request", { title: name, ...branches });
     return {
       ownerAlias: anna.alias,
       projectAlias: name,

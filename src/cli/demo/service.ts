@@ -3,13 +3,14 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+
+import { packageRoot } from "../../platform/installation.ts";
 
 const readyWithinMs = 60_000;
 const stopsWithinMs = 15_000;
 
 /** The program a person would call as `ledgerforge`. */
-export const program = fileURLToPath(new URL("../../../../bin/ledgerforge.js", import.meta.url));
+export const program = path.join(packageRoot, "bin", "ledgerforge.js");
 
 export type Service = Readonly<{
   url: string;

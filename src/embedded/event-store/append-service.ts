@@ -8,9 +8,10 @@ import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import type { handleClientStreamingCall, handleUnaryCall } from "@grpc/grpc-js";
 
 import type { Written } from "./batch.ts";
-import { appendBytesMax, checkSize, expectedOf, proposedOf, streamNameOf } from "./codec.ts";
+import { checkSize, expectedOf, heldBytesMax, proposedOf, streamNameOf } from "./codec.ts";
 import { noRevision, originalOf, type ProposedEvent, sizeOf } from "./event.ts";
 import { type Failure, invalid, StoreFailure } from "./failure.ts";
+import { endedInOrder } from "./half-close.ts";
 import { serviceErrorOf } from "./status.ts";
 import type { Writer } from "./writer.ts";
 
@@ -27,11 +28,12 @@ export function appendHandler(
         options ??= request.getOptions();
         const message = request.getProposedMessage();
         // What is beyond the limit is read to its end, but not kept.
-        if (message === undefined || bytes > appendBytesMax) continue;
+        if (message === undefined || bytes > heldBytesMax) continue;
         const event = proposedOf(message);
         bytes += sizeOf(event);
         events.push(event);
       }
+      if (!(await endedInOrder(call))) throw invalid("The append was cut off");
       if (options === undefined) throw invalid("An append begins with its options");
       checkSize(events);
       const stream = streamNameOf(options.getStreamIdentifier());

@@ -1,7 +1,7 @@
 import type { BatchAppendReq } from "@eventstore/db-client/generated/streams_pb.js";
 
 import type { Order } from "./batch.ts";
-import { appendBytesMax, checkSize, expectedOf, proposedOf, streamNameOf } from "./codec.ts";
+import { checkSize, expectedOf, heldBytesMax, proposedOf, streamNameOf } from "./codec.ts";
 import { type ProposedEvent, sizeOf } from "./event.ts";
 import { StoreFailure } from "./failure.ts";
 
@@ -22,7 +22,7 @@ export class ArrivingAppend {
     try {
       for (const message of request.getProposedMessagesList()) {
         // What is beyond the limit is read to its end, but not kept.
-        if (this.#bytes > appendBytesMax || this.#failure !== undefined) return;
+        if (this.#bytes > heldBytesMax || this.#failure !== undefined) return;
         const event = proposedOf(message);
         this.#bytes += sizeOf(event);
         this.#events.push(event);

@@ -3,6 +3,7 @@ import { checkCommit, type Log, streamsToCheck } from "./commit-check.ts";
 import {
   type ExpectedRevision,
   metastreamOf,
+  noRevision,
   originalOf,
   type ProposedEvent,
   type StoredEvent,
@@ -103,6 +104,15 @@ class Planner {
       case "append":
         return this.#append(stream, proposed, verdict.undelete);
       case "delete":
+        // As EventStoreDB has it: there is nothing whose end could be marked.
+        if (this.#log.head(stream).revision === noRevision) {
+          throw new StoreFailure({
+            kind: "wrongExpectedRevision",
+            stream,
+            expected,
+            current: undefined,
+          });
+        }
         return this.#appendMetadata(stream, softDeleteMetadata);
       case "tombstone":
         return this.#store(stream, tombstoneRevision, systemEvent("$streamDeleted", empty));

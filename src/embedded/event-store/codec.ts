@@ -8,6 +8,7 @@ import type {
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 
 import {
+  countedBytes,
   type ExpectedRevision,
   type ProposedEvent,
   type StoredEvent,
@@ -25,6 +26,8 @@ const streamBytesMax = 1_024;
 
 /** What the server of the protocol allows by default. */
 export const appendBytesMax = 1024 * 1024;
+/** Of everything that an append holds, for the memory it takes here. */
+export const heldBytesMax = 64 * 1024 * 1024;
 
 /** @throws StoreFailure */
 export function streamNameOf(identifier: StreamIdentifier | undefined): string {
@@ -112,8 +115,9 @@ export function proposedOf(
 
 /** @throws StoreFailure when an append of these events is beyond the limit. */
 export function checkSize(events: readonly ProposedEvent[]): void {
-  const bytes = events.reduce((sum, event) => sum + sizeOf(event), 0);
-  if (bytes > appendBytesMax) {
+  const counted = events.reduce((sum, event) => sum + countedBytes(event), 0);
+  const held = events.reduce((sum, event) => sum + sizeOf(event), 0);
+  if (counted > appendBytesMax || held > heldBytesMax) {
     throw new StoreFailure({ kind: "appendTooLarge", bytesMax: appendBytesMax });
   }
 }

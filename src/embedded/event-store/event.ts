@@ -37,7 +37,10 @@ export function originalOf(stream: string): string | undefined {
   return stream.startsWith("$$") ? stream.slice(2) : undefined;
 }
 
+/** Bytes that it takes in memory. */
 export function sizeOf(event: ProposedEvent): number {
-  // Servers before 25.0 counted only the data. Who fits this stricter count fits every server.
   return event.data.length + event.metadata.length + 2 * event.type.length;
 }
+
+/** What counts toward the largest append: the data alone, as in EventStoreDB 24.10. */
+export const countedBytes = (event: ProposedEvent): number => event.data.length;

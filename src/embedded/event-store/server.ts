@@ -1,3 +1,5 @@
+import { chmod, rm } from "node:fs/promises";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import gossipGrpc from "@eventstore/db-client/generated/gossip_grpc_pb.js";
 import featuresGrpc from "@eventstore/db-client/generated/serverfeatures_grpc_pb.js";
@@ -14,9 +16,14 @@ import { Writer } from "./writer.ts";
 
 export type EventStoreServerOptions = Readonly<{
   databaseUrl: string;
-  /** Loopback unless said otherwise: the server has no authentication. */
+  /**
+   * Path of a Unix socket in a directory for its owner alone. The server has no authentication: whoever
+   * reaches it appends what they like. Without a socket it listens on TCP, which is for tests.
+   */
+  socket?: string;
+  /** Of TCP. Loopback unless given. */
   host?: string;
-  /** A free one when 0 or left out. */
+  /** Of TCP. A free one when 0 or left out. */
   port?: number;
   /** How long to wait for a server before us to let go of the database. */
   lockWaitMs?: number;
@@ -45,7 +52,7 @@ const shutdownMsMax = 5_000;
 export async function startEventStoreServer(
   options: EventStoreServerOptions,
 ): Promise<EventStoreServer> {
-  const { databaseUrl, host = "127.0.0.1", onOutage = () => undefined } = options;
+  const { databaseUrl, socket, host = "127.0.0.1", onOutage = () => undefined } = options;
   const writer = new Writer({ databaseUrl, lockWaitMs: options.lockWaitMs ?? 10_000, onOutage });
   await writer.open();
   const pool = new pg.Pool({
@@ -85,17 +92,29 @@ export async function startEventStoreServer(
     await pool.end();
   };
   try {
-    port = await listen(server, host, options.port ?? 0);
+    if (socket === undefined) port = await listen(server, `${host}:${options.port ?? 0}`);
+    else await listenOnSocket(server, socket);
   } catch (error) {
     await close();
     throw error;
   }
-  return { url: `esdb://${host}:${port}?tls=false`, close };
+  const url = socket === undefined ? `esdb://${host}:${port}?tls=false` : socketUrl(socket);
+  return { url, close };
 }
 
-function listen(server: Server, host: string, port: number): Promise<number> {
+/** The lock on the database is held by now: a socket in this place was left by a server that ended. */
+async function listenOnSocket(server: Server, socket: string): Promise<void> {
+  await rm(socket, { force: true });
+  await listen(server, `unix:${socket}`);
+  await chmod(socket, 0o600);
+}
+
+const socketUrl = (socket: string): string =>
+  `esdb+unix://${path.resolve(socket).split("/").map(encodeURIComponent).join("/")}`;
+
+function listen(server: Server, address: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
       if (error === null) resolve(bound);
       else reject(error);
     });

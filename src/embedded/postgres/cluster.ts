@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, chmod, mkdir, rename, rm } from "node:fs/promises";
+import { access, chmod, chown, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 
@@ -45,8 +45,11 @@ export async function ensureCluster(
 ): Promise<string> {
   const dataDir = path.dirname(paths.pgDir);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  // Another user than ours must get through to its own directories, and sees nothing else.
-  if (runAs.user !== undefined) await chmod(dataDir, 0o711);
+  // Another user than ours must get through to its own directories: its group may pass, and nobody else.
+  if (runAs.user !== undefined) {
+    await chown(dataDir, process.getuid?.() ?? 0, runAs.user.gid);
+    await chmod(dataDir, 0o710);
+  }
   for (const dir of [paths.socketDir, path.dirname(paths.logFile)]) {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   }

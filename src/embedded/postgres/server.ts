@@ -6,6 +6,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { logTail, rotateLog } from "../log-file.ts";
+import { isSocketPath } from "../private-directory.ts";
 import { until } from "../process.ts";
 import { watch } from "../watchdog.ts";
 import { locateBinaries } from "./binaries.ts";
@@ -138,13 +139,10 @@ async function startOnce(attempt: Attempt): Promise<PostgresServer> {
 /** A port of the loopback address, or the socket directory alone. */
 type Address = Readonly<{ port: number | undefined }>;
 
-/** A socket's path must fit `sockaddr_un`: 104 bytes on macOS, 108 on Linux, with a closing NUL. */
-const socketPathBytesMax = 103;
-
 /** The socket keeps other users out by the directory's mode; a deep data directory needs a port. */
 async function chooseAddress(socketDir: string, wanted: number | undefined): Promise<Address> {
   const socket = path.join(socketDir, ".s.PGSQL.5432");
-  if (Buffer.byteLength(socket) <= socketPathBytesMax) return { port: undefined };
+  if (isSocketPath(socket)) return { port: undefined };
   if (wanted !== undefined) return { port: wanted };
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -161,7 +159,7 @@ function settings({ port }: Address, socketDir: string, durable: boolean): strin
     unix_socket_directories: port === undefined ? socketDir : "",
     unix_socket_permissions: "0700",
     // Every worker and every listener keeps a connection of its own.
-    max_connections: "200",
+    max_connections: "400",
     password_encryption: "scram-sha-256",
     // What is read at random is in memory or on a solid disk: an index is worth it for few rows.
     random_page_cost: "1.1",

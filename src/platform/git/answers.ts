@@ -1,4 +1,4 @@
-import { Lru } from "./lru.ts";
+import { BoundedCache } from "../bounded-cache.ts";
 
 /** Rough cost of an entry in memory beyond its key and value. */
 const overheadBytes = 120;
@@ -8,14 +8,14 @@ const overheadBytes = 120;
  * size makes it forget. Asked at once, a question is worked on once; a failure is not kept.
  */
 export class Answers<Value> {
-  readonly #kept: Lru<Readonly<{ value: Value }>>;
+  readonly #kept: BoundedCache<Readonly<{ value: Value }>>;
   readonly #underWay = new Map<string, Promise<Value>>();
 
   constructor(
     bytesMax: number,
     readonly bytesOf: (value: Value) => number,
   ) {
-    this.#kept = new Lru(bytesMax);
+    this.#kept = new BoundedCache(bytesMax);
   }
 
   peek(key: string): Value | undefined {

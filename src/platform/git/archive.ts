@@ -3,6 +3,7 @@ import { type Readable, Transform } from "node:stream";
 
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
+import { archiveLimit, withinMemory } from "./memory-limit.ts";
 import { yieldProcessor } from "./priority.ts";
 
 export const archiveFormats = ["zip", "tar.gz"] as const;
@@ -33,9 +34,10 @@ export function archiveStream(
 ): Readable {
   const { idleMs, totalMs } = { ...limitsDefault, ...limits };
   const args = ["archive", `--format=${format}`, `--prefix=${directory}/`, "--end-of-options"];
-  const child = spawn("git", [`--git-dir=${gitDir}`, ...args, commitId], {
+  const [program, all] = withinMemory([`--git-dir=${gitDir}`, ...args, commitId]);
+  const child = spawn(program, all, {
     cwd: "/",
-    env: gitEnvironment(),
+    env: gitEnvironment(archiveLimit),
     stdio: ["ignore", "pipe", "pipe"],
     timeout: totalMs,
     killSignal: "SIGKILL",

@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 
-import { removeOfDeadPushes } from "./push-hold.ts";
+import { removeOfDeadPushes } from "./push/hold.ts";
 
 /** A push or fetch may take hours; what is older was left by a process that died. */
 const leftOverAfterMs = 6 * 60 * 60_000;
@@ -61,6 +61,23 @@ export async function removeLeftOverLocks(gitDir: string): Promise<void> {
   for (const name of upkeepLocks) await removeOlder(at(`objects/${name}`), now - leftOverAfterMs);
 }
 
+/**
+ * Removes locks of these refs whose owner was killed, at once: unless a program lives that takes such locks.
+ * Until then git refuses every change of the refs.
+ *
+ * @param refs well-formed names below `refs/`
+ * @returns true when some were removed, so that a refused change may be tried again
+ */
+export async function removeDeadLocks(gitDir: string, refs: readonly string[]): Promise<boolean> {
+  const files = [...refs, "packed-refs"].map((name) => path.join(gitDir, `${name}.lock`));
+  const found = await Promise.all(files.map(lstatOrNothing));
+  const there = files.filter((_, index) => found[index]?.isFile());
+  if (there.length === 0) return false;
+  await removeOfDeadPushes(gitDir, there);
+  const left = await Promise.all(there.map(lstatOrNothing));
+  return left.some((file) => file === undefined);
+}
+
 async function locksBelow(directory: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const entry of await entriesOf(directory)) {
@@ -77,7 +94,9 @@ async function removeOlder(file: string, before: number): Promise<void> {
   if (found !== undefined && found.mtimeMs < before) await rm(file, { force: true });
 }
 
-const gone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
+/** Nothing has the name; a ref `a/b` is a file where `a/b/c.lock` is looked for. */
+const gone = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 
 function entriesOf(directory: string) {
   return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {

@@ -44,7 +44,7 @@ const settings: Readonly<Record<string, string>> = {
   "receive.fsck.badTimezone": "ignore",
   "receive.fsck.missingSpaceBeforeDate": "ignore",
   "receive.fsck.zeroPaddedFilemode": "ignore",
-  // Only branches and tags are the callers'; the last matching line wins.
+  // Only branches, tags and notes are the callers'; the last matching line wins.
   "transfer.hideRefs": "refs",
   "receive.maxInputSize": String(pushBytesMax),
   // What comes in stays as the pack it came in. Git would write up to a hundred objects one by one, each
@@ -76,6 +76,9 @@ const settings: Readonly<Record<string, string>> = {
 const furtherSettings: readonly (readonly [string, string])[] = [
   ["transfer.hideRefs", "!refs/heads"],
   ["transfer.hideRefs", "!refs/tags"],
+  ["transfer.hideRefs", "!refs/notes"],
+  // Fetched, never pushed: the versions of merge requests, which the service keeps.
+  ["uploadpack.hideRefs", "!refs/merge-requests"],
 ];
 
 /**

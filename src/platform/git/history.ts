@@ -2,7 +2,7 @@ import { Limiter } from "../limiter.ts";
 import { Refusal } from "../refusal.ts";
 import { Answers } from "./answers.ts";
 import { GitFailure } from "./failure.ts";
-import type { Commit } from "./object.ts";
+import type { Commit } from "./object/object.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 

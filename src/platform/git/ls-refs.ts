@@ -1,4 +1,5 @@
 import type { CommandRequest } from "./command-request.ts";
+import { keptPrefix } from "./kept-ref.ts";
 import { flushPacket, packet } from "./pkt-line.ts";
 import type { RefListing } from "./ref-listing.ts";
 
@@ -31,6 +32,12 @@ export function lsRefsAsked({
     else return undefined;
   }
   return { ...asked, prefixes };
+}
+
+/** Whether refs of the service's own may be among those that are asked for. */
+export function asksForKept({ prefixes }: RefsAsked): boolean {
+  const overlaps = (begin: string) => begin.startsWith(keptPrefix) || keptPrefix.startsWith(begin);
+  return prefixes.length === 0 || prefixes.some(overlaps);
 }
 
 /** Answers as git does, HEAD first. */

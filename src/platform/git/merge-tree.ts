@@ -1,5 +1,5 @@
-import { newCommit } from "./object-writer.ts";
-import { newObject, writeObjects } from "./pack-writer.ts";
+import { newObject, writeObjects } from "./object/pack-writer.ts";
+import { newCommit } from "./object/writer.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 

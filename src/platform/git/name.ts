@@ -13,10 +13,10 @@ const refBytesMax = 240;
 
 /**
  * The rules of git-check-ref-format(1) for a full name, and no leading dash in what follows
- * `refs/heads/` or `refs/tags/`, as git itself demands of a branch (`--branch`).
+ * `refs/heads/`, `refs/tags/` or `refs/notes/`, as git itself demands of a branch (`--branch`).
  */
 export function isRefName(ref: string): boolean {
-  const match = /^refs\/(?:heads|tags)\/(.+)$/s.exec(ref);
+  const match = /^refs\/(?:heads|tags|notes)\/(.+)$/s.exec(ref);
   const name = match?.[1];
   if (name === undefined || Buffer.byteLength(ref) > refBytesMax) return false;
   if (name.startsWith("-") || ref.endsWith(".") || ref.includes("..") || ref.includes("@{")) {
@@ -29,17 +29,28 @@ export function isRefName(ref: string): boolean {
     .every((part) => part !== "" && !part.startsWith(".") && !part.endsWith(".lock"));
 }
 
-/** `main`, `release/1.0`: what follows `refs/heads/`. A branch called HEAD would hide the real one. */
+/**
+ * Whether a ref may be made by clients. A branch called HEAD would hide the real one; a branch or tag
+ * named like a full hash, the commit of that hash.
+ */
+export function isNewRefName(ref: string): boolean {
+  const name = ref.replace(/^refs\/(?:heads|tags)\//, "");
+  return isRefName(ref) && ref !== "refs/heads/HEAD" && !isObjectId(name.toLowerCase());
+}
+
+/** `main`, `release/1.0`: what follows `refs/heads/`. */
 export const BranchName = z
   .string()
-  .refine((name) => name !== "HEAD" && isRefName(`refs/heads/${name}`), "Not a branch name.")
+  .max(refBytesMax, { abort: true })
+  .refine((name) => isNewRefName(`refs/heads/${name}`), "Not a branch name.")
   .brand("BranchName");
 export type BranchName = z.output<typeof BranchName>;
 
 /** `v1.0`: what follows `refs/tags/`. */
 export const TagName = z
   .string()
-  .refine((name) => isRefName(`refs/tags/${name}`), "Not a tag name.")
+  .max(refBytesMax, { abort: true })
+  .refine((name) => isNewRefName(`refs/tags/${name}`), "Not a tag name.")
   .brand("TagName");
 export type TagName = z.output<typeof TagName>;
 

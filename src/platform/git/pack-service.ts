@@ -4,9 +4,10 @@ import { Duplex, type Readable, type Writable } from "node:stream";
 
 import { invariant } from "../invariant.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
+import { archiveLimit, withinMemory } from "./memory-limit.ts";
 import { shareProcessors } from "./priority.ts";
-import { gateDescriptor, installGate, keepGate, type PushGate } from "./push-gate.ts";
-import { heldPush } from "./push-hold.ts";
+import { gateDescriptor, installGate, keepGate, type PushGate } from "./push/gate.ts";
+import { heldPush } from "./push/hold.ts";
 
 /** The two programs behind fetch and push; see git-upload-pack(1) and git-receive-pack(1). */
 export type PackService = "upload-pack" | "receive-pack";
@@ -80,8 +81,9 @@ export function startTalkingService(
   service: TalkingService,
   protocol: string | undefined,
 ): PackProcess {
-  const args = service === "upload-pack" ? [service, "--strict", gitDir] : [service, gitDir];
-  return start("git", args, protocol);
+  if (service === "upload-pack") return start("git", [service, "--strict", gitDir], protocol);
+  const [program, args] = withinMemory([service, gitDir]);
+  return start(program, args, protocol, { limits: archiveLimit });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { removeDeadLocks } from "./bytes.ts";
 import { isRefName } from "./name.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
@@ -20,12 +21,12 @@ export async function updateRefs(
 ): Promise<boolean> {
   const commands = updates.map(commandOf);
   const input = ["start", ...commands, "prepare", "commit", ""].join("\n");
-  const { exitCode } = await runGit(gitDir, ["update-ref", "--stdin"], {
-    input,
-    okCodes: [0, exitDenied],
-    writes: true,
-  });
-  return exitCode === 0;
+  const options = { input, okCodes: [0, exitDenied], writes: true, changesRefs: true } as const;
+  const update = async (): Promise<boolean> =>
+    (await runGit(gitDir, ["update-ref", "--stdin"], options)).exitCode === 0;
+  if (await update()) return true;
+  const refs = updates.map(({ ref }) => ref);
+  return (await removeDeadLocks(gitDir, refs)) && (await update());
 }
 
 function commandOf({ ref, before, after }: RefUpdate): string {

@@ -1,8 +1,8 @@
-import { type OutboundProxy, OutboundTooLarge } from "../outbound-proxy.ts";
-import { OutboundRefused } from "../outbound-url.ts";
+import { type OutboundProxy, OutboundTooLarge } from "../outbound/proxy.ts";
+import { OutboundRefused } from "../outbound/url.ts";
 import { gitEnvironmentWith } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
-import { isObjectId, isRefName } from "./name.ts";
+import { isNewRefName, isObjectId } from "./name.ts";
 import type { Refs, Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 
@@ -80,7 +80,9 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
     limitMs: number,
   ): Promise<string> => {
     try {
-      const { stdout } = await runGit(gitDir, args, { env, timeoutMs: limitMs, signal });
+      const changesRefs = args[0] === "fetch";
+      const options = { env, timeoutMs: limitMs, signal, changesRefs };
+      const { stdout } = await runGit(gitDir, args, options);
       return stdout.toString();
     } catch (error) {
       signal.throwIfAborted();
@@ -100,7 +102,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
           "fetch",
           ...["--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"],
           ...["--no-recurse-submodules", "--end-of-options", url],
-          ...["heads", "tags"].map((kind) => `+refs/${kind}/*:${mirrored}${kind}/*`),
+          ...["heads", "tags", "notes"].map((kind) => `+refs/${kind}/*:${mirrored}${kind}/*`),
         ],
         timeoutMs,
       );
@@ -116,7 +118,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
           "push",
           ...["--quiet", "--porcelain", "--prune", "--force", "--no-verify"],
           ...["--recurse-submodules=no", "--end-of-options", url],
-          ...["refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*"],
+          ...["heads", "tags", "notes"].map((kind) => `refs/${kind}/*:refs/${kind}/*`),
         ],
         timeoutMs,
       );
@@ -163,7 +165,7 @@ function taken(lines: readonly string[], separator: string): Refs {
   const refs = new Map<string, string>();
   for (const line of lines) {
     const [id = "", ref = ""] = line.split(separator);
-    if (isObjectId(id) && isRefName(ref) && ref !== "refs/heads/HEAD") refs.set(ref, id);
+    if (isObjectId(id) && isNewRefName(ref)) refs.set(ref, id);
   }
   return refs;
 }

@@ -5,11 +5,11 @@ import type { Logger } from "pino";
 
 import { ProgramOutputs } from "../program-output.ts";
 import { administration } from "./administration.ts";
-import { CatFilePool } from "./cat-file-pool.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
 import { KeptPacks } from "./kept-packs.ts";
 import { BranchName } from "./name.ts";
-import { objectCaches } from "./object-reader.ts";
+import { CatFilePool } from "./object/cat-file-pool.ts";
+import { objectCaches } from "./object/reader.ts";
 import { Repository } from "./repository.ts";
 
 export type GitRepositories = Readonly<{

@@ -2,17 +2,17 @@ import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import path from "node:path";
 import type { Readable } from "node:stream";
-
+import { BoundedCache } from "../bounded-cache.ts";
+import { CallerShare, currentCaller } from "../caller-share.ts";
 import { Refusal } from "../refusal.ts";
 import { administration } from "./administration.ts";
 import { bytesBelow, removeLeftOverLocks, removeLeftOverObjects } from "./bytes.ts";
-import type { CatFilePool } from "./cat-file-pool.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
-import { Lru } from "./lru.ts";
 import { isRefName } from "./name.ts";
-import type { TreeEntry } from "./object.ts";
-import { type ObjectCaches, ObjectReader } from "./object-reader.ts";
+import type { CatFilePool } from "./object/cat-file-pool.ts";
+import type { TreeEntry } from "./object/object.ts";
+import { type ObjectCaches, ObjectReader } from "./object/reader.ts";
 import {
   type PackOptions,
   type PackProcess,
@@ -45,12 +45,16 @@ const maintenanceMaxMs = 2 * 60 * 60_000;
 /** In one listing: directories that hold each other need no space and never end. */
 const directoriesMax = 50_000;
 
+/** Of objects that share seven digits of their id there are a handful in the largest repositories. */
+const candidatesMax = 100;
+
 /** A slow reader keeps a process, and up to core.bigFileThreshold of its memory, for as long. */
 const streamsMax = 32;
+const streamShares = new CallerShare(8);
 let streamsOpen = 0;
 
 /** Answers that follow from object ids alone and so stay true. */
-const ancestries = new Lru<boolean>(2 * 1024 ** 2);
+const ancestries = new BoundedCache<boolean>(2 * 1024 ** 2);
 
 /** One bare repository. Names and ids given here are checked already; see name.ts. */
 export class Repository {
@@ -66,10 +70,10 @@ export class Repository {
     this.objects = new ObjectReader(gitDir, pool, caches);
   }
 
-  /** Branches and tags as they are now: all, or those named. */
+  /** Branches, tags and notes as they are now: all, or those named. */
   async refs(names?: readonly string[]): Promise<Refs> {
     const named = names !== undefined && names.length <= namedRefsMax;
-    const patterns = named ? names.filter(isRefName) : ["refs/heads", "refs/tags"];
+    const patterns = named ? names.filter(isRefName) : ["refs/heads", "refs/tags", "refs/notes"];
     if (patterns.length === 0) return new Map();
     const few = named && patterns.length <= refsInFilesMax;
     const read = few ? await refsInFiles(this.gitDir, patterns) : undefined;
@@ -91,9 +95,13 @@ export class Repository {
     return refs;
   }
 
-  /** All branches and tags, and what tags lead to; undefined when git has to be asked. */
-  refListing(): Promise<RefListing | undefined> {
-    return refListing(this.gitDir, this.objects);
+  /**
+   * All branches and tags, and what tags lead to; undefined when git has to be asked.
+   *
+   * @param withKept whether refs of the service's own are listed as well
+   */
+  refListing(withKept = false): Promise<RefListing | undefined> {
+    return refListing(this.gitDir, this.objects, withKept);
   }
 
   /** Text that is another one whenever a ref is; undefined when that cannot be told at once. */
@@ -115,6 +123,22 @@ export class Repository {
     if (!isRefName(ref)) throw new Error("Not a branch name");
     const git = administration(this.gitDir);
     await git.raw([`--git-dir=${this.gitDir}`, "symbolic-ref", "HEAD", ref]);
+  }
+
+  /**
+   * Commits whose ids begin with these digits, two at most.
+   *
+   * @param digits 4 or more, lower case
+   */
+  async commitsAbbreviated(digits: string): Promise<readonly string[]> {
+    if (!/^[0-9a-f]{4,64}$/.test(digits)) return [];
+    const { stdout } = await runGit(this.gitDir, ["rev-parse", `--disambiguate=${digits}`]);
+    const commits: string[] = [];
+    for (const id of stdout.toString().split("\n").slice(0, candidatesMax)) {
+      if ((await this.objects.info(id))?.type === "commit") commits.push(id);
+      if (commits.length === 2) break;
+    }
+    return commits;
   }
 
   /** Whether `descendant` contains `ancestor`; false when either is not here. */
@@ -212,11 +236,13 @@ export class Repository {
    * @throws Refusal 503 `git.busy` when too many are under way
    */
   blobStream(id: string): Readable {
-    if (streamsOpen >= streamsMax) {
+    const caller = currentCaller();
+    if (streamsOpen >= streamsMax || !streamShares.hasRoom(caller)) {
       const message = "Too many downloads are under way.";
       throw new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 5 });
     }
     streamsOpen += 1;
+    streamShares.take(caller);
     const child = spawn("git", [`--git-dir=${this.gitDir}`, "cat-file", "blob", id], {
       cwd: "/",
       env: gitEnvironment(),
@@ -225,6 +251,7 @@ export class Repository {
     child.on("error", (error) => child.stdout.destroy(error));
     child.stdout.once("close", () => {
       streamsOpen -= 1;
+      streamShares.giveBack(caller);
       child.kill("SIGKILL");
     });
     return child.stdout;
@@ -271,7 +298,7 @@ export class Repository {
       "--write-bitmap-index",
     ] as const;
     await runGit(this.gitDir, repack, ended);
-    await runGit(this.gitDir, ["pack-refs", "--all", "--prune"], ended);
+    await runGit(this.gitDir, ["pack-refs", "--all", "--prune"], { ...ended, changesRefs: true });
     const graph = ["commit-graph", "write", "--reachable", "--split"] as const;
     const filters = ["--changed-paths", `--max-new-filters=${filtersMax}`];
     const soon = { ...ended, timeoutMs: filtersTimeoutMs };

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
-
 import { Limiter } from "../limiter.ts";
 import { gitEnvironment, memoryLimit } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
 import { yieldProcessor } from "./priority.ts";
+import { heldPush } from "./push/hold.ts";
 
 export type RunOptions = Readonly<{
   /** Exit codes that are an answer, not a failure. */
@@ -24,6 +24,10 @@ export type RunOptions = Readonly<{
   onStdout?: (chunk: Buffer) => void;
   /** Waits for a processor behind what answers reads. */
   patient?: boolean;
+  /** Largest address space of the child and its children, where the machine's shell can limit it. */
+  memoryBytesMax?: number;
+  /** It takes locks of refs: as long as it lives, locks that are there may be its own; see push/hold.ts. */
+  changesRefs?: boolean;
   /** Configuration above that of every git child. */
   settings?: Readonly<Record<string, string>>;
 }>;
@@ -61,7 +65,9 @@ function start(
       "-c",
       `${key}=${value}`,
     ]);
-    const child = spawn("git", [`--git-dir=${gitDir}`, ...settings, ...args], {
+    const all = [`--git-dir=${gitDir}`, ...settings, ...args];
+    const held = options.changesRefs === true ? heldPush(gitDir, all) : (["git", all] as const);
+    const child = spawn(...within(options.memoryBytesMax, held), {
       cwd: "/",
       env: gitEnvironment({ ...memoryLimit, ...options.env }),
       stdio: ["pipe", "pipe", "pipe"],
@@ -95,4 +101,15 @@ function start(
       }
     });
   });
+}
+
+/** `ulimit -v` counts in KiB. The shell becomes the program, so that ending the one ends the other. */
+const limited = 'ulimit -v "$1" 2>/dev/null; shift; exec "$@"';
+
+type Command = readonly [program: string, args: readonly string[]];
+
+function within(memoryBytesMax: number | undefined, [program, args]: Command): Command {
+  if (memoryBytesMax === undefined) return [program, args];
+  const kibibytes = String(Math.floor(memoryBytesMax / 1024));
+  return ["sh", ["-c", limited, "sh", kibibytes, program, ...args]];
 }

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-import { GpgMissing, importGpgKeys, nextGpgExpiry, withGpgHome } from "../gpg-key.ts";
-import { readSshPublicKey } from "../ssh-key.ts";
+import { GpgMissing, importGpgKeys, nextGpgExpiry, withGpgHome } from "../key/gpg-key.ts";
+import { readSshPublicKey } from "../key/ssh-key.ts";
 import { gitEnvironment } from "./environment.ts";
 
 /** What git found out about the signature of a commit or tag. */

@@ -1,4 +1,4 @@
-import { type NewObject, newObject } from "./pack-writer.ts";
+import { type NewObject, newObject } from "./object/pack-writer.ts";
 
 /** Modes of what a tree can hold beside directories; see gitformat "git-fast-import(1)". */
 export type FileMode = "100644" | "100755" | "120000" | "160000";

@@ -1,6 +1,6 @@
 import { Refusal } from "../refusal.ts";
-import type { TreeEntry } from "./object.ts";
-import type { ObjectReader } from "./object-reader.ts";
+import type { TreeEntry } from "./object/object.ts";
+import type { ObjectReader } from "./object/reader.ts";
 
 /** One path that two trees have differently; an absent side is undefined. Directories are not listed. */
 export type TreeChange = Readonly<{

@@ -1,5 +1,5 @@
-import { PackageFileId, PackageId, PackageVersionId } from "../../events/ids.ts";
-import type { PackageCoordinates, PackageType } from "../../events/package-version.ts";
+import { PackageFileId, PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import { deterministicId } from "../deterministic-id.ts";
 import { Refusal } from "../refusal.ts";
 

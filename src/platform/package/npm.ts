@@ -1,6 +1,7 @@
 import semver from "semver";
 import { z } from "zod";
 
+import { isRecord } from "../is-record.ts";
 import {
   badFile,
   badName,
@@ -65,4 +66,36 @@ export async function checkNpmTarball(
   if (found === null) throw badFile("The version in package.json is none.");
   if (found !== version) throw mismatch("version", version, found);
   return manifest.engines?.node ?? null;
+}
+
+/** Fields of package.json that indexes do not show, or show in their own words. */
+const notShown: ReadonlySet<string> = new Set(["readme", "readmeFilename", "dist", "_id", "_rev"]);
+
+/**
+ * The package.json of a tarball, as indexes show it. It is what gets installed, so nothing that the client
+ * says beside the tarball is believed.
+ *
+ * @throws Refusal 422
+ */
+export async function readNpmManifest(
+  file: string,
+): Promise<
+  Readonly<{ name: string; version: string; manifest: Readonly<Record<string, unknown>> }>
+> {
+  const text = await readTarEntry(file, manifestFile);
+  const { name, version: told } = parseManifest(Manifest, text, manifestFile.name);
+  const version = semver.valid(told);
+  if (version === null) throw badFile("The version in package.json is none.");
+  const shown = Object.entries(JSON.parse(text) as object).filter(
+    ([field]) => !notShown.has(field),
+  );
+  const fields = Object.fromEntries(shown);
+  const { bin, scripts, bundledDependencies } = fields;
+  const commands = typeof bin === "string" ? { bin: { [name.replace(/^@[^/]+\//, "")]: bin } } : {};
+  const bundled =
+    bundledDependencies === undefined ? {} : { bundleDependencies: bundledDependencies };
+  const installs =
+    isRecord(scripts) && ["preinstall", "install", "postinstall"].some((hook) => hook in scripts);
+  const hasInstallScript = installs ? { hasInstallScript: true } : {};
+  return { name, version, manifest: { ...fields, ...commands, ...bundled, ...hasInstallScript } };
 }

@@ -1,4 +1,4 @@
-import { parseXml, type XmlElement, XmlRefused } from "../xml.ts";
+import { parseXml, type XmlElement, XmlRefused } from "../identity/xml.ts";
 import {
   badFile,
   badName,

@@ -22,15 +22,24 @@ const entriesMax = 100_000;
  * @throws Refusal 422
  */
 export async function readZipEntry(file: string, wanted: Wanted): Promise<string> {
+  return manifestText(await readZipBytes(file, wanted, manifestBytesMax), wanted.name);
+}
+
+/** The same for a file that is no text. @throws Refusal 422 */
+export async function readZipBytes(
+  file: string,
+  wanted: Wanted,
+  bytesMax: number,
+): Promise<Buffer> {
   try {
-    return await readEntry(file, wanted);
+    return await readEntry(file, wanted, bytesMax);
   } catch (error) {
     if (error instanceof Refusal || !isAboutTheArchive(error)) throw error;
     throw badFile(`It is not a zip archive that can be read: ${error.message.replace(/\.$/, "")}.`);
   }
 }
 
-async function readEntry(file: string, { path, name }: Wanted): Promise<string> {
+async function readEntry(file: string, { path, name }: Wanted, bytesMax: number): Promise<Buffer> {
   // Loaded when somebody stores an archive.
   const { default: yauzl } = await import("yauzl");
   const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
@@ -43,11 +52,11 @@ async function readEntry(file: string, { path, name }: Wanted): Promise<string> 
       if (path.test(entry.fileName)) fitting.push(entry);
     }
     const entry = onlyOne(fitting, name);
-    if (entry.uncompressedSize > manifestBytesMax) {
-      throw badFile(`Its ${name} is over ${manifestBytesMax} bytes.`);
+    if (entry.uncompressedSize > bytesMax) {
+      throw badFile(`Its ${name} is over ${bytesMax} bytes.`);
     }
     // More bytes than the size says end the stream with an error.
-    return manifestText(await buffer(await archive.openReadStreamPromise(entry)), name);
+    return await buffer(await archive.openReadStreamPromise(entry));
   } finally {
     archive.close();
   }

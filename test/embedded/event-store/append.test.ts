@@ -131,6 +131,16 @@ for (const [way, options] of [
       expect(await collect(client.readStream(stream))).to.have.length(2);
     });
 
+    it("counts the data alone, as EventStoreDB does: many small events are one append", async () => {
+      const stream = newStream();
+      const metadata = { note: "m".repeat(400) };
+      const events = Array.from({ length: 3_000 }, (_, n) =>
+        jsonEvent({ type: "Small", data: { n }, metadata }),
+      );
+      const last = BigInt(events.length - 1);
+      expect(await append(stream, events, NO_STREAM)).to.include({ nextExpectedRevision: last });
+    });
+
     it("keeps names and data beyond ASCII", async () => {
       const stream = `${newStream()} поток ✓`;
       const event = jsonEvent({ type: "Проверено", data: { text: "ёж \u0000 \ud83d\ude00" } });

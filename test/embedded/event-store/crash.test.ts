@@ -1,12 +1,12 @@
 import { expect } from "chai";
 
-import type { NewEvent } from "../../../src/events/event.ts";
+import type { NewEvent } from "../../../src/events/core/event.ts";
 import {
   type Appended,
   type ExpectedRevision,
   StoreUnavailable,
-} from "../../../src/platform/event-store.ts";
-import { openEventStore } from "../../../src/platform/eventstoredb.ts";
+} from "../../../src/platform/event-store/event-store.ts";
+import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
 import { testDatabase } from "../../support/database.ts";
 import { type EventStoreChild, spawnEventStore } from "../../support/event-store-child.ts";
 import { eventually } from "../../support/eventually.ts";

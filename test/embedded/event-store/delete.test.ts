@@ -1,4 +1,5 @@
 import {
+  ANY,
   NO_STREAM,
   STREAM_EXISTS,
   StreamDeletedError,
@@ -45,6 +46,13 @@ describe("deleting a stream", () => {
       expect((await client.getStreamMetadata(stream)).metadata).to.include({ truncateBefore: 3 });
     });
   }
+
+  it("that never was is a conflict, whatever is expected", async () => {
+    for (const expectedRevision of [ANY, NO_STREAM, 0n] as const) {
+      const error = await client.deleteStream(newStream(), { expectedRevision }).catch((e) => e);
+      expect(error).to.be.instanceOf(WrongExpectedVersionError);
+    }
+  });
 
   it("keeps being deleted for who expects an existing stream", async () => {
     const stream = await streamOf(1);

@@ -72,7 +72,7 @@ describe("the heads of streams in memory", () => {
 });
 
 describe("the queue of appends", () => {
-  const later = Date.now() + 60_000;
+  const later = Date.now() + 3_600_000;
   const order = (bytes: number): Order => {
     const data = new Uint8Array(bytes);
     const metadata = new Uint8Array();

@@ -43,7 +43,7 @@ describe("the embedded PostgreSQL", () => {
     const server = await startPostgres({ dataDir });
     try {
       expect(await query(server.url, "show max_connections")).to.deep.equal([
-        { max_connections: "200" },
+        { max_connections: "400" },
       ]);
       expect(await query(server.url, "show fsync")).to.deep.equal([{ fsync: "on" }]);
       const { mode } = await stat(path.join(dataDir, "pg-password"));

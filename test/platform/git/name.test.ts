@@ -45,7 +45,7 @@ describe("names of refs", () => {
 
   it("refuses a branch that would hide HEAD, and refs that are not the callers'", () => {
     expect(BranchName.safeParse("HEAD").success).to.equal(false);
-    for (const ref of ["HEAD", "refs/heads", "refs/notes/x", "refs/heads/", "refs/replace/x"]) {
+    for (const ref of ["HEAD", "refs/heads", "refs/notes/", "refs/heads/", "refs/replace/x"]) {
       expect(isRefName(ref), ref).to.equal(false);
     }
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "chai";
-import { newObject, writeObjects } from "../../../src/platform/git/pack-writer.ts";
+import { newObject, writeObjects } from "../../../src/platform/git/object/pack-writer.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
 import { editTree, type FileChange, rawEntries } from "../../../src/platform/git/tree-edit.ts";

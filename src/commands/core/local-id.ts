@@ -1,0 +1,225 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { decode } from "../../events/core/decode.ts";
+import type { EventMetadata, NewEvent } from "../../events/core/event.ts";
+import type { ProjectId } from "../../events/core/ids.ts";
+import {
+  type LocalId,
+  type LocalIdEvent,
+  type LocalIdKind,
+  localIdEvents,
+  localIdStream,
+} from "../../events/core/local-id.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import {
+  type EventStore,
+  type ExpectedRevision,
+  RevisionConflict,
+} from "../../platform/event-store/event-store.ts";
+
+/** Something that exists and needs a number. */
+export type ToNumber = Readonly<{
+  kind: LocalIdKind;
+  projectId: ProjectId;
+  subjectId: string;
+  /** Position of the event that created it: its number stands after that in the log. */
+  createdPosition: bigint;
+}>;
+
+export type Numbered = Readonly<{ localId: LocalId; position: bigint }>;
+
+type Deps = Readonly<{ store: EventStore; now: () => string }>;
+
+/** One append carries at most this many numbers. */
+const batchMax = 256;
+/** Numbers that are read from the end of a stream at first. */
+const readFirst = 32;
+/** Numbers that a sequence remembers, so that a repeated request costs no read. */
+const recentMax = 512;
+/** Sequences that a process remembers. */
+const sequencesMax = 10_000;
+/** Each lost race means that another process numbered a batch. */
+const attemptsMax = 50;
+const backoffMaxMs = 20;
+
+/**
+ * Gives a subject the next number of its kind in its project, or answers the number it has.
+ *
+ * Numbers have no gaps, because only what exists gets one; they are never reused, because the
+ * sequence is a stream of its own, appended to at the revision that was read. Requests of this
+ * process that wait for the same sequence share one append, in the order they came.
+ *
+ * @throws RevisionConflict after 50 lost races, StoreUnavailable; the call may then be repeated
+ */
+export function assignLocalId(
+  { store, now }: Deps,
+  subject: ToNumber,
+  metadata: EventMetadata,
+): Promise<Numbered> {
+  const sequence = sequenceOf(store, subject);
+  const assignedAt = now();
+  return new Promise((resolve, reject) => {
+    sequence.waiting.push({ subject, metadata, assignedAt, resolve, reject });
+    if (!sequence.busy) void drain(store, sequence);
+  });
+}
+
+type Waiting = Readonly<{
+  subject: ToNumber;
+  metadata: EventMetadata;
+  assignedAt: string;
+  resolve: (numbered: Numbered) => void;
+  reject: (error: unknown) => void;
+}>;
+
+/** A stream of numbers as this process knows it. */
+type Known = Readonly<{
+  revision: ExpectedRevision;
+  last: number;
+  /** By subject, oldest first: every number that stands after `floor` in the log, and maybe more. */
+  recent: ReadonlyMap<string, Numbered>;
+  floor: bigint;
+}>;
+
+type Sequence = {
+  readonly stream: string;
+  readonly waiting: Waiting[];
+  busy: boolean;
+  known: Known | undefined;
+};
+
+const sequencesByStore = new WeakMap<EventStore, Map<string, Sequence>>();
+
+function sequenceOf(store: EventStore, { kind, projectId }: ToNumber): Sequence {
+  const sequences = sequencesByStore.get(store) ?? new Map<string, Sequence>();
+  sequencesByStore.set(store, sequences);
+  const stream = localIdStream(kind, projectId);
+  const sequence = sequences.get(stream) ?? { stream, waiting: [], busy: false, known: undefined };
+  // The map keeps the order of use, so the first idle entry is the one unused for longest.
+  sequences.delete(stream);
+  sequences.set(stream, sequence);
+  if (sequences.size > sequencesMax) forgetOne(sequences);
+  return sequence;
+}
+
+function forgetOne(sequences: Map<string, Sequence>): void {
+  for (const [stream, { busy, waiting }] of sequences) {
+    if (busy || waiting.length > 0) continue;
+    sequences.delete(stream);
+    return;
+  }
+}
+
+async function drain(store: EventStore, sequence: Sequence): Promise<void> {
+  sequence.busy = true;
+  // What arrives in the same turn of the event loop shares the first append.
+  await Promise.resolve();
+  while (sequence.waiting.length > 0) {
+    const batch = sequence.waiting.splice(0, batchMax);
+    try {
+      const known = await numberAll(store, sequence, batch);
+      for (const { subject, resolve, reject } of batch) {
+        const numbered = known.recent.get(subject.subjectId);
+        if (numbered === undefined) reject(new Error(`${subject.subjectId} got no number`));
+        else resolve(numbered);
+      }
+      sequence.known = trimmed(known);
+    } catch (error) {
+      sequence.known = undefined;
+      for (const { reject } of batch) reject(error);
+    }
+  }
+  sequence.busy = false;
+}
+
+/** @param batch after a lost race, those that came meanwhile join it */
+async function numberAll(
+  store: EventStore,
+  { stream, known: remembered, waiting }: Sequence,
+  batch: Waiting[],
+): Promise<Known> {
+  let usable = remembered;
+  for (let attempt = 1; ; attempt += 1) {
+    const floor = lowestPosition(batch);
+    const isEnough = usable !== undefined && usable.floor <= floor;
+    const known = usable !== undefined && isEnough ? usable : await load(store, stream, floor);
+    try {
+      return await append(store, stream, known, batch);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict) || attempt === attemptsMax) throw error;
+      usable = undefined;
+      // Several processes that race for one sequence must not stay in step.
+      await delay(Math.random() * backoffMaxMs);
+      batch.push(...waiting.splice(0, batchMax - batch.length));
+    }
+  }
+}
+
+function lowestPosition(batch: readonly Waiting[]): bigint {
+  const positions = batch.map(({ subject }) => subject.createdPosition);
+  return positions.reduce((lowest, each) => (each < lowest ? each : lowest));
+}
+
+/** Reads the end of the stream, back to where no number of these subjects can stand. */
+async function load(store: EventStore, stream: string, floor: bigint): Promise<Known> {
+  for (let countMax = readFirst; ; countMax *= 8) {
+    let revision: ExpectedRevision = "none";
+    let last = 0;
+    let atFloor = false;
+    const newestFirst: [string, Numbered][] = [];
+    for await (const recorded of store.readStreamBackwards(stream, countMax)) {
+      const { data, position, ...event } = decode(localIdEvents, recorded);
+      if (revision === "none") {
+        revision = event.revision;
+        last = data.localId;
+      }
+      atFloor = position <= floor || event.revision === 0n;
+      if (position <= floor) break;
+      newestFirst.push([data.subjectId, { localId: data.localId, position }]);
+    }
+    if (atFloor || revision === "none") {
+      return { revision, last, recent: new Map(newestFirst.reverse()), floor };
+    }
+  }
+}
+
+async function append(
+  store: EventStore,
+  stream: string,
+  known: Known,
+  batch: readonly Waiting[],
+): Promise<Known> {
+  const fresh = new Map<string, Waiting>();
+  for (const each of batch) {
+    const { subjectId } = each.subject;
+    if (!known.recent.has(subjectId) && !fresh.has(subjectId)) fresh.set(subjectId, each);
+  }
+  if (fresh.size === 0) return known;
+  const events = [...fresh.values()].map((each, index) => eventOf(each, known.last + 1 + index));
+  const { revision, position } = await store.append(stream, known.revision, events);
+  const recent = new Map(known.recent);
+  for (const { data } of events) recent.set(data.subjectId, { localId: data.localId, position });
+  return { ...known, revision, last: known.last + events.length, recent };
+}
+
+function eventOf(
+  { subject, metadata, assignedAt }: Waiting,
+  localId: number,
+): NewEvent<LocalIdEvent> {
+  const { kind, projectId, subjectId } = subject;
+  return {
+    type: "LocalIdAssigned",
+    id: deterministicId("local id", kind, subjectId),
+    // The numbers are positive integers by construction.
+    data: { kind, projectId, localId: localId as LocalId, subjectId, assignedAt },
+    metadata,
+  };
+}
+
+function trimmed(known: Known): Known {
+  const { recent } = known;
+  if (recent.size <= recentMax) return known;
+  const entries = [...recent];
+  const dropped = entries.slice(0, entries.length - recentMax / 2);
+  const floor = dropped.at(-1)?.[1].position ?? known.floor;
+  return { ...known, recent: new Map(entries.slice(-recentMax / 2)), floor };
+}

@@ -1,0 +1,57 @@
+import type { LfsOid, ProjectId, UserId } from "../../events/core/ids.ts";
+import {
+  type LfsObjectEvent,
+  lfsObjectEvents,
+  lfsObjectStream,
+} from "../../events/git/lfs-object.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+export type LfsObjectCommand =
+  /** Its bytes are stored and were found to be what its id says. */
+  | Readonly<{
+      type: "StoreLfsObject";
+      projectId: ProjectId;
+      oid: LfsOid;
+      bytes: number;
+      by: UserId;
+      at: string;
+    }>
+  | Readonly<{
+      type: "InheritLfsObjects";
+      projectId: ProjectId;
+      fromProjectId: ProjectId;
+      at: string;
+    }>;
+
+type State = Readonly<{ done: boolean }>;
+
+/** Both happen once: a project that has an object has it for good. */
+const decider: Decider<State, LfsObjectCommand, LfsObjectEvent> = {
+  initialState: { done: false },
+
+  decide({ done }, command) {
+    if (done) return [];
+    switch (command.type) {
+      case "StoreLfsObject": {
+        const { projectId, oid, bytes, by: storedById, at: storedAt } = command;
+        const data = { projectId, oid, bytes, storedById, storedAt };
+        return [{ type: "LfsObjectStored", data }];
+      }
+      case "InheritLfsObjects": {
+        const { projectId, fromProjectId, at: inheritedAt } = command;
+        return [{ type: "LfsObjectsInherited", data: { projectId, fromProjectId, inheritedAt } }];
+      }
+      default:
+        return unreachable(command);
+    }
+  },
+
+  evolve: () => ({ done: true }),
+};
+
+export const lfsObject: Slice<State, LfsObjectCommand, typeof lfsObjectEvents> = {
+  events: lfsObjectEvents,
+  stream: lfsObjectStream,
+  decider,
+};

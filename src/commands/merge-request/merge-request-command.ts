@@ -1,0 +1,59 @@
+import type { MergeRequestId, ObjectId, ProjectId, UserId } from "../../events/core/ids.ts";
+import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
+import type { MergeChoice, MergeRequestDetails } from "../../events/merge-request/merge-request.ts";
+import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
+
+/** The target project that the caller found the request under. */
+type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
+type BySystem = Readonly<{ at: string }>;
+
+export type MergeRequestCommand =
+  | (Within &
+      Readonly<{
+        type: "OpenMergeRequest";
+        mergeRequestId: MergeRequestId;
+        sourceProjectId: ProjectId;
+        sourceBranch: string;
+        targetBranch: string;
+        sourceCommit: ObjectId;
+        details: MergeRequestDetails;
+      }>)
+  /** What is left out stays as it is. */
+  | (Within &
+      Readonly<{
+        type: "EditMergeRequest";
+        change: Partial<MergeRequestDetails>;
+        targetBranch?: string;
+        mayEditMerged: boolean;
+        /** Whether another target makes approvals void. */
+        removesApprovals: boolean;
+      }>)
+  | (BySystem &
+      Readonly<{ type: "RecordSourceMove"; sourceCommit: ObjectId; removesApprovals: boolean }>)
+  /** Approves, or takes the approval back. */
+  | (Within & Readonly<{ type: "ToggleApproval" }>)
+  | (Within & Readonly<{ type: "ReplaceApprovalRules"; rules: readonly ApprovalRule[] | null }>)
+  | (Within & Readonly<{ type: "CloseMergeRequest" }>)
+  | (Within & Readonly<{ type: "ReopenMergeRequest" }>)
+  | (Within & Readonly<{ type: "CancelMergeRequest" }>)
+  | (Within & Readonly<{ type: "SetAutoMerge"; sourceCommit: ObjectId; choice: MergeChoice }>)
+  | (BySystem & Readonly<{ type: "ClearAutoMerge"; reason: "CANCELED" | "REFUSED" }>)
+  | (Within &
+      Readonly<{
+        type: "BeginMerge";
+        mergeId: string;
+        strategy: MergeStrategy;
+        targetBranch: string;
+        targetBefore: ObjectId;
+        sourceCommit: ObjectId;
+        mergeCommit: ObjectId;
+        removeSourceBranch: boolean;
+      }>)
+  | (BySystem & Readonly<{ type: "AbandonMerge"; mergeId: string }>)
+  | (BySystem & Readonly<{ type: "RecordMerge"; mergeId: string }>)
+  | (BySystem & Readonly<{ type: "RecordFailure"; reason: string }>);
+
+export type CommandOf<Type extends MergeRequestCommand["type"]> = Extract<
+  MergeRequestCommand,
+  { type: Type }
+>;

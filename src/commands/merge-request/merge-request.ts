@@ -1,0 +1,270 @@
+import type { ProjectId, UserId } from "../../events/core/ids.ts";
+import {
+  type MergeRequestEvent,
+  mergeRequestEvents,
+  mergeRequestStream,
+} from "../../events/merge-request/merge-request.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+import type { CommandOf, MergeRequestCommand } from "./merge-request-command.ts";
+import {
+  type ExistingMergeRequest,
+  evolve,
+  isExisting,
+  type MergeRequestState,
+} from "./merge-request-state.ts";
+
+/** A merge that began this long ago is over, whatever became of it. */
+export const mergeMaxMs = 20_000;
+
+type Events = readonly MergeRequestEvent[];
+
+const decider: Decider<MergeRequestState, MergeRequestCommand, MergeRequestEvent> = {
+  initialState: { status: "absent" },
+  evolve,
+
+  decide(state, command) {
+    switch (command.type) {
+      case "OpenMergeRequest":
+        return open(state, command);
+      case "EditMergeRequest":
+        return edit(mustBeIn(state, command), command);
+      case "RecordSourceMove":
+        return moveSource(mustExist(state), command);
+      case "ToggleApproval":
+        return toggleApproval(mustBeOpen(mustBeIn(state, command)), command);
+      case "ReplaceApprovalRules":
+        return replaceRules(mustBeOpen(mustBeIn(state, command)), command);
+      case "CloseMergeRequest":
+        return close(mustBeIn(state, command), command);
+      case "ReopenMergeRequest":
+        return reopen(mustBeIn(state, command), command);
+      case "CancelMergeRequest":
+        return cancel(mustBeIn(state, command), command);
+      case "SetAutoMerge":
+        return setAutoMerge(mustBeOpen(mustBeIn(state, command)), command);
+      case "ClearAutoMerge":
+        return autoMergeCleared(mustExist(state), command.reason, command.at);
+      case "BeginMerge":
+        return beginMerge(mustBeOpen(mustBeIn(state, command)), command);
+      case "AbandonMerge":
+        return abandonMerge(mustExist(state), command);
+      case "RecordMerge":
+        return recordMerge(mustExist(state), command);
+      case "RecordFailure": {
+        const { reason, at: failedAt } = command;
+        mustBeOpen(mustExist(state));
+        return [{ type: "MergeRequestFailed", data: { reason, failedAt } }];
+      }
+      default:
+        return unreachable(command);
+    }
+  },
+};
+
+export const mergeRequest: Slice<
+  MergeRequestState,
+  MergeRequestCommand,
+  typeof mergeRequestEvents
+> = { events: mergeRequestEvents, stream: mergeRequestStream, decider };
+
+function open(state: MergeRequestState, command: CommandOf<"OpenMergeRequest">): Events {
+  if (isExisting(state)) {
+    throw new Refusal("conflict", "merge_request.exists", "This merge request already exists.");
+  }
+  const { type: _, by: openedById, at: openedAt, ...data } = command;
+  return [{ type: "MergeRequestOpened", data: { ...data, openedById, openedAt } }];
+}
+
+function edit(state: ExistingMergeRequest, command: CommandOf<"EditMergeRequest">): Events {
+  const { change, by, at } = command;
+  const { targetBranch = state.targetBranch } = command;
+  const mayEditFinal = state.status === "MERGED" && command.mayEditMerged;
+  if (!mayEditFinal) mustNotBeFinal(state);
+  const details = { ...state.details, ...change };
+  const edited = JSON.stringify(details) !== JSON.stringify(state.details);
+  const events: MergeRequestEvent[] = [];
+  if (edited) {
+    const { projectId, details: previousDetails } = state;
+    const data = { projectId, details, previousDetails, editedById: by, editedAt: at };
+    events.push({ type: "MergeRequestEdited", data });
+  }
+  if (targetBranch === state.targetBranch) return events;
+  mustNotBeFinal(state);
+  mustNotMerge(state, at);
+  const previousTargetBranch = state.targetBranch;
+  const data = { targetBranch, previousTargetBranch, retargetedById: by, retargetedAt: at };
+  events.push({ type: "MergeRequestRetargeted", data });
+  if (command.removesApprovals) events.push(...approvalsRemoved(state, "TARGET_CHANGED", at));
+  return [...events, ...autoMergeCleared(state, "TARGET_CHANGED", at)];
+}
+
+function moveSource(state: ExistingMergeRequest, command: CommandOf<"RecordSourceMove">): Events {
+  const { sourceCommit, removesApprovals, at: movedAt } = command;
+  const previousSourceCommit = state.sourceCommit;
+  // What happens to the branch of a request that is not open is none of its versions.
+  if (state.status !== "OPENED" || sourceCommit === previousSourceCommit) return [];
+  const data = { sourceCommit, previousSourceCommit, movedAt };
+  return [
+    { type: "MergeRequestSourceMoved", data },
+    ...(removesApprovals ? approvalsRemoved(state, "PUSH", movedAt) : []),
+    ...autoMergeCleared(state, "PUSH", movedAt),
+  ];
+}
+
+function approvalsRemoved(
+  { approverIds }: ExistingMergeRequest,
+  reason: "PUSH" | "TARGET_CHANGED",
+  removedAt: string,
+): Events {
+  if (approverIds.size === 0) return [];
+  const data = { approverIds: [...approverIds], reason, removedAt };
+  return [{ type: "MergeRequestApprovalsRemoved", data }];
+}
+
+type ClearedReason = Extract<
+  MergeRequestEvent,
+  { type: "MergeRequestAutoMergeCleared" }
+>["data"]["reason"];
+
+function autoMergeCleared(
+  { autoMerge }: ExistingMergeRequest,
+  reason: ClearedReason,
+  clearedAt: string,
+): Events {
+  if (autoMerge === undefined) return [];
+  return [{ type: "MergeRequestAutoMergeCleared", data: { reason, clearedAt } }];
+}
+
+function toggleApproval(
+  { approverIds, sourceCommit }: ExistingMergeRequest,
+  { by: approverId, at }: CommandOf<"ToggleApproval">,
+): Events {
+  return approverIds.has(approverId)
+    ? [{ type: "MergeRequestApprovalWithdrawn", data: { approverId, withdrawnAt: at } }]
+    : [{ type: "MergeRequestApproved", data: { approverId, sourceCommit, approvedAt: at } }];
+}
+
+function replaceRules(
+  state: ExistingMergeRequest,
+  { rules: given, by: replacedById, at: replacedAt }: CommandOf<"ReplaceApprovalRules">,
+): Events {
+  const rules = given === null ? null : [...given];
+  if (JSON.stringify(rules) === JSON.stringify(state.rules)) return [];
+  const data = { rules, replacedById, replacedAt };
+  return [{ type: "MergeRequestApprovalRulesReplaced", data }];
+}
+
+function close(state: ExistingMergeRequest, { by, at }: CommandOf<"CloseMergeRequest">): Events {
+  if (state.status === "CLOSED") return [];
+  mustNotMerge(mustBeOpen(state), at);
+  return [
+    { type: "MergeRequestClosed", data: { closedById: by, closedAt: at } },
+    ...autoMergeCleared(state, "CLOSED", at),
+  ];
+}
+
+function reopen(state: ExistingMergeRequest, { by, at }: CommandOf<"ReopenMergeRequest">): Events {
+  if (state.status === "OPENED") return [];
+  mustNotBeFinal(state);
+  return [{ type: "MergeRequestReopened", data: { reopenedById: by, reopenedAt: at } }];
+}
+
+function cancel(state: ExistingMergeRequest, { by, at }: CommandOf<"CancelMergeRequest">): Events {
+  // Cancelling twice is not an error: the second request changes nothing.
+  if (state.status === "CANCELED") return [];
+  mustNotMerge(mustNotBeFinal(state), at);
+  return [
+    { type: "MergeRequestCanceled", data: { canceledById: by, canceledAt: at } },
+    ...autoMergeCleared(state, "CLOSED", at),
+  ];
+}
+
+function setAutoMerge(state: ExistingMergeRequest, command: CommandOf<"SetAutoMerge">): Events {
+  const { sourceCommit, choice, by: setById, at: setAt } = command;
+  mustBeAt(state, { sourceCommit });
+  return [{ type: "MergeRequestAutoMergeSet", data: { sourceCommit, choice, setById, setAt } }];
+}
+
+function beginMerge(state: ExistingMergeRequest, command: CommandOf<"BeginMerge">): Events {
+  const { type: _, projectId: __, by: begunById, at: begunAt, ...data } = command;
+  mustBeAt(state, command);
+  mustNotMerge(state, begunAt);
+  return [{ type: "MergeRequestMergeBegun", data: { ...data, begunById, begunAt } }];
+}
+
+function abandonMerge(
+  { merging }: ExistingMergeRequest,
+  { mergeId, at: abandonedAt }: CommandOf<"AbandonMerge">,
+): Events {
+  if (merging?.mergeId !== mergeId) return [];
+  return [{ type: "MergeRequestMergeAbandoned", data: { mergeId, abandonedAt } }];
+}
+
+/** The target branch was moved: that holds whatever else happened to the request meanwhile. */
+function recordMerge(
+  { status, begun }: ExistingMergeRequest,
+  { mergeId, at: mergedAt }: CommandOf<"RecordMerge">,
+): Events {
+  if (status === "MERGED") return [];
+  const merge = begun.get(mergeId);
+  if (merge === undefined) {
+    throw new Refusal("conflict", "merge.unknown", "No such merge was begun.");
+  }
+  const { mergeCommit, begunById: mergedById } = merge;
+  return [{ type: "MergeRequestMerged", data: { mergeId, mergeCommit, mergedById, mergedAt } }];
+}
+
+function mustExist(state: MergeRequestState): ExistingMergeRequest {
+  if (isExisting(state)) return state;
+  throw mergeRequestNotFound();
+}
+
+/** A request of another project is not found. */
+function mustBeIn(
+  state: MergeRequestState,
+  { projectId }: Readonly<{ projectId: ProjectId; by: UserId }>,
+): ExistingMergeRequest {
+  const existing = mustExist(state);
+  if (existing.projectId === projectId) return existing;
+  throw mergeRequestNotFound();
+}
+
+function mustBeOpen(state: ExistingMergeRequest): ExistingMergeRequest {
+  if (state.status === "OPENED") return state;
+  mustNotBeFinal(state);
+  throw new Refusal(
+    "unprocessable",
+    "merge_request.closed",
+    "The merge request is closed; reopen it first.",
+  );
+}
+
+function mustNotBeFinal(state: ExistingMergeRequest): ExistingMergeRequest {
+  if (state.status === "OPENED" || state.status === "CLOSED") return state;
+  const message = `The merge request is ${state.status.toLowerCase()}; that is final.`;
+  throw new Refusal("unprocessable", "merge_request.final", message);
+}
+
+/** What the caller checked must still hold. */
+function mustBeAt(
+  state: ExistingMergeRequest,
+  seen: Readonly<{ sourceCommit: string; targetBranch?: string }>,
+): void {
+  const { targetBranch = state.targetBranch } = seen;
+  if (state.sourceCommit === seen.sourceCommit && state.targetBranch === targetBranch) return;
+  const message = "The merge request changed at the same time. Look at it again.";
+  throw new Refusal("conflict", "merge_request.changed", message);
+}
+
+function mustNotMerge({ merging }: ExistingMergeRequest, at: string): void {
+  if (merging === undefined) return;
+  if (Date.parse(at) - Date.parse(merging.begunAt) >= mergeMaxMs) return;
+  const message = "The merge request is being merged at this moment.";
+  throw new Refusal("conflict", "merge.in_progress", message, { retryAfterSeconds: 1 });
+}
+
+export function mergeRequestNotFound(): Refusal {
+  return new Refusal("not_found", "merge_request.not_found", "Merge request not found.");
+}

@@ -1,0 +1,173 @@
+import type { PackageFileId, PackageId, UserId } from "../../events/core/ids.ts";
+import {
+  type PackageCoordinates,
+  type PackageFile,
+  type PackageVersionEvent,
+  packageVersionEvents,
+  packageVersionStream,
+} from "../../events/package/version.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+/** A version is always shown with all of its files. */
+export const packageFilesMax = 500;
+
+type By = Readonly<{ by: UserId; at: string }>;
+type Change<Type extends string> = Readonly<{ type: Type; packageId: PackageId }> & By;
+
+export type PackageVersionCommand =
+  /** The version comes into being with its first file. */
+  | (Readonly<{
+      type: "StorePackageFile";
+      coordinates: PackageCoordinates;
+      file: PackageFile;
+      /** Whether other content may take the place of a file; true when left out. */
+      overwrite?: boolean;
+    }> &
+      By)
+  | (Change<"YankPackageVersion"> & Readonly<{ reason: string }>)
+  | Change<"UnyankPackageVersion">
+  /** An empty message takes the deprecation back. */
+  | (Change<"DeprecatePackageVersion"> & Readonly<{ message: string }>)
+  | Change<"DeletePackageVersion">
+  | Change<"RestorePackageVersion">;
+
+export type PackageVersionState =
+  | Readonly<{ status: "absent" }>
+  | Readonly<{
+      status: "created" | "deleted";
+      /** SHA-256 by file. */
+      files: ReadonlyMap<PackageFileId, string>;
+      isYanked: boolean;
+      /** Empty: it is not deprecated. */
+      deprecation: string;
+    }>;
+
+const empty = { files: new Map(), isYanked: false, deprecation: "" } as const;
+
+const decider: Decider<PackageVersionState, PackageVersionCommand, PackageVersionEvent> = {
+  initialState: { status: "absent" },
+
+  decide(state, command) {
+    if (command.type === "StorePackageFile") return store(state, command);
+    const { packageId, by, at } = command;
+    if (state.status === "absent") throw versionNotFound();
+    const isDeleted = state.status === "deleted";
+    if (isDeleted && !/^(?:Delete|Restore)/.test(command.type)) throw versionNotFound();
+    switch (command.type) {
+      case "YankPackageVersion": {
+        if (state.isYanked) return [];
+        const { reason } = command;
+        const data = { packageId, reason, yankedById: by, yankedAt: at };
+        return [{ type: "PackageVersionYanked", data }];
+      }
+      case "UnyankPackageVersion":
+        if (!state.isYanked) return [];
+        return [
+          { type: "PackageVersionUnyanked", data: { packageId, unyankedById: by, unyankedAt: at } },
+        ];
+      case "DeprecatePackageVersion": {
+        const { message } = command;
+        if (state.deprecation === message) return [];
+        const data = { packageId, message, deprecatedById: by, deprecatedAt: at };
+        return [{ type: "PackageVersionDeprecated", data }];
+      }
+      case "DeletePackageVersion":
+        if (isDeleted) return [];
+        return [
+          { type: "PackageVersionDeleted", data: { packageId, deletedById: by, deletedAt: at } },
+        ];
+      case "RestorePackageVersion":
+        if (!isDeleted) return [];
+        return [
+          { type: "PackageVersionRestored", data: { packageId, restoredById: by, restoredAt: at } },
+        ];
+      default:
+        return unreachable(command);
+    }
+  },
+
+  evolve(state, event) {
+    if (event.type === "PackageVersionCreated") return { status: "created", ...empty };
+    if (state.status === "absent") return state;
+    switch (event.type) {
+      case "PackageFileStored":
+      case "PackageFileReplaced":
+        return { ...state, files: new Map(state.files).set(event.data.fileId, event.data.sha256) };
+      case "PackageVersionYanked":
+        return { ...state, isYanked: true };
+      case "PackageVersionUnyanked":
+        return { ...state, isYanked: false };
+      case "PackageVersionDeprecated":
+        return { ...state, deprecation: event.data.message };
+      case "PackageVersionDeleted":
+        return { ...state, status: "deleted" };
+      case "PackageVersionRestored":
+        return { ...state, status: "created" };
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+function store(
+  state: PackageVersionState,
+  {
+    coordinates,
+    file,
+    overwrite = true,
+    by,
+    at,
+  }: Extract<PackageVersionCommand, { type: "StorePackageFile" }>,
+): readonly PackageVersionEvent[] {
+  const { packageId } = coordinates;
+  const stored = {
+    type: "PackageFileStored",
+    data: { ...file, packageId, storedById: by, storedAt: at },
+  } as const;
+  if (state.status === "deleted" && !overwrite) throw inTrash();
+  if (state.status !== "created") {
+    const data = { ...coordinates, createdById: by, createdAt: at };
+    return [{ type: "PackageVersionCreated", data }, stored];
+  }
+  const previousSha256 = state.files.get(file.fileId);
+  // The same content again changes nothing: an upload whose answer got lost can be repeated.
+  if (previousSha256 === file.sha256) return [];
+  if (previousSha256 !== undefined) {
+    if (!overwrite) throw fileExists(file.name);
+    const data = { ...file, packageId, previousSha256, replacedById: by, replacedAt: at };
+    return [{ type: "PackageFileReplaced", data }];
+  }
+  if (state.files.size >= packageFilesMax) throw tooMany();
+  return [stored];
+}
+
+function versionNotFound(): Refusal {
+  return new Refusal("not_found", "package_version.not_found", "There is no such version.");
+}
+
+function fileExists(name: string): Refusal {
+  const message = `The file ${name} exists with other content, and files are not overwritten here.`;
+  return new Refusal("conflict", "package_file.exists", message);
+}
+
+function inTrash(): Refusal {
+  const message = "This version was deleted. Restore it from the trash or use another version.";
+  return new Refusal("conflict", "package_version.deleted", message);
+}
+
+function tooMany(): Refusal {
+  const message = `A version has at most ${packageFilesMax} files.`;
+  return new Refusal("unprocessable", "package.too_many_files", message);
+}
+
+export const packageVersion: Slice<
+  PackageVersionState,
+  PackageVersionCommand,
+  typeof packageVersionEvents
+> = {
+  events: packageVersionEvents,
+  stream: packageVersionStream,
+  decider,
+};

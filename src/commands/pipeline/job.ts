@@ -1,0 +1,284 @@
+import type { ProjectId, UserId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
+import {
+  type JobEvent,
+  type JobFailureReason,
+  jobEvents,
+  jobStatusAfter,
+  jobStream,
+} from "../../events/pipeline/job.ts";
+import type { JobSpec } from "../../events/pipeline/job-spec.ts";
+import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+/** The identity that every event of a job carries. */
+export type JobPlace = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
+
+/** What one agent says of the run it was given; `agentId` is null for the service itself. */
+type ByAgent = Readonly<{ agentId: string | null; attempt: number }>;
+
+type Order = Readonly<
+  | { type: "QueueJob" | "HoldJob" | "SkipJob" }
+  | { type: "DelayJob"; until: string }
+  | { type: "BlockJob"; reason: "RESOURCE_GROUP" | "NO_AGENT" }
+  | { type: "PlayJob"; by: UserId; variables: Sealed | null }
+  /** Gives a queued job to an agent. @param tokenHash SHA-256 of the token of this run, hex */
+  | { type: "ClaimJob"; agentId: string; tokenHash: string }
+  /** The agent did not confirm within the time it has. */
+  | ({ type: "ReturnJob" } & ByAgent)
+  | ({ type: "RecordJobStarted" } & ByAgent)
+  | ({ type: "RecordJobSucceeded" } & ByAgent)
+  | ({
+      type: "RecordJobFailed";
+      reason: JobFailureReason;
+      exitCode: number | null;
+      /** As the job's file says. */
+      rules: Pick<JobSpec, "allowFailure" | "retry">;
+    } & ByAgent)
+  /** `quietly`: nothing happens to a job that has ended, instead of a refusal. */
+  | { type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }
+  | { type: "RecordJobTriggered"; childPipelineId: PipelineId }
+>;
+export type JobCommand = Order & JobPlace & Readonly<{ at: string }>;
+
+export type JobState = Readonly<{
+  status: PipelineStatus;
+  /** Of the last run that was queued; 0 before the first. */
+  attempt: number;
+  /** An agent may take it now. */
+  queued: boolean;
+  agentId: string | null;
+  tokenHash: string | null;
+  /** Waits for its time. */
+  delayed: boolean;
+  played: boolean;
+  /** Failures since somebody last restarted it. */
+  failures: number;
+  childPipelineId: PipelineId | null;
+}>;
+
+const initialState: JobState = {
+  status: "CREATED",
+  attempt: 0,
+  queued: false,
+  agentId: null,
+  tokenHash: null,
+  delayed: false,
+  played: false,
+  failures: 0,
+  childPipelineId: null,
+};
+
+const decider: Decider<JobState, JobCommand, JobEvent> = {
+  initialState,
+  decide(state, command) {
+    const { jobId, pipelineId, projectId, at } = command;
+    const job = { jobId, pipelineId, projectId };
+    switch (command.type) {
+      case "QueueJob":
+        if (!isWaiting(state)) return [];
+        return [{ type: "JobQueued", data: { ...job, attempt: state.attempt + 1, queuedAt: at } }];
+      case "HoldJob":
+        if (!isNew(state)) return [];
+        return [{ type: "JobHeld", data: { ...job, heldAt: at } }];
+      case "SkipJob":
+        if (!isNew(state)) return [];
+        return [{ type: "JobSkipped", data: { ...job, skippedAt: at } }];
+      case "DelayJob":
+        if (!isNew(state)) return [];
+        return [{ type: "JobDelayed", data: { ...job, until: command.until, delayedAt: at } }];
+      case "BlockJob":
+        return block(state, command, job);
+      case "PlayJob": {
+        if (state.status !== "MANUAL" && !state.delayed) {
+          const message = "Only a manual or delayed job that waits can be started.";
+          throw new Refusal("unprocessable", "job.not_playable", message);
+        }
+        const { by: playedById, variables } = command;
+        return [{ type: "JobPlayed", data: { ...job, playedById, variables, playedAt: at } }];
+      }
+      case "ClaimJob":
+        return claim(state, command, job);
+      case "ReturnJob":
+        if (!isAssignedTo(state, command)) return [];
+        return [
+          {
+            type: "JobReturned",
+            data: { ...job, attempt: state.attempt, agentId: state.agentId, returnedAt: at },
+          },
+        ];
+      case "RecordJobStarted":
+      case "RecordJobSucceeded":
+      case "RecordJobFailed":
+        return report(state, command, job);
+      case "CancelJob":
+        if (isFinished(state.status)) return command.quietly ? [] : alreadyFinished();
+        return [
+          { type: "JobCanceled", data: { ...job, canceledById: command.by, canceledAt: at } },
+        ];
+      case "ResetJob":
+        if (!isFinished(state.status)) {
+          if (command.quietly) return [];
+          throw new Refusal("unprocessable", "job.not_finished", "The job has not ended yet.");
+        }
+        return [{ type: "JobReset", data: { ...job, resetById: command.by, resetAt: at } }];
+      case "RecordJobTriggered": {
+        if (state.childPipelineId !== null) return [];
+        const { childPipelineId } = command;
+        return [{ type: "JobTriggered", data: { ...job, childPipelineId, triggeredAt: at } }];
+      }
+      default:
+        return unreachable(command);
+    }
+  },
+
+  evolve(state, event) {
+    const next = { ...state, status: jobStatusAfter(event) ?? state.status };
+    switch (event.type) {
+      case "JobQueued": {
+        const { attempt } = event.data;
+        return { ...next, attempt, queued: true, delayed: false, agentId: null, tokenHash: null };
+      }
+      case "JobAssigned": {
+        const { agentId, tokenHash } = event.data;
+        return { ...next, queued: false, agentId, tokenHash };
+      }
+      case "JobReturned":
+        return { ...next, queued: true, agentId: null, tokenHash: null };
+      case "JobStarted":
+        return { ...next, queued: false, agentId: event.data.agentId, attempt: event.data.attempt };
+      case "JobDelayed":
+        return { ...next, delayed: true };
+      case "JobPlayed":
+        return { ...next, delayed: false, played: true };
+      case "JobFailed":
+        return { ...next, failures: state.failures + 1, queued: false };
+      case "JobCanceled":
+      case "JobSkipped":
+        return { ...next, queued: false, delayed: false };
+      case "JobReset": {
+        const failures = event.data.resetById === null ? state.failures : 0;
+        return { ...initialState, attempt: state.attempt, failures };
+      }
+      case "JobTriggered":
+        return { ...next, childPipelineId: event.data.childPipelineId };
+      case "JobHeld":
+      case "JobBlocked":
+      case "JobSucceeded":
+        return next;
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+/** One run of a job, given to one agent at a time. */
+export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
+  events: jobEvents,
+  stream: jobStream,
+  decider,
+};
+
+type Of<Type extends JobCommand["type"]> = Extract<JobCommand, { type: Type }>;
+
+/** Its turn has not come, or not been noticed. */
+const isNew = ({ status, delayed, played }: JobState): boolean =>
+  status === "CREATED" && !delayed && !played;
+
+const isWaiting = ({ status, queued }: JobState): boolean =>
+  (status === "CREATED" || status === "WAITING_FOR_RESOURCE") && !queued;
+
+function block(
+  state: JobState,
+  { reason, at }: Of<"BlockJob">,
+  job: JobPlace,
+): readonly JobEvent[] {
+  const mayBlock = reason === "NO_AGENT" ? state.queued : state.status === "CREATED";
+  if (!mayBlock || state.status === "WAITING_FOR_RESOURCE") return [];
+  return [{ type: "JobBlocked", data: { ...job, reason, blockedAt: at } }];
+}
+
+function claim(
+  state: JobState,
+  { agentId, tokenHash, at }: Of<"ClaimJob">,
+  job: JobPlace,
+): readonly JobEvent[] {
+  if (state.tokenHash === tokenHash && state.agentId === agentId) return [];
+  if (!state.queued) {
+    throw new Refusal("conflict", "job.taken", "The job is taken by another agent, or over.");
+  }
+  const { attempt } = state;
+  return [{ type: "JobAssigned", data: { ...job, attempt, agentId, tokenHash, assignedAt: at } }];
+}
+
+function report(
+  state: JobState,
+  command: Of<"RecordJobStarted" | "RecordJobSucceeded" | "RecordJobFailed">,
+  job: JobPlace,
+): readonly JobEvent[] {
+  const { agentId, attempt, at } = command;
+  if (isFinished(state.status) && state.attempt === attempt) return alreadyFinished();
+  if (command.type === "RecordJobStarted") {
+    const isRunning = state.status === "RUNNING" && state.attempt === attempt;
+    if (isRunning && state.agentId === agentId) return [];
+    const mayStart = agentId === null ? state.queued : isAssignedTo(state, command);
+    if (!mayStart) return notYours();
+    return [
+      { type: "JobStarted", data: { ...job, attempt: state.attempt, agentId, startedAt: at } },
+    ];
+  }
+  const isHis = state.agentId === agentId && state.attempt === attempt;
+  if (state.status !== "RUNNING" || !isHis) return notYours();
+  if (command.type === "RecordJobSucceeded") {
+    return [{ type: "JobSucceeded", data: { ...job, attempt, finishedAt: at } }];
+  }
+  return fail(state, command, job);
+}
+
+/** Reasons that are taken for another one where the file says what to try again. */
+const alsoRunnerFailures: ReadonlySet<JobFailureReason> = new Set([
+  "runner_interrupted",
+  "image_pull_failure",
+  "runner_external_dependency_failure",
+]);
+
+function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobPlace): readonly JobEvent[] {
+  const { attempt, reason, exitCode, rules, at } = command;
+  const { allowFailure, retry } = rules;
+  const allowed =
+    allowFailure.always || (exitCode !== null && allowFailure.exitCodes.includes(exitCode));
+  const failed: JobEvent = {
+    type: "JobFailed",
+    data: { ...job, attempt, reason, exitCode, allowed, finishedAt: at },
+  };
+  const isNamed =
+    retry.when.includes("always") ||
+    retry.when.includes(reason) ||
+    (retry.when.includes("runner_system_failure") && alsoRunnerFailures.has(reason)) ||
+    (exitCode !== null && retry.exitCodes.includes(exitCode));
+  if (!isNamed || state.failures >= retry.max) return [failed];
+  return [failed, { type: "JobReset", data: { ...job, resetById: null, resetAt: at } }];
+}
+
+type Assigned = JobState & Readonly<{ agentId: string }>;
+
+function isAssignedTo(state: JobState, { agentId, attempt }: ByAgent): state is Assigned {
+  const isHis = state.agentId !== null && state.agentId === agentId && state.attempt === attempt;
+  const isUnconfirmed = state.status === "PENDING" || state.status === "WAITING_FOR_RESOURCE";
+  return isHis && isUnconfirmed && !state.queued;
+}
+
+function alreadyFinished(): never {
+  throw new Refusal("unprocessable", "job.finished", "The job has ended.");
+}
+
+function notYours(): never {
+  throw new Refusal("forbidden", "job.not_yours", "This run of the job is not this agent's.");
+}
+
+export function jobNotFound(): Refusal {
+  return new Refusal("not_found", "job.not_found", "Job not found.");
+}

@@ -1,0 +1,27 @@
+import {
+  type PipelineLifetimeEvent,
+  pipelineLifetimeEvents,
+  pipelineLifetimeStream,
+} from "../../events/pipeline/lifetime.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+type Set = PipelineLifetimeEvent["data"];
+export type PipelineLifetimeCommand = Readonly<{ type: "SetPipelineLifetime" }> & Set;
+export type PipelineLifetimeState = Pick<Set, "lifetimeDays" | "enabled"> | null;
+
+const decider: Decider<PipelineLifetimeState, PipelineLifetimeCommand, PipelineLifetimeEvent> = {
+  initialState: null,
+
+  decide(state, { type: _, ...data }) {
+    const isSame = state?.lifetimeDays === data.lifetimeDays && state.enabled === data.enabled;
+    return isSame ? [] : [{ type: "PipelineLifetimeSet", data }];
+  },
+
+  evolve: (_state, { data: { lifetimeDays, enabled } }) => ({ lifetimeDays, enabled }),
+};
+
+export const pipelineLifetime: Slice<
+  PipelineLifetimeState,
+  PipelineLifetimeCommand,
+  typeof pipelineLifetimeEvents
+> = { events: pipelineLifetimeEvents, stream: pipelineLifetimeStream, decider };

@@ -1,0 +1,46 @@
+import type { ProjectId } from "../../events/core/ids.ts";
+import {
+  type CommitReferenceEvent,
+  commitReferenceEvents,
+  commitReferenceStream,
+  type ReferringCommit,
+} from "../../events/reference/commit-reference.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+export type CommitReferenceCommand = Readonly<{
+  type: "RecordCommitReferences";
+  projectId: ProjectId;
+  commits: readonly ReferringCommit[];
+  at: string;
+}>;
+
+type State = Readonly<{ isRecorded: boolean }>;
+
+/** Keeps an event with long titles and many references far below the limit of the store. */
+const commitsAtOnce = 100;
+
+const decider: Decider<State, CommitReferenceCommand, CommitReferenceEvent> = {
+  initialState: { isRecorded: false },
+
+  /** A repeated search changes nothing. */
+  decide({ isRecorded }, { projectId, commits, at: foundAt }) {
+    if (isRecorded) return [];
+    const events: CommitReferenceEvent[] = [];
+    for (let from = 0; from < commits.length; from += commitsAtOnce) {
+      const some = commits.slice(from, from + commitsAtOnce);
+      const data = { projectId, commits: some, foundAt };
+      events.push({ type: "CommitReferencesFound", data });
+    }
+    return events;
+  },
+
+  evolve() {
+    return { isRecorded: true };
+  },
+};
+
+export const commitReference: Slice<State, CommitReferenceCommand, typeof commitReferenceEvents> = {
+  events: commitReferenceEvents,
+  stream: commitReferenceStream,
+  decider,
+};

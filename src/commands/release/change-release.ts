@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+
+import { decode } from "../../events/core/decode.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
+import { releaseTagStream } from "../../events/core/reservation.ts";
+import { releaseEvents, releaseStream } from "../../events/release/release.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { type CommandResult, currentState, handle } from "../core/handle.ts";
+import { releaseName, reserveName } from "../core/reserve-name.ts";
+import { type ReleaseCommand, release, releaseNotFound } from "./release.ts";
+
+export type ReleaseDeps = Readonly<{ store: EventStore; now: () => string }>;
+
+type Command<Type extends ReleaseCommand["type"]> = Extract<ReleaseCommand, { type: Type }>;
+
+/** Which release, and the envelope of what happens to it. */
+type Change = Readonly<{ id: string; metadata: EventMetadata }>;
+
+/** May be repeated with the same release and command. @throws Refusal 422 `release.tag_taken` */
+export async function createRelease(
+  deps: ReleaseDeps,
+  change: Change,
+  command: Command<"CreateRelease">,
+): Promise<CommandResult> {
+  await reserveTag(deps, change, command.projectId, command.tagName);
+  return handle(deps.store, release, { ...change, command });
+}
+
+/** @throws Refusal 422 `release.tag_taken`, 404 `release.not_found` */
+export async function editRelease(
+  deps: ReleaseDeps,
+  change: Change,
+  command: Command<"EditRelease">,
+): Promise<CommandResult> {
+  // Nobody would give back a tag that was taken for a release that is gone.
+  const state = await currentState(deps.store, release, change.id);
+  if (state.status !== "created") throw releaseNotFound();
+  await reserveTag(deps, change, command.projectId, command.details.tagName);
+  return finish(deps, change, command);
+}
+
+/** @throws Refusal 404 `release.not_found` */
+export function deleteRelease(
+  deps: ReleaseDeps,
+  change: Change,
+  command: Command<"DeleteRelease">,
+): Promise<CommandResult> {
+  return finish(deps, change, command);
+}
+
+function reserveTag(
+  deps: ReleaseDeps,
+  { id, metadata }: Change,
+  projectId: string,
+  tagName: string,
+): Promise<void> {
+  const name = streamOf(projectId, tagName);
+  const toReserve = {
+    name,
+    holderId: id,
+    holderStreams: (holderId: string) => [releaseStream(holderId)],
+    // A change that died half-way leaves a release with two tags, one of which is not its own.
+    async stillHolds(holderId: string) {
+      const state = await currentState(deps.store, release, holderId);
+      return (
+        state.status === "created" && streamOf(state.projectId, state.details.tagName) === name
+      );
+    },
+    taken: {
+      field: "tagName",
+      code: "release.tag_taken",
+      message: "The tag already has a release.",
+    },
+  };
+  return reserveName(deps, toReserve, metadata);
+}
+
+/** Whatever came of the command, tags that are not the release's are given back. */
+async function finish(
+  deps: ReleaseDeps,
+  change: Change,
+  command: ReleaseCommand,
+): Promise<CommandResult> {
+  try {
+    return await handle(deps.store, release, { ...change, command });
+  } finally {
+    await releaseOldTags(deps, change);
+  }
+}
+
+async function releaseOldTags(deps: ReleaseDeps, { id, metadata }: Change): Promise<void> {
+  const names = new Set<string>();
+  let state = release.decider.initialState;
+  for await (const recorded of deps.store.readStream(releaseStream(id))) {
+    state = release.decider.evolve(state, decode(releaseEvents, recorded));
+    if (state.status === "created") names.add(streamOf(state.projectId, state.details.tagName));
+  }
+  if (state.status === "created") names.delete(streamOf(state.projectId, state.details.tagName));
+  for (const name of names) await releaseName(deps, name, id, metadata);
+}
+
+const streamOf = (projectId: string, tagName: string): string =>
+  releaseTagStream(projectId, createHash("sha256").update(tagName).digest("hex").slice(0, 40));

@@ -1,0 +1,65 @@
+import type { EventMetadata, EventSchemas } from "../../events/core/event.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { userStream } from "../../events/user/user.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { Slice } from "../core/decider.ts";
+import { type CommandResult, currentState, handle } from "../core/handle.ts";
+import { type NameToReserve, releaseName } from "../core/reserve-name.ts";
+import type { RegisterUserDeps } from "./register-user.ts";
+
+/** Of the keys that somebody has, by key id. */
+type Keys = Readonly<{ fingerprints: ReadonlyMap<string, string> }>;
+
+/** A kind of keys that users have, each of which one account of the instance holds by its fingerprint. */
+export type KeyKind<State extends Keys, Command, Schemas extends EventSchemas> = Readonly<{
+  slice: Slice<State, Command, Schemas>;
+  /** Stream of the name that a fingerprint is. */
+  nameStream: (fingerprint: string) => string;
+  taken: NameToReserve["taken"];
+}>;
+
+export function fingerprintToReserve<State extends Keys, Command, Schemas extends EventSchemas>(
+  { store }: Readonly<{ store: EventStore }>,
+  { slice, nameStream, taken }: KeyKind<State, Command, Schemas>,
+  { userId, fingerprint }: Readonly<{ userId: string; fingerprint: string }>,
+): NameToReserve {
+  return {
+    name: nameStream(fingerprint),
+    holderId: userId,
+    holderStreams: (id) => [userStream(id)],
+    async stillHolds(id) {
+      const { fingerprints } = await currentState(store, slice, id);
+      return [...fingerprints.values()].includes(fingerprint);
+    },
+    taken,
+  };
+}
+
+/** Deletes a key, then frees its fingerprint. May be repeated. */
+export async function deleteKey<State extends Keys, Command, Schemas extends EventSchemas>(
+  deps: RegisterUserDeps,
+  { slice, nameStream }: KeyKind<State, Command, Schemas>,
+  {
+    userId,
+    fingerprint,
+    command,
+  }: Readonly<{ userId: UserId; fingerprint: string; command: Command }>,
+  metadata: EventMetadata,
+): Promise<CommandResult> {
+  const result = await handle(deps.store, slice, { id: userId, command, metadata });
+  await releaseName(deps, nameStream(fingerprint), userId, metadata);
+  return result;
+}
+
+/** Frees the keys of somebody who is being forgotten: whoever holds the private half may come back. */
+export async function releaseKeys<State extends Keys, Command, Schemas extends EventSchemas>(
+  deps: RegisterUserDeps,
+  { slice, nameStream }: KeyKind<State, Command, Schemas>,
+  userId: string,
+  metadata: EventMetadata,
+): Promise<void> {
+  const { fingerprints } = await currentState(deps.store, slice, userId);
+  for (const fingerprint of fingerprints.values()) {
+    await releaseName(deps, nameStream(fingerprint), userId, metadata);
+  }
+}

@@ -1,0 +1,71 @@
+import { timingSafeEqual } from "node:crypto";
+
+import { UserId } from "../../events/core/ids.ts";
+import {
+  type NotificationPreferenceEvent,
+  notificationPreferenceEvents,
+  notificationPreferenceStream,
+} from "../../events/user/notification-preference.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import type { Vault } from "../../platform/key/vault.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+export type NotificationPreferenceCommand = Readonly<{
+  type: "StopNotificationMail" | "ResumeNotificationMail";
+  userId: UserId;
+  at: string;
+}>;
+
+type State = Readonly<{ isStopped: boolean }>;
+
+const decider: Decider<State, NotificationPreferenceCommand, NotificationPreferenceEvent> = {
+  initialState: { isStopped: false },
+
+  decide({ isStopped }, { type, userId, at }) {
+    switch (type) {
+      case "StopNotificationMail":
+        if (isStopped) return [];
+        return [{ type: "NotificationMailStopped", data: { userId, stoppedAt: at } }];
+      case "ResumeNotificationMail":
+        if (!isStopped) return [];
+        return [{ type: "NotificationMailResumed", data: { userId, resumedAt: at } }];
+      default:
+        return unreachable(type);
+    }
+  },
+
+  evolve(_state, event) {
+    return { isStopped: event.type === "NotificationMailStopped" };
+  },
+};
+
+export const notificationPreference: Slice<
+  State,
+  NotificationPreferenceCommand,
+  typeof notificationPreferenceEvents
+> = {
+  events: notificationPreferenceEvents,
+  stream: notificationPreferenceStream,
+  decider,
+};
+
+/** What the link in a notification holds: it stops such mails to one person and opens nothing else. */
+export function unsubscribeToken(vault: Pick<Vault, "digest">, userId: UserId): string {
+  return `${userId}.${vault.digest("unsubscribe", userId)}`;
+}
+
+/** Whose token it is; undefined for one that was not made here. */
+export function readUnsubscribeToken(
+  vault: Pick<Vault, "digest">,
+  token: string,
+): UserId | undefined {
+  const userId = UserId.safeParse(token.slice(0, token.indexOf(".")));
+  if (!userId.success) return undefined;
+  const [given, expected] = [token, unsubscribeToken(vault, userId.data)].map((text) =>
+    Buffer.from(text),
+  );
+  if (given === undefined || expected === undefined || given.length !== expected.length) {
+    return undefined;
+  }
+  return timingSafeEqual(given, expected) ? userId.data : undefined;
+}

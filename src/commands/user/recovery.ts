@@ -1,0 +1,37 @@
+import { type RecoveryEvent, recoveryEvents, recoveryStream } from "../../events/user/recovery.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+export type RecoveryCommand = Readonly<{
+  type: "AskPasswordReset" | "AskEmailConfirmation";
+  emailDigest: string;
+  at: string;
+}>;
+
+/** When either was asked for, the newest last; no more of them than the limit. */
+type State = Readonly<{ askedAt: readonly string[] }>;
+
+/** So many mails an hour go to one address because somebody asked: enough for who does not find them. */
+const asksMax = 3;
+const windowMs = 60 * 60_000;
+
+const decider: Decider<State, RecoveryCommand, RecoveryEvent> = {
+  initialState: { askedAt: [] },
+
+  /** Over the limit nothing happens, and nobody is told: the mail that was sent is still good. */
+  decide({ askedAt }, { type, emailDigest, at }) {
+    const after = Date.parse(at) - windowMs;
+    if (askedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];
+    const data = { emailDigest, askedAt: at };
+    return type === "AskPasswordReset"
+      ? [{ type: "PasswordResetAsked", data }]
+      : [{ type: "EmailConfirmationAsked", data }];
+  },
+
+  evolve: ({ askedAt }, { data }) => ({ askedAt: [...askedAt, data.askedAt].slice(-asksMax) }),
+};
+
+export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {
+  events: recoveryEvents,
+  stream: recoveryStream,
+  decider,
+};

@@ -1,0 +1,151 @@
+import type { ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import {
+  type WebhookAction,
+  type WebhookDeliveryEvent,
+  webhookDeliveryEvents,
+  webhookDeliveryStream,
+} from "../../events/webhook/delivery.ts";
+import { invariant, unreachable } from "../../platform/invariant.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+import { delayToNextAttemptMs } from "./schedule.ts";
+
+export type AttemptRecord = Readonly<{
+  attempt: number;
+  url: string;
+  startedAt: string;
+  connectMs: number | null;
+  firstByteMs: number | null;
+  totalMs: number;
+  status: number | null;
+  /** Headers and the beginning of the body; null when there was no answer. */
+  response: Sealed | null;
+  /** Why there was no answer; null when there was one. */
+  failure: string | null;
+  /** What the answer asked us to wait. */
+  retryAfterMs: number | null;
+}>;
+
+export type WebhookDeliveryCommand =
+  | Readonly<{
+      type: "ScheduleDelivery";
+      deliveryId: WebhookDeliveryId;
+      webhookId: WebhookId;
+      projectId: ProjectId;
+      action: WebhookAction;
+      body: Sealed;
+      redeliveryOf: WebhookDeliveryId | null;
+      at: string;
+    }>
+  | (Readonly<{
+      type: "RecordAttempt";
+      /** From -1 to 1, spreads the retries; drawn by the caller. */
+      jitter: number;
+      at: string;
+    }> &
+      AttemptRecord)
+  | Readonly<{
+      type: "AbandonDelivery";
+      reason: "webhook_deleted" | "webhook_switched_off" | "body_forgotten";
+      at: string;
+    }>;
+
+export type WebhookDeliveryState =
+  | Readonly<{ status: "absent" }>
+  | Readonly<{
+      status: "pending" | "succeeded" | "failed" | "abandoned";
+      webhookId: WebhookId;
+      projectId: ProjectId;
+      action: WebhookAction;
+      body: Sealed;
+      /** Attempts made. */
+      attempts: number;
+      /** When the last attempt failed and another one follows. */
+      nextAttemptAt: string | null;
+    }>;
+
+type Known = Exclude<WebhookDeliveryState, { status: "absent" }>;
+
+const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeliveryEvent> = {
+  initialState: { status: "absent" },
+
+  decide(state, command) {
+    switch (command.type) {
+      case "ScheduleDelivery": {
+        // The same event scheduled again, after a crash in between.
+        if (state.status !== "absent") return [];
+        const { type: _, at: scheduledAt, ...rest } = command;
+        return [{ type: "WebhookDeliveryScheduled", data: { ...rest, scheduledAt } }];
+      }
+      case "RecordAttempt": {
+        invariant(state.status !== "absent", "an attempt belongs to a scheduled delivery");
+        // Sent twice, after a crash before it was recorded or by two workers: told once.
+        if (state.status !== "pending" || command.attempt !== state.attempts + 1) return [];
+        return [outcome(state, command)];
+      }
+      case "AbandonDelivery": {
+        if (state.status !== "pending") return [];
+        const { webhookId, projectId, action } = state;
+        const { reason, at: abandonedAt } = command;
+        const data = { webhookId, projectId, action, reason, abandonedAt };
+        return [{ type: "WebhookDeliveryAbandoned", data }];
+      }
+      default:
+        return unreachable(command);
+    }
+  },
+
+  evolve(state, event) {
+    if (event.type === "WebhookDeliveryScheduled") {
+      const { webhookId, projectId, action, body } = event.data;
+      const known = { webhookId, projectId, action, body };
+      return { status: "pending", ...known, attempts: 0, nextAttemptAt: null };
+    }
+    if (state.status === "absent") return state;
+    switch (event.type) {
+      case "WebhookDeliverySucceeded":
+        return {
+          ...state,
+          status: "succeeded",
+          attempts: event.data.attempt,
+          nextAttemptAt: null,
+        };
+      case "WebhookDeliveryAttemptFailed": {
+        const { attempt, nextAttemptAt } = event.data;
+        const status = nextAttemptAt === null ? "failed" : "pending";
+        return { ...state, status, attempts: attempt, nextAttemptAt };
+      }
+      case "WebhookDeliveryAbandoned":
+        return { ...state, status: "abandoned", nextAttemptAt: null };
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+export const webhookDelivery: Slice<
+  WebhookDeliveryState,
+  WebhookDeliveryCommand,
+  typeof webhookDeliveryEvents
+> = { events: webhookDeliveryEvents, stream: webhookDeliveryStream, decider };
+
+function outcome(
+  { webhookId, projectId, action }: Known,
+  command: Extract<WebhookDeliveryCommand, { type: "RecordAttempt" }>,
+): WebhookDeliveryEvent {
+  const { attempt, url, startedAt, connectMs, firstByteMs, totalMs, status, response } = command;
+  const times = { startedAt, connectMs, firstByteMs, totalMs };
+  const data = { webhookId, projectId, action, attempt, url, ...times };
+
+  if (status !== null && response !== null && status >= 200 && status <= 299) {
+    return { type: "WebhookDeliverySucceeded", data: { ...data, status, response } };
+  }
+  const delayMs = delayToNextAttemptMs(command);
+  const nextAttemptAt =
+    delayMs === undefined ? null : new Date(Date.parse(command.at) + delayMs).toISOString();
+  const failure = command.failure ?? "status";
+  return {
+    type: "WebhookDeliveryAttemptFailed",
+    data: { ...data, status, response, failure, nextAttemptAt },
+  };
+}

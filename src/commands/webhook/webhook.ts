@@ -1,0 +1,174 @@
+import type { ProjectId, UserId, WebhookId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import {
+  type WebhookEvent,
+  type WebhookTopic,
+  webhookEvents,
+  webhookStream,
+} from "../../events/webhook/webhook.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Decider, Slice } from "../core/decider.ts";
+
+type Settings = Readonly<{
+  url: string;
+  secret: Sealed | null;
+  topics: readonly WebhookTopic[];
+}>;
+
+/** The project a caller found the webhook under; another one's does not exist for them. */
+type Within = Readonly<{ projectId: ProjectId }>;
+
+export type WebhookCommand =
+  | (Readonly<{ type: "CreateWebhook"; webhookId: WebhookId; by: UserId; at: string }> &
+      Within &
+      Settings)
+  /** What is left out stays as it is. A webhook that was switched off is on again. */
+  | (Readonly<{ type: "ReconfigureWebhook"; by: UserId; at: string }> & Within & Partial<Settings>)
+  | (Readonly<{ type: "DeleteWebhook"; by: UserId; at: string }> & Within)
+  | Readonly<{ type: "SwitchOffWebhook"; failingSince: string; at: string }>
+  | (Readonly<{
+      type: "RequestReplay";
+      replayId: string;
+      from: string;
+      to: string;
+      /** All that the webhook is subscribed to when left out. */
+      topics?: readonly WebhookTopic[];
+      by: UserId;
+      at: string;
+    }> &
+      Within);
+
+export type WebhookState =
+  | Readonly<{ status: "absent" }>
+  | Readonly<{ status: "deleted" }>
+  | (Readonly<{
+      status: "on" | "off";
+      projectId: ProjectId;
+      /** When history was asked for, the last times. */
+      replaysAt: readonly string[];
+    }> &
+      Settings);
+
+type Existing = Extract<WebhookState, { status: "on" | "off" }>;
+
+/** Each reads the history of a project and sends up to 10,000 deliveries. */
+const replaysPerHour = 10;
+const hourMs = 3_600_000;
+
+function mustBeWithinReplayLimit(replaysAt: readonly string[], at: string): void {
+  const [oldest] = replaysAt;
+  if (oldest === undefined || replaysAt.length < replaysPerHour) return;
+  const waitMs = Date.parse(oldest) + hourMs - Date.parse(at);
+  if (waitMs <= 0) return;
+  const message = `History is sent again at most ${replaysPerHour} times an hour.`;
+  throw new Refusal("too_many", "webhook.too_many_replays", message, {
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
+  });
+}
+
+const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
+  initialState: { status: "absent" },
+
+  decide(state, command) {
+    switch (command.type) {
+      case "CreateWebhook": {
+        if (state.status !== "absent") {
+          throw new Refusal("conflict", "webhook.exists", "This webhook already exists.");
+        }
+        const { type: _, topics, by: createdById, at: createdAt, ...rest } = command;
+        const data = { ...rest, topics: normalised(topics), createdById, createdAt };
+        return [{ type: "WebhookCreated", data }];
+      }
+      case "ReconfigureWebhook":
+        return reconfigure(mustExist(state, command), command);
+      case "DeleteWebhook": {
+        // Deleting twice is not an error: the second click changes nothing.
+        if (state.status === "deleted") return [];
+        mustExist(state, command);
+        return [
+          { type: "WebhookDeleted", data: { deletedById: command.by, deletedAt: command.at } },
+        ];
+      }
+      case "SwitchOffWebhook": {
+        if (state.status !== "on") return [];
+        const { failingSince, at: switchedOffAt } = command;
+        return [{ type: "WebhookSwitchedOff", data: { failingSince, switchedOffAt } }];
+      }
+      case "RequestReplay": {
+        const { topics: subscribed, replaysAt } = mustExist(state, command);
+        mustBeWithinReplayLimit(replaysAt, command.at);
+        const { replayId, from, to, topics = subscribed, by, at } = command;
+        const data = { replayId, from, to, requestedById: by, requestedAt: at };
+        return [{ type: "WebhookReplayRequested", data: { ...data, topics: normalised(topics) } }];
+      }
+      default:
+        return unreachable(command);
+    }
+  },
+
+  evolve(state, event) {
+    switch (event.type) {
+      case "WebhookCreated": {
+        const { projectId, url, secret, topics } = event.data;
+        return { status: "on", projectId, url, secret, topics, replaysAt: [] };
+      }
+      case "WebhookReconfigured": {
+        const { url, secret, topics } = event.data;
+        return exists(state) ? { ...state, url, secret, topics } : state;
+      }
+      case "WebhookDeleted":
+        return { status: "deleted" };
+      case "WebhookSwitchedOff":
+        return exists(state) ? { ...state, status: "off" } : state;
+      case "WebhookSwitchedOn":
+        return exists(state) ? { ...state, status: "on" } : state;
+      case "WebhookReplayRequested": {
+        if (!exists(state)) return state;
+        const replaysAt = [...state.replaysAt, event.data.requestedAt].slice(-replaysPerHour);
+        return { ...state, replaysAt };
+      }
+      default:
+        return unreachable(event);
+    }
+  },
+};
+
+export const webhook: Slice<WebhookState, WebhookCommand, typeof webhookEvents> = {
+  events: webhookEvents,
+  stream: webhookStream,
+  decider,
+};
+
+function reconfigure(
+  state: Existing,
+  { url, secret, topics, by, at }: Extract<WebhookCommand, { type: "ReconfigureWebhook" }>,
+): readonly WebhookEvent[] {
+  const events: WebhookEvent[] = [
+    {
+      type: "WebhookReconfigured",
+      data: {
+        url: url ?? state.url,
+        secret: secret === undefined ? state.secret : secret,
+        topics: normalised(topics ?? state.topics),
+        reconfiguredById: by,
+        reconfiguredAt: at,
+      },
+    },
+  ];
+  if (state.status === "off") {
+    events.push({ type: "WebhookSwitchedOn", data: { switchedOnById: by, switchedOnAt: at } });
+  }
+  return events;
+}
+
+function exists(state: WebhookState): state is Existing {
+  return state.status === "on" || state.status === "off";
+}
+
+function mustExist(state: WebhookState, { projectId }: Within): Existing {
+  if (exists(state) && state.projectId === projectId) return state;
+  throw new Refusal("not_found", "webhook.not_found", "Webhook not found.");
+}
+
+const normalised = (topics: readonly WebhookTopic[]): WebhookTopic[] => [...new Set(topics)].sort();

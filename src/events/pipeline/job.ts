@@ -1,0 +1,129 @@
+import { z } from "zod";
+
+import type { EventOf, EventSchemas } from "../core/event.ts";
+import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { Sealed } from "../core/sealed.ts";
+import { streamName } from "../core/stream.ts";
+import { JobId, PipelineId } from "./id.ts";
+import type { PipelineStatus } from "./status.ts";
+
+/** Why a job failed: what agents report, and what the service finds. */
+export const JobFailureReason = z.enum([
+  "script_failure",
+  "runner_system_failure",
+  "job_execution_timeout",
+  "image_pull_failure",
+  "runner_external_dependency_failure",
+  "runner_configuration_error",
+  "runner_interrupted",
+  "job_canceled",
+  "unknown_failure",
+  "api_failure",
+  "stuck_or_timeout_failure",
+  "runner_unsupported",
+  "stale_schedule",
+  "archived_failure",
+  "unmet_prerequisites",
+  "scheduler_failure",
+  "data_integrity_failure",
+  "missing_dependency_failure",
+  "trace_size_exceeded",
+  "environment_protected",
+  "downstream_pipeline_failure",
+]);
+export type JobFailureReason = z.output<typeof JobFailureReason>;
+
+/** Every event of a job says where it belongs, so that a reader needs no other one. */
+const Job = z.object({ jobId: JobId, pipelineId: PipelineId, projectId: ProjectId });
+/** Runs of a job are counted from 1; an agent speaks of one of them only. */
+const Run = Job.extend({ attempt: z.int().positive() });
+
+/**
+ * What happens to one job after it was planned with its pipeline. The stream of a job is empty until
+ * the job's turn has come.
+ */
+export const jobEvents = {
+  /** An agent may take it. */
+  JobQueued: Run.extend({ queuedAt: IsoInstant }),
+  /** Its turn has come; it waits for somebody to start it. */
+  JobHeld: Job.extend({ heldAt: IsoInstant }),
+  /** Its turn has come; it is queued at that time. */
+  JobDelayed: Job.extend({ until: IsoInstant, delayedAt: IsoInstant }),
+  /** Another job of its resource group runs, or no agent fits. */
+  JobBlocked: Job.extend({ reason: z.enum(["RESOURCE_GROUP", "NO_AGENT"]), blockedAt: IsoInstant }),
+  /** Somebody started a manual or delayed job. */
+  JobPlayed: Job.extend({
+    playedById: UserId,
+    /** JSON text of the variables given with it: an object. Null for none. */
+    variables: Sealed.nullable(),
+    playedAt: IsoInstant,
+  }),
+  /** Handed to an agent, which has not confirmed it yet. */
+  JobAssigned: Run.extend({
+    agentId: z.uuid(),
+    /** SHA-256 of the job's token, hex. */
+    tokenHash: z.string(),
+    assignedAt: IsoInstant,
+  }),
+  /** The agent did not confirm it: another one may take it, and the token is dead. */
+  JobReturned: Run.extend({ agentId: z.uuid(), returnedAt: IsoInstant }),
+  /** `agentId` is null for a job that the service itself carries out. */
+  JobStarted: Run.extend({ agentId: z.uuid().nullable(), startedAt: IsoInstant }),
+  JobSucceeded: Run.extend({ finishedAt: IsoInstant }),
+  JobFailed: Run.extend({
+    reason: JobFailureReason,
+    exitCode: z.int().nullable(),
+    /** The file allows it: the job is a warning. */
+    allowed: z.boolean(),
+    finishedAt: IsoInstant,
+  }),
+  JobCanceled: Job.extend({
+    /** Null: by the service. */
+    canceledById: UserId.nullable(),
+    canceledAt: IsoInstant,
+  }),
+  /** What it waits for failed, or it is for failures and there was none. */
+  JobSkipped: Job.extend({ skippedAt: IsoInstant }),
+  /** It is as if planned anew; what it did before stays known by its attempt. */
+  JobReset: Job.extend({
+    /** Null: the file says to try again, or what it waits for is run again. */
+    resetById: UserId.nullable(),
+    resetAt: IsoInstant,
+  }),
+  /** The pipeline that a trigger job started. */
+  JobTriggered: Job.extend({ childPipelineId: PipelineId, triggeredAt: IsoInstant }),
+} as const satisfies EventSchemas;
+
+export type JobEvent = EventOf<typeof jobEvents>;
+
+export const jobStream = (id: string): string => streamName("job", id);
+
+/** The status that an event leaves its job in; undefined for one that says nothing about it. */
+export function jobStatusAfter(event: JobEvent): PipelineStatus | undefined {
+  switch (event.type) {
+    case "JobQueued":
+    case "JobAssigned":
+    case "JobReturned":
+      return "PENDING";
+    case "JobHeld":
+      return "MANUAL";
+    case "JobDelayed":
+    case "JobPlayed":
+    case "JobReset":
+      return "CREATED";
+    case "JobBlocked":
+      return "WAITING_FOR_RESOURCE";
+    case "JobStarted":
+      return "RUNNING";
+    case "JobSucceeded":
+      return "SUCCESS";
+    case "JobFailed":
+      return event.data.allowed ? "WARNING" : "FAILED";
+    case "JobCanceled":
+      return "CANCELED";
+    case "JobSkipped":
+      return "SKIPPED";
+    case "JobTriggered":
+      return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import { z } from "zod";
+
+import type { EventOf, EventSchemas } from "../core/event.ts";
+import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { Sealed } from "../core/sealed.ts";
+import { streamName } from "../core/stream.ts";
+
+const Schedule = z.object({ scheduleId: z.uuid(), projectId: ProjectId });
+
+const Settings = z.object({
+  description: z.string(),
+  /** Five fields, as crontab(5). */
+  cron: z.string(),
+  /** IANA name. */
+  timezone: z.string(),
+  ref: z.string().min(1),
+  isTag: z.boolean(),
+  active: z.boolean(),
+  /** JSON text of an object; null for none. */
+  variables: Sealed.nullable(),
+});
+export type ScheduleSettings = Readonly<z.output<typeof Settings>>;
+
+export const pipelineScheduleEvents = {
+  /** It runs with the rights of whom created it, or changed it last. */
+  PipelineScheduleCreated: Schedule.extend({
+    settings: Settings,
+    /** Null while it is not active. */
+    nextRunAt: IsoInstant.nullable(),
+    createdById: UserId,
+    createdAt: IsoInstant,
+  }),
+  PipelineScheduleChanged: Schedule.extend({
+    settings: Settings,
+    nextRunAt: IsoInstant.nullable(),
+    changedById: UserId,
+    changedAt: IsoInstant,
+  }),
+  /** Its time came; whether there is a pipeline is told by the pipelines. */
+  PipelineScheduleRan: Schedule.extend({
+    dueAt: IsoInstant,
+    nextRunAt: IsoInstant.nullable(),
+    ranAt: IsoInstant,
+  }),
+  /** Whose rights it runs with may not start pipelines any more. */
+  PipelineScheduleTurnedOff: Schedule.extend({ turnedOffAt: IsoInstant }),
+  PipelineScheduleDeleted: Schedule.extend({ deletedById: UserId, deletedAt: IsoInstant }),
+} as const satisfies EventSchemas;
+
+export type PipelineScheduleEvent = EventOf<typeof pipelineScheduleEvents>;
+
+export const pipelineScheduleStream = (id: string): string => streamName("pipelineSchedule", id);

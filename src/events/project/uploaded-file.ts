@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+import type { EventOf, EventSchemas } from "../core/event.ts";
+import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { StoredFile } from "../core/stored-file.ts";
+import { streamName } from "../core/stream.ts";
+
+export const UploadedFileId = z.uuid().brand("UploadedFileId");
+export type UploadedFileId = z.output<typeof UploadedFileId>;
+
+/** A file that texts in a project link to. */
+export const uploadedFileEvents = {
+  FileUploaded: StoredFile.extend({
+    uploadedFileId: UploadedFileId,
+    projectId: ProjectId,
+    uploadedById: UserId,
+    uploadedAt: IsoInstant,
+  }),
+} as const satisfies EventSchemas;
+
+export type UploadedFileEvent = EventOf<typeof uploadedFileEvents>;
+
+export const uploadedFileStream = (id: string): string => streamName("uploadedFile", id);

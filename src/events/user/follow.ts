@@ -1,0 +1,17 @@
+import { z } from "zod";
+
+import type { EventOf, EventSchemas } from "../core/event.ts";
+import { IsoInstant, UserId } from "../core/ids.ts";
+import { streamName } from "../core/stream.ts";
+
+export const followEvents = {
+  UserFollowed: z.object({ followerId: UserId, userId: UserId, followedAt: IsoInstant }),
+  UserUnfollowed: z.object({ followerId: UserId, userId: UserId, unfollowedAt: IsoInstant }),
+} as const satisfies EventSchemas;
+
+export type FollowEvent = EventOf<typeof followEvents>;
+
+/** A stream a pair: how many follow somebody makes no stream long. */
+export const followStream = (pair: string): string => streamName("follow", pair);
+
+export const followPair = (followerId: string, userId: string): string => `${followerId}~${userId}`;

@@ -1,0 +1,149 @@
+import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Knex } from "knex";
+
+import type { Blobs } from "../platform/blob/blobs.ts";
+import { BlobMissing } from "../platform/blob/store.ts";
+import { GitFailure } from "../platform/git/failure.ts";
+import type { GitRepositories } from "../platform/git/repositories.ts";
+import type { Refs, Repository } from "../platform/git/repository.ts";
+import { listReferredBlobs } from "../projections/git/blob-reference.ts";
+import { everyProject, type ProjectRow } from "../projections/project/project.ts";
+import { recordedRefs } from "../projections/repository/git-ref.ts";
+import { intentsOf } from "./push-intent.ts";
+import type { RefRecorder } from "./ref-recorder.ts";
+
+/** Something that does not fit together. */
+export type Finding = Readonly<{
+  /** `repository anna/search`, `blob 12ab…`. */
+  subject: string;
+  problem: string;
+  /** Mended on the spot. */
+  repaired: boolean;
+}>;
+
+export type ExaminationDeps = Readonly<{
+  db: Knex;
+  git: GitRepositories;
+  blobs: Pick<Blobs, "read">;
+  refs: Pick<RefRecorder, "reconcile">;
+}>;
+
+export type ExaminationOptions = Readonly<{
+  /** Records what was changed in repositories from outside. Nothing else can be mended safely. */
+  repair: boolean;
+  signal: AbortSignal;
+  onProgress?: (what: string) => void;
+}>;
+
+const pageRowsMax = 200;
+/** A push that was under way at the first look has ended by then, or is announced. */
+const secondLookMs = 1_000;
+const refsNamedMax = 5;
+
+/** Every project's repository: that it is there, whole, and what the log says of it. */
+export async function* examineRepositories(
+  deps: ExaminationDeps,
+  options: ExaminationOptions,
+): AsyncGenerator<Finding> {
+  let after: string | undefined;
+  for (;;) {
+    const page = await everyProject(deps.db, after, pageRowsMax);
+    for (const project of page) {
+      options.signal.throwIfAborted();
+      const subject = `repository ${project.owner_alias}/${project.alias}`;
+      options.onProgress?.(subject);
+      yield* examineRepository(deps, project, subject, options);
+    }
+    if (page.length < pageRowsMax) return;
+    after = page.at(-1)?.id;
+  }
+}
+
+async function* examineRepository(
+  deps: ExaminationDeps,
+  project: ProjectRow,
+  subject: string,
+  { repair }: ExaminationOptions,
+): AsyncGenerator<Finding> {
+  const repository = await deps.git.find(project.id);
+  const recorded = await recordedRefs(deps.db, project.id, undefined);
+  if (repository === undefined) {
+    if (recorded.refs.size === 0) return;
+    const problem = `it is not there, and ${recorded.refs.size} branches and tags are recorded`;
+    return yield { subject, problem, repaired: false };
+  }
+  const broken = await checkObjects(repository);
+  if (broken !== undefined) yield { subject, problem: broken, repaired: false };
+
+  if ((await differences(deps, project.id, repository)).length === 0) return;
+  await delay(secondLookMs);
+  const different = await differences(deps, project.id, repository);
+  if (different.length === 0) return;
+  const problem = `changed from outside, the log does not know: ${named(different)}`;
+  // A broken repository may have lost refs: recording that would make it the truth.
+  const mend = repair && broken === undefined;
+  if (mend) await deps.refs.reconcile(project.id);
+  yield { subject, problem, repaired: mend };
+}
+
+async function checkObjects(repository: Repository): Promise<string | undefined> {
+  try {
+    await repository.check();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    return `git fsck: ${error.message.replaceAll(/\s+/g, " ")}`;
+  }
+}
+
+/** Names of refs that stand elsewhere than recorded, but for those a push is about to change. */
+async function differences(
+  { db }: ExaminationDeps,
+  projectId: string,
+  repository: Repository,
+): Promise<readonly string[]> {
+  const announced = new Set((await intentsOf(db, projectId)).map(({ ref }) => ref));
+  const actual: Refs = await repository.refs();
+  const { refs: recorded } = await recordedRefs(db, projectId, undefined);
+  const names = new Set([...actual.keys(), ...recorded.keys()]);
+  return [...names]
+    .filter((ref) => actual.get(ref) !== recorded.get(ref) && !announced.has(ref))
+    .sort();
+}
+
+function named(refs: readonly string[]): string {
+  const more = refs.length - refsNamedMax;
+  return refs.slice(0, refsNamedMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** Every blob that anything refers to: that it is there, and that its bytes are those it is named by. */
+export async function* examineBlobs(
+  { db, blobs }: Pick<ExaminationDeps, "db" | "blobs">,
+  { signal, onProgress }: ExaminationOptions,
+): AsyncGenerator<Finding> {
+  for (let after = ""; ; ) {
+    const page = await listReferredBlobs(db, after, pageRowsMax);
+    for (const digest of page) {
+      signal.throwIfAborted();
+      const subject = `blob ${digest}`;
+      onProgress?.(subject);
+      const problem = await checkBlob(blobs, digest);
+      if (problem !== undefined) yield { subject, problem, repaired: false };
+    }
+    if (page.length < pageRowsMax) return;
+    after = page.at(-1) ?? after;
+  }
+}
+
+async function checkBlob(blobs: Pick<Blobs, "read">, digest: string): Promise<string | undefined> {
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of await blobs.read(digest)) hash.update(chunk as Buffer);
+  } catch (error) {
+    if (error instanceof BlobMissing) return "it is not there, and something refers to it";
+    return `it cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  const actual = hash.digest("hex");
+  return actual === digest ? undefined : `its bytes were changed: they are ${actual}`;
+}

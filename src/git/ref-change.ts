@@ -1,0 +1,225 @@
+import path from "node:path";
+import type { EventMetadata } from "../events/core/event.ts";
+import type { Role } from "../events/core/role.ts";
+import { branchPrefix, tagPrefix } from "../events/repository/repository.ts";
+import { breather } from "../platform/breather.ts";
+import { pathsTouched } from "../platform/git/push/gate.ts";
+import { type RefUpdate, refInTheWay, updateRefs } from "../platform/git/ref-update.ts";
+import type { Repository } from "../platform/git/repository.ts";
+import { keyedLock } from "../platform/keyed-lock.ts";
+import { sqlState } from "../platform/postgres-error.ts";
+import { Refusal } from "../platform/refusal.ts";
+import { hasLocksOfOthers, lockedByOthers } from "../projections/git/lfs-lock.ts";
+import {
+  type ProtectedProject,
+  refChangeRefused,
+  refProtections,
+} from "../projections/protection/applicable.ts";
+import { changesOfCommand, dropIntents, intentsOf } from "./push-intent.ts";
+import { type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
+
+export type RefChangeDeps = RefRecorderDeps &
+  Readonly<{ visible: (position: bigint | undefined) => Promise<void> }>;
+
+/** A change of refs that the service itself makes, for somebody. */
+export type RefOrder = Readonly<{
+  project: ProtectedProject & Readonly<{ default_branch: string }>;
+  /** Of whom the metadata names as the actor. */
+  role: Role;
+  /** Envelope of the events; the same command is carried out once. */
+  metadata: EventMetadata;
+  /**
+   * Says what to change, going by the read models. It is asked again after a lost race, when they
+   * show what came in between.
+   *
+   * @throws Refusal when it cannot be done
+   */
+  plan: (repository: Repository) => Promise<readonly RefUpdate[]>;
+  /** Lost races to make good; 0 when not given: the caller is told of the first. */
+  retriesMax?: number;
+  /** Agreed on in a merge request: the rules about merging apply. */
+  merging?: boolean;
+}>;
+
+export type RefsChanged = Readonly<{
+  /** Log position that shows it. */
+  position: bigint | undefined;
+  /** Full ref name → where it went, null when it is gone. */
+  refs: ReadonlyMap<string, string | null>;
+}>;
+
+/** An attempt this old is not under way any more; requests lose their Idempotency-Key later still. */
+const attemptMaxMs = 20_000;
+
+/** Who lost a race waits for the others of this process that did, instead of racing them again. */
+const inTurn = keyedLock();
+
+/**
+ * Changes refs as a push does: held against the rules, announced before git hears of it, all or
+ * none, recorded before anybody is told; see docs/adr/0027-refs-by-the-service.md. A command that
+ * was carried out before is answered again.
+ *
+ * @throws Refusal 403 `branch.protected`, `tag.protected`; 409 `branch.moved`, `tag.moved`;
+ *   422 `branch.exists`, `tag.exists`, `ref.name_conflict`, and for deleting a default or protected
+ *   branch; 503 `git.busy`
+ */
+export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
+  const { project, retriesMax = 0 } = order;
+  const earlier = await madeEarlier(deps, order);
+  if (earlier.refs.size > 0) return earlier;
+  const repository = await deps.git.ensure(project.id, project.default_branch);
+  for (let attempt = 0; ; attempt += 1) {
+    const tryIt = () => attemptOnce(deps, order, repository);
+    const tried = await (attempt === 0 ? tryIt() : inTurn(project.id, tryIt));
+    if (!("lost" in tried)) return tried;
+    await deps.visible(tried.position);
+    // It may have been this command that was faster, asked for twice.
+    const twin = await madeEarlier(deps, order);
+    if (twin.refs.size > 0) return twin;
+    if (await areDeleted(repository, tried.lost)) {
+      // By an attempt that was not answered: once that shows, the plan says that they are gone.
+      await deps.visible(await refRecorder(deps).reconcile(project.id));
+      await order.plan(repository);
+    }
+    if (attempt >= retriesMax) throw await whyNot(repository, tried.lost);
+  }
+}
+
+type Tried = RefsChanged | Readonly<{ lost: readonly RefUpdate[]; position: bigint | undefined }>;
+
+async function attemptOnce(
+  deps: RefChangeDeps,
+  order: RefOrder,
+  repository: Repository,
+): Promise<Tried> {
+  const updates = await order.plan(repository);
+  if (updates.length === 0) return { position: undefined, refs: new Map() };
+  const unlocked = mustNotBeLocked(deps, order, repository, updates);
+  // What is not allowed is told first.
+  unlocked.catch(() => undefined);
+  await mustBeAllowed(deps, order, repository, updates);
+  await unlocked;
+  const { metadata, project } = order;
+  const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
+  const recorder = refRecorder(deps);
+  await recorder.begin(push).catch((error: unknown) => {
+    throw sqlState(error) === "23505" ? stillUnderWay() : error;
+  });
+  let made: boolean;
+  try {
+    made = await updateRefs(repository, updates);
+  } catch (error) {
+    // Whether it happened is not known: the refs tell.
+    await recorder.finish(push, undefined);
+    throw error;
+  }
+  const refs = made ? updates.map(({ ref }) => ref) : [];
+  const position = await recorder.finish(push, new Set(refs));
+  if (!made) return { lost: updates, position };
+  return { position, refs: new Map(updates.map(({ ref, after }) => [ref, after])) };
+}
+
+/** What an attempt at the same command did that did not live to answer. */
+async function madeEarlier(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
+  const { commandId } = order.metadata;
+  const projectId = order.project.id;
+  const made = await changesOfCommand(deps.db, projectId, commandId);
+  if (!made.announced) return { position: undefined, refs: made.refs };
+  const intents = await intentsOf(deps.db, projectId, commandId);
+  const position = await refRecorder(deps).reconcile(projectId);
+  await deps.visible(position);
+  const before = deps.now().getTime() - attemptMaxMs;
+  const dead = intents.filter(({ createdAt }) => createdAt.getTime() < before);
+  await dropIntents(deps.db, dead);
+  return { position, refs: (await changesOfCommand(deps.db, projectId, commandId)).refs };
+}
+
+/**
+ * What `changeRefs` asks before it changes anything, for plans that would work in vain otherwise.
+ *
+ * @throws Refusal 403, 422 as there
+ */
+export async function mustBeAllowed(
+  deps: Pick<RefChangeDeps, "db">,
+  { project, role, merging = false }: Pick<RefOrder, "project" | "role" | "merging">,
+  repository: Repository,
+  updates: readonly RefUpdate[],
+): Promise<void> {
+  const protections = await refProtections(deps.db, project);
+  const breathe = breather();
+  for (const update of updates) {
+    await breathe();
+    const { ref, before, after } = update;
+    const deletes = before !== null && after === null;
+    if (deletes && ref === branchPrefix + project.default_branch) {
+      const message = "The default branch cannot be deleted.";
+      throw new Refusal("unprocessable", "branch.default", message);
+    }
+    const protection = protections.of(ref);
+    if (protection === null) continue;
+    const moves = before !== null && after !== null && ref.startsWith(branchPrefix);
+    const forced = moves && !(await repository.isAncestor(before, after));
+    const why = refChangeRefused(protection, role, { ...update, forced, merging });
+    if (why === undefined) continue;
+    const kind = deletes && protection.kind === "BRANCH" ? "unprocessable" : "forbidden";
+    throw new Refusal(kind, `${nounOf(ref)}.protected`, `${nameOf(ref)}: ${why}.`);
+  }
+}
+
+/** New commits change no file that others have locked; as a push is held against them. */
+async function mustNotBeLocked(
+  { db }: Pick<RefChangeDeps, "db">,
+  { project, metadata }: RefOrder,
+  { gitDir }: Repository,
+  updates: readonly RefUpdate[],
+): Promise<void> {
+  const { userId } = metadata.actor;
+  if (
+    updates.every(({ after }) => after === null) ||
+    !(await hasLocksOfOthers(db, project.id, userId))
+  )
+    return;
+  const objects = path.join(gitDir, "objects");
+  const paths = [...(await pathsTouched({ gitDir, objects }, updates))];
+  const [lock] = await lockedByOthers(db, project.id, { userId, paths });
+  if (lock === undefined) return;
+  const message = `${lock.path} is locked by ${lock.locked_by_alias}.`;
+  throw new Refusal("conflict", "lfs_lock.of_others", message);
+}
+
+/** True when nothing but deletions was wanted, of refs that are gone. */
+async function areDeleted(repository: Repository, lost: readonly RefUpdate[]): Promise<boolean> {
+  if (lost.some(({ after }) => after !== null)) return false;
+  const now = await repository.refs(lost.map(({ ref }) => ref));
+  return lost.every(({ ref }) => !now.has(ref));
+}
+
+async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promise<Refusal> {
+  const now = await repository.refs(lost.map(({ ref }) => ref));
+  for (const { ref, before } of lost) {
+    const noun = nounOf(ref);
+    if (before === null && now.has(ref)) {
+      const message = `There is a ${noun} ${nameOf(ref)} already.`;
+      return new Refusal("unprocessable", `${noun}.exists`, message);
+    }
+    if ((now.get(ref) ?? null) !== before) {
+      const message = `The ${noun} ${nameOf(ref)} was changed by somebody else at the same time.`;
+      return new Refusal("conflict", `${noun}.moved`, message);
+    }
+    const other = before === null ? await refInTheWay(repository, ref) : undefined;
+    if (other !== undefined) {
+      const message = `${nameOf(ref)} cannot be beside ${nameOf(other)}: one would be inside the other.`;
+      return new Refusal("unprocessable", "ref.name_conflict", message);
+    }
+  }
+  const message = "The repository is being changed by somebody else at this moment.";
+  return new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 1 });
+}
+
+function stillUnderWay(): Refusal {
+  const message = "An earlier attempt at the same request is still under way.";
+  return new Refusal("conflict", "idempotency.in_progress", message, { retryAfterSeconds: 1 });
+}
+
+const nounOf = (ref: string): string => (ref.startsWith(tagPrefix) ? "tag" : "branch");
+const nameOf = (ref: string): string => ref.split("/").slice(2).join("/");

@@ -1,0 +1,264 @@
+import { createHash } from "node:crypto";
+import type { Context } from "koa";
+import { UserId } from "../../events/core/ids.ts";
+import { Scope } from "../../events/token/access-token.ts";
+import { verifyPassword } from "../../platform/identity/password.ts";
+import { hashToken, isToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { networkOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findLogin,
+  findOAuthCaller,
+  findTokenCaller,
+  type TokenCallerRow,
+} from "../../projections/access/caller.ts";
+import type { UserRow } from "../../projections/user/user.ts";
+import { type Remembered, remembered } from "../core/cached-query.ts";
+import type { Deps } from "../core/deps.ts";
+import { peerOf } from "../core/peer.ts";
+import { stateOf } from "../core/state.ts";
+import type { DirectoryPassword } from "../login/directory-password.ts";
+import { mustHaveProvedEmail } from "../login/email-rule.ts";
+import type { Access } from "./access.ts";
+import type { Caller } from "./gate.ts";
+import { codeRequired } from "./second-factor.ts";
+import { tokenUse } from "./token-use.ts";
+
+/** Hashing is slow on purpose; more callers than this in line would wait longer than they stay. */
+const passwordsWaitingMax = 32;
+/** Of those, from one network and for one account: nobody fills the line alone. */
+const passwordsWaitingMaxPerNetwork = 16;
+const passwordsWaitingMaxPerAccount = 8;
+/** Longer texts are no password of ours, and hashing them costs. */
+const credentialsLengthMax = 512;
+
+export type Authenticate = Readonly<{
+  /** @throws Refusal 403 when the access asks for more than the request proves */
+  caller: (ctx: Context, access: Access) => Promise<Caller>;
+  /**
+   * Git and package clients send a name and either the account's password or an access token, which
+   * then counts whatever the name. Null when neither is right.
+   *
+   * @throws Refusal 403 `auth.locked`, `auth.otp_required`; 503 `auth.busy`
+   */
+  basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
+  /**
+   * The first factor alone: whoever uses it asks for the second themselves, as signIn does. Whose
+   * account has this alias or e-mail and this password; null when nobody's, or a blocked one's.
+   *
+   * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
+   */
+  password: ByPassword;
+}>;
+
+type ByPassword = (login: string, password: string, ip: string) => Promise<UserRow | null>;
+
+export type AuthenticateDeps = Pick<
+  Deps,
+  "db" | "now" | "log" | "settings" | "lockout" | "secondFactor" | "onChange"
+> &
+  Readonly<{ directoryPassword?: DirectoryPassword }>;
+
+const nowhere: DirectoryPassword = async () => false;
+
+export const anonymous: Caller = {
+  actor: { userId: null, alias: null, via: "anonymous", tokenId: null },
+  userId: null,
+  isAdmin: false,
+  scopes: new Set(),
+};
+
+export function authenticate(deps: AuthenticateDeps): Authenticate {
+  const { now } = deps;
+  const tokens = rememberedTokens(deps);
+  const noteUse = tokenUse(deps.db, deps.log, now);
+  const byPassword = passwordCheck(deps);
+
+  async function byToken(token: string): Promise<Caller | null> {
+    if (!isToken(token)) return null;
+    const row = await tokens.get(tokenKey(token));
+    if (row === undefined || row.banned_at !== null || row.forgotten_at !== null) return null;
+    if (row.expires_at !== null && row.expires_at < now()) return null;
+    noteUse(row.token_id);
+    const userId = UserId.parse(row.user_id);
+    return {
+      actor: {
+        userId,
+        alias: row.alias,
+        via: row.application_id === null ? "token" : "oauth",
+        tokenId: row.token_id,
+      },
+      userId,
+      isAdmin: row.is_admin,
+      scopes: new Set(row.scopes),
+    };
+  }
+
+  return {
+    async caller(ctx, access) {
+      const header = ctx.get("authorization");
+      if (access === "basic") {
+        if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
+        const credentials = basicCredentials(header);
+        const user = credentials && (await byPassword(...credentials, peerOf(ctx)));
+        if (!user) return refuseCredentials();
+        await mustProveBoth(user, ctx, deps);
+        return byPasswordOf(user);
+      }
+      if (access === "client" || access === "agent") return anonymous;
+      if (header === "" && access === "anonymous") return anonymous;
+      const token = /^(?:token|bearer) +(\S+) *$/i.exec(header)?.[1];
+      const caller = token === undefined ? null : await byToken(token);
+      return caller ?? refuseToken();
+    },
+    async basic(login, secret, ip) {
+      if (tooLong(login, secret)) return null;
+      if (isToken(secret)) return await byToken(secret);
+      const user = await byPassword(login, secret, ip);
+      if (user === null) return null;
+      // There is nowhere to type a code: a token proves that one was given.
+      if (await deps.secondFactor.isAsked(user.id)) throw codeRequired(tokenInstead);
+      return byPasswordOf(user);
+    },
+    async password(login, password, ip) {
+      return tooLong(login, password) ? null : await byPassword(login, password, ip);
+    },
+  };
+}
+
+const tokenInstead = "Use an access token in the place of the password.";
+
+/** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
+async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
+  if (!(await deps.secondFactor.isAsked(user.id))) return;
+  const code = ctx.get("x-otp");
+  if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
+  const { requestId } = stateOf(ctx);
+  await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
+}
+
+/** Tokens in use are asked for once a second at most, and forgotten at once when they change. */
+function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenCallerRow> {
+  const memory = remembered((key) =>
+    key.startsWith(oauthKey)
+      ? findOAuthCaller(db, key.slice(oauthKey.length))
+      : findTokenCaller(db, key),
+  );
+  onChange((subject) => {
+    if (subject === undefined) memory.forget();
+    else if (subject !== "settings") memory.forget((row) => concerns(row, subject));
+  });
+  return memory;
+}
+
+const oauthKey = "oauth ";
+
+/** What a token is remembered under: its hash, and where to look for it. */
+function tokenKey(token: string): string {
+  const isOAuth = token.startsWith(`${tokenPrefixes.oauthAccess}_`);
+  return (isOAuth ? oauthKey : "") + hashToken(token);
+}
+
+function concerns({ user_id, application_id, owner_id }: TokenCallerRow, subject: string): boolean {
+  const subjects = [`user-${user_id}`, `user-${owner_id}`, `application-${application_id}`];
+  return subjects.includes(subject);
+}
+
+function passwordCheck(deps: AuthenticateDeps): ByPassword {
+  const { db, lockout, settings, directoryPassword: elsewhere = nowhere } = deps;
+  const all = new Waiting(passwordsWaitingMax);
+  const fromNetwork = new Waiting(passwordsWaitingMaxPerNetwork);
+  const forAccount = new Waiting(passwordsWaitingMaxPerAccount);
+
+  return async (login, password, ip) => {
+    const row = await findLogin(db, login);
+    // Whether there is such an account shows nowhere: an unknown one is counted and locked as well.
+    const account = row?.id ?? createHash("sha256").update(login.toLowerCase()).digest("hex");
+    const check = async (): Promise<UserRow | null> => {
+      // The work is done for unknown and blocked users too: the time taken tells nothing.
+      const right =
+        (await verifyPassword(password, row?.password_hash ?? null)) ||
+        (await elsewhere(row, password));
+      if (!right || row === undefined) return null;
+      if (row.banned_at !== null || row.forgotten_at !== null) return null;
+      return row;
+    };
+    const found = await all.enter("", () =>
+      fromNetwork.enter(networkOf(ip), () =>
+        forAccount.enter(account, () => lockout.guard({ account, ip }, check)),
+      ),
+    );
+    // Said only to who knows the password.
+    if (found !== null) mustHaveProvedEmail(found, await settings());
+    return found;
+  };
+}
+
+function byPasswordOf({ id, alias, is_admin }: UserRow): Caller {
+  return {
+    actor: { userId: id, alias, via: "password", tokenId: null },
+    userId: id,
+    isAdmin: is_admin,
+    scopes: new Set(Scope.options),
+  };
+}
+
+/** Counts who waits under a key, and turns away who would be one too many. */
+class Waiting {
+  readonly #waiting = new Map<string, number>();
+
+  constructor(readonly max: number) {}
+
+  async enter<Result>(key: string, run: () => Promise<Result>): Promise<Result> {
+    const waiting = this.#waiting.get(key) ?? 0;
+    if (waiting >= this.max) {
+      const message = "Too many logins at once.";
+      throw new Refusal("unavailable", "auth.busy", message, { retryAfterSeconds: 1 });
+    }
+    this.#waiting.set(key, waiting + 1);
+    try {
+      return await run();
+    } finally {
+      const left = (this.#waiting.get(key) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(key);
+      else this.#waiting.set(key, left);
+    }
+  }
+}
+
+/**
+ * RFC 7617: base64 of `login:password`, in UTF-8; the first colon parts them. Undefined when the
+ * header is none of that.
+ */
+export function basicCredentials(header: string): readonly [string, string] | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header)?.[1];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  if (colon < 0 || text.includes("\0")) return undefined;
+  const [login, password] = [text.slice(0, colon), text.slice(colon + 1)];
+  return tooLong(login, password) ? undefined : [login, password];
+}
+
+function tooLong(login: string, secret: string): boolean {
+  return login.length + secret.length > credentialsLengthMax;
+}
+
+function refuseToken(): never {
+  throw tokenNeeded();
+}
+
+export function tokenNeeded(): Refusal {
+  const message = "The token is missing, malformed, unknown, expired or revoked.";
+  return new Refusal("forbidden", "auth.token_invalid", message);
+}
+
+function basicDisabled(): Refusal {
+  const message = "Tokens are not given by Basic authentication on this instance.";
+  return new Refusal("forbidden", "auth.basic_disabled", message);
+}
+
+function refuseCredentials(): never {
+  const message = "Alias and password are needed as Basic authentication, and do not match.";
+  throw new Refusal("forbidden", "auth.credentials_invalid", message);
+}

@@ -1,0 +1,61 @@
+import type { Context } from "koa";
+import type { Actor } from "../../events/core/event.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import type { Scope } from "../../events/token/access-token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import type { CompanyRow } from "../../projections/team/company.ts";
+import type { TeamRow } from "../../projections/team/team.ts";
+import type { Access, Role } from "./access.ts";
+
+/** Who is calling, as far as they proved it. */
+export type Caller = Readonly<{
+  actor: Actor;
+  userId: UserId | null;
+  isAdmin: boolean;
+  scopes: ReadonlySet<Scope>;
+}>;
+
+export type ResolvedProject = Readonly<{ project: ProjectRow; role: Role }>;
+export type ResolvedTeam = Readonly<{ team: TeamRow; role: Role }>;
+export type ResolvedCompany = Readonly<{ company: CompanyRow; role: Role }>;
+export type Resolved = ResolvedProject | ResolvedTeam | ResolvedCompany;
+
+type Resolve<R extends Resolved> = (
+  params: Readonly<Record<string, unknown>>,
+  caller: Caller,
+  /** Null: none. */
+  needed: Role | null,
+) => Promise<R>;
+
+/** Proves callers and finds what their roles are. */
+export type Gate = Readonly<{
+  /** @throws Refusal 403 `auth.token_invalid` and its kind when the access asks for more than was proved */
+  caller: (ctx: Context, access: Access) => Promise<Caller>;
+  /** Each: @throws Refusal 404 when there is no such thing, 403 when the caller's role is too low */
+  project: Resolve<ResolvedProject>;
+  team: Resolve<ResolvedTeam>;
+  company: Resolve<ResolvedCompany>;
+}>;
+
+/** WRITE contains READ of the same resource; PROJECT_EDIT stands alone. */
+const implied: Partial<Record<Scope, readonly Scope[]>> = {
+  USER_READ: ["USER_WRITE"],
+  PROJECT_READ: ["PROJECT_WRITE"],
+  TEAM_READ: ["TEAM_WRITE"],
+  COMPANY_READ: ["COMPANY_WRITE"],
+  READ_REGISTRY: ["WRITE_REGISTRY"],
+};
+
+export function hasScope(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
+  return scopes.has(scope) || (implied[scope] ?? []).some((wider) => scopes.has(wider));
+}
+
+export function requireScope(
+  caller: Pick<Caller, "userId" | "scopes">,
+  scope: Scope | "none",
+): void {
+  if (scope === "none" || caller.userId === null || hasScope(caller.scopes, scope)) return;
+  const message = `This operation needs a token with the scope ${scope}.`;
+  throw new Refusal("forbidden", "auth.scope_missing", message, { extra: { scope } });
+}

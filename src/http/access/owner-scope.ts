@@ -1,0 +1,73 @@
+import { z } from "zod";
+import type { ParentType } from "../../events/core/role.ts";
+import type { Scope } from "../../events/token/access-token.ts";
+import type { RoutePath } from "../core/route.ts";
+import type { Resource, Role } from "./access.ts";
+import type { Resolved } from "./gate.ts";
+
+/**
+ * Projects, teams and companies have members and rules in the same way: one declaration is mounted
+ * at each of them. This says what differs.
+ */
+export type Place = Readonly<{
+  resource: Resource;
+  /** In an operationId: `list{Project}Members`. */
+  noun: "Project" | "Team" | "Company";
+  base: RoutePath;
+  params: z.ZodType<Readonly<Record<string, string>>>;
+  read: Scope;
+  write: Scope;
+  tag: string;
+}>;
+
+export const projectPlace: Place = {
+  resource: "project",
+  noun: "Project",
+  base: "/project/{ownerAlias}/{projectAlias}",
+  params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
+  read: "PROJECT_READ",
+  write: "PROJECT_EDIT",
+  tag: "Projects",
+};
+
+export const teamPlace: Place = {
+  resource: "team",
+  noun: "Team",
+  base: "/team/{teamAlias}",
+  params: z.object({ teamAlias: z.string() }),
+  read: "TEAM_READ",
+  write: "TEAM_WRITE",
+  tag: "Teams",
+};
+
+export const companyPlace: Place = {
+  resource: "company",
+  noun: "Company",
+  base: "/company/{companyAlias}",
+  params: z.object({ companyAlias: z.string() }),
+  read: "COMPANY_READ",
+  write: "COMPANY_WRITE",
+  tag: "Companies",
+};
+
+export const places = [projectPlace, teamPlace, companyPlace] as const;
+
+/** The declared access of an operation at a place. */
+export const accessAt = <R extends Role>({ resource }: Place, role: R) =>
+  `${resource}:${role}` as const;
+
+export type Parent = Readonly<{ id: string; type: ParentType; ownerUserId: string }>;
+
+/** What the access of a route at a place has resolved. */
+export function parentOf(request: Resolved): Parent {
+  if ("project" in request) {
+    const { id, owner_user_id } = request.project;
+    return { id, type: "PROJECT", ownerUserId: owner_user_id };
+  }
+  if ("team" in request) {
+    const { id, owner_user_id } = request.team;
+    return { id, type: "TEAM", ownerUserId: owner_user_id };
+  }
+  const { id, owner_id } = request.company;
+  return { id, type: "COMPANY", ownerUserId: owner_id };
+}

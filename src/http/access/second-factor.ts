@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { twoFactor } from "../../commands/access/two-factor.ts";
+import { handle } from "../../commands/core/handle.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { userSubject } from "../../events/user/user.ts";
+import { normaliseCode, otpStep } from "../../platform/identity/otp.ts";
+import type { Vault } from "../../platform/key/vault.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findTwoFactor, type TwoFactorRow } from "../../projections/access/two-factor.ts";
+import type { Deps } from "../core/deps.ts";
+
+/** Who says a code, and from where. */
+export type Said = Readonly<{
+  user: Readonly<{ id: UserId; alias: string }>;
+  code: string;
+  ip: string;
+  requestId: string;
+}>;
+
+export type SecondFactor = Readonly<{
+  /** Whether a password alone is not enough for this user. */
+  isAsked: (userId: UserId) => Promise<boolean>;
+  /**
+   * Checks a code of the user's device, or a recovery code. Each is good once; tries are counted and
+   * bounded, apart from those of the password, even where lockout is switched off.
+   *
+   * @throws Refusal 403 `auth.otp_wrong`, `auth.locked`
+   */
+  prove: (said: Said) => Promise<void>;
+  /** The same for a user whose set-up is not finished, or whatever the settings say. */
+  check: (said: Said, row: TwoFactorRow) => Promise<void>;
+}>;
+
+type SecondFactorDeps = Pick<
+  Deps,
+  "db" | "store" | "vault" | "visible" | "settings" | "lockout" | "now"
+>;
+
+export function secondFactor(deps: SecondFactorDeps): SecondFactor {
+  const { db, settings, lockout } = deps;
+
+  async function check(said: Said, row: TwoFactorRow): Promise<void> {
+    const attempt = { account: `${said.user.id}:otp`, ip: said.ip, always: true };
+    const right = await lockout.guard(attempt, async () =>
+      (await isRight(said, row, deps)) ? true : null,
+    );
+    if (right === null) throw wrongCode();
+  }
+
+  return {
+    async isAsked(userId) {
+      if (!(await settings()).enableTwoFactor) return false;
+      return (await findTwoFactor(db, userId))?.is_enabled === true;
+    },
+    check,
+    async prove(said) {
+      const row = await findTwoFactor(db, said.user.id);
+      if (row === undefined || !row.is_enabled) throw wrongCode();
+      await check(said, row);
+    },
+  };
+}
+
+async function isRight(said: Said, row: TwoFactorRow, deps: SecondFactorDeps): Promise<boolean> {
+  const code = normaliseCode(said.code);
+  const secret = await deps.vault.open(row.secret);
+  if (secret === null) return false;
+  const step = otpStep(secret, code, deps.now());
+  if (step !== undefined) return await isFirst(said.user.id, step, deps);
+  const digest = recoveryDigest(deps.vault, said.user.id, code);
+  return row.recovery_digests.includes(digest) && (await useRecovery(said, digest, deps));
+}
+
+/** One statement decides between all who come with the same code, in whatever process. */
+async function isFirst(userId: UserId, step: number, { db }: SecondFactorDeps): Promise<boolean> {
+  const { rowCount } = await db.raw<{ rowCount: number }>(
+    `insert into public.otp_step as used (user_id, step) values (?, ?)
+     on conflict (user_id) do update set step = excluded.step where used.step < excluded.step`,
+    [userId, step],
+  );
+  return rowCount === 1;
+}
+
+async function useRecovery(said: Said, digest: string, deps: SecondFactorDeps): Promise<boolean> {
+  const { user, ip, requestId } = said;
+  const at = deps.now().toISOString();
+  const command = { type: "UseRecoveryCode", recoveryDigest: digest, at } as const;
+  const metadata = {
+    actor: { userId: user.id, alias: user.alias, via: "password", tokenId: null },
+    ip: await deps.vault.seal(userSubject(user.id), ip),
+    correlationId: requestId,
+    causationId: null,
+    commandId: randomUUID(),
+    schemaVersion: 1,
+    occurredAt: at,
+  } as const;
+  try {
+    const result = await handle(deps.store, twoFactor, { id: user.id, command, metadata });
+    await deps.visible(result.position);
+    return true;
+  } catch (error) {
+    // Somebody was first with it.
+    if (error instanceof Refusal && error.kind === "forbidden") return false;
+    throw error;
+  }
+}
+
+/** Tied to the user: the code of one is nothing for another. */
+export function recoveryDigest(vault: Vault, userId: UserId, code: string): string {
+  return vault.digest("recovery code", `${userId}:${normaliseCode(code)}`);
+}
+
+function wrongCode(): Refusal {
+  return new Refusal("forbidden", "auth.otp_wrong", "The code is wrong or was used before.");
+}
+
+export function codeRequired(message: string): Refusal {
+  return new Refusal("forbidden", "auth.otp_required", message);
+}

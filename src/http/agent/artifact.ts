@@ -1,0 +1,169 @@
+import { z } from "zod";
+
+import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type ArtifactRow,
+  findArtifact,
+  type ListedArtifact,
+  listArtifacts,
+} from "../../projections/agent/artifact.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { requestedPortion } from "../file/byte-range.ts";
+import { openReferred } from "../file/referred-blob.ts";
+import {
+  base,
+  LocalIdParams,
+  mustFindJob,
+  mustFindPipeline,
+  reading,
+  writing,
+} from "../pipeline/found.ts";
+
+const ArtifactView = z
+  .object({
+    id: z.uuid(),
+    fileName: z.string(),
+    downloadUrl: z.string().meta({ description: "Path." }),
+    size: z.int().meta({ description: "Bytes." }),
+    fileType: z.string().meta({ description: "`archive`, or the kind of a report." }),
+    expireAt: instant().nullable().meta({ description: "Null: it does not expire." }),
+    locked: z.boolean(),
+    jobLocalId: z.int(),
+  })
+  .meta({ id: "JobArtifact" });
+
+const OneParams = LocalIdParams.extend({ artifactUuid: z.uuid() });
+
+type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
+
+const present =
+  ({ ownerAlias, projectAlias }: Names) =>
+  (row: ListedArtifact): z.input<typeof ArtifactView> => {
+    const job = `/project/${ownerAlias}/${projectAlias}/cicd/job/${row.job_local_id ?? 0}`;
+    return {
+      id: row.id,
+      fileName: row.file_name,
+      downloadUrl: `${job}/artifact/${row.id}/download`,
+      size: Number(row.bytes),
+      fileType: row.file_type,
+      expireAt: row.locked ? null : row.expire_at,
+      locked: row.locked,
+      jobLocalId: row.job_local_id ?? 0,
+    };
+  };
+
+const listing = {
+  ...reading,
+  method: "get",
+  params: LocalIdParams,
+  list: "restPipelineJobArtifactModelList",
+  reply: ArtifactView,
+  errors: [403, 404],
+} as const;
+
+const ofJob = route({
+  ...listing,
+  path: `${base}/job/{localId}/artifacts`,
+  operationId: "listJobArtifacts",
+  summary: "List the artifacts of a job",
+  async handle({ params, page, request }, deps) {
+    const { job } = await mustFindJob(deps, request, params.localId);
+    const part = { limit: page.size, offset: page.offset };
+    const { rows, total } = await listArtifacts(deps.db, { job_id: job.id }, part);
+    return { items: rows.map(present(params)), totalElements: total };
+  },
+});
+
+const ofPipeline = route({
+  ...listing,
+  path: `${base}/pipeline/{localId}/artifacts`,
+  operationId: "listPipelineArtifacts",
+  summary: "List the artifacts of all jobs of a pipeline",
+  async handle({ params, page, request }, deps) {
+    const { id } = await mustFindPipeline(deps, request, params.localId);
+    const part = { limit: page.size, offset: page.offset };
+    const { rows, total } = await listArtifacts(deps.db, { pipeline_id: id }, part);
+    return { items: rows.map(present(params)), totalElements: total };
+  },
+});
+
+const download = route({
+  ...reading,
+  method: "get",
+  path: `${base}/job/{localId}/artifact/{artifactUuid}/download`,
+  operationId: "downloadArtifact",
+  summary: "Download an artifact",
+  description: "Answers parts of it when asked by Range.",
+  params: OneParams,
+  reply: "stream",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const { job } = await mustFindJob(deps, request, params.localId);
+    const find = () => mustFindArtifact(deps, job, params.artifactUuid);
+    const open = async (row: ArtifactRow) => {
+      const tag = row.sha256;
+      const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
+      return { part, bytes, name: row.file_name, body: await deps.blobs.read(tag, part) };
+    };
+    const opened = await openReferred(find, open, ({ sha256 }) => sha256);
+    const { part, bytes, name: fileName, body } = opened;
+    const type = "application/octet-stream";
+    return { body, type, bytes, fileName, acceptRanges: true, ...(part && { part }) };
+  },
+});
+
+function change(verb: "lock" | "unlock", summary: string): Route {
+  return route({
+    ...writing,
+    method: "post",
+    path: `${base}/job/{localId}/{artifactUuid}/${verb}`,
+    operationId: `${verb}Artifact`,
+    summary,
+    params: OneParams,
+    reply: "empty",
+    errors: [403, 404],
+    async handle({ params, request }, deps) {
+      const { job } = await mustFindJob(deps, request, params.localId);
+      const { id: artifactId } = await mustFindArtifact(deps, job, params.artifactUuid);
+      const type = verb === "lock" ? "LockArtifact" : "UnlockArtifact";
+      await send(deps, request, job, { type, artifactId });
+    },
+  });
+}
+
+async function send(
+  deps: Deps,
+  request: RequestFor<"project:DEVELOPER">,
+  job: JobRow,
+  order: Readonly<{ type: "LockArtifact" | "UnlockArtifact"; artifactId: string }>,
+): Promise<void> {
+  const of = { jobId: job.id, projectId: job.project_id, by: request.userId };
+  const command = { ...order, ...of, at: deps.now().toISOString() };
+  const metadata = await request.metadata();
+  const result = await handle(deps.store, artifact, { id: job.id, command, metadata });
+  await request.visible(result.position);
+}
+
+/** @throws Refusal 404, also for an artifact of another job */
+async function mustFindArtifact(
+  { db }: Pick<Deps, "db">,
+  job: JobRow,
+  id: string,
+): Promise<ArtifactRow> {
+  const row = await findArtifact(db, job.id, { id });
+  if (row === undefined) throw artifactNotFound();
+  return row;
+}
+
+export const artifactRoutes: readonly Route[] = [
+  ofJob,
+  ofPipeline,
+  download,
+  change("lock", "Keep an artifact beyond its time"),
+  change("unlock", "Let an artifact expire at its time"),
+];

@@ -1,0 +1,70 @@
+import { z } from "zod";
+
+import { placeOfNumber } from "../../events/pipeline/number.ts";
+import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { findRun, type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
+import { hashToken } from "../../platform/key/token.ts";
+import { noteActivity } from "../../projections/agent/contact.ts";
+import { findJobByNumber } from "../../projections/agent/job.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
+import type { Deps } from "../core/deps.ts";
+import { HttpRefusal } from "../core/errors.ts";
+import type { RequestContext } from "../core/request.ts";
+import { badToken, sentToken } from "./proof.ts";
+
+/** Number of a job in the whole service. */
+export const JobNumberParams = z.object({
+  jobNumber: z
+    .string()
+    .regex(/^[1-9]\d{0,15}$/)
+    .meta({ examples: ["4096"] })
+    .transform(Number)
+    .refine(Number.isSafeInteger),
+});
+
+export type ProvedRun = Readonly<{ job: JobRow; run: JobRunRow; token: string }>;
+
+/**
+ * The run of a job whose token a request carries, while that run goes on.
+ *
+ * @throws Refusal 403 for another token; HttpRefusal 403 `job.over` with `Job-Status` once the run is over, upon
+ *   which the agent drops the job
+ */
+export async function provedRun(
+  request: RequestContext,
+  deps: Deps,
+  given: Readonly<{ jobNumber: number; inBody: string }>,
+): Promise<ProvedRun> {
+  const token = sentToken(request, "job-token", given.inBody);
+  const job = await findJobByNumber(deps.db, placeOfNumber(given.jobNumber));
+  const tokenHash = hashToken(token);
+  const run = job && (await findRun(deps.db, { job_id: job.id, token_hash: tokenHash }));
+  if (job === undefined || run === undefined) throw badToken();
+  if (job.token_hash !== tokenHash) throw runIsOver(job, run);
+  const at = deps.now();
+  await noteRunContact(deps.db, run, at);
+  await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
+  return { job, run, token };
+}
+
+/** The agent knows two ends that are not its own; a run that was given to another agent has failed. */
+export function runIsOver(job: JobRow, run: Pick<JobRunRow, "attempt">): HttpRefusal {
+  const status = job.attempt === run.attempt ? jobStatusText(job.status) : "failed";
+  const headers = { "Job-Status": status };
+  return new HttpRefusal(403, "job.over", "This run of the job is over.", headers);
+}
+
+export function jobStatusText(status: PipelineStatus): string {
+  switch (status) {
+    case "CANCELED":
+      return "canceled";
+    case "SUCCESS":
+      return "success";
+    case "RUNNING":
+      return "running";
+    case "PENDING":
+      return "pending";
+    default:
+      return "failed";
+  }
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+
+import { PipelineStatus } from "../../events/pipeline/status.ts";
+import { listAgentJobs } from "../../projections/agent/job.ts";
+import type { Deps } from "../core/deps.ts";
+import type { PageRequest } from "../core/paging.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { JobView, presentJob } from "../pipeline/view.ts";
+import { mustFindAgent } from "./agent.ts";
+import { type AgentPlace, type AtPlace, agentPlaces, seenAt } from "./place.ts";
+
+const Filter = z.object({ jobStatus: PipelineStatus.optional() });
+
+type Request = AtPlace & RequestFor<"admin">;
+type Asked = Readonly<{ jobStatus?: PipelineStatus | undefined; agentId?: string }>;
+
+async function listed(deps: Deps, request: Request, page: PageRequest, asked: Asked) {
+  const { jobStatus: status, ...agent } = asked;
+  const which = { owner: seenAt(request), status, ...agent };
+  const part = { limit: page.size, offset: page.offset };
+  const { rows, total } = await listAgentJobs(deps.db, which, part);
+  const items = rows.map((row) => {
+    const { ref, is_tag, pipeline_local_id: local_id } = row;
+    return presentJob(row, { ref, is_tag, local_id });
+  });
+  return { items, totalElements: total };
+}
+
+const common = ({ reading, access }: AgentPlace) =>
+  ({
+    ...reading,
+    access,
+    method: "get",
+    tag: "Agents",
+    query: Filter,
+    list: "restPipelineJobModelList",
+    reply: JobView,
+    errors: [403, 404],
+  }) as const;
+
+function ofAll(place: AgentPlace): Route {
+  return route({
+    ...common(place),
+    path: `${place.base}/all/jobs`,
+    operationId: `list${place.noun}AgentJobs`,
+    summary: "List the jobs of all agents, the newest first",
+    params: place.params,
+    handle: ({ query, page, request }, deps) => listed(deps, request as Request, page, query),
+  });
+}
+
+function ofOne(place: AgentPlace): Route {
+  return route({
+    ...common(place),
+    path: `${place.base}/{runnerUuid}/jobs`,
+    operationId: `list${place.noun}JobsOfAgent`,
+    summary: "List the jobs of an agent, the newest first",
+    params: place.params.and(z.object({ runnerUuid: z.uuid() })),
+    async handle({ params, query, page, request }, deps) {
+      const { id: agentId } = await mustFindAgent(deps, request as Request, params.runnerUuid);
+      return listed(deps, request as Request, page, { ...query, agentId });
+    },
+  });
+}
+
+export const agentJobRoutes: readonly Route[] = agentPlaces.flatMap((place) => [
+  ofAll(place),
+  ofOne(place),
+]);

@@ -1,0 +1,133 @@
+import { Readable } from "node:stream";
+
+import { isFinished } from "../../events/pipeline/status.ts";
+import { findRun, type JobRunRow, noteRunWatched, readLog } from "../../platform/job-log/store.ts";
+import { findJobById } from "../../projections/pipeline/query.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { requestedPortion } from "../file/byte-range.ts";
+import { base, LocalIdParams, mustFindJob, reading } from "../pipeline/found.ts";
+
+const path = `${base}/job/{localId}/log` as const;
+const type = "text/plain; charset=utf-8";
+
+const getLog = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "getJobLog",
+  summary: "Get the log of the last run of a job, as far as it came",
+  description: "`Range` gets a part of it. It is empty before the first run.",
+  params: LocalIdParams,
+  reply: "stream",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const { job } = await mustFindJob(deps, request, params.localId);
+    const key = { job_id: job.id, attempt: job.attempt };
+    const run = await findRun(deps.db, key);
+    const total = Number(run?.stored ?? 0n);
+    if (run === undefined || total === 0) return { body: "", type, bytes: 0 };
+    if (!isFinished(job.status)) await noteRunWatched(deps.db, key, deps.now());
+    const tag = `${job.id}-${job.attempt}`;
+    const { first, last, bytes, part } = requestedPortion(request, { tag, bytes: total });
+    const body = Readable.from(readLog(deps.db, key, { first, last }), { objectMode: false });
+    return { body, type, bytes, acceptRanges: true, ...(part && { part }) };
+  },
+});
+
+const lookMs = 500;
+const watchedEveryMs = 10_000;
+/** A line of the stream holds at most this much of the log. */
+const eventBytesMax = 64 * 1024;
+
+const streamLog = route({
+  ...reading,
+  method: "get",
+  path: `${path}/stream`,
+  operationId: "streamJobLog",
+  summary: "Follow the log of a job as server-sent events",
+  description:
+    "`data` is a JSON text, a piece of the log; `id` is the offset of the byte behind it, with which " +
+    "`Last-Event-ID` continues. The last event is `end`.",
+  params: LocalIdParams,
+  reply: "stream",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const { job } = await mustFindJob(deps, request, params.localId);
+    const given = request.header("last-event-id");
+    const from = /^\d{1,15}$/.test(given) ? Number(given) : 0;
+    const events = follow(deps, { jobId: job.id, from, signal: request.signal });
+    const body = Readable.from(events, { objectMode: false });
+    return { body, type: "text/event-stream", headers: { "X-Accel-Buffering": "no" } };
+  },
+});
+
+type Following = Readonly<{ jobId: string; from: number; signal: AbortSignal }>;
+
+async function* follow(deps: Deps, { jobId, from, signal }: Following): AsyncGenerator<string> {
+  let at = from;
+  let watchedAt = 0;
+  yield ": log\n\n";
+  while (!signal.aborted) {
+    // The end is looked at first: what came before it is then seen in the log.
+    const job = await findJobById(deps.db, jobId);
+    const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
+    if (run !== undefined) {
+      for await (const event of pieces(deps, run, at)) {
+        yield event.text;
+        at = event.at;
+      }
+    }
+    if (job === undefined || isFinished(job.status)) break;
+    if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {
+      await noteRunWatched(deps.db, run, deps.now());
+      watchedAt = Date.now();
+    }
+    await pause(signal);
+  }
+  yield `event: end\nid: ${at}\ndata:\n\n`;
+}
+
+async function* pieces({ db }: Deps, run: JobRunRow, from: number) {
+  let at = from;
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of readLog(db, run, { first: from, last: Number(run.stored) - 1 })) {
+    const all = Buffer.concat([rest, chunk]);
+    for (let begin = 0; ; ) {
+      const end = wholeCharacters(all, begin, Math.min(begin + eventBytesMax, all.length));
+      if (end === begin) {
+        rest = all.subarray(begin);
+        break;
+      }
+      at += end - begin;
+      const data = JSON.stringify(all.toString("utf8", begin, end));
+      yield { at, text: `id: ${at}\ndata: ${data}\n\n` };
+      begin = end;
+    }
+  }
+}
+
+/** Where the last character that is whole ends: the next event begins with the others. */
+function wholeCharacters(bytes: Buffer, from: number, to: number): number {
+  for (let back = 1; back <= 3 && to - back >= from; back += 1) {
+    const byte = bytes[to - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? to - back : to;
+  }
+  return to;
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, lookMs);
+    signal.addEventListener("abort", done);
+  });
+}
+
+export const jobLogRoutes: readonly Route[] = [getLog, streamLog];

@@ -1,0 +1,62 @@
+import { Limiter } from "../../platform/limiter.ts";
+import type { Deps } from "../core/deps.ts";
+
+/** An agent that asks is answered within this time, whether or not there is a job. */
+export const holdMsDefault = 50_000;
+/** Polls of one process that look into the queue at one time. */
+const looksAtOnce = 4;
+
+type Waiting = Readonly<{
+  /** Counts what was queued: a look that began before a change may have missed it. */
+  seen: () => number;
+  /** Resolves when something was queued since `seen`, or nothing more is to be waited for. */
+  next: (seen: number, signal: AbortSignal) => Promise<void>;
+  look: Limiter;
+  end: () => void;
+  ended: () => boolean;
+}>;
+
+const waitingByListener = new WeakMap<Deps["onChange"], Waiting>();
+
+/** Those who wait for jobs in this process. One listener wakes all of them. */
+export function waitingFor(onChange: Deps["onChange"]): Waiting {
+  const known = waitingByListener.get(onChange);
+  if (known !== undefined) return known;
+  const wakes = new Set<() => void>();
+  let ended = false;
+  let queued = 0;
+  const wakeAll = (): void => {
+    queued += 1;
+    for (const wake of wakes) wake();
+  };
+  onChange((subject) => {
+    if (subject === "jobs" || subject === undefined) wakeAll();
+  });
+  const waiting: Waiting = {
+    look: new Limiter(looksAtOnce),
+    ended: () => ended,
+    end() {
+      ended = true;
+      wakeAll();
+    },
+    seen: () => queued,
+    next: (seen, signal) =>
+      new Promise((resolve) => {
+        const wake = (): void => {
+          wakes.delete(wake);
+          signal.removeEventListener("abort", wake);
+          resolve();
+        };
+        if (ended || signal.aborted || seen !== queued) return resolve();
+        wakes.add(wake);
+        signal.addEventListener("abort", wake);
+      }),
+  };
+  waitingByListener.set(onChange, waiting);
+  return waiting;
+}
+
+/** Answers every agent that waits: the process is about to end. */
+export function endHeldPolls(onChange: Deps["onChange"]): void {
+  waitingFor(onChange).end();
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+
+import { registration } from "../../commands/agent/registration.ts";
+import { handle } from "../../commands/core/handle.ts";
+import type { AgentOwner } from "../../events/agent/agent.ts";
+import { registrationIdOf } from "../../events/agent/registration.ts";
+import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findRegistration } from "../../projections/agent/agent.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { type AgentPlace, type AtPlace, agentPlaces, ownerAt } from "./place.ts";
+
+const RegistrationInfoView = z
+  .object({
+    id: z.string().meta({ description: "Of the project or company; `instance` for all." }),
+    registrationUrl: z.string().meta({ description: "What an agent is given as its URL." }),
+    registrationToken: z.string(),
+  })
+  .meta({ id: "AgentRegistrationInfo" });
+
+/**
+ * The text of a registration token. It follows from the secret key of the instance, so that it can be
+ * shown again without being stored.
+ */
+export function registrationToken(
+  { vault }: Pick<Deps, "vault">,
+  owner: AgentOwner,
+  generation: number,
+): string {
+  const text = `${owner.type}:${owner.id ?? ""}:${generation}`;
+  const entropy = Buffer.from(vault.digest("agent registration", text), "hex");
+  return newToken(tokenPrefixes.runner, entropy);
+}
+
+export const registrationRoutes: readonly Route[] = agentPlaces.flatMap((place) => [
+  show(place),
+  reset(place),
+]);
+
+function declared({ noun, base, params, access }: AgentPlace) {
+  return { path: `${base}/registration-info`, noun, params, access } as const;
+}
+
+function show(place: AgentPlace): Route {
+  const { noun, path, ...rest } = declared(place);
+  return route({
+    ...rest,
+    ...place.writing,
+    method: "get",
+    path: path as `/${string}`,
+    operationId: `get${noun}AgentRegistration`,
+    summary: "Get what an agent needs to register",
+    description: "The first request issues the token.",
+    tag: "Agents",
+    secret: true,
+    reply: RegistrationInfoView,
+    errors: [403, 404],
+    async handle({ request }, deps) {
+      const at = request as AtPlace & RequestFor<"admin">;
+      const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
+      return row === undefined ? issue(deps, at, 1) : present(deps, ownerAt(at), row.generation);
+    },
+  });
+}
+
+function reset(place: AgentPlace): Route {
+  const { noun, path, ...rest } = declared(place);
+  return route({
+    ...rest,
+    ...place.writing,
+    method: "post",
+    path: `${path}/reset` as `/${string}`,
+    operationId: `reset${noun}AgentRegistration`,
+    summary: "Issue another registration token",
+    description: "The former one is invalid at once. Registered agents are not concerned.",
+    tag: "Agents",
+    secret: true,
+    reply: RegistrationInfoView,
+    errors: [403, 404],
+    async handle({ request }, deps) {
+      const at = request as AtPlace & RequestFor<"admin">;
+      const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
+      return issue(deps, at, (row?.generation ?? 0) + 1);
+    },
+  });
+}
+
+async function issue(
+  deps: Deps,
+  request: AtPlace & RequestFor<"admin">,
+  generation: number,
+): Promise<z.input<typeof RegistrationInfoView>> {
+  const owner = ownerAt(request);
+  const tokenHash = hashToken(registrationToken(deps, owner, generation));
+  const { userId: by } = request;
+  const at = deps.now().toISOString();
+  const command = { type: "IssueRegistrationToken", owner, generation, tokenHash, by, at } as const;
+  const metadata = await request.metadata();
+  const order = { id: registrationIdOf(owner), command, metadata };
+  await request.visible((await handle(deps.store, registration, order)).position);
+  const row = await findRegistration(deps.db, registrationIdOf(owner));
+  if (row === undefined) {
+    throw new Refusal("unavailable", "agent.registration_pending", "Ask again in a moment.");
+  }
+  return present(deps, owner, row.generation);
+}
+
+function present(deps: Deps, owner: AgentOwner, generation: number) {
+  return {
+    id: registrationIdOf(owner),
+    registrationUrl: deps.publicUrl,
+    registrationToken: registrationToken(deps, owner, generation),
+  };
+}

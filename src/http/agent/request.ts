@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { jobNumber } from "../../events/pipeline/number.ts";
+import { beginRun } from "../../platform/job-log/store.ts";
+import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import type { AgentRow } from "../../projections/agent/agent.ts";
+import { archivesOf } from "../../projections/agent/artifact.ts";
+import { projectIdsOf } from "../../projections/agent/project.ts";
+import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
+import type { QueuedJob } from "../../projections/pipeline/queue.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
+import { isProtectedRef } from "../../workers/pipeline/create.ts";
+import { type JobPayload, jobPayload } from "../../workers/pipeline/payload.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
+import { AgentProof, featuresOf, provedAgent } from "./proof.ts";
+import { protocol } from "./protocol.ts";
+import { holdMsDefault, waitingFor } from "./queue.ts";
+
+const JobRequest = AgentProof.extend({
+  last_update: z.string().max(255).default(""),
+}).meta({ id: "JobRequest" });
+
+const requestJob = route({
+  ...protocol,
+  method: "post",
+  path: "/api/v4/jobs/request",
+  operationId: "requestJob",
+  summary: "Ask for a job, and wait for one up to 50 s",
+  description: "An inactive agent gets 204.",
+  secret: true,
+  status: 201,
+  otherAnswers: { 204: "There is no job." },
+  body: JobRequest,
+  reply: "stream",
+  errors: [403, 422],
+  async handle({ body, request }, deps) {
+    const agent = await provedAgent(request, deps, body);
+    if (!agent.active) return none();
+    const features = new Set(featuresOf(body.info.features ?? {}));
+    const job = await heldPoll(deps, request, { agent, features });
+    if (job === undefined) return none();
+    return { body: JSON.stringify(job), type: "application/json", status: 201 };
+  },
+});
+
+/** The text is opaque to the agent; one that has it waits for the answer to its next request as well. */
+const none = (): StreamReply => ({
+  body: "",
+  type: "application/json",
+  status: 204,
+  headers: { "X-GitLab-Last-Update": "waiting" },
+});
+
+type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
+
+async function heldPoll(
+  deps: Deps,
+  request: RequestContext,
+  asking: Asking,
+): Promise<JobAnswer | undefined> {
+  const waiting = waitingFor(deps.onChange);
+  const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
+  while (!over.aborted && !waiting.ended()) {
+    const seen = waiting.seen();
+    // Nothing is claimed for an agent that has gone.
+    const job = await waiting.look.run(async () =>
+      request.signal.aborted ? undefined : await nextJob(deps, asking),
+    );
+    if (job !== undefined) return job;
+    await waiting.next(seen, over);
+  }
+  return undefined;
+}
+
+/** Claims a job that fits and puts together what the agent needs to run it. */
+async function nextJob(deps: Deps, { agent, features }: Asking): Promise<JobAnswer | undefined> {
+  const token = newToken(tokenPrefixes.job);
+  const tokenHash = hashToken(token);
+  const projectIds = await projectIdsOf(deps.db, agent);
+  const filter = {
+    tags: agent.tags,
+    runUntagged: agent.run_untagged,
+    ...(projectIds && { projectIds }),
+  };
+  const mayTake = (job: QueuedJob) => fits(deps, { agent, features }, job);
+  const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
+  return claimed && (await begun(deps, agent, { ...claimed, token }));
+}
+
+async function fits(
+  { db }: Pick<Deps, "db">,
+  { agent, features }: Asking,
+  job: QueuedJob,
+): Promise<boolean> {
+  const spec = await findJobSpec(db, job.id);
+  if (spec === undefined || featuresNeeded(spec).some((name) => !features.has(name))) return false;
+  if (!agent.protected) return true;
+  const project = await findProjectById(db, job.project_id);
+  const { ref, is_tag: isTag } = job;
+  return project !== undefined && (await isProtectedRef({ db }, project, { ref, isTag }));
+}
+
+/** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */
+async function begun(
+  deps: Deps,
+  agent: AgentRow,
+  { jobId, attempt, position, token }: ClaimedJob & Readonly<{ token: string }>,
+): Promise<JobAnswer | undefined> {
+  await deps.visible(position);
+  const job = await findJobById(deps.db, jobId);
+  const payload = job && (await jobPayload(deps, job, token));
+  if (payload === undefined) return undefined;
+  await beginRun(deps.db, {
+    job_id: jobId,
+    attempt,
+    project_id: payload.project.id,
+    agent_id: agent.id,
+    token_hash: hashToken(token),
+    contact_at: deps.now(),
+  });
+  const dependencies = await archives(deps, payload);
+  return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
+}
+
+/** What earlier jobs left for this one, in the order of stages. */
+async function archives({ db }: Deps, { dependencies, pipelineNumber }: JobPayload) {
+  const rows = await archivesOf(
+    db,
+    dependencies.map(({ id }) => id),
+  );
+  const byJob = new Map(rows.map((row) => [row.job_id, row]));
+  return dependencies.flatMap(({ id, name, place }) => {
+    const row = byJob.get(id);
+    const number = jobNumber(BigInt(pipelineNumber), place);
+    return row ? [{ number, name, fileName: row.file_name, bytes: Number(row.bytes) }] : [];
+  });
+}
+
+export const jobRequestRoutes: readonly Route[] = [requestJob];

@@ -1,0 +1,128 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { job as jobSlice } from "../../commands/pipeline/job.ts";
+import { JobFailureReason } from "../../events/pipeline/job.ts";
+import { closeLog, noteRunFinal } from "../../platform/job-log/store.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { int } from "../core/schema.ts";
+import { JobNumberParams, type ProvedRun, provedRun, runIsOver } from "./job-proof.ts";
+import { masksOf } from "./masks.ts";
+import { protocol } from "./protocol.ts";
+import { updateInterval } from "./trace.ts";
+
+/** An agent that says that the job is over is asked to send what is missing of the log for this time. */
+const logWaitMs = 60_000;
+
+const JobUpdate = z
+  .object({
+    token: z.string().max(255).default(""),
+    state: z.enum(["running", "success", "failed"]),
+    failure_reason: z.string().max(255).default(""),
+    exit_code: int({ min: -(2 ** 31), max: 2 ** 31 - 1 }).optional(),
+    output: z.object({ bytesize: int({ min: 0 }).default(0) }).default({ bytesize: 0 }),
+  })
+  .meta({ id: "JobUpdate" });
+
+const updateJob = route({
+  ...protocol,
+  method: "put",
+  path: "/api/v4/jobs/{jobNumber}",
+  operationId: "updateJob",
+  summary: "Say that a job runs, or how it ended",
+  description: "403 with `Job-Status` once the run is over.",
+  otherAnswers: { 202: "The end of the log is missing: send it, then this again." },
+  params: JobNumberParams,
+  body: JobUpdate,
+  reply: "stream",
+  errors: [403, 422],
+  async handle({ params, body, request }, deps) {
+    const { jobNumber } = params;
+    const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });
+    if (body.state === "running") {
+      if (proved.job.status !== "RUNNING") await record(request, deps, proved, started);
+      return answered(deps, proved, 200, "running");
+    }
+    const isWhole = Number(proved.run.received) >= body.output.bytesize;
+    if (!isWhole && mayStillCome(deps, proved)) {
+      await noteRunFinal(deps.db, proved.run, deps.now());
+      return answered(deps, proved, 202, "running");
+    }
+    await closeLog(deps.db, proved.run, await masksOf(deps, proved));
+    await record(request, deps, proved, await endOf(deps, proved, body));
+    return answered(deps, proved, 200, body.state);
+  },
+});
+
+function mayStillCome({ now }: Deps, { run }: ProvedRun): boolean {
+  return run.final_at === null || now().getTime() - run.final_at.getTime() < logWaitMs;
+}
+
+const answered = (
+  { now }: Deps,
+  { run }: ProvedRun,
+  status: number,
+  state: string,
+): StreamReply => ({
+  body: "",
+  type: "application/json",
+  status,
+  headers: { "Job-Status": state, ...updateInterval(run, now()) },
+});
+
+type Report = Readonly<
+  | { type: "RecordJobStarted" | "RecordJobSucceeded" }
+  | {
+      type: "RecordJobFailed";
+      reason: JobFailureReason;
+      exitCode: number | null;
+      rules: NonNullable<Awaited<ReturnType<typeof findJobSpec>>>;
+    }
+>;
+
+const started: Report = { type: "RecordJobStarted" };
+
+async function endOf(
+  { db }: Deps,
+  { job }: ProvedRun,
+  { state, failure_reason, exit_code }: z.output<typeof JobUpdate>,
+): Promise<Report> {
+  if (state === "success") return { type: "RecordJobSucceeded" };
+  const rules = await findJobSpec(db, job.id);
+  if (rules === undefined) throw new Refusal("not_found", "job.not_found", "Job not found.");
+  const reason = JobFailureReason.catch("unknown_failure").parse(failure_reason);
+  return { type: "RecordJobFailed", reason, exitCode: exit_code ?? null, rules };
+}
+
+/** @throws HttpRefusal 403 when the run ended between the look at it and now */
+async function record(
+  request: RequestContext,
+  deps: Deps,
+  { job, run }: ProvedRun,
+  report: Report,
+): Promise<void> {
+  const command = {
+    ...report,
+    jobId: job.id,
+    pipelineId: job.pipeline_id,
+    projectId: job.project_id,
+    agentId: run.agent_id,
+    attempt: run.attempt,
+    at: deps.now().toISOString(),
+  };
+  const order = { id: job.id, command, metadata: await request.metadata() };
+  try {
+    await deps.visible((await handle(deps.store, jobSlice, order)).position);
+  } catch (error) {
+    const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);
+    if (!isOver) throw error;
+    throw runIsOver((await findJobById(deps.db, job.id)) ?? job, run);
+  }
+}
+
+export const jobUpdateRoutes: readonly Route[] = [updateJob];

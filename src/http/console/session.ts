@@ -1,0 +1,41 @@
+import { listSessions, type SeenSessionRow } from "../../projections/access/session.ts";
+import { idleSince } from "../access/session.ts";
+import { type Html, html } from "../page/html.ts";
+import { csrfField, time } from "../page/layout.ts";
+import type { LoggedIn, PageDeps } from "../page/route.ts";
+
+const sessionsMax = 50;
+
+/** Where the person is logged in, newest first. */
+export async function sessionSection(
+  visit: LoggedIn,
+  deps: PageDeps,
+): Promise<(base: string) => Html> {
+  const of = { userId: visit.userId, seenSince: await idleSince(deps), limit: sessionsMax };
+  const { rows, total } = await listSessions(deps.db, of);
+  const shown = await Promise.all(rows.map((row) => opened(row, deps)));
+  return (base) => html`<section aria-labelledby="sessions">
+<h2 id="sessions">Sessions</h2>
+<div class="scroll"><table>
+<thead><tr><th>Browser</th><th>From</th><th>Logged in</th><th>Last seen</th><th></th></tr></thead>
+<tbody>${shown.map(
+    ({ row, agent, ip }) => html`<tr>
+<td>${agent}${row.id === visit.session.id && html` <strong>(this one)</strong>`}</td>
+<td>${ip}</td><td>${time(row.opened_at)}</td><td>${time(row.seen_at)}</td>
+<td>${row.id !== visit.session.id && endForm(base, visit, row)}</td>
+</tr>`,
+  )}</tbody>
+</table></div>
+${total > rows.length && html`<p class="hint">${total - rows.length} older ones are not shown.</p>`}
+</section>`;
+}
+
+async function opened(row: SeenSessionRow, { vault }: PageDeps) {
+  const agent = row.user_agent && (await vault.open(row.user_agent));
+  return { row, agent: agent ?? "unknown", ip: row.ip && (await vault.open(row.ip)) };
+}
+
+function endForm(base: string, { csrf }: LoggedIn, { id }: SeenSessionRow): Html {
+  return html`<form method="post" action="${base}/console/session/${id}/end">${csrfField(csrf)}
+<button class="quiet">End<span class="hidden"> session</span></button></form>`;
+}

@@ -1,0 +1,51 @@
+import { Scope } from "../../events/token/access-token.ts";
+import { type Html, html } from "../page/html.ts";
+import { csrfField, time } from "../page/layout.ts";
+import type { LoggedIn, PageDeps } from "../page/route.ts";
+import { listTokens } from "../token/view.ts";
+
+const tokensMax = 100;
+
+export async function tokenSection(
+  visit: LoggedIn,
+  deps: PageDeps,
+): Promise<(base: string) => Html> {
+  const first = { number: 0, size: tokensMax, offset: 0 };
+  const { items, totalElements } = await listTokens("ACCESS", visit.userId, first, deps);
+  return (base) => html`<section aria-labelledby="tokens">
+<h2 id="tokens">Access tokens</h2>
+<p class="hint">A token opens the REST interface, and git in the place of a password.</p>
+${
+  items.length > 0 &&
+  html`<div class="scroll"><table>
+<thead><tr><th>Name</th><th>Scopes</th><th>Ends</th><th>Last used</th><th></th></tr></thead>
+<tbody>${items.map(
+    ({ name, scopeSet, expiresAt, lastUsedAt }) => html`<tr>
+<td>${name}</td><td>${scopeSet.join(", ")}</td>
+<td>${expiresAt === null ? "never" : time(expiresAt)}</td>
+<td>${lastUsedAt === null ? "never" : time(lastUsedAt)}</td>
+<td><form method="post" action="${base}/console/token/revoke">${csrfField(visit.csrf)}
+<input type="hidden" name="name" value="${name}"><button class="quiet">Revoke</button></form></td>
+</tr>`,
+  )}</tbody></table></div>`
+}
+${totalElements > items.length && html`<p class="hint">The first ${items.length} of ${totalElements}.</p>`}
+<h3>New token</h3>
+${createForm(base, visit)}
+</section>`;
+}
+
+function createForm(base: string, { csrf }: LoggedIn): Html {
+  return html`<form method="post" action="${base}/console/token">
+${csrfField(csrf)}
+<div class="field"><label for="name">Name</label>
+<input type="text" id="name" name="name" maxlength="255" required></div>
+<fieldset><legend>What it opens</legend><div class="choices">${Scope.options.map(
+    (scope) => html`<label><input type="checkbox" name="scopes" value="${scope}"> ${scope}</label>`,
+  )}</div></fieldset>
+<div class="field"><label for="expiresAt">Last day</label>
+<input type="date" id="expiresAt" name="expiresAt" aria-describedby="expiresAt-hint">
+<p class="hint" id="expiresAt-hint">Left empty, it never ends.</p></div>
+<button>Create token</button>
+</form>`;
+}

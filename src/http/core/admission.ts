@@ -1,0 +1,33 @@
+import type { Caller, Resolved } from "../access/gate.ts";
+
+/** Who makes a request, and what they are in the place that its path names. */
+export type Admitted = Readonly<{ caller: Caller; resolved: Resolved | undefined }>;
+
+/**
+ * The admission of a request, no older than a second: later it is asked for again.
+ *
+ * @throws what `ask` throws, when the caller may not make the request any more
+ */
+export type Admission = () => Promise<Admitted>;
+
+/** As long as a revoked right may go on counting everywhere else; see cached-query.ts. */
+const freshMs = 1_000;
+
+/** @param ask gets what was found the first time, which must be found again */
+export async function admission(
+  ask: (first?: Admitted) => Promise<Admitted>,
+): Promise<Readonly<{ first: Admitted; admission: Admission }>> {
+  let askedAt = performance.now();
+  const first = await ask();
+  let admitted = first;
+  return {
+    first,
+    async admission() {
+      const now = performance.now();
+      if (now - askedAt < freshMs) return admitted;
+      admitted = await ask(first);
+      askedAt = now;
+      return admitted;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { RequestListener } from "node:http";
+import Koa, { type Middleware } from "koa";
+
+import { type Answered, accessLog, watchRequests } from "./access-log.ts";
+import { errors } from "./errors.ts";
+import { type Machinery, mount } from "./mount.ts";
+import { closeWithLine } from "./pipelined-close.ts";
+import { requestId } from "./request-id.ts";
+import { keptAnswers } from "./response-cache.ts";
+import type { Route } from "./route.ts";
+import { securityHeaders } from "./security-headers.ts";
+import { dropUnreadBody, type LingerLimits } from "./unread-body.ts";
+
+export type AppOptions = Machinery &
+  Readonly<{
+    routes: readonly Route[];
+    /**
+     * What answers outside the declared routes (git smart HTTP, the queue dashboard, health), in
+     * front of them. Each calls `next` for requests that are not its own.
+     */
+    before?: readonly Middleware[];
+    observe?: (answered: Answered) => void;
+    linger?: LingerLimits;
+  }>;
+
+export function buildApp(options: AppOptions): RequestListener {
+  const { deps, routes, before = [], observe = () => undefined } = options;
+  const app = new Koa({ proxy: false });
+  const watch = watchRequests(deps.log, observe);
+  const kept = keptAnswers({ onChange: deps.onChange, watch });
+  // An error of a connection after its answer began; everything else is answered by errors().
+  app.on("error", (error) => deps.log.debug({ err: error }, "connection broke"));
+  app.use(requestId());
+  app.use(accessLog(watch));
+  app.use(kept.keep);
+  app.use(securityHeaders(deps.publicUrl));
+  app.use(dropUnreadBody(options.linger));
+  app.use(errors(deps.log));
+  app.use(bothBases());
+  for (const middleware of before) app.use(middleware);
+  app.use(mount(routes, options));
+
+  const answer = app.callback();
+  return (request, response) => {
+    if (kept.again(request, response)) return;
+    closeWithLine(request, response);
+    void answer(request, response);
+  };
+}
+
+const prefix = "/rest-api";
+
+/** Everything answers at `/…` and at `/rest-api/…`, which clients in the field put in front. */
+function bothBases(): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path.startsWith(`${prefix}/`)) ctx.path = ctx.path.slice(prefix.length);
+    await next();
+  };
+}

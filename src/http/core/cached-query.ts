@@ -1,0 +1,61 @@
+import { LRUCache } from "lru-cache";
+
+export type Remembered<Value> = Readonly<{
+  /** From memory, or loaded. What is not there is looked for again each time. */
+  get: (key: string) => Promise<Value | undefined>;
+  /** Drops what the condition holds for, or everything; loads under way are not kept either. */
+  forget: (which?: (value: Value) => boolean) => void;
+}>;
+
+export type RememberedOptions = Readonly<{ entriesMax?: number; lifeMs?: number }>;
+
+/**
+ * How long a copy may outlive a change whose announcement was lost with its connection. An answer
+ * that was made from it may be given for as long again (kept-answer.ts): what is revoked elsewhere
+ * is so here within a second.
+ */
+const lifeMsDefault = 500;
+const entriesMaxDefault = 10_000;
+
+type Entry<Value> = Readonly<{ value: Value; until: number }>;
+
+/** A bounded memory in front of a query that every request needs. Asked at once, it loads once. */
+export function remembered<Value>(
+  load: (key: string) => Promise<Value | undefined>,
+  options: RememberedOptions = {},
+): Remembered<Value> {
+  const { entriesMax = entriesMaxDefault, lifeMs = lifeMsDefault } = options;
+  const entries = new LRUCache<string, Entry<Value>>({ max: entriesMax });
+  let loading = new Map<string, Promise<Value | undefined>>();
+
+  async function fetch(key: string): Promise<Value | undefined> {
+    // The copy is as old as the question, not as the answer.
+    const until = performance.now() + lifeMs;
+    const under = loading;
+    try {
+      const value = await load(key);
+      // A change since then has begun a new table of loads: this one may have read what was before.
+      if (value !== undefined && under === loading) entries.set(key, { value, until });
+      return value;
+    } finally {
+      under.delete(key);
+    }
+  }
+
+  return {
+    async get(key) {
+      const entry = entries.get(key);
+      if (entry !== undefined && entry.until > performance.now()) return entry.value;
+      const running = loading.get(key);
+      if (running !== undefined) return await running;
+      const started = fetch(key);
+      loading.set(key, started);
+      return await started;
+    },
+    forget(which) {
+      loading = new Map();
+      if (which === undefined) return entries.clear();
+      for (const [key, { value }] of entries) if (which(value)) entries.delete(key);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import type { Knex } from "knex";
+import type { Logger } from "pino";
+
+import type { Blobs } from "../../platform/blob/blobs.ts";
+import type { Counters } from "../../platform/counter.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { GitRepositories } from "../../platform/git/repositories.ts";
+import type { Directory } from "../../platform/identity/directory.ts";
+import type { Vault } from "../../platform/key/vault.ts";
+import type { OutboundHttp } from "../../platform/outbound/http.ts";
+import type { Queues } from "../../platform/queue.ts";
+import type { Watching } from "../../projections/core/visible.ts";
+import type { Lockout } from "../access/login-lockout.ts";
+import type { SecondFactor } from "../access/second-factor.ts";
+import type { ReadSettings } from "../access/settings-reader.ts";
+import type { IdentityProviders } from "../login/identity-providers.ts";
+
+/** What handlers work with. One object a process, made by the role. */
+export type Deps = Readonly<{
+  config: Readonly<{
+    /** Largest file that is shown as text. */
+    blobBytesMax: number;
+    /** Deepest recursive listing. */
+    recursionDepthMax: number;
+    /** Whether a mail server is configured. */
+    sendsMail?: boolean;
+    releaseFileBytesMax: number;
+    packageFileBytesMax: number;
+    lfsObjectBytesMax: number;
+    /** Of a project's repository; null: no limit. */
+    projectBytesMax: number | null;
+    /** So long a deleted project can be restored. */
+    projectRetentionDays: number;
+  }>;
+  store: EventStore;
+  db: Knex;
+  vault: Vault;
+  blobs: Blobs;
+  git: GitRepositories;
+  queues: Queues;
+  /**
+   * Resolves once every live projection has passed the position, so that whoever reads next sees
+   * it. @throws Refusal `projection.lagging` (503) after 5 s
+   */
+  visible: (position: bigint | undefined) => Promise<void>;
+  /** Refuses a URL users may not send us to. @throws OutboundRefused */
+  checkUrl: (url: string) => URL;
+  /** Requests that others chose the target of. */
+  outbound: OutboundHttp;
+  /** Did the operator name this very host and port, so that it may be asked without TLS? */
+  allowsPlainHttp: (url: URL) => boolean;
+  directory: Directory;
+  providers: IdentityProviders;
+  /** See announceChange: for those who keep copies of what is read for every request. */
+  onChange: Watching["onChange"];
+  /** The settings of the instance in force. */
+  settings: ReadSettings;
+  counters: Counters;
+  lockout: Lockout;
+  secondFactor: SecondFactor;
+  now: () => Date;
+  log: Logger;
+  /** Address that clients know us by, without a slash at the end. */
+  publicUrl: string;
+  /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
+  publicSshHost?: string | undefined;
+}>;

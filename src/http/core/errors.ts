@@ -1,0 +1,161 @@
+import { STATUS_CODES } from "node:http";
+import type { Context, Middleware } from "koa";
+import type { Logger } from "pino";
+
+import { RevisionConflict, StoreUnavailable } from "../../platform/event-store/event-store.ts";
+import { isTransient } from "../../platform/postgres-error.ts";
+import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
+import type { Answer } from "./answer.ts";
+import type { Problem } from "./problem.ts";
+import { stateOf } from "./state.ts";
+
+/** The only place where a refusal becomes a status code. */
+const statusOf = {
+  bad_request: 400,
+  forbidden: 403,
+  not_found: 404,
+  not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  unprocessable: 422,
+  too_many: 429,
+  unavailable: 503,
+} as const satisfies Record<RefusalKind, number>;
+
+/** What HTTP itself refuses, for which the domain has no word: 401, 408, 415, 416. */
+export class HttpRefusal extends Error {
+  override readonly name: string = "HttpRefusal";
+  /** In the place of the problem document, where a protocol has a form of its own. */
+  readonly document: Readonly<Record<string, unknown>> | undefined = undefined;
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+const problemType = "application/problem+json";
+
+/** Turns everything thrown further in into a problem document; logs what is our own fault, once. */
+export function errors(log: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      answer(ctx, error, log);
+    }
+  };
+}
+
+function answer(ctx: Context, error: unknown, log: Logger): void {
+  const state = stateOf(ctx);
+  if (ctx.headerSent) {
+    // The status is on its way already: cutting the connection is the only honest answer left.
+    log.warn({ err: error, requestId: state.requestId }, "answer broke off");
+    ctx.res.destroy();
+    return;
+  }
+  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, state.requestId);
+  if (status >= 500 && !(error instanceof Refusal)) {
+    log.error({ err: error, requestId: state.requestId }, "request failed");
+  }
+  state.code = code;
+  for (const name of ctx.res.getHeaderNames()) {
+    if (/^(?:content-(?!security)|etag$|last-modified$)/.test(name)) ctx.remove(name);
+  }
+  ctx.status = status;
+  ctx.body = body;
+  ctx.set(headers);
+  if (state.showProblem === undefined) return;
+  ctx.body = state.showProblem(JSON.parse(body) as Problem);
+  ctx.set("Content-Type", "text/html; charset=utf-8");
+}
+
+/** The answer to a request that ended in this error. */
+export function problemAnswer(
+  error: unknown,
+  url: string,
+  requestId: string,
+): Answer & Readonly<{ body: string; code: string }> {
+  if (error instanceof HttpRefusal && error.document !== undefined) {
+    const { status, code, headers, document } = error;
+    const kept = { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store" };
+    return { status, code, headers: kept, body: JSON.stringify(document) };
+  }
+  const { status, code, message, headers, members } = explain(error);
+  return {
+    status,
+    code,
+    headers: { ...headers, "Content-Type": problemType, "Cache-Control": "no-store" },
+    body: JSON.stringify({ ...members, ...problem(url, requestId, { status, code, message }) }),
+  };
+}
+
+/** @param url as requested; the query stays out of the answer, it may carry what nobody should log. */
+export function problem(
+  url: string,
+  requestId: string,
+  what: Readonly<{ status: number; code: string; message: string }>,
+): Problem {
+  return {
+    type: "about:blank",
+    title: STATUS_CODES[what.status] ?? "Error",
+    status: what.status,
+    detail: what.message,
+    instance: url.split("?", 1)[0] ?? "/",
+    code: what.code,
+    message: what.message,
+    requestId,
+  };
+}
+
+type Explained = Readonly<{
+  status: number;
+  code: string;
+  message: string;
+  headers: Readonly<Record<string, string>>;
+  /** Further members of the problem document. */
+  members: Readonly<Record<string, unknown>>;
+}>;
+
+function explain(error: unknown): Explained {
+  if (error instanceof Refusal) {
+    const { errors: fieldErrors, retryAfterSeconds, extra } = error.details;
+    return {
+      status: statusOf[error.kind],
+      code: error.code,
+      message: error.message,
+      headers: retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) },
+      members: { ...extra, ...(fieldErrors === undefined ? {} : { errors: fieldErrors }) },
+    };
+  }
+  if (error instanceof HttpRefusal) {
+    const { status, code, message, headers } = error;
+    return { status, code, message, headers, members: {} };
+  }
+  const unavailable = unavailableCode(error);
+  if (unavailable !== undefined) {
+    const message = "The service cannot store or read at the moment. Try again.";
+    const headers = { "Retry-After": "1" };
+    return { status: 503, code: unavailable, message, headers, members: {} };
+  }
+  // Not ours to explain to the caller: the detail is in the log, tied together by the request id.
+  return {
+    status: 500,
+    code: "internal_error",
+    message: "Something went wrong on our side. The request id names it in the log.",
+    headers: {},
+    members: {},
+  };
+}
+
+/** What may succeed when it is tried again; the operator hears of it all the same. */
+function unavailableCode(error: unknown): string | undefined {
+  if (error instanceof StoreUnavailable) return "store.unavailable";
+  if (error instanceof RevisionConflict) return "store.contended";
+  return isTransient(error) ? "database.unavailable" : undefined;
+}

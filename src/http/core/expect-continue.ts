@@ -1,0 +1,29 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+
+const asking = new WeakMap<IncomingMessage, ServerResponse>();
+
+/**
+ * Keeps clients that ask before they send (`Expect: 100-continue`; RFC 9110, 10.1.1) waiting until
+ * somebody reads their body: who may not send it, or sends too much, hears so before gigabytes are on
+ * their way.
+ */
+export function keepAsking(server: Server): void {
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    asking.set(request, response);
+    // Whether the body still comes after a refusal is the client's choice: the next request must not
+    // be looked for where it may be.
+    response.shouldKeepAlive = false;
+    server.emit("request", request, response);
+  });
+}
+
+/** To be called when the body is about to be read. Does nothing for who does not ask, or has asked. */
+export function letSend(request: IncomingMessage): void {
+  const response = asking.get(request);
+  if (response === undefined) return;
+  asking.delete(request);
+  if (!response.headersSent && !request.destroyed) response.writeContinue();
+}
+
+/** Whether the client waits for `100 Continue`, so that no byte of its body is on the way. */
+export const waitsToSend = (request: IncomingMessage): boolean => asking.has(request);

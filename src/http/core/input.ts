@@ -1,0 +1,52 @@
+import type { Context } from "koa";
+
+import type { FieldError } from "../../platform/refusal.ts";
+import { isStorableText } from "../../platform/storable-text.ts";
+import { type PageRequest, pageQuery, pageRequest } from "./paging.ts";
+import type { Route } from "./route.ts";
+import { type Checked, check, invalid } from "./schema.ts";
+
+/** The parsed parameters of the path; undefined when they do not fit the route. */
+export function readParams(
+  route: Route,
+  params: unknown,
+): Readonly<Record<string, unknown>> | undefined {
+  const raw = Object.values(params ?? {});
+  if (!raw.every((value) => isStorableText(String(value)))) return undefined;
+  if (route.params === undefined) return {};
+  const checked = check(route.params, params);
+  return checked.ok ? (checked.data as Readonly<Record<string, unknown>>) : undefined;
+}
+
+export type Input = Readonly<{ query: unknown; body: unknown; page: PageRequest | undefined }>;
+
+/** Query, paging and body, parsed. @throws Refusal 422 that lists every mistake in all of them */
+export function readInput(route: Route, ctx: Context, json: unknown): Input {
+  const query = route.query && check(route.query, ctx.query);
+  const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), ctx.query);
+  const body = route.body && check(route.body, json);
+  const errors = [...textErrors(ctx), ...errorsOf(query), ...errorsOf(page), ...errorsOf(body)];
+  if (errors.length > 0) throw invalid(errors);
+  // Kept for the next request at the same URL.
+  return {
+    query: Object.freeze(dataOf(query)),
+    body: dataOf(body),
+    page: page?.ok ? pageRequest(page.data) : undefined,
+  };
+}
+
+function dataOf(checked: Checked<unknown> | undefined): unknown {
+  return checked?.ok ? checked.data : undefined;
+}
+
+function errorsOf(checked: Checked<unknown> | undefined): readonly FieldError[] {
+  return checked === undefined || checked.ok ? [] : checked.errors;
+}
+
+/** PostgreSQL can neither store nor compare such a text, so no query that holds one means anything. */
+function textErrors(ctx: Context): readonly FieldError[] {
+  const message = "It holds a NUL or half of a surrogate pair.";
+  return Object.entries(ctx.query)
+    .filter(([, value]) => !isStorableText(String(value)))
+    .map(([field]) => ({ field, code: "error.field.invalid", message }));
+}

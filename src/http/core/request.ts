@@ -1,0 +1,66 @@
+import type { Readable } from "node:stream";
+import type { Actor, EventMetadata } from "../../events/core/event.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import type { Scope } from "../../events/token/access-token.ts";
+import type { Access, Role } from "../access/access.ts";
+import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
+
+/** What a handler knows about the request, beyond what it was sent. */
+export type RequestContext = Readonly<{
+  actor: Actor;
+  /** Null for anonymous callers. */
+  userId: UserId | null;
+  isAdmin: boolean;
+  /** The token's scopes; all of them after a password. */
+  scopes: ReadonlySet<Scope>;
+  /** Address of the peer. Headers that claim another one are not believed. */
+  ip: string;
+  requestId: string;
+  /** A header of the request, empty when it is not there. */
+  header: (name: string) => string;
+  /** From Idempotency-Key, or random: the same on every attempt at the same request. */
+  commandId: string;
+  /**
+   * The envelope for the events of this request. The first time, it asks as `mustStillMay` does.
+   *
+   * @throws what `mustStillMay` throws
+   */
+  metadata: () => Promise<EventMetadata>;
+  /**
+   * Asks for the caller's rights once more when they were asked for over a second ago: the body may have
+   * come slowly, or the work may have waited.
+   *
+   * @throws Refusal 403, 404 when the caller may not make the request any more
+   */
+  mustStillMay: () => Promise<void>;
+  /** See Deps.visible. */
+  visible: (position: bigint | undefined) => Promise<void>;
+  /** The answer is what this content id (a commit hash) names: it never changes. */
+  immutable: (contentId: string) => void;
+  /** Aborts when the caller goes away. */
+  signal: AbortSignal;
+  /** The body as it comes, for a route that declares an upload or an attachment; more than so much is refused. */
+  incoming: (bytesMax: number) => Incoming;
+}>;
+
+export type Incoming = Readonly<{ contentType: string; body: Readable }>;
+
+/** With what the declared access has already made sure of. */
+export type RequestFor<A extends Access> = RequestContext & Proved<A>;
+
+type Known = Readonly<{ userId: UserId }>;
+type Proved<A extends Access> = A extends
+  | "anonymous"
+  | "client"
+  | "agent"
+  | `${"admin" | "user"}:READER`
+  ? unknown
+  : A extends "project:READER"
+    ? ResolvedProject
+    : A extends `project:${Role}`
+      ? Known & ResolvedProject
+      : A extends `team:${Role}`
+        ? Known & ResolvedTeam
+        : A extends `company:${Role}`
+          ? Known & ResolvedCompany
+          : Known;

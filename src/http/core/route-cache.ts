@@ -1,0 +1,41 @@
+import type { Context } from "koa";
+
+import { BoundedCache } from "../../platform/bounded-cache.ts";
+import type { Input } from "./input.ts";
+import type { Route } from "./route.ts";
+
+/** What a request asks for, as far as its method and URL say it. */
+export type Asked = Readonly<{ route: Route; params: Readonly<Record<string, unknown>> }> & {
+  /** Set once it was read and found good; of a GET, which has no body, by its URL alone. */
+  input?: Input;
+};
+
+export type AskedBefore = Readonly<{
+  find: (ctx: Context) => Asked | undefined;
+  note: (ctx: Context, asked: Asked) => Asked;
+}>;
+
+const bytesMax = 8 * 1024 ** 2;
+const urlLengthMax = 1_024;
+/** What parsed parameters take beside the text they came from, about. */
+const bytesBeside = 1_024;
+
+/**
+ * Which operation a URL names and what its query says never changes, whoever asks: for the URLs of
+ * GETs used last it is not worked out again.
+ */
+export function askedBefore(): AskedBefore {
+  const known = new BoundedCache<Asked>(bytesMax);
+  const fits = ({ method, url }: Context): boolean =>
+    method === "GET" && url.length <= urlLengthMax;
+  return {
+    find: (ctx) => (fits(ctx) ? known.get(ctx.url) : undefined),
+    note(ctx, asked) {
+      // Shared by requests from now on.
+      Object.freeze(asked.params);
+      if (fits(ctx) && asked.route.body === undefined)
+        known.set(ctx.url, asked, 2 * ctx.url.length + bytesBeside);
+      return asked;
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { z } from "zod";
+import type { Settings } from "../../events/instance/settings.ts";
+import type { Scope } from "../../events/token/access-token.ts";
+import type { Access } from "../access/access.ts";
+import type { StreamReply } from "./answer.ts";
+import type { Deps } from "./deps.ts";
+import type { Listed, PageRequest } from "./paging.ts";
+import type { RequestContext, RequestFor } from "./request.ts";
+
+export type Method = "get" | "post" | "put" | "patch" | "delete";
+export type RoutePath = `/${string}`;
+/** Statuses of refusals that an operation is documented to give. */
+export type RefusalStatus = 400 | 403 | 404 | 405 | 409 | 413 | 422;
+
+/** A schema for a JSON answer, nothing at all, or bytes of the handler's own making. */
+export type Reply = z.ZodType | "empty" | "stream";
+
+type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+type ResultOf<R extends Reply, List> = R extends z.ZodType
+  ? List extends string
+    ? Listed<z.input<R>>
+    : z.input<R>
+  : R extends "stream"
+    ? StreamReply
+    : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that answers nothing returns nothing.
+      void;
+
+type Declaration = Readonly<{
+  method: Method;
+  /** OpenAPI form: `/project/{ownerAlias}`. A malformed parameter lets the next route that fits try. */
+  path: RoutePath;
+  /** Further forms that clients in the field use, for example with a slash at the end. */
+  alsoAt?: readonly RoutePath[];
+  /** verbNoun; names the operation in logs, metrics, OpenAPI. */
+  operationId: string;
+  summary: string;
+  description?: string;
+  tag: string;
+  /** A token must carry it; WRITE counts as READ of the same resource. */
+  scope: Scope | "none";
+  /** The body is a form (application/x-www-form-urlencoded) instead of JSON. */
+  form?: true;
+  /** Says a refusal in the words of a protocol that has its own. */
+  translate?: (error: unknown) => unknown;
+  /**
+   * With an access by role: a path parameter that names a user. Callers whom it names need only the
+   * role GUEST, as members have who leave.
+   */
+  selfParam?: string;
+  /** With an access by role: administrators of the instance need no role, only the scope USER_WRITE. */
+  orAdministrator?: true;
+  /**
+   * It changes or shows what an account is secured by: tokens of OAuth applications are refused, with
+   * 403 `auth.not_for_applications`.
+   */
+  notForApplications?: true;
+  /** Further statuses that a stream reply may have, and what each says. */
+  otherAnswers?: Readonly<Record<number, string>>;
+  /** What such refusals look like, by status; all others are problem documents. */
+  protocolErrors?: Readonly<{ statuses: readonly number[]; schema: z.ZodType }>;
+  /** The answer holds what is shown once: nobody on the way may keep it. */
+  secret?: true;
+  /** With an access that ends in READER: the setting that lets callers without a token in. */
+  anonymousWhen?: keyof Settings & `${string}Anon${string}`;
+  /** Key under which files come as `multipart/form-data`; the handler reads them as they come. */
+  upload?: string;
+  /** One file comes as the body, or as `multipart/form-data` under the key `file`. */
+  attachment?: true;
+  /** Success; 200 when not given. */
+  status?: 200 | 201 | 204;
+  /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */
+  bodyBytesMax?: number;
+  /** Default page size of a list, when it is not 10. */
+  pageSize?: number;
+  errors: readonly RefusalStatus[];
+}>;
+
+export type RouteDefinition<
+  A extends Access,
+  Params extends z.ZodType | undefined,
+  Query extends z.ZodType | undefined,
+  Body extends z.ZodType | undefined,
+  R extends Reply,
+  List extends string | undefined,
+> = Declaration &
+  Readonly<{
+    access: A;
+    params?: Params;
+    query?: Query;
+    body?: Body;
+    /** With `list`: the schema of one item. */
+    reply: R;
+    /** Name in `_embedded`: the operation is paged by `page` and `size`, and answers an envelope. */
+    list?: List;
+    handle: (
+      input: Readonly<{
+        params: OutputOf<Params>;
+        query: OutputOf<Query>;
+        body: OutputOf<Body>;
+        page: List extends string ? PageRequest : undefined;
+        request: RequestFor<A>;
+      }>,
+      deps: Deps,
+    ) => Promise<ResultOf<R, List>>;
+  }>;
+
+/** A declared operation, its types checked and forgotten: the machinery reads it as data. */
+export type Route = Declaration &
+  Readonly<{
+    access: Access;
+    params: z.ZodType | undefined;
+    query: z.ZodType | undefined;
+    body: z.ZodType | undefined;
+    reply: Reply;
+    list: string | undefined;
+    handle: (input: HandlerInput, deps: Deps) => Promise<unknown>;
+  }>;
+
+export type HandlerInput = Readonly<{
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  page: PageRequest | undefined;
+  request: RequestContext;
+}>;
+
+/**
+ * Declares one operation. The declaration is everything the outside sees of it: routing, validation,
+ * authorisation, OpenAPI and the generated tests are made from it.
+ */
+export function route<
+  const A extends Access,
+  R extends Reply,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+  const List extends string | undefined = undefined,
+>(definition: RouteDefinition<A, Params, Query, Body, R, List>): Route {
+  const { params, query, body, list } = definition;
+  // The machinery hands over what the declared schemas and access promise: that is what the cast says.
+  const handle = definition.handle as unknown as Route["handle"];
+  return { ...definition, params, query, body, list, handle };
+}

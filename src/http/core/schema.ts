@@ -1,0 +1,114 @@
+import { z } from "zod";
+
+import { type FieldError, Refusal } from "../../platform/refusal.ts";
+import { clipText } from "../../platform/storable-text.ts";
+
+/** Longest alias, branch, tag or hash that is looked up: none that exists is longer. */
+export const nameLengthMax = 255;
+/** Longest path of a file in a repository, as that of a way back to a page. */
+export const pathLengthMax = 4_096;
+
+const booleans: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false };
+
+/** A boolean; also as a text in any case, or as 1 and 0, as some clients send it. */
+export function bool() {
+  return z.preprocess((value) => {
+    const isText = typeof value === "string" || typeof value === "number";
+    return isText ? (booleans[String(value).toLowerCase()] ?? value) : value;
+  }, z.boolean());
+}
+
+/** An integer; quoted ("5") as some clients send it, and as every query does. */
+export function int(range: Readonly<{ min?: number; max?: number }> = {}) {
+  let schema = z.int();
+  if (range.min !== undefined) schema = schema.min(range.min);
+  if (range.max !== undefined) schema = schema.max(range.max);
+  return z.preprocess(
+    (value) => (typeof value === "string" && /^-?\d{1,16}$/.test(value) ? Number(value) : value),
+    schema,
+  );
+}
+
+/** A time in an answer: ISO 8601, UTC, milliseconds. */
+export function instant() {
+  return z.codec(z.date(), z.iso.datetime({ precision: 3 }), {
+    decode: (date) => date.toISOString(),
+    encode: (text) => new Date(text),
+  });
+}
+
+export type Checked<T> =
+  | Readonly<{ ok: true; data: T }>
+  | Readonly<{ ok: false; errors: readonly FieldError[] }>;
+
+/** Checks what a caller sent, listing everything that is wrong with it. */
+export function check<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): Checked<z.output<Schema>> {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return { ok: true, data: result.data };
+  const issues = result.error.issues.slice(0, errorsMax);
+  return { ok: false, errors: once(issues.map(fieldError)) };
+}
+
+/** One text may break several rules in the same way: an empty one is too short and of no form. */
+function once(errors: readonly FieldError[]): readonly FieldError[] {
+  const seen = new Set<string>();
+  return errors.filter(({ field, code }) => {
+    const key = `${field} ${code}`;
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+/** More help nobody: a request of 1 MB can hold hundreds of thousands of mistakes. */
+const errorsMax = 100;
+/** Names of fields and what messages quote come from the request. */
+const fieldLengthMax = 200;
+const messageLengthMax = 500;
+
+/** The answer to a query or body with these mistakes; the first 100 are listed, long texts cut. */
+export function invalid(all: readonly FieldError[]): Refusal {
+  const errors = all.slice(0, errorsMax).map(({ field, code, message }) => ({
+    field: clipText(field, fieldLengthMax),
+    code,
+    message: clipText(message, messageLengthMax),
+  }));
+  const lines = errors.map(({ field, message }) =>
+    field === "" ? message : `${field}: ${message}`,
+  );
+  return new Refusal("unprocessable", "request.invalid", lines.join(" "), { errors });
+}
+
+const isBlank = (input: unknown): boolean => typeof input === "string" && input.trim() === "";
+
+type Issue = z.core.$ZodIssue;
+
+function fieldError(issue: Issue): FieldError {
+  const message = `${issue.message.replace(/\.$/, "")}.`;
+  return { field: issue.path.join("."), code: codeOf(issue), message };
+}
+
+/** A missing, null or blank text is what clients know as `error.field.empty`. */
+function codeOf(issue: Issue): string {
+  const { input } = issue;
+  switch (issue.code) {
+    case "invalid_type":
+      if (input !== undefined && input !== null) return "error.field.type";
+      return issue.expected === "string" ? "error.field.empty" : "error.field.required";
+    case "too_small":
+      if (isBlank(input)) return "error.field.empty";
+      return issue.origin === "string" ? "error.field.too_short" : "error.field.too_small";
+    case "too_big":
+      return issue.origin === "string" ? "error.field.too_long" : "error.field.too_large";
+    case "invalid_format":
+      return input === "" ? "error.field.empty" : "error.field.format";
+    case "invalid_value":
+      return input === undefined || input === "" ? "error.field.empty" : "error.field.value";
+    case "custom":
+      if (typeof issue.params?.["code"] === "string") return issue.params["code"];
+      return isBlank(input) ? "error.field.empty" : "error.field.invalid";
+    default:
+      return "error.field.invalid";
+  }
+}

@@ -1,0 +1,392 @@
+import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Context } from "koa";
+import type { z } from "zod";
+
+import type { EventMetadata } from "../../events/core/event.ts";
+import { normaliseAlias } from "../../events/core/ids.ts";
+import { userSubject } from "../../events/user/user.ts";
+import { asCaller } from "../../platform/caller-share.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { Limiter } from "../../platform/limiter.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { isReader, type Needed, neededRole, needsAdministrator } from "../access/access.ts";
+import { tokenNeeded } from "../access/authenticate.ts";
+import { type Caller, type Gate, hasScope, type Resolved, requireScope } from "../access/gate.ts";
+import { mustBeFound } from "../access/role-access.ts";
+import { type Admitted, admission } from "./admission.ts";
+import {
+  type Answer,
+  emptyAnswer,
+  jsonAnswer,
+  type StreamReply,
+  send,
+  streamAnswer,
+} from "./answer.ts";
+import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
+import type { Deps } from "./deps.ts";
+import { type Progress, strangerOf } from "./idempotency.ts";
+import { readInput } from "./input.ts";
+import type { Machinery } from "./mount.ts";
+import { envelope, type Listed } from "./paging.ts";
+import { peerOf } from "./peer.ts";
+import type { RequestContext } from "./request.ts";
+import type { HandlerInput, Route } from "./route.ts";
+import type { Asked } from "./route-cache.ts";
+import { stateOf } from "./state.ts";
+import { requestBody, watchConnection } from "./stream.ts";
+
+/** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
+const uploadLimits = {
+  idleMs: 60_000,
+  totalMs: 6 * 60 * 60_000,
+  slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
+} as const;
+
+/** The same for what is sent: a reader that is slower than this has gone, or waits on purpose. */
+const downloadLimits = {
+  idleMs: 60_000,
+  totalMs: 6 * 60 * 60_000,
+  slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
+} as const;
+
+type Params = Readonly<Record<string, unknown>>;
+
+export async function serve(ctx: Context, asked: Asked, machinery: Machinery): Promise<void> {
+  const { translate } = asked.route;
+  try {
+    await serveInOrder(ctx, asked, machinery);
+  } catch (error) {
+    throw translate === undefined ? error : translate(error);
+  }
+}
+
+/** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
+async function serveInOrder(
+  ctx: Context,
+  asked: Asked,
+  { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
+): Promise<void> {
+  const { route } = asked;
+  stateOf(ctx).operationId = route.operationId;
+  // An application proves itself in the handler: its answer is not for another caller with the same key.
+  const isRepeatable = route.method === "post" && route.access !== "client";
+  const key = isRepeatable ? ctx.get("idempotency-key") : "";
+  const proved = { deps, gate };
+  const admitHere = () => admission((first) => admit(ctx, asked, proved, first));
+  // Under a key, an answer that is kept comes before everything that may have changed since.
+  const made = key === "" ? await admitHere() : undefined;
+  const caller = made?.first.caller ?? (await prove(ctx, asked, proved));
+
+  const limits = bodyLimitsOf(route, bodyLimits);
+  // A reader that stalls holds a process, or a file, for as long.
+  if (route.reply === "stream") watchConnection(ctx, downloadLimits);
+  const work = async (): Promise<void> => {
+    const body = await takeIn(ctx, asked, limits);
+    const immutable: { tag?: string } = {};
+    const run: Run = async (using, commandId, { first, admission: ask }) => {
+      const again = isAskedOnce(route) ? async () => first : ask;
+      const context = { ...(await again()), admission: again, commandId, immutable };
+      const request = requestContext(ctx, using, context);
+      return await handle(
+        route,
+        { params: asked.params, ...asked.input, request } as HandlerInput,
+        using,
+      );
+    };
+    const answer =
+      made !== undefined
+        ? await run(deps, randomUUID(), made)
+        : await once(ctx, asked, { key, caller, body, admitHere, run }, { deps, idempotency });
+    send(ctx, answer, immutable.tag);
+    if (route.secret === true) ctx.set("Cache-Control", "no-store");
+  };
+  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), () =>
+    route.bodyBytesMax === undefined ? work() : largeBodies.run(work),
+  );
+}
+
+type AdmitHere = () => ReturnType<typeof admission>;
+type Run = (
+  deps: Deps,
+  commandId: string,
+  made: Awaited<ReturnType<typeof admission>>,
+) => Promise<Answer>;
+
+/**
+ * Who calls, and what they may do here.
+ *
+ * @param first what was found before: the same project, team or company has to be found again
+ * @throws Refusal 403, 404
+ */
+async function admit(
+  ctx: Context,
+  asked: Asked,
+  machinery: Pick<Machinery, "deps" | "gate">,
+  first?: Admitted,
+): Promise<Admitted> {
+  const { route, params } = asked;
+  const caller = await prove(ctx, asked, machinery);
+  const needed = neededHere(route, params, caller);
+  const resolved = needed && (await resolve(machinery.gate, params, caller, needed));
+  // The path may name another one by now, in which the caller has other rights.
+  if (first?.resolved && resolved) mustBeFound(sameId(first.resolved, resolved), needed.resource);
+  return { caller, resolved };
+}
+
+/** Who calls, with the scope that the operation needs. @throws Refusal 403 */
+async function prove(
+  ctx: Context,
+  { route }: Asked,
+  { deps, gate }: Pick<Machinery, "deps" | "gate">,
+): Promise<Caller> {
+  const isOpen = await isOpenToAll(route, deps);
+  const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access);
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  requireScope(caller, route.scope);
+  if (route.notForApplications === true && caller.actor.via === "oauth") throw forPeopleAlone();
+  if (needsAdministrator(route.access) && !isOpen && !caller.isAdmin) {
+    throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
+  }
+  return caller;
+}
+
+/** A password is not asked for twice: its second factor counts once. Such a body has to come at once. */
+const isAskedOnce = ({ access }: Route): boolean => access === "basic" || access === "client";
+const basicBodyTimeoutMs = 5_000;
+
+function sameId(first: Resolved, now: Resolved): string | undefined {
+  return idOf(first) === idOf(now) ? idOf(now) : undefined;
+}
+
+function idOf(resolved: Resolved): string {
+  if ("project" in resolved) return resolved.project.id;
+  return "team" in resolved ? resolved.team.id : resolved.company.id;
+}
+
+function forPeopleAlone(): Refusal {
+  const message =
+    "An application cannot use what secures an account: e-mail, password, keys, tokens, " +
+    "applications and the second factor. Use an access token of your own.";
+  return new Refusal("forbidden", "auth.not_for_applications", message);
+}
+
+/** What such requests hold in memory is bounded by how many there are at once, of all and of one caller. */
+const largeBodies = new Limiter(8, 2);
+const largeBodyTimeoutMs = 60_000;
+
+function bodyLimitsOf({ bodyBytesMax, access }: Route, usual: BodyLimits): BodyLimits {
+  if (access === "basic") {
+    return { ...usual, timeoutMs: Math.min(usual.timeoutMs, basicBodyTimeoutMs) };
+  }
+  if (bodyBytesMax === undefined) return usual;
+  return { bytesMax: bodyBytesMax, timeoutMs: largeBodyTimeoutMs };
+}
+
+/** Reads the body and parses what the request says. @returns the bytes of a body that is no upload */
+async function takeIn(ctx: Context, asked: Asked, limits: BodyLimits): Promise<Buffer | undefined> {
+  const { route } = asked;
+  const readBody = route.form === true ? readForm : readJson;
+  const body = route.body && (await readBody(ctx, limits));
+  asked.input ??= readInput(route, ctx, body?.json);
+  return body?.bytes;
+}
+
+type UnderKey = Readonly<{
+  key: string;
+  caller: Caller;
+  body: Buffer | undefined;
+  admitHere: AdmitHere;
+  run: Run;
+}>;
+
+/** One request under an Idempotency-Key: what it asks for is looked up only when it is run. */
+function once(
+  ctx: Context,
+  { route }: Asked,
+  { key, caller, body, admitHere, run }: UnderKey,
+  { deps, idempotency }: Pick<Machinery, "deps" | "idempotency">,
+): Promise<Answer> {
+  const streams = route.upload !== undefined || route.attachment === true;
+  return idempotency.once(
+    {
+      callerId: caller.userId ?? strangerOf(peerOf(ctx)),
+      operationId: route.operationId,
+      key,
+      request: [ctx.method, ctx.path, ctx.querystring, body ?? uploadOf(ctx, route)],
+      url: ctx.originalUrl,
+      requestId: stateOf(ctx).requestId,
+      repeatable: !streams,
+      ...(route.reply === "empty" ? { success: emptyAnswer(route.status ?? 200) } : {}),
+    },
+    async (commandId, progress) => run(toldOf(deps, progress), commandId, await admitHere()),
+  );
+}
+
+const visibleMaxMs = 60_000;
+const visiblePauseMs = 100;
+
+/** Waits for the read models for longer than the client does, and notes that something was appended. */
+function toldOf(deps: Deps, { appended, answerEarly }: Progress): Deps {
+  const { store, visible } = deps;
+  return {
+    ...deps,
+    store: {
+      ...store,
+      async append(...order) {
+        const result = await store.append(...order);
+        appended();
+        return result;
+      },
+    },
+    async visible(position) {
+      const deadline = performance.now() + visibleMaxMs;
+      for (;;) {
+        try {
+          return await visible(position);
+        } catch (error) {
+          const isLate = error instanceof Refusal && error.code === "projection.lagging";
+          if (!isLate || performance.now() > deadline) throw error;
+          answerEarly(error);
+          await delay(visiblePauseMs, undefined, { ref: false });
+        }
+      }
+    },
+  };
+}
+
+/** Whoever shows a token has to show a good one, also while none is needed. */
+async function isOpenToAll({ access, anonymousWhen }: Route, { settings }: Deps): Promise<boolean> {
+  return isReader(access) && anonymousWhen !== undefined && (await settings())[anonymousWhen];
+}
+
+/** Without a role nothing is asked beyond the existence of the thing. */
+type NeededHere = Readonly<{ resource: Needed["resource"]; role: Needed["role"] | null }>;
+
+function neededHere(
+  { access, selfParam, orAdministrator }: Route,
+  params: Params,
+  { actor, isAdmin, scopes }: Caller,
+): NeededHere | undefined {
+  const needed = neededRole(access);
+  if (needed === undefined) return undefined;
+  if (orAdministrator === true && isAdmin && hasScope(scopes, "USER_WRITE")) {
+    return { ...needed, role: null };
+  }
+  if (selfParam === undefined || actor.alias === null) return needed;
+  const named = normaliseAlias(String(params[selfParam]));
+  return named === normaliseAlias(actor.alias) ? { ...needed, role: "GUEST" } : needed;
+}
+
+/** A caller without a token is told that one is needed, and nothing of what there is. */
+async function resolve(
+  gate: Gate,
+  params: Params,
+  caller: Caller,
+  { resource, role }: NeededHere,
+): Promise<Resolved> {
+  try {
+    return await gate[resource](params, caller, role);
+  } catch (error) {
+    if (caller.userId !== null || !(error instanceof Refusal)) throw error;
+    throw tokenNeeded();
+  }
+}
+
+async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
+  const { reply, list } = route;
+  const status = route.status ?? 200;
+  const result = await route.handle(input, deps);
+  if (reply === "empty") return emptyAnswer(status);
+  // The declared reply is "stream", so the handler's type was StreamReply.
+  if (reply === "stream") return streamAnswer(status, result as StreamReply);
+  if (list === undefined) return jsonAnswer(status, encode(reply, result));
+  invariant(input.page !== undefined, "a list is always asked for by page");
+  // The declaration has a list, so the handler's type was Listed.
+  const { items, totalElements } = result as Listed<unknown>;
+  const encoded = { items: items.map((item) => encode(reply, item)), totalElements };
+  const answer = jsonAnswer(status, envelope(list, input.page, encoded));
+  return { ...answer, headers: { ...answer.headers, "X-Total-Count": String(totalElements) } };
+}
+
+/** Only what the reply declares leaves the house: a column too many in a row stays inside. */
+function encode(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  invariant(result.success, `an answer breaks its own schema: ${result.error?.message}`);
+  return result.data;
+}
+
+/** The bytes of an upload are not known before it is over; how many there are is. */
+function uploadOf(ctx: Context, { upload }: Route): string {
+  return upload === undefined ? "" : ctx.get("content-length");
+}
+
+type Made = Admitted &
+  Readonly<{
+    /** Asked before the first event of the request. */
+    admission: () => Promise<unknown>;
+    commandId: string;
+    immutable: { tag?: string };
+  }>;
+
+/** What handlers are told of a request, once it is known who makes it. */
+export function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
+  const { caller, resolved, admission, commandId, immutable } = made;
+  const { requestId } = stateOf(ctx);
+  const ip = peerOf(ctx);
+  let metadata: Promise<EventMetadata> | undefined;
+  let gone: AbortSignal | undefined;
+  const mustStillMay = async (): Promise<void> => void (await admission());
+
+  const seal = async (): Promise<EventMetadata> => ({
+    actor: caller.actor,
+    ip: caller.userId === null ? null : await deps.vault.seal(userSubject(caller.userId), ip),
+    correlationId: requestId,
+    causationId: null,
+    commandId,
+    schemaVersion: 1,
+    occurredAt: deps.now().toISOString(),
+  });
+
+  return {
+    ...resolved,
+    actor: caller.actor,
+    userId: caller.userId,
+    isAdmin: caller.isAdmin,
+    scopes: caller.scopes,
+    ip,
+    requestId,
+    header: (name) => ctx.get(name),
+    commandId,
+    metadata: () => {
+      // Later steps of what has begun may take rights away themselves.
+      metadata ??= mustStillMay().then(seal);
+      return metadata;
+    },
+    mustStillMay,
+    visible: deps.visible,
+    immutable: (contentId) => {
+      immutable.tag = contentId;
+    },
+    get signal() {
+      gone ??= goneSignal(ctx.res);
+      return gone;
+    },
+    incoming: (bytesMax) => {
+      watchConnection(ctx, uploadLimits);
+      return { contentType: ctx.get("content-type"), body: requestBody(ctx, bytesMax) };
+    },
+  };
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const lookWhy = (): void => {
+    if (!response.writableFinished) gone.abort();
+  };
+  if (response.closed) lookWhy();
+  else response.once("close", lookWhy);
+  return gone.signal;
+}

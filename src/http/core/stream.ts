@@ -1,0 +1,152 @@
+import { type Readable, Transform } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { Context } from "koa";
+
+import { Limiter } from "../../platform/limiter.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { HttpRefusal } from "./errors.ts";
+import { letSend } from "./expect-continue.ts";
+
+/**
+ * The request's body, inflated when it came as gzip, cut off beyond the limit: a small body can hold
+ * a very large one.
+ *
+ * @throws HttpRefusal 415 for another encoding; Refusal 413 when its length says that it is too large
+ */
+export function requestBody(ctx: Context, bytesMax: number): Readable {
+  const encoding = ctx.get("content-encoding").toLowerCase();
+  if (!["", "identity", "gzip", "x-gzip"].includes(encoding)) {
+    throw new HttpRefusal(415, "body.encoding", "The body may be encoded with gzip only.");
+  }
+  const tooLarge = () =>
+    new Refusal("too_large", "body.too_large", `The body is over ${bytesMax} bytes.`);
+  if (Number(ctx.get("content-length")) > bytesMax) throw tooLarge();
+  letSend(ctx.req);
+  let bytes = 0;
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= bytesMax) done(null, chunk);
+      else done(tooLarge());
+    },
+  });
+  const cut = (error: Error): void => void bounded.destroy(error);
+  // The connection must stay open for the answer, so errors are passed on by hand, not by pipeline().
+  bounded.on("error", () => undefined);
+  // What came before the line broke is lost unless it was read by then, even when it was all.
+  const cutOff = (): void => {
+    if (!ctx.req.readableEnded) cut(new HttpRefusal(400, "body.cut", "The body was cut."));
+  };
+  if (ctx.req.destroyed) cutOff();
+  else ctx.req.once("close", cutOff);
+  if (!encoding.endsWith("gzip")) return ctx.req.pipe(bounded);
+  const inflating = createGunzip();
+  inflating.once("error", () =>
+    cut(new Refusal("bad_request", "body.encoding", "The body is not the gzip it claims to be.")),
+  );
+  return ctx.req.pipe(inflating).pipe(bounded);
+}
+
+/**
+ * All of a body that says it is small.
+ *
+ * @returns undefined when it does not, or is encoded: nothing of it has been read
+ * @throws HttpRefusal 400 `body.cut`
+ */
+export async function smallBody(ctx: Context, bytesMax: number): Promise<Buffer | undefined> {
+  const length = Number(ctx.get("content-length"));
+  if (length === 0 || !(length <= bytesMax) || ctx.get("content-encoding") !== "") return undefined;
+  const chunks: Buffer[] = [];
+  for await (const chunk of requestBody(ctx, bytesMax)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+const checkMs = 5_000;
+
+/** Bodies up to this are read whenever they come; of larger ones only a few are in memory at once. */
+const largeBytesMin = 1024 ** 2;
+const wholeBodyTimeoutMs = 60_000;
+const largeBodies = new Limiter(4, 1);
+
+/**
+ * All of a body, however it is encoded, so that what follows waits for nobody.
+ *
+ * @throws Refusal 413, HttpRefusal 400 `body.cut`, 408 `body.too_slow`, 415 for another encoding
+ */
+export async function wholeBody(ctx: Context, bytesMax: number): Promise<Buffer> {
+  const body = requestBody(ctx, bytesMax);
+  const tooSlow = new HttpRefusal(408, "body.too_slow", "The body took too long.");
+  const timer = setTimeout(() => body.destroy(tooSlow), wholeBodyTimeoutMs);
+  try {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const iterator = body[Symbol.asyncIterator]();
+    /** Whether it has ended before there were more bytes than that. */
+    const endsWithin = async (until: number): Promise<boolean> => {
+      while (bytes <= until) {
+        const { done, value } = await iterator.next();
+        if (done === true) return true;
+        chunks.push(value as Buffer);
+        bytes += (value as Buffer).length;
+      }
+      return false;
+    };
+    const isSmall = await endsWithin(largeBytesMin);
+    if (!isSmall) await largeBodies.run(() => endsWithin(bytesMax));
+    return Buffer.concat(chunks);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export type ConnectionLimits = Readonly<{
+  idleMs: number;
+  totalMs: number;
+  /** Fewest bytes that must move while the service waits for the client: for its body, or to read. */
+  slow?: Readonly<{ bytesMin: number; withinMs: number }>;
+}>;
+
+/**
+ * Cuts the connection when nothing has moved on it for so long, when the client sends or reads too slowly, or
+ * all of it took too long. Git itself sends something every few seconds while it works.
+ *
+ * @param end called when the client has its answer or is gone
+ */
+export function watchConnection(
+  { req, res }: Context,
+  limits: ConnectionLimits,
+  end: () => void = () => undefined,
+): void {
+  const { socket } = req;
+  const { slow } = limits;
+  const begun = Date.now();
+  let movedAt = begun;
+  let moved = 0;
+  let waited = { ms: 0, bytes: 0 };
+  let lookedAt = begun;
+  /** Waiting for the client, not the client for us: it has bytes to take, or to send and none here unread. */
+  const waits = () => socket.writableLength > 0 || (!req.complete && req.readableLength === 0);
+  const timer = setInterval(
+    () => {
+      const bytes = socket.bytesRead + socket.bytesWritten;
+      const now = Date.now();
+      if (bytes !== moved) movedAt = now;
+      waited = waits()
+        ? { ms: waited.ms + now - lookedAt, bytes: waited.bytes + bytes - moved }
+        : { ms: 0, bytes: 0 };
+      [moved, lookedAt] = [bytes, now];
+      const isOver = slow !== undefined && waited.ms >= slow.withinMs;
+      const isSlow = isOver && waited.bytes < slow.bytesMin;
+      if (isOver) waited = { ms: 0, bytes: 0 };
+      if (isSlow || now - movedAt > limits.idleMs || now - begun > limits.totalMs) socket.destroy();
+    },
+    Math.min(checkMs, limits.idleMs / 2, (slow?.withinMs ?? Number.POSITIVE_INFINITY) / 2),
+  );
+  timer.unref();
+  const closed = (): void => {
+    clearInterval(timer);
+    end();
+  };
+  if (res.closed) closed();
+  else res.once("close", closed);
+}

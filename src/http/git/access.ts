@@ -1,0 +1,96 @@
+import type { Context } from "koa";
+
+import { normaliseAlias } from "../../events/core/ids.ts";
+import type { PackService } from "../../platform/git/pack-service.ts";
+import { tokenPrefixes } from "../../platform/key/token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
+import { type Caller, type Gate, type ResolvedProject, requireScope } from "../access/gate.ts";
+import { HttpRefusal } from "../core/errors.ts";
+import { peerOf } from "../core/peer.ts";
+
+export type GitAccessDeps = Readonly<{
+  authenticate: Authenticate;
+  project: Gate["project"];
+  /** The project of a job that runs, by the token of its run. */
+  jobProject: (token: string) => Promise<ProjectRow | undefined>;
+  /** The setting pullRepoFromAnonUserIsEnabled. */
+  anonymousPull: () => Promise<boolean>;
+}>;
+
+export type GitAccess = ResolvedProject & Readonly<{ caller: Caller }>;
+
+/**
+ * Who calls, and whether they may fetch or push. Git sends credentials only after a 401, so a caller
+ * without any is answered that, whether or not there is such a project.
+ *
+ * @throws HttpRefusal 401; Refusal 403 for a missing right or scope, 404 for an unknown project
+ */
+export async function gitAccess(
+  ctx: Context,
+  service: PackService,
+  names: Readonly<{ ownerAlias: string; projectAlias: string }>,
+  deps: GitAccessDeps,
+): Promise<GitAccess> {
+  const byJob = await jobAccess(ctx, service, names, deps);
+  if (byJob !== undefined) return byJob;
+  const caller = await callerOf(ctx, deps);
+  const fetching = service === "upload-pack";
+  if (caller.userId === null) {
+    if (!fetching || !(await deps.anonymousPull())) throw unauthorised();
+    try {
+      return { caller, ...(await deps.project(names, caller, "GUEST")) };
+    } catch (error) {
+      if (error instanceof Refusal) throw unauthorised();
+      throw error;
+    }
+  }
+  requireScope(caller, fetching ? "PROJECT_READ" : "PROJECT_WRITE");
+  return { caller, ...(await deps.project(names, caller, fetching ? "GUEST" : "DEVELOPER")) };
+}
+
+/**
+ * The token of a job that runs fetches the project of the job, and nothing else.
+ *
+ * @returns undefined for other credentials
+ */
+async function jobAccess(
+  ctx: Context,
+  service: PackService,
+  { ownerAlias, projectAlias }: Readonly<{ ownerAlias: string; projectAlias: string }>,
+  { jobProject }: GitAccessDeps,
+): Promise<GitAccess | undefined> {
+  const [, token = ""] = basicCredentials(ctx.get("authorization")) ?? [];
+  if (!token.startsWith(`${tokenPrefixes.job}_`)) return undefined;
+  const project = await jobProject(token);
+  if (project === undefined) throw unauthorised();
+  const isIts =
+    normaliseAlias(project.owner_alias) === normaliseAlias(ownerAlias) &&
+    normaliseAlias(project.alias) === normaliseAlias(projectAlias);
+  if (isIts && service === "upload-pack") return { caller: anonymous, project, role: "GUEST" };
+  const message = "The token of a job fetches the project of the job only.";
+  throw new Refusal("forbidden", "job.token_scope", message);
+}
+
+async function callerOf(ctx: Context, { authenticate }: GitAccessDeps): Promise<Caller> {
+  const header = ctx.get("authorization");
+  if (header === "") return anonymous;
+  if (!/^basic /i.test(header)) {
+    // `http.extraHeader` with a token, as pipelines set it.
+    return authenticate.caller(ctx, "user").catch((error: unknown) => {
+      throw error instanceof Refusal && error.kind === "forbidden" ? unauthorised() : error;
+    });
+  }
+  const credentials = basicCredentials(header);
+  const caller = credentials && (await authenticate.basic(...credentials, peerOf(ctx)));
+  if (caller === undefined || caller === null) throw unauthorised();
+  return caller;
+}
+
+function unauthorised(): HttpRefusal {
+  const message = "Sign in with your alias and a password or an access token.";
+  return new HttpRefusal(401, "auth.required", message, {
+    "WWW-Authenticate": 'Basic realm="git", charset="UTF-8"',
+  });
+}

@@ -1,0 +1,265 @@
+import { PassThrough } from "node:stream";
+import type { Context, Middleware } from "koa";
+
+import { Alias } from "../../events/core/ids.ts";
+import { Places, type PlacesOptions } from "../../git/concurrency-limit.ts";
+import { type GitConnectionsDeps, gitConnections } from "../../git/connections.ts";
+import type { PushDeps } from "../../git/push.ts";
+import { asCaller } from "../../platform/caller-share.ts";
+import type { KeptPack, KeptPacks } from "../../platform/git/kept-packs.ts";
+import type {
+  PackOptions,
+  PackProcess,
+  PackService,
+  UploadProcess,
+} from "../../platform/git/pack-service.ts";
+import { isProtocolText, stopPackService } from "../../platform/git/pack-service.ts";
+import { flushPacket, packet } from "../../platform/git/pkt-line.ts";
+import type { GitRepositories } from "../../platform/git/repositories.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { HttpRefusal } from "../core/errors.ts";
+import { peerOf } from "../core/peer.ts";
+import { stateOf } from "../core/state.ts";
+import { type ConnectionLimits, smallBody, watchConnection, wholeBody } from "../core/stream.ts";
+import { sendPieces } from "../file/send-pieces.ts";
+import { type GitAccessDeps, gitAccess } from "./access.ts";
+import { uploadCapabilities } from "./capabilities.ts";
+import { answerOf, type Input, packToKeep } from "./kept.ts";
+import { receivePack } from "./receive-pack.ts";
+import { requestBytesMax, resultType, uploadPack } from "./upload-pack.ts";
+
+export type GitHttpDeps = GitAccessDeps &
+  PushDeps &
+  GitConnectionsDeps &
+  Readonly<{
+    git: GitRepositories;
+    places?: Partial<PlacesOptions>;
+    limits?: Partial<ConnectionLimits>;
+  }>;
+
+type StartOptions = Pick<PackOptions, "denyForced" | "together" | "inputBytesMax" | "gate">;
+
+type Asked = Readonly<{
+  ctx: Context;
+  service: PackService;
+  /** Whether it is `info/refs`. */
+  advertise: boolean;
+  repository: Repository;
+}>;
+
+/** A line that is silent for so long is dead; nobody's repository takes longer in all. */
+const limitsDefault = {
+  idleMs: 2 * 60_000,
+  totalMs: 4 * 60 * 60_000,
+  slow: { bytesMin: 240 * 1024, withinMs: 60_000 },
+} as const;
+
+/** What asks for a fetch or a list is some hundreds of bytes; what has many ids to tell is given to git. */
+const askingBytesMax = 64 * 1024;
+
+const secondVersion = "version=2";
+
+const path = /^(?:\/rest-api)?\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|git-[a-z-]+)$/;
+
+/** No cache may keep an answer: the next one depends on the refs of that moment. */
+const neverKept = {
+  "Cache-Control": "no-cache, max-age=0, must-revalidate",
+  Expires: "Fri, 01 Jan 1980 00:00:00 GMT",
+  Pragma: "no-cache",
+};
+
+/**
+ * Git's smart HTTP protocol; gitprotocol-http(5), protocols 0 to 2. Fetch and push of one project's
+ * repository at `/project/{owner}/{alias}.git` and without the ending. Other paths are passed on.
+ */
+export function gitHttp(deps: GitHttpDeps): Middleware {
+  const places = new Places(deps.places);
+  const connections = gitConnections(deps);
+  const limits = { ...limitsDefault, ...deps.limits };
+  return async (ctx, next) => {
+    const match = path.exec(ctx.path);
+    const [, owner = "", alias = "", rest = ""] = match ?? [];
+    if (match === null) return await next();
+    const names = { ownerAlias: owner, projectAlias: alias };
+    if (!Alias.safeParse(owner).success || !Alias.safeParse(alias).success) throw unknownProject();
+
+    const service = serviceOf(ctx, rest);
+    stateOf(ctx).operationId = `git-${service}`;
+    const { caller, project, role } = await gitAccess(ctx, service, names, deps);
+    if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+    ctx.set(neverKept);
+
+    const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
+    watchConnection(ctx, limits, unwatch);
+    const repository = await deps.git.ensure(project.id, project.default_branch);
+    const asked = { ctx, service, advertise: rest === "info/refs", repository };
+    // Refs that git shows are shown by every other answer as well.
+    if (asked.advertise) await deps.visible(await deps.refs.settle(project.id));
+    const input = await answeredHere(asked, deps.git.packs);
+    if (input === true) return;
+
+    const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
+    const { enter, leave } = placeIn(places, ctx, share);
+    const pushes = service === "receive-pack" && !asked.advertise;
+    const fetches = service === "upload-pack" && !asked.advertise;
+    const request = fetches ? await fetchRequest(ctx, input, share) : undefined;
+    // A client that sends nothing holds no place: requests are read before, and of pushes the commands.
+    if (!pushes) await enter();
+    const pack = input && packToKeep(input, repository, deps.git.packs, leave);
+    if (pack !== undefined) return sendPack(ctx, pack);
+    const running: { child?: PackProcess | UploadProcess } = {};
+    const stop = (): void => {
+      if (running.child !== undefined) stopPackService(running.child);
+    };
+    try {
+      const begin = <Child extends PackProcess | UploadProcess>(start: () => Child): Child => {
+        // What would end it has been told already: it would wait for its input for ever.
+        if (ctx.req.socket.destroyed) {
+          throw new Refusal("unavailable", "git.gone", "The caller has gone.");
+        }
+        const child = start();
+        child.once("close", leave);
+        running.child = child;
+        return child;
+      };
+      const start = (options: StartOptions = {}) => begin(() => startAsked(asked, options));
+      if (asked.advertise) return advertiseRefs(ctx, service, start(), stop);
+      if (request !== undefined) {
+        const answer = await deps.git.outputs.of((end) =>
+          begin(() => repository.startUpload(end, protocolOf(ctx))),
+        );
+        return uploadPack(ctx, request, answer, stop, deps.log);
+      }
+      await receivePack(ctx, { enter, start, stop, caller, project, role }, deps);
+      if (running.child === undefined) leave();
+    } catch (error) {
+      if (running.child === undefined) leave();
+      else stop();
+      throw error;
+    }
+  };
+}
+
+function startAsked({ ctx, repository, service, advertise }: Asked, options: StartOptions = {}) {
+  const protocol = protocolOf(ctx);
+  return repository.start(service, { advertise, protocol, ...options });
+}
+
+/**
+ * Answers what takes no program of git, in version 2 of the protocol, which asks for each by itself.
+ *
+ * @returns true when the answer is given; otherwise the request, if it was read for that
+ */
+async function answeredHere(asked: Asked, packs: KeptPacks): Promise<true | Input | undefined> {
+  const { ctx, service, advertise, repository } = asked;
+  if (service !== "upload-pack" || protocolOf(ctx) !== secondVersion) return undefined;
+  if (advertise) {
+    const capabilities = await uploadCapabilities(() => startAsked(asked));
+    ctx.type = "application/x-git-upload-pack-advertisement";
+    ctx.body = capabilities;
+    return true;
+  }
+  const body = await smallBody(ctx, askingBytesMax);
+  const answer = body && (await answerOf(body, repository, packs));
+  if (answer === undefined || "body" in answer) return answer;
+  if ("pack" in answer) sendPack(ctx, answer.pack);
+  else {
+    ctx.type = resultType;
+    ctx.body = answer.refs;
+  }
+  return true;
+}
+
+function sendPack(ctx: Context, pack: KeptPack): void {
+  ctx.type = resultType;
+  const bytes = pack.bytes();
+  if (bytes !== undefined) ctx.length = bytes;
+  sendPieces(ctx, pack.pieces());
+}
+
+/** A place for one request: `leave` gives it back, and does nothing before `enter` got it. */
+function placeIn(places: Places, ctx: Context, share: string) {
+  let left = (): void => undefined;
+  return {
+    enter: async (): Promise<void> => {
+      left = await whileThere(ctx, (gone) => places.enter(share, gone));
+    },
+    leave: (): void => left(),
+  };
+}
+
+/** The request of a fetch; nothing of it is left to be read. */
+function fetchRequest(ctx: Context, input: Input | undefined, share: string): Promise<Buffer> {
+  if (input !== undefined) return Promise.resolve(input.body);
+  return asCaller(share, () => wholeBody(ctx, requestBytesMax));
+}
+
+/** @param wait is told when the caller's line is closed */
+async function whileThere<Result>(
+  { res }: Context,
+  wait: (gone: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort();
+  res.once("close", leave);
+  try {
+    return await wait(leaving.signal);
+  } finally {
+    res.off("close", leave);
+  }
+}
+
+/** What the request asks for, when path, query, method and content type agree on it. */
+function serviceOf(ctx: Context, rest: string): PackService {
+  const named = rest === "info/refs" ? ctx.query["service"] : rest;
+  if (named !== "git-upload-pack" && named !== "git-receive-pack") {
+    if (rest !== "info/refs") throw new Refusal("not_found", "route.not_found", "No such service.");
+    const message = "Only git's smart protocol is served; please update git.";
+    throw new Refusal("forbidden", "git.service_unknown", message);
+  }
+  const method = rest === "info/refs" ? "GET" : "POST";
+  if (ctx.method !== method) {
+    const message = `${ctx.method} is not a method of this path.`;
+    throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: method });
+  }
+  if (method === "POST") {
+    if (ctx.get("content-type") !== `application/x-${named}-request`) {
+      const message = "Path and content type name different services.";
+      throw new HttpRefusal(415, "git.service_mismatch", message);
+    }
+    const asked = ctx.query["service"];
+    if (asked !== undefined && asked !== named) {
+      const message = "Path and query name different services.";
+      throw new Refusal("bad_request", "git.service_mismatch", message);
+    }
+  }
+  return named === "git-upload-pack" ? "upload-pack" : "receive-pack";
+}
+
+function protocolOf(ctx: Context): string | undefined {
+  const header = ctx.get("git-protocol");
+  return isProtocolText(header) ? header : undefined;
+}
+
+function advertiseRefs(
+  ctx: Context,
+  service: PackService,
+  child: PackProcess,
+  stop: () => void,
+): void {
+  ctx.type = `application/x-git-${service}-advertisement`;
+  ctx.res.once("close", stop);
+  child.stdin.end();
+  child.stderr.resume();
+  const answer = new PassThrough();
+  // Version 2 begins with its own capabilities; before it, the service is named first.
+  const second = service === "upload-pack" && /version=2/.test(protocolOf(ctx) ?? "");
+  if (!second) answer.write(Buffer.concat([packet(`# service=git-${service}\n`), flushPacket]));
+  ctx.body = child.stdout.pipe(answer);
+}
+
+function unknownProject(): Refusal {
+  return new Refusal("not_found", "project.not_found", "Project not found.");
+}

@@ -1,0 +1,85 @@
+import type { ChildProcess } from "node:child_process";
+import { createHash } from "node:crypto";
+
+import { type CommandRequest, parseCommandRequest } from "../../platform/git/command-request.ts";
+import type { KeptPack, KeptPacks } from "../../platform/git/kept-packs.ts";
+import { asksForKept, lsRefsAnswer, lsRefsAsked } from "../../platform/git/ls-refs.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+
+/** A request of protocol version 2 that was read. */
+export type Input = Readonly<{
+  body: Buffer;
+  /** What its answer is kept by if it is worth a file, and about how large it will be. */
+  keep?: Readonly<{ key: string; bytes: number }>;
+}>;
+
+/**
+ * What is answered without a process of git: where refs stand, and a pack that is made already, or just now.
+ * Anything else is for git.
+ */
+export async function answerOf(
+  body: Buffer,
+  repository: Repository,
+  packs: KeptPacks,
+): Promise<Readonly<{ refs: Buffer }> | Readonly<{ pack: KeptPack }> | Input> {
+  const request = parseCommandRequest(body);
+  if (request?.command === "fetch") return packOf(request, body, repository, packs);
+  const asked = request && lsRefsAsked(request);
+  const listing = asked && (await repository.refListing(asksForKept(asked)));
+  return asked && listing ? { refs: lsRefsAnswer(asked, listing) } : { body };
+}
+
+async function packOf(
+  request: CommandRequest,
+  body: Buffer,
+  repository: Repository,
+  packs: KeptPacks,
+): Promise<Readonly<{ pack: KeptPack }> | Input> {
+  // What the refs are is looked at only for what was asked before, whatever they were then.
+  if (!packs.askedBefore(keyOf(repository.gitDir, "", request))) return { body };
+  const state = await repository.refState();
+  if (state === undefined) return { body };
+  const key = keyOf(repository.gitDir, state, request);
+  const pack = packs.find(key);
+  if (pack !== undefined) return { pack };
+  const bytes = await repository.packedBytes();
+  return (await packs.takes(bytes)) ? { body, keep: { key, bytes } } : { body };
+}
+
+/**
+ * Has a pack made for all who ask for the same.
+ *
+ * @param leave gives the place back that git works in
+ * @returns undefined when it is not to be kept: the place is still held
+ */
+export function packToKeep(
+  { body, keep }: Input,
+  repository: Repository,
+  packs: KeptPacks,
+  leave: () => void,
+): KeptPack | undefined {
+  if (keep === undefined) return undefined;
+  const { key, bytes } = keep;
+  const made = packs.find(key);
+  const pack = made ?? packs.make(key, bytes, (file) => started(repository, file, body));
+  if (made !== undefined) leave();
+  else void pack?.end.then(leave, leave);
+  return pack;
+}
+
+function started(repository: Repository, file: number, request: Buffer): ChildProcess {
+  const child = repository.startUpload(file, "version=2");
+  child.stderr.resume();
+  child.stdin.end(request);
+  return child;
+}
+
+/**
+ * A pack follows from the request and the repository's refs: tags come with what they point to, and an
+ * end of history may be named by a ref. Who asks by which program changes nothing of it.
+ */
+function keyOf(gitDir: string, state: string, { capabilities, args }: CommandRequest): string {
+  const told = capabilities.filter((line) => !/^(?:agent|session-id)=/.test(line));
+  const parts = [gitDir, state, ...told, "", ...args];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+}

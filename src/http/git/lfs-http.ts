@@ -1,0 +1,94 @@
+import type { Context, Middleware } from "koa";
+
+import { Alias } from "../../events/core/ids.ts";
+import { gitConnections } from "../../git/connections.ts";
+import { type LfsOperation, lfsTokens } from "../../platform/key/lfs-token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Deps } from "../core/deps.ts";
+import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { stateOf } from "../core/state.ts";
+import { watchConnection } from "../core/stream.ts";
+import type { GitAccessDeps } from "./access.ts";
+import { lfsAccess } from "./lfs-access.ts";
+import { lockCalls } from "./lfs-lock.ts";
+import { objectCalls } from "./lfs-object.ts";
+import type { LfsCall, LfsRequest } from "./lfs-request.ts";
+
+export type LfsHttpDeps = Deps & GitAccessDeps & Pick<LfsRequest, "bytesLeft">;
+
+const path = /^\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/info\/lfs\/(.+)$/;
+/** A line that is silent for so long is dead; the largest object on a slow one takes hours. */
+const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
+export const lfsType = "application/vnd.git-lfs+json";
+
+const calls: readonly LfsCall[] = [...objectCalls, ...lockCalls];
+
+/**
+ * The server of git-lfs: batch, basic transfer and locks of one project's objects, at
+ * `/project/{owner}/{alias}.git/info/lfs`; git-lfs/docs/api. Other paths are passed on.
+ */
+export function lfsHttp(deps: LfsHttpDeps): Middleware {
+  const connections = gitConnections(deps);
+  const tokens = lfsTokens(deps.vault, deps.now);
+  return async (ctx, next) => {
+    const match = path.exec(ctx.path);
+    if (match === null) return await next();
+    try {
+      const [, ownerAlias = "", projectAlias = "", rest = ""] = match;
+      const { call, params } = callAt(ctx, rest);
+      stateOf(ctx).operationId = call.operationId;
+      const names = { ownerAlias, projectAlias };
+      const known = Object.values(names).every((name) => Alias.safeParse(name).success);
+      if (!known) throw new Refusal("not_found", "project.not_found", "Project not found.");
+      const prove = async (operation: LfsOperation) => {
+        const access = await lfsAccess(ctx, operation, names, { ...deps, lfsTokens: tokens });
+        const { caller } = access;
+        const sshKeyId = access.grant?.keyId ?? undefined;
+        if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+        const cut = (): void => void ctx.req.socket.destroy();
+        const opened = sshKeyId === undefined ? caller : { ...caller, sshKeyId };
+        ctx.res.once("close", connections.watch(opened, cut));
+        return access;
+      };
+      watchConnection(ctx, limits);
+      const request: LfsRequest = { ctx, params, prove, tokens, bytesLeft: deps.bytesLeft };
+      await call.handle(request, deps);
+    } catch (error) {
+      answerRefusal(ctx, error, deps);
+    }
+  };
+}
+
+/** @throws Refusal 404; HttpRefusal 405 */
+function callAt(ctx: Context, rest: string) {
+  const fitting = calls.flatMap((call) => {
+    const match = call.path.exec(rest);
+    return match === null ? [] : [{ call, params: match.groups ?? {} }];
+  });
+  const found = fitting.find(({ call }) => call.method === ctx.method);
+  if (found !== undefined) return found;
+  if (fitting.length === 0) {
+    throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
+  }
+  const allow = fitting.map(({ call }) => call.method).join(", ");
+  const message = `${ctx.method} is not a method of this path.`;
+  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
+}
+
+/** In the form that git-lfs prints: git-lfs/docs/api/batch.md, "Response Errors". */
+function answerRefusal(ctx: Context, error: unknown, { log }: Pick<Deps, "log">): void {
+  if (ctx.headerSent) throw error;
+  const state = stateOf(ctx);
+  const { requestId } = state;
+  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
+  if (status >= 500 && !(error instanceof Refusal))
+    log.error({ err: error, requestId }, "request failed");
+  state.code = code;
+  const { message } = JSON.parse(body) as Readonly<{ message: string }>;
+  ctx.status = status;
+  ctx.set(headers);
+  const login = headers["WWW-Authenticate"];
+  if (login !== undefined) ctx.set("LFS-Authenticate", login);
+  ctx.body = JSON.stringify({ message, code, request_id: requestId });
+  ctx.set("Content-Type", lfsType);
+}

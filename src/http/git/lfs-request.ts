@@ -1,0 +1,77 @@
+import type { Context } from "koa";
+import type { z } from "zod";
+
+import type { EventMetadata } from "../../events/core/event.ts";
+import { userSubject } from "../../events/user/user.ts";
+import type { LfsOperation, LfsTokens } from "../../platform/key/lfs-token.ts";
+import type { Caller } from "../access/gate.ts";
+import { bodyLimitsDefault, readJson } from "../core/body.ts";
+import type { Deps } from "../core/deps.ts";
+import { peerOf } from "../core/peer.ts";
+import { check, invalid } from "../core/schema.ts";
+import { stateOf } from "../core/state.ts";
+import type { LfsAccess } from "./lfs-access.ts";
+
+export type LfsRequest = Readonly<{
+  ctx: Context;
+  /** Named groups of the call's path. */
+  params: Readonly<Record<string, string | undefined>>;
+  /** Who calls, once it is known what they want. @throws when they may not */
+  prove: (operation: LfsOperation) => Promise<LfsAccess>;
+  tokens: LfsTokens;
+  /** What the quota of a project leaves. */
+  bytesLeft: (project: LfsAccess["project"]) => Promise<number>;
+}>;
+
+/** One operation of git-lfs. */
+export type LfsCall = Readonly<{
+  method: "GET" | "POST" | "PUT";
+  /** Of what follows `info/lfs/`. */
+  path: RegExp;
+  /** In logs and metrics. */
+  operationId: string;
+  handle: (request: LfsRequest, deps: Deps) => Promise<void>;
+}>;
+
+/** @throws Refusal 400, 413, 422 */
+export async function lfsBody<Schema extends z.ZodType>(
+  { ctx }: LfsRequest,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  return lfsInput(schema, (await readJson(ctx, bodyLimitsDefault)).json);
+}
+
+/** @throws Refusal 422 */
+export function lfsInput<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const checked = check(schema, value);
+  if (!checked.ok) throw invalid(checked.errors);
+  return checked.data;
+}
+
+export function lfsAnswer({ ctx }: LfsRequest, status: number, value: unknown): void {
+  ctx.status = status;
+  ctx.body = JSON.stringify(value);
+  ctx.set("Content-Type", "application/vnd.git-lfs+json");
+  ctx.set("Cache-Control", "no-store");
+}
+
+/** The envelope of what a call does. */
+export async function lfsMetadata(
+  { ctx }: LfsRequest,
+  { userId, actor }: Caller,
+  commandId: string,
+  { vault, now }: Deps,
+): Promise<EventMetadata> {
+  return {
+    actor,
+    ip: userId === null ? null : await vault.seal(userSubject(userId), peerOf(ctx)),
+    correlationId: stateOf(ctx).requestId,
+    causationId: null,
+    commandId,
+    schemaVersion: 1,
+    occurredAt: now().toISOString(),
+  };
+}

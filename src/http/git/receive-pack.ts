@@ -1,0 +1,57 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import type { Context } from "koa";
+
+import type { GitPlace } from "../../git/caller.ts";
+import { carryOut, type PreparedPush, type PushDeps, preparePush } from "../../git/push.ts";
+import { pushBytesMax } from "../../platform/git/environment.ts";
+import type { PackProcess } from "../../platform/git/pack-service.ts";
+import type { Caller } from "../access/gate.ts";
+import { peerOf } from "../core/peer.ts";
+import { stateOf } from "../core/state.ts";
+import { requestBody } from "../core/stream.ts";
+
+type StartedWith = "denyForced" | "together" | "gate" | "inputBytesMax";
+
+export type ReceivePack = GitPlace &
+  Readonly<{
+    /** Waits for a place to work in. */
+    enter: () => Promise<void>;
+    /** Starts git, once it is known what it may do. */
+    start: (options: Pick<PreparedPush, StartedWith>) => PackProcess;
+    stop: () => void;
+    caller: Caller;
+  }>;
+
+/** Takes a push in by the request-and-answer form of HTTP. */
+export async function receivePack(
+  ctx: Context,
+  { enter, start, stop, ...place }: ReceivePack,
+  deps: PushDeps,
+): Promise<void> {
+  // A little more than git's own limit on the pack, so that git's message is the one that is seen.
+  const body = requestBody(ctx, pushBytesMax + 64 * 1024 ** 2);
+  ctx.type = "application/x-git-receive-pack-result";
+  const { requestId } = stateOf(ctx);
+
+  const prepared = await preparePush(body, { ...place, ip: peerOf(ctx), requestId }, deps, enter);
+  if (Buffer.isBuffer(prepared)) {
+    // A client still sending its pack would not see the answer.
+    if (!body.readableEnded) await once(body.resume(), "end").catch(() => undefined);
+    ctx.body = prepared;
+    return;
+  }
+  const { denyForced, together, gate, inputBytesMax } = prepared;
+  const child = start({ denyForced, together, gate, inputBytesMax });
+  // Once all of it is here, git needs nobody any more and finishes in a moment.
+  ctx.res.once("close", () => {
+    if (!body.readableEnded) stop();
+  });
+  // Git may have refused before it read all: the rest is read and dropped, so that it can be told.
+  child.once("close", () => {
+    if (!body.readableEnded && !ctx.req.destroyed) body.resume();
+  });
+  const answer = new PassThrough();
+  ctx.body = answer;
+  void carryOut({ ...prepared, child, stop, body, answer, requestId }, deps);
+}

@@ -1,0 +1,74 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { templateSetting } from "../../commands/instance/template-setting.ts";
+import { TemplateSettings } from "../../events/instance/template-setting.ts";
+import { findTemplateSettings } from "../../projections/instance/template-setting.ts";
+import { accessAt, companyPlace, type Place, parentOf, teamPlace } from "../access/owner-scope.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool } from "../core/schema.ts";
+
+const TemplateSettingsView = TemplateSettings.meta({ id: "TemplateSettings" });
+
+const Change = z
+  .object({
+    allowImportBranchProtection: bool().optional(),
+    allowImportEnvironmentProtection: bool().optional(),
+    allowImportTagProtection: bool().optional(),
+    allowImportMrApprovalConfigAndRules: bool().optional(),
+    allowImportPipelineLifetimeSetting: bool().optional(),
+  })
+  .meta({ id: "TemplateSettingsChange", description: "What is not given stays as it is." });
+
+/** What a team or company hands down to the projects below it. */
+export const templateSettingRoutes: readonly Route[] = [teamPlace, companyPlace].flatMap(
+  (place) => [get(place), change(place)],
+);
+
+function get(place: Place): Route {
+  return route({
+    method: "get",
+    path: `${place.base}/setting/import`,
+    operationId: `get${place.noun}TemplateSettings`,
+    summary: `Tell which settings the projects of a ${place.resource} take over`,
+    tag: place.tag,
+    scope: place.read,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    reply: TemplateSettingsView,
+    errors: [403, 404],
+    handle: ({ request }, { db }) => findTemplateSettings(db, parentOf(request).id),
+  });
+}
+
+function change(place: Place): Route {
+  return route({
+    method: "post",
+    path: `${place.base}/setting/import`,
+    operationId: `change${place.noun}TemplateSettings`,
+    summary: `Change which settings the projects of a ${place.resource} take over`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: Change,
+    reply: TemplateSettingsView,
+    errors: [403, 404, 422],
+    async handle({ body, request }, { db, store, now }) {
+      const { id, type: parentType } = parentOf(request);
+      const given = Object.entries(body).filter(([, value]) => value !== undefined);
+      const command = {
+        type: "ChangeTemplateSettings",
+        parentId: id,
+        parentType,
+        settings: Object.fromEntries(given) as Partial<TemplateSettings>,
+        by: request.userId,
+        at: now().toISOString(),
+      } as const;
+      const metadata = await request.metadata();
+      const result = await handle(store, templateSetting, { id, command, metadata });
+      await request.visible(result.position);
+      return findTemplateSettings(db, id);
+    },
+  });
+}

@@ -1,0 +1,183 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { commentNotFound, issueComment } from "../../commands/issue/issue-comment.ts";
+import { IssueCommentId } from "../../events/issue/issue-comment.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { elapsedText } from "../../platform/elapsed-text.ts";
+import {
+  findIssueComment,
+  type IssueCommentRow,
+  listIssueComments,
+} from "../../projections/issue/issue-comment.ts";
+import type { NumberedIssueRow } from "../../projections/issue/list.ts";
+import { findUsersById } from "../../projections/user/user.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { presentParticipant } from "../user/participant.ts";
+import { UserView } from "../user/view.ts";
+import { textLengthMax } from "./body.ts";
+import {
+  IssueParams,
+  mustBeAuthorOr,
+  mustFindIssue,
+  reading,
+  type Writing,
+  within,
+  writing,
+} from "./issue.ts";
+
+const path = "/project/{ownerAlias}/{projectAlias}/issue-discussion/{localId}";
+const CommentParams = IssueParams.extend({ commentId: IssueCommentId });
+
+const CommentView = z
+  .object({
+    id: z.uuid(),
+    message: z.string(),
+    author: UserView,
+    createdAt: instant(),
+    createTimeDifference: z.string().meta({ examples: ["5 minutes ago"] }),
+  })
+  .meta({ id: "IssueComment" });
+
+const Note = z
+  .object({
+    note: z
+      .string()
+      .max(textLengthMax)
+      .refine((text) => text.trim() !== "", {
+        params: { code: "error.field.empty" },
+        error: "Empty",
+      }),
+  })
+  .meta({ id: "IssueNote" });
+
+const getComments = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listIssueComments",
+  summary: "List the comments of an issue",
+  description: "The oldest first.",
+  params: IssueParams,
+  list: "issueDiscussionList",
+  reply: CommentView,
+  errors: [403, 404, 422],
+  async handle({ params, page: { size, offset }, request }, deps) {
+    const { id } = await mustFindIssue(params.localId, request, deps);
+    const { rows, total } = await listIssueComments(deps.db, id, { limit: size, offset });
+    return { items: await present(rows, deps), totalElements: total };
+  },
+});
+
+const postComment = route({
+  ...writing,
+  method: "post",
+  path: `${path}/create`,
+  operationId: "createIssueComment",
+  summary: "Comment on an issue",
+  params: IssueParams,
+  body: Note,
+  reply: CommentView,
+  errors: [403, 404, 409, 422],
+  async handle({ params, body: { note: message }, request }, deps) {
+    const row = await mustFindIssue(params.localId, request, deps);
+    const issueCommentId = IssueCommentId.parse(deterministicId(request.commandId, "comment"));
+    const order = { id: issueCommentId, metadata: await request.metadata() };
+    const command = { issueCommentId, message, ...about(row, request, deps) };
+    const result = await handle(deps.store, issueComment, {
+      ...order,
+      command: { type: "CreateIssueComment", ...command },
+    });
+    await request.visible(result.position);
+    return shown(row, issueCommentId, deps);
+  },
+});
+
+const putComment = route({
+  ...writing,
+  method: "put",
+  path: `${path}/{commentId}/edit`,
+  operationId: "editIssueComment",
+  summary: "Edit a comment on an issue",
+  description: "For its author and administrators of the project.",
+  params: CommentParams,
+  body: Note,
+  reply: CommentView,
+  errors: [403, 404, 422],
+  async handle({ params: { localId, commentId }, body: { note: message }, request }, deps) {
+    const row = await mustFindIssue(localId, request, deps);
+    await mustFindOwn(row, commentId, request, deps);
+    const command = { type: "EditIssueComment", message, ...about(row, request, deps) } as const;
+    const order = { id: commentId, command, metadata: await request.metadata() };
+    const result = await handle(deps.store, issueComment, order);
+    await request.visible(result.position);
+    return shown(row, commentId, deps);
+  },
+});
+
+const removeComment = route({
+  ...writing,
+  method: "delete",
+  path: `${path}/{commentId}/delete`,
+  operationId: "deleteIssueComment",
+  summary: "Delete a comment on an issue",
+  description: "For its author and administrators of the project.",
+  params: CommentParams,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params: { localId, commentId }, request }, deps) {
+    const row = await mustFindIssue(localId, request, deps);
+    await mustFindOwn(row, commentId, request, deps);
+    const command = { type: "DeleteIssueComment", ...about(row, request, deps) } as const;
+    const order = { id: commentId, command, metadata: await request.metadata() };
+    const result = await handle(deps.store, issueComment, order);
+    await request.visible(result.position);
+  },
+});
+
+export const issueCommentRoutes: readonly Route[] = [
+  getComments,
+  postComment,
+  putComment,
+  removeComment,
+];
+
+const about = ({ id: issueId }: NumberedIssueRow, request: Writing, deps: Deps) => ({
+  issueId,
+  ...within(request, deps),
+});
+
+/** @throws Refusal 404, also for a comment on another issue; 403 when it is of somebody else */
+async function mustFindOwn(
+  issue: NumberedIssueRow,
+  id: IssueCommentId,
+  request: Writing,
+  { db }: Deps,
+): Promise<void> {
+  const row = await findIssueComment(db, issue.id, id);
+  if (row === undefined) throw commentNotFound();
+  mustBeAuthorOr("ADMIN", row.author_id, request);
+}
+
+async function shown(issue: NumberedIssueRow, id: IssueCommentId, deps: Deps) {
+  const row = await findIssueComment(deps.db, issue.id, id);
+  const [comment] = row === undefined ? [] : await present([row], deps);
+  if (comment === undefined) throw commentNotFound();
+  return comment;
+}
+
+async function present(
+  rows: readonly IssueCommentRow[],
+  { db, now }: Pick<Deps, "db" | "now">,
+): Promise<readonly z.input<typeof CommentView>[]> {
+  const users = await findUsersById(db, [...new Set(rows.map(({ author_id }) => author_id))]);
+  return rows.map((row) => ({
+    id: row.id,
+    message: row.message,
+    author: presentParticipant(users.get(row.author_id), row.author_id),
+    createdAt: row.created_at,
+    createTimeDifference: elapsedText(row.created_at, now()),
+  }));
+}

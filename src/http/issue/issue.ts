@@ -1,0 +1,197 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { createIssue } from "../../commands/issue/create-issue.ts";
+import { issue, issueNotFound } from "../../commands/issue/issue.ts";
+import { type IssueChanges, IssueId, IssueStatus } from "../../events/issue/issue.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findIssue,
+  findIssueById,
+  listIssues,
+  type NumberedIssueRow,
+} from "../../projections/issue/list.ts";
+import { atLeast, type Role } from "../access/access.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { int } from "../core/schema.ts";
+import { chosenLabels } from "../label/choice.ts";
+import { chosenAssignees, EditedIssue, NewIssue } from "./body.ts";
+import { IssueQuery, issueFilter } from "./query.ts";
+import { IssueView, presentIssues } from "./view.ts";
+
+const tag = "Issues";
+const path = "/project/{ownerAlias}/{projectAlias}/issue";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const localIdMax = 2 ** 31 - 1;
+export const IssueParams = z.object({ ...names, localId: int({ min: 1, max: localIdMax }) });
+
+export const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
+/** Everybody who reads a project may create issues and comment; who edits what is decided below. */
+export const writing = { tag, scope: "PROJECT_WRITE", access: "project:GUEST" } as const;
+
+const getIssue = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{localId}`,
+  operationId: "getIssue",
+  summary: "Get an issue",
+  params: IssueParams,
+  reply: IssueView,
+  errors: [403, 404],
+  handle: async ({ params, request }, deps) =>
+    presented(await mustFindIssue(params.localId, request, deps), request, deps),
+});
+
+const getIssues = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listIssues",
+  summary: "List the issues of a project",
+  description: "The newest first, unless asked otherwise.",
+  params: z.object(names),
+  query: IssueQuery,
+  list: "issueModelList",
+  reply: IssueView,
+  errors: [403, 404, 422],
+  async handle({ query, page: { size, offset }, request: { project } }, { db }) {
+    const filter = await issueFilter(db, project.id, query);
+    if (filter === undefined) return { items: [], totalElements: 0 };
+    const { rows, total } = await listIssues(db, project.id, filter, { limit: size, offset });
+    return { items: await presentIssues(db, rows, project), totalElements: total };
+  },
+});
+
+const postIssue = route({
+  ...writing,
+  method: "post",
+  path,
+  operationId: "createIssue",
+  summary: "Create an issue",
+  description: "It is OPEN unless another status is given.",
+  params: z.object(names),
+  body: NewIssue,
+  reply: IssueView,
+  errors: [403, 404, 409, 422],
+  async handle({ body, request }, deps) {
+    const { project, commandId } = request;
+    const issueId = IssueId.parse(deterministicId(commandId, "issue"));
+    const details = {
+      title: body.title,
+      description: body.description,
+      status: body.status?.id ?? IssueStatus.enum.OPEN,
+      assigneeIds: await chosenAssignees(deps.db, project, body.assignedUsers ?? []),
+      labelIds: await chosenLabels(deps.db, project.id, body.labels ?? []),
+    };
+    const command = { type: "CreateIssue", issueId, details, ...within(request, deps) } as const;
+    const isFirst = request.header("idempotency-key") === "";
+    const metadata = await request.metadata();
+    const { position } = await createIssue(commandDeps(deps), command, metadata, isFirst);
+    await request.visible(position);
+    const row = await findIssueById(deps.db, issueId);
+    if (row === undefined) throw issueNotFound();
+    return presented(row, request, deps);
+  },
+});
+
+const putIssue = route({
+  ...writing,
+  method: "put",
+  path: `${path}/{localId}/edit`,
+  operationId: "editIssue",
+  summary: "Edit an issue",
+  description:
+    "For its author, and from the role REPORTER on. Status, assigned users and labels stay when left out.",
+  params: IssueParams,
+  body: EditedIssue,
+  reply: IssueView,
+  errors: [403, 404, 422],
+  async handle({ params: { localId }, body, request }, deps) {
+    const { db } = deps;
+    const { project } = request;
+    const row = await mustFindIssue(localId, request, deps);
+    mustBeAuthorOr("REPORTER", row.author_id, request);
+    const { assignedUsers, labels } = body;
+    const changes: IssueChanges = {
+      title: body.title,
+      description: body.description,
+      ...(body.status && { status: body.status.id }),
+      ...(assignedUsers && {
+        assigneeIds: await chosenAssignees(db, project, assignedUsers, row.assignee_ids),
+      }),
+      ...(labels && { labelIds: await chosenLabels(db, project.id, labels) }),
+    };
+    const command = { type: "EditIssue", changes, ...within(request, deps) } as const;
+    const order = { id: row.id, command, metadata: await request.metadata() };
+    const result = await handle(deps.store, issue, order);
+    await request.visible(result.position);
+    return presented(await mustFindIssue(localId, request, deps), request, deps);
+  },
+});
+
+const removeIssue = route({
+  ...writing,
+  method: "delete",
+  path: `${path}/{localId}/delete`,
+  operationId: "deleteIssue",
+  summary: "Delete an issue and its comments",
+  description: "For its author and administrators of the project. Its number is not used again.",
+  params: IssueParams,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params: { localId }, request }, deps) {
+    const row = await mustFindIssue(localId, request, deps);
+    mustBeAuthorOr("ADMIN", row.author_id, request);
+    const command = { type: "DeleteIssue", ...within(request, deps) } as const;
+    const order = { id: row.id, command, metadata: await request.metadata() };
+    const result = await handle(deps.store, issue, order);
+    await request.visible(result.position);
+  },
+});
+
+export const issueRoutes: readonly Route[] = [
+  getIssue,
+  getIssues,
+  postIssue,
+  putIssue,
+  removeIssue,
+];
+
+type Reading = Pick<RequestFor<"project:GUEST">, "project">;
+export type Writing = RequestFor<"project:GUEST">;
+
+/** @throws Refusal 404 `issue.not_found` */
+export async function mustFindIssue(
+  localId: number,
+  { project }: Reading,
+  { db }: Pick<Deps, "db">,
+): Promise<NumberedIssueRow> {
+  const row = await findIssue(db, project.id, localId);
+  if (row === undefined) throw issueNotFound();
+  return row;
+}
+
+/** @throws Refusal 403 `auth.role_missing` */
+export function mustBeAuthorOr(
+  needed: Role,
+  authorId: string,
+  { userId, role }: Pick<Writing, "userId" | "role">,
+): void {
+  if (userId === authorId || atLeast(role, needed)) return;
+  const message = `This needs the role ${needed} in the project, or to be the author.`;
+  throw new Refusal("forbidden", "auth.role_missing", message, { extra: { role: needed } });
+}
+
+export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
+  return { projectId: project.id, by, at: now().toISOString() } as const;
+}
+
+async function presented(row: NumberedIssueRow, { project }: Reading, { db }: Pick<Deps, "db">) {
+  const [shown] = await presentIssues(db, [row], project);
+  if (shown === undefined) throw issueNotFound();
+  return shown;
+}

@@ -1,0 +1,70 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import type { ProjectId } from "../../events/core/ids.ts";
+import { IssueStatus } from "../../events/issue/issue.ts";
+import type { IssueFilter } from "../../projections/issue/list.ts";
+import { labelsNamed } from "../../projections/label/label.ts";
+import { findUser, findUserById } from "../../projections/user/user.ts";
+
+const textMax = 255;
+const labelsMax = 20;
+const text = z.string().max(textMax);
+
+export const IssueQuery = z.object({
+  status: IssueStatus.optional(),
+  label: z
+    .union([text, z.array(text).max(labelsMax)])
+    .transform((labels) => (typeof labels === "string" ? [labels] : labels))
+    .optional()
+    .meta({
+      description: "Id or title; may be given several times: issues that have all of them.",
+    }),
+  assignee: text.optional().meta({ description: "Alias or id of a user." }),
+  author: text.optional().meta({ description: "Alias or id of a user." }),
+  q: text.trim().min(1).optional().meta({ description: "A part of title or description." }),
+  updatedAfter: z.iso.datetime({ offset: true }).optional(),
+  sort: z.enum(["created", "updated"]).default("created"),
+  order: z.enum(["asc", "desc"]).default("desc"),
+});
+export type IssueQuery = z.output<typeof IssueQuery>;
+
+/** Undefined when a filter names a label or user that does not exist: then nothing passes. */
+export async function issueFilter(
+  db: Knex,
+  projectId: ProjectId,
+  query: IssueQuery,
+): Promise<IssueFilter | undefined> {
+  const { status, q, sort, order } = query;
+  const labelIds = await filterLabels(db, projectId, query.label ?? []);
+  const assigneeId = await filterUser(db, query.assignee);
+  const authorId = await filterUser(db, query.author);
+  if (labelIds === undefined || assigneeId === null || authorId === null) return undefined;
+  const updatedAfter = query.updatedAfter === undefined ? undefined : new Date(query.updatedAfter);
+  return { status, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
+}
+
+async function filterLabels(
+  db: Knex,
+  projectId: ProjectId,
+  names: readonly string[],
+): Promise<readonly string[] | undefined> {
+  if (names.length === 0) return [];
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const ids = isUuid(name) ? [name] : [];
+      return (await labelsNamed(db, projectId, { ids, titles: [name] }))[0]?.id;
+    }),
+  );
+  const ids = found.filter((id) => id !== undefined);
+  return ids.length < names.length ? undefined : ids;
+}
+
+/** Null when there is no such user. */
+async function filterUser(db: Knex, name: string | undefined): Promise<string | null | undefined> {
+  if (name === undefined) return undefined;
+  const row = isUuid(name) ? await findUserById(db, name) : await findUser(db, name);
+  return row?.id ?? null;
+}
+
+const isUuid = (text: string): boolean => z.uuid().safeParse(text).success;

@@ -1,0 +1,269 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+import { handle } from "../../commands/core/handle.ts";
+import { type ApprovalCommand, approval } from "../../commands/merge-request/approval-rule.ts";
+import { UserId } from "../../events/core/ids.ts";
+import {
+  ApprovalConfiguration,
+  type ApprovalRule,
+} from "../../events/merge-request/approval-rule.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { templateLengthMax } from "../../platform/name-template.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  type ApprovalRuleRow,
+  type ApprovalScope,
+  approvalConfigurationOf,
+  findApprovalRule,
+  listApprovalRules,
+} from "../../projections/merge-request/approval-rule.ts";
+import { findUsersById } from "../../projections/user/user.ts";
+import type { Resolved } from "../access/gate.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, int } from "../core/schema.ts";
+import { presentUser, UserView } from "../user/view.ts";
+
+const approversMax = 100;
+
+const ApprovalRuleView = z
+  .object({
+    uuid: z.uuid(),
+    targetBranch: z.string(),
+    name: z.string(),
+    minimalApprovals: z.int(),
+    allowedApprovers: z.array(UserView),
+  })
+  .meta({ id: "ApprovalRule" });
+
+const ruleFields = {
+  targetBranch: z
+    .string()
+    .trim()
+    .min(1)
+    .max(templateLengthMax)
+    .meta({ description: "`*` any run without `/`, `**` any run, `?` one character." }),
+  name: z.string().trim().min(1).max(255),
+  minimalApprovals: int({ min: 0, max: approversMax }),
+  allowedApproversUuid: z.array(UserId).max(approversMax),
+};
+const NewApprovalRule = z.object(ruleFields).meta({ id: "NewApprovalRule" });
+const ApprovalRuleChange = z
+  .object({
+    uuid: z.uuid(),
+    targetBranch: ruleFields.targetBranch.optional(),
+    name: ruleFields.name.optional(),
+    minimalApprovals: ruleFields.minimalApprovals.optional(),
+    allowedApproversUuid: ruleFields.allowedApproversUuid.optional(),
+  })
+  .meta({ id: "ApprovalRuleChange", description: "What is not given stays as it is." });
+
+const ApprovalConfigurationView = ApprovalConfiguration.meta({ id: "ApprovalConfiguration" });
+const ApprovalConfigurationChange = z
+  .object(
+    Object.fromEntries(
+      Object.keys(ApprovalConfiguration.shape).map((key) => [key, bool().optional()]),
+    ),
+  )
+  .meta({ id: "ApprovalConfigurationChange", description: "What is not given stays as it is." });
+
+const declared = (place: Place) =>
+  ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
+const at = ({ base }: Place) => `${base}/merge-request/approval` as const;
+
+function listRules(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: `${at(place)}/rule`,
+    operationId: `list${place.noun}ApprovalRules`,
+    summary: `List the approval rules of a ${place.resource}`,
+    scope: place.read,
+    list: "restMergeRequestApprovalRuleList",
+    reply: ApprovalRuleView,
+    errors: [403, 404],
+    async handle({ page, request }, { db }) {
+      const { size: limit, offset } = page;
+      const { rows, total } = await listApprovalRules(db, scopeOf(request), { limit, offset });
+      return { items: await present(db, rows), totalElements: total };
+    },
+  });
+}
+
+function getRule(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: `${at(place)}/rule/{approvalRuleUuid}`,
+    operationId: `get${place.noun}ApprovalRule`,
+    summary: `Get an approval rule of a ${place.resource}`,
+    scope: place.read,
+    params: withId(place),
+    reply: ApprovalRuleView,
+    errors: [403, 404],
+    handle: ({ params, request }, { db }) =>
+      shown(db, scopeOf(request), String(params.approvalRuleUuid)),
+  });
+}
+
+function createRule(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "post",
+    path: `${at(place)}/rule/create`,
+    operationId: `create${place.noun}ApprovalRule`,
+    summary: `Create an approval rule of a ${place.resource}`,
+    scope: place.write,
+    body: NewApprovalRule,
+    reply: ApprovalRuleView,
+    errors: [403, 404, 422],
+    async handle({ body: { allowedApproversUuid, ...rest }, request }, deps) {
+      const allowedApproverIds = await mustExist(deps.db, allowedApproversUuid);
+      const ruleId = deterministicId(request.commandId, "approval rule");
+      const { id: parentId, type: parentType } = parentOf(request);
+      const rule = { ...rest, allowedApproverIds };
+      const order = { type: "CreateApprovalRule", ruleId, parentId, parentType, rule } as const;
+      await write(order, request, deps);
+      return shown(deps.db, scopeOf(request), ruleId);
+    },
+  });
+}
+
+function editRule(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "patch",
+    path: `${at(place)}/rule/edit`,
+    operationId: `edit${place.noun}ApprovalRule`,
+    summary: `Change an approval rule of a ${place.resource}`,
+    scope: place.write,
+    body: ApprovalRuleChange,
+    reply: ApprovalRuleView,
+    errors: [403, 404, 422],
+    async handle({ body: { uuid: ruleId, allowedApproversUuid, ...rest }, request }, deps) {
+      const approvers =
+        allowedApproversUuid === undefined
+          ? {}
+          : { allowedApproverIds: await mustExist(deps.db, allowedApproversUuid) };
+      const change = given({ ...rest, ...approvers }) as Partial<ApprovalRule>;
+      await write({ type: "EditApprovalRule", ruleId, change }, request, deps);
+      return shown(deps.db, scopeOf(request), ruleId);
+    },
+  });
+}
+
+function deleteRule(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "delete",
+    path: `${at(place)}/rule/{approvalRuleUuid}`,
+    operationId: `delete${place.noun}ApprovalRule`,
+    summary: `Delete an approval rule of a ${place.resource}`,
+    scope: place.write,
+    params: withId(place),
+    status: 204,
+    reply: "empty",
+    errors: [403, 404],
+    handle: ({ params, request }, deps) =>
+      write({ type: "DeleteApprovalRule", ruleId: String(params.approvalRuleUuid) }, request, deps),
+  });
+}
+
+function getConfiguration(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: `${at(place)}/configuration`,
+    operationId: `get${place.noun}ApprovalConfiguration`,
+    summary: `Get the approval configuration of a ${place.resource}`,
+    scope: place.read,
+    reply: ApprovalConfigurationView,
+    errors: [403, 404],
+    handle: ({ request }, { db }) => approvalConfigurationOf(db, scopeOf(request)),
+  });
+}
+
+function editConfiguration(place: Place): Route {
+  return route({
+    ...declared(place),
+    method: "patch",
+    path: `${at(place)}/configuration/edit`,
+    operationId: `edit${place.noun}ApprovalConfiguration`,
+    summary: `Change the approval configuration of a ${place.resource}`,
+    scope: place.write,
+    body: ApprovalConfigurationChange,
+    reply: ApprovalConfigurationView,
+    errors: [403, 404, 422],
+    async handle({ body, request }, deps) {
+      const { id: parentId, type: parentType } = parentOf(request);
+      const change = given(body) as Partial<ApprovalConfiguration>;
+      const inherited = await approvalConfigurationOf(deps.db, scopeOf(request));
+      const type = "ChangeApprovalConfiguration";
+      await write({ type, parentId, parentType, change, inherited }, request, deps);
+      return approvalConfigurationOf(deps.db, scopeOf(request));
+    },
+  });
+}
+
+const withId = (place: Place) => place.params.and(z.object({ approvalRuleUuid: z.uuid() }));
+
+const given = (fields: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+function scopeOf(request: Resolved): ApprovalScope {
+  return "project" in request ? { project: request.project } : { parentId: parentOf(request).id };
+}
+
+/** A rule of another project, team or company is not found. */
+async function shown(db: Knex, scope: ApprovalScope, id: string) {
+  const row = await findApprovalRule(db, scope, id);
+  const [view] = row === undefined ? [] : await present(db, [row]);
+  if (view !== undefined) return view;
+  throw new Refusal("not_found", "approval.not_found", "Approval rule not found.");
+}
+
+async function present(db: Knex, rows: readonly ApprovalRuleRow[]) {
+  const users = await findUsersById(db, [...new Set(rows.flatMap((row) => row.approver_ids))]);
+  return rows.map((row) => ({
+    uuid: row.id,
+    targetBranch: row.target_branch,
+    name: row.name,
+    minimalApprovals: row.minimal_approvals,
+    allowedApprovers: row.approver_ids.flatMap((id) => users.get(id) ?? []).map(presentUser),
+  }));
+}
+
+/** Each once. @throws Refusal 404 when one of them is nobody */
+async function mustExist(db: Knex, ids: readonly UserId[]): Promise<UserId[]> {
+  const unique = [...new Set(ids)];
+  const users = await findUsersById(db, unique);
+  if (unique.every((id) => users.has(id))) return unique;
+  throw new Refusal("not_found", "user.not_found", "One of the approvers is no user.");
+}
+
+type Unsigned<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
+
+async function write(
+  order: Unsigned<ApprovalCommand>,
+  request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
+  { store, now }: Deps,
+): Promise<void> {
+  const { id } = parentOf(request);
+  // Each member of the union lost these two fields, and gets them back.
+  const command = { ...order, by: request.userId, at: now().toISOString() } as ApprovalCommand;
+  const metadata = await request.metadata();
+  await request.visible((await handle(store, approval, { id, command, metadata })).position);
+}
+
+/** Who must approve merge requests, at projects, teams and companies. */
+export const approvalRoutes: readonly Route[] = places.flatMap((place) => [
+  listRules(place),
+  getRule(place),
+  createRule(place),
+  editRule(place),
+  deleteRule(place),
+  getConfiguration(place),
+  editConfiguration(place),
+]);

@@ -1,0 +1,236 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type DiscussionCommand,
+  discussion,
+  discussionNotFound,
+} from "../../commands/merge-request/discussion.ts";
+import { DiscussionId, ObjectId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import {
+  type DiscussionNoteRow,
+  findNote,
+  listDiscussions,
+} from "../../projections/merge-request/discussion.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { compareHeads } from "../../workers/merge-request/compare.ts";
+import { mustSuffice } from "../access/role-access.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { rangeOf } from "./changes.ts";
+import { LineFields, lineIn } from "./discussion-line.ts";
+import { NoteView, presentNotes } from "./discussion-view.ts";
+import {
+  at,
+  isDeveloper,
+  LocalParams,
+  mustFindMergeRequest,
+  reading,
+  type Writing,
+  writing,
+} from "./place.ts";
+import type { Reading } from "./view.ts";
+
+/** An event holds the text before and after; stores take 1 MiB as one. */
+const messageLengthMax = 100_000;
+const path = `${at}/{localId}/discussions` as const;
+
+const Message = z
+  .string()
+  .max(messageLengthMax)
+  .refine((text) => text.trim() !== "", { params: { code: "error.field.empty" }, error: "Empty" });
+const DiscussionParams = LocalParams.extend({ discussionUuid: z.uuid() });
+const NoteParams = LocalParams.extend({ noteUuid: z.uuid() });
+
+const getDiscussions = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listDiscussions",
+  summary: "List the discussions of a merge request, the oldest first",
+  list: "restDiscussionModelList",
+  reply: z.object({ rootNote: NoteView, replies: z.array(NoteView) }).meta({ id: "Discussion" }),
+  async handle({ params, page, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    const slice = { limit: page.size, offset: page.offset };
+    const { rows, total } = await listDiscussions(deps.db, row.id, slice);
+    const notes = await presentNotes(deps, request, row, rows);
+    const items = notes.map((rootNote) => ({ rootNote, replies: [...rootNote.replies] }));
+    return { items, totalElements: total };
+  },
+});
+
+const getDiscussion = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{discussionUuid}`,
+  operationId: "getDiscussion",
+  summary: "Get a note of a discussion",
+  params: DiscussionParams,
+  reply: NoteView,
+  handle: ({ params, request }, deps) =>
+    shownNote(deps, request, params.localId, params.discussionUuid),
+});
+
+const createDiscussion = route({
+  ...writing,
+  method: "post",
+  path: `${path}/create`,
+  operationId: "createDiscussion",
+  summary: "Start a discussion about a merge request, or about a line of it",
+  body: LineFields.extend({ message: Message }).meta({ id: "NewDiscussion" }),
+  reply: NoteView,
+  async handle({ params, body, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    const range = await rangeOf(deps, request, row);
+    const { repository, targetHead, sourceCommit } = range;
+    const { baseId } = await compareHeads(repository, targetHead, sourceCommit);
+    const line = await lineIn(body, repository, { baseId, sourceCommit });
+    const discussionId = DiscussionId.parse(deterministicId(request.commandId, "discussion"));
+    const commits = {
+      baseCommit: baseId === null ? null : ObjectId.parse(baseId),
+      startCommit: ObjectId.parse(targetHead),
+      targetCommit: ObjectId.parse(sourceCommit),
+    };
+    const { message } = body;
+    const said = { type: "StartDiscussion", discussionId, message, line, commits } as const;
+    await write(discussionId, { ...said, ...within(row, request, deps) }, request, deps);
+    return shownNote(deps, request, params.localId, discussionId);
+  },
+});
+
+const replyToDiscussion = route({
+  ...writing,
+  method: "post",
+  path: `${path}/reply`,
+  operationId: "replyToDiscussion",
+  summary: "Reply to a discussion",
+  description: "A reply to a reply belongs to the first note.",
+  body: z.object({ discussionUuid: z.uuid(), message: Message }).meta({ id: "NewDiscussionReply" }),
+  reply: NoteView,
+  async handle({ params, body, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    const { discussion_id } = await mustFindNote(deps, row, body.discussionUuid);
+    const noteId = deterministicId(request.commandId, "reply");
+    const said = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
+    await write(discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+    return shownNote(deps, request, params.localId, noteId);
+  },
+});
+
+const editNote = route({
+  ...writing,
+  method: "put",
+  path: `${path}/edit/{noteUuid}`,
+  operationId: "editDiscussionNote",
+  summary: "Edit a note",
+  description: "By its author or an administrator of the project.",
+  params: NoteParams,
+  body: z.object({ message: Message }).meta({ id: "DiscussionNoteChange" }),
+  reply: NoteView,
+  async handle({ params, body, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    const note = await mustOwnNote(deps, row, params.noteUuid, request);
+    const said = { type: "EditNote", noteId: note.id, message: body.message } as const;
+    await write(note.discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+    return shownNote(deps, request, params.localId, note.id);
+  },
+});
+
+const deleteNote = route({
+  ...writing,
+  method: "delete",
+  path: `${path}/delete/{noteUuid}`,
+  operationId: "deleteDiscussionNote",
+  summary: "Delete a note",
+  description:
+    "By its author or an administrator of the project. With the first note go all replies.",
+  params: NoteParams,
+  reply: "empty",
+  async handle({ params, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    const note = await mustOwnNote(deps, row, params.noteUuid, request);
+    const said = { type: "DeleteNote", noteId: note.id } as const;
+    await write(note.discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+  },
+});
+
+function settle(verb: "resolve" | "unresolve"): Route {
+  const type = verb === "resolve" ? "ResolveDiscussion" : "UnresolveDiscussion";
+  return route({
+    ...writing,
+    method: "post",
+    path: `${path}/${verb}/{discussionUuid}`,
+    operationId: `${verb}Discussion`,
+    summary: verb === "resolve" ? "Resolve a discussion" : "Take a discussion up again",
+    description: "By the author of the request or of the discussion, or a developer.",
+    params: DiscussionParams,
+    reply: NoteView,
+    async handle({ params, request }, deps) {
+      const row = await mustFindMergeRequest(deps, request, params.localId);
+      const { discussion_id } = await mustFindNote(deps, row, params.discussionUuid);
+      const root = await mustFindNote(deps, row, discussion_id);
+      const isAuthor = [row.author_id, root.author_id].includes(request.userId);
+      if (!isAuthor && !isDeveloper(request)) {
+        mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
+      }
+      await write(root.id, { type, ...within(row, request, deps) }, request, deps);
+      return shownNote(deps, request, params.localId, root.id);
+    },
+  });
+}
+
+export const discussionRoutes: readonly Route[] = [
+  createDiscussion,
+  deleteNote,
+  editNote,
+  getDiscussion,
+  getDiscussions,
+  replyToDiscussion,
+  settle("resolve"),
+  settle("unresolve"),
+];
+
+function within(row: MergeRequestRow, { project, userId: by }: Writing, { now }: Deps) {
+  return { mergeRequestId: row.id, projectId: project.id, by, at: now().toISOString() } as const;
+}
+
+async function write(
+  id: string,
+  command: DiscussionCommand,
+  request: Writing,
+  { store }: Deps,
+): Promise<void> {
+  const order = { id, command, metadata: await request.metadata() };
+  await request.visible((await handle(store, discussion, order)).position);
+}
+
+/** @throws Refusal 404, also for a note on another request */
+async function mustFindNote(
+  { db }: Deps,
+  row: MergeRequestRow,
+  id: string,
+): Promise<DiscussionNoteRow> {
+  const note = await findNote(db, row.id, id);
+  if (note === undefined) throw discussionNotFound();
+  return note;
+}
+
+async function mustOwnNote(
+  deps: Deps,
+  row: MergeRequestRow,
+  id: string,
+  { userId, role }: Writing,
+): Promise<DiscussionNoteRow> {
+  const note = await mustFindNote(deps, row, id);
+  if (note.author_id !== userId) mustSuffice(role, { resource: "project", role: "ADMIN" });
+  return note;
+}
+
+async function shownNote(deps: Deps, request: Reading, localId: number, id: string) {
+  const row = await mustFindMergeRequest(deps, request, localId);
+  const [view] = await presentNotes(deps, request, row, [await mustFindNote(deps, row, id)]);
+  if (view === undefined) throw discussionNotFound();
+  return view;
+}

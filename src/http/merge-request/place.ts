@@ -1,0 +1,67 @@
+import { z } from "zod";
+
+import { mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
+import { findMergeRequest } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { withNewestSource } from "../../workers/merge-request/source.ts";
+import { atLeast } from "../access/access.ts";
+import { mustSuffice } from "../access/role-access.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { int } from "../core/schema.ts";
+import { presentMergeRequests, type Reading } from "./view.ts";
+
+export const at = "/project/{ownerAlias}/{projectAlias}/merge-request";
+export const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const localIdMax = 2 ** 31 - 1;
+export const LocalParams = z.object({ ...names, localId: int({ min: 1, max: localIdMax }) });
+
+/** Declarations that operations on one merge request share. */
+export const declared = {
+  tag: "Merge requests",
+  access: "project:GUEST",
+  params: LocalParams,
+  errors: [403, 404, 409, 422],
+} as const;
+export const reading = { ...declared, scope: "PROJECT_READ", errors: [403, 404, 422] } as const;
+export const writing = { ...declared, scope: "PROJECT_WRITE" } as const;
+
+export type Writing = RequestFor<"project:GUEST">;
+
+/** @throws Refusal 404, also for a request of another project */
+export async function mustFindMergeRequest(
+  { db }: Pick<Deps, "db">,
+  { project }: Pick<Reading, "project">,
+  localId: number,
+): Promise<MergeRequestRow> {
+  const row = await findMergeRequest(db, project.id, localId);
+  if (row === undefined) throw mergeRequestNotFound();
+  return row;
+}
+
+/** Authors may change their own request, developers every one. @throws Refusal 403, 404 */
+export async function mustBeChangeable(
+  deps: Pick<Deps, "db">,
+  request: Writing,
+  localId: number,
+): Promise<MergeRequestRow> {
+  const row = await mustFindMergeRequest(deps, request, localId);
+  if (row.author_id === request.userId) return row;
+  mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
+  return row;
+}
+
+export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast(role, "DEVELOPER");
+
+/** The request as it is now, its source as well. */
+export async function shown(deps: Deps, request: Reading, localId: number) {
+  const row = await mustFindMergeRequest(deps, request, localId);
+  const newest = await withNewestSource(deps, row);
+  const [view] = await presentMergeRequests(deps, request, [newest]);
+  if (view === undefined) throw mergeRequestNotFound();
+  return view;
+}
+
+export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
+  return { projectId: project.id, by, at: now().toISOString() } as const;
+}

@@ -1,0 +1,85 @@
+import { z } from "zod";
+
+import { labelsNamed } from "../../projections/label/label.ts";
+import { listMergeRequests } from "../../projections/merge-request/merge-request-query.ts";
+import { mergeRequestStatuses } from "../../projections/merge-request/merge-request-row.ts";
+import { findUser } from "../../projections/user/user.ts";
+import type { Deps } from "../core/deps.ts";
+import { route } from "../core/route.ts";
+import { bool } from "../core/schema.ts";
+import { at, names, reading, shown } from "./place.ts";
+import { MergeRequestView } from "./schema.ts";
+import { presentMergeRequests, type Reading } from "./view.ts";
+
+export const getMergeRequest = route({
+  ...reading,
+  method: "get",
+  path: `${at}/{localId}`,
+  operationId: "getMergeRequest",
+  summary: "Get a merge request",
+  reply: MergeRequestView,
+  handle: ({ params, request }, deps) => shown(deps, request, params.localId),
+});
+
+const text = z.string().max(255).optional();
+const Filter = z.object({
+  status: z.enum(mergeRequestStatuses).optional(),
+  label: z
+    .union([z.array(z.string().max(255)).max(100), z.string().max(255)])
+    .optional()
+    .meta({ description: "Title or id; of several, all." }),
+  assignee: text.meta({ description: "Alias." }),
+  author: text.meta({ description: "Alias." }),
+  reviewer: text.meta({ description: "Alias." }),
+  sourceBranch: text,
+  targetBranch: text,
+  draft: bool().optional(),
+  q: text.meta({ description: "Part of the title or the description, in any case." }),
+  updatedAfter: z.iso.datetime({ offset: true }).optional(),
+  sort: z.enum(["created", "updated"]).default("created"),
+  order: z.enum(["asc", "desc"]).default("desc"),
+});
+
+export const getMergeRequests = route({
+  ...reading,
+  method: "get",
+  path: `${at}/list`,
+  operationId: "listMergeRequests",
+  summary: "List the merge requests into a project",
+  params: z.object(names),
+  query: Filter,
+  list: "mergeRequestModelList",
+  reply: MergeRequestView,
+  async handle({ query, page, request }, deps) {
+    const named = await namedIn(query, request, deps);
+    if (named === undefined) return { items: [], totalElements: 0 };
+    const { q, draft, sort, order, status, sourceBranch, targetBranch, updatedAfter } = query;
+    const { rows, total } = await listMergeRequests(deps.db, {
+      ...{ projectId: request.project.id, ...named, status, draft, q, sort, order },
+      ...{ sourceBranch, targetBranch, limit: page.size, offset: page.offset },
+      updatedAfter: updatedAfter === undefined ? undefined : new Date(updatedAfter),
+    });
+    const items = await presentMergeRequests(deps, request, rows);
+    return { items, totalElements: total };
+  },
+});
+
+/** Ids of the people and labels that the query names; undefined when one of them does not exist. */
+async function namedIn(
+  { label, assignee, author, reviewer }: z.output<typeof Filter>,
+  { project }: Reading,
+  { db }: Deps,
+) {
+  const idOf = async (alias: string | undefined) =>
+    alias === undefined ? undefined : ((await findUser(db, alias))?.id ?? null);
+  const [assigneeId, authorId, reviewerId] = await Promise.all(
+    [assignee, author, reviewer].map(idOf),
+  );
+  const wanted = [...new Set([label ?? []].flat())];
+  const ids = wanted.filter((name) => z.uuid().safeParse(name).success);
+  const labels =
+    wanted.length === 0 ? [] : await labelsNamed(db, project.id, { ids, titles: wanted });
+  if (assigneeId === null || authorId === null || reviewerId === null) return undefined;
+  if (labels.length < wanted.length) return undefined;
+  return { assigneeId, authorId, reviewerId, labelIds: labels.map(({ id }) => id) };
+}

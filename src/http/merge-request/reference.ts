@@ -1,0 +1,23 @@
+import { listReferences } from "../../projections/reference/list.ts";
+import { route } from "../core/route.ts";
+import { presentReference, ReferenceView } from "../reference/view.ts";
+import { at, mustFindMergeRequest, reading } from "./place.ts";
+
+export const getMergeRequestReferences = route({
+  ...reading,
+  method: "get",
+  path: `${at}/{localId}/references`,
+  operationId: "listMergeRequestReferences",
+  summary: "List what names a merge request",
+  description: "The oldest first, of the projects that the caller may read.",
+  list: "referenceList",
+  reply: ReferenceView,
+  async handle({ params: { localId }, page: { size, offset }, request }, deps) {
+    const { project, userId } = request;
+    await mustFindMergeRequest(deps, request, localId);
+    const thing = { project, mark: "!", localId } as const;
+    const page = { limit: size, offset };
+    const { rows, total } = await listReferences(deps.db, thing, userId, page);
+    return { items: rows.map(presentReference), totalElements: total };
+  },
+});

@@ -1,0 +1,66 @@
+import { z } from "zod";
+
+import { requirementNames } from "../../workers/merge-request/judge.ts";
+import { instant } from "../core/schema.ts";
+import { LabelView } from "../label/view.ts";
+import { CommitView } from "../repository/commit-view.ts";
+import { UserView } from "../user/view.ts";
+
+export const Selected = z
+  .object({
+    id: z.string(),
+    title: z.string().nullable(),
+    hash: z.string().nullable(),
+    alias: z.string().nullable(),
+    ownerAlias: z.string().nullable(),
+    color: z.string().nullable(),
+    hexColor: z.string().nullable(),
+    icon: z.string().nullable(),
+    isDeleted: z.boolean(),
+  })
+  .meta({
+    id: "MergeRequestSelection",
+    description: "A status, a branch or a project; unused fields are null.",
+  });
+
+const names: Readonly<Record<string, z.ZodBoolean>> = Object.fromEntries(
+  requirementNames.map((name) => [name, z.boolean()]),
+);
+
+export const MergeRequestView = z
+  .object({
+    id: z.uuid(),
+    localId: z.int(),
+    title: z.string(),
+    description: z.string(),
+    removeSourceBranch: z.boolean(),
+    squashCommit: z.boolean(),
+    workInProgress: z.boolean().meta({
+      description: "Also when the title begins with `Draft:` or `WIP:`.",
+    }),
+    assignedUsers: z.array(UserView),
+    reviewers: z.array(UserView),
+    labels: z.array(LabelView),
+    sourceBranch: Selected,
+    targetBranch: Selected,
+    status: Selected,
+    createdBy: UserView.nullable().meta({ description: "Null for somebody who was forgotten." }),
+    createdAt: instant(),
+    updatedAt: instant(),
+    sourceProject: Selected,
+    targetProject: Selected,
+    projectAlias: z.string(),
+    userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
+    canMerge: z.boolean().meta({ description: "By the caller, now." }),
+    mergeRequirements: z.object(names).meta({ id: "MergeRequirements" }),
+    hasConflicts: z.boolean(),
+    conflicts: z.array(z.string()).meta({ description: "Paths of files." }),
+    hasLockConflicts: z.boolean(),
+    lockConflicts: z.array(z.string()).meta({ description: "Paths of files others have locked." }),
+    mergeWhenPipelineSucceeds: z.boolean(),
+    mergedBy: UserView.nullable(),
+    mergedAt: instant().nullable(),
+    mergeCommit: CommitView.nullable(),
+    failureReason: z.string().nullable(),
+  })
+  .meta({ id: "MergeRequest" });

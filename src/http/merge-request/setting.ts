@@ -1,0 +1,141 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type MergeSettingCommand,
+  mergeSetting,
+} from "../../commands/merge-request/merge-setting.ts";
+import { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
+import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
+import { projectPlace } from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool } from "../core/schema.ts";
+
+const base = "/project/{ownerAlias}/{projectAlias}/setting";
+/** Two versions of all of them are in one event. */
+const templateLengthMax = 50_000;
+
+const shared = { tag: "Merge requests", params: projectPlace.params } as const;
+const reading = {
+  ...shared,
+  method: "get",
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  errors: [403, 404],
+} as const;
+const changing = {
+  ...shared,
+  method: "put",
+  scope: "PROJECT_EDIT",
+  access: "project:ADMIN",
+  errors: [403, 404, 422],
+} as const;
+
+const settings = {
+  mergeStrategy: MergeStrategy,
+  allowedStrategies: z.array(MergeStrategy).min(1).max(MergeStrategy.options.length),
+  squash: z.enum(["NEVER", "ALLOWED", "ALWAYS"]),
+};
+const SettingsView = z.object(settings).meta({ id: "MergeSettings" });
+const SettingsChange = z
+  .object({
+    mergeStrategy: settings.mergeStrategy.optional(),
+    allowedStrategies: settings.allowedStrategies.optional(),
+    squash: settings.squash.optional(),
+  })
+  .meta({ id: "MergeSettingsChange", description: "What is not given stays as it is." });
+
+const Template = z.string().max(templateLengthMax);
+const MessagesView = z
+  .object({
+    mergeCommitMessage: z.string(),
+    squashCommitMessage: z.string(),
+    mergeRequestDescriptionTemplate: z.string(),
+    canEditMergeCommitMessage: z.boolean(),
+  })
+  .meta({ id: "MergeMessages" });
+const MessagesChange = z
+  .object({
+    mergeCommitMessage: Template.optional(),
+    squashCommitMessage: Template.optional(),
+    mergeRequestDescriptionTemplate: Template.optional(),
+    canEditMergeCommitMessage: bool().optional(),
+  })
+  .meta({ id: "MergeMessagesChange", description: "What is not given stays as it is." });
+
+const getSettings = route({
+  ...reading,
+  path: `${base}/merge`,
+  operationId: "getMergeSettings",
+  summary: "Get how a project merges",
+  reply: SettingsView,
+  handle: async ({ request }, { db }) => viewOf(await mergeSettingsOf(db, request.project.id)),
+});
+
+const putSettings = route({
+  ...changing,
+  path: `${base}/merge`,
+  operationId: "changeMergeSettings",
+  summary: "Change how a project merges",
+  body: SettingsChange,
+  reply: SettingsView,
+  async handle({ body, request }, deps) {
+    const change = given(body);
+    await write({ type: "ChangeMergeSettings", change, ...within(request, deps) }, request, deps);
+    return viewOf(await mergeSettingsOf(deps.db, request.project.id));
+  },
+});
+
+const getMessages = route({
+  ...reading,
+  path: `${base}/merge-message`,
+  operationId: "getMergeMessages",
+  summary: "Get the templates for messages of merges",
+  reply: MessagesView,
+  handle: async ({ request }, { db }) => (await mergeSettingsOf(db, request.project.id)).messages,
+});
+
+const putMessages = route({
+  ...changing,
+  path: `${base}/merge-message`,
+  operationId: "changeMergeMessages",
+  summary: "Change the templates for messages of merges",
+  description: "Variables such as `%{title}` are replaced when the merge is made.",
+  body: MessagesChange,
+  reply: MessagesView,
+  async handle({ body, request }, deps) {
+    const change = given(body);
+    await write({ type: "ChangeMergeMessages", change, ...within(request, deps) }, request, deps);
+    return (await mergeSettingsOf(deps.db, request.project.id)).messages;
+  },
+});
+
+export const mergeSettingRoutes: readonly Route[] = [
+  getSettings,
+  putSettings,
+  getMessages,
+  putMessages,
+];
+
+type Writing = RequestFor<"project:ADMIN">;
+
+const viewOf = ({ settings: kept }: Awaited<ReturnType<typeof mergeSettingsOf>>) => ({
+  ...kept,
+  allowedStrategies: [...kept.allowedStrategies],
+});
+
+const given = <Fields extends Readonly<Record<string, unknown>>>(fields: Fields) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<{
+    [Key in keyof Fields]: Exclude<Fields[Key], undefined>;
+  }>;
+
+const within = ({ project, userId: by }: Writing, { now }: Deps) =>
+  ({ projectId: project.id, by, at: now().toISOString() }) as const;
+
+async function write(command: MergeSettingCommand, request: Writing, { store }: Deps) {
+  const metadata = await request.metadata();
+  const order = { id: request.project.id, command, metadata };
+  await request.visible((await handle(store, mergeSetting, order)).position);
+}

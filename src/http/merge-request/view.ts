@@ -1,0 +1,190 @@
+import type { z } from "zod";
+import { labelsById } from "../../projections/label/label.ts";
+import type {
+  MergeRequestRow,
+  MergeRequestStatus,
+} from "../../projections/merge-request/merge-request-row.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { findUsersById, type UserRow } from "../../projections/user/user.ts";
+import { type Judgement, mergeJudge } from "../../workers/merge-request/judge.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { presentLabel } from "../label/view.ts";
+import { type CommitView, presentCommits } from "../repository/commit-view.ts";
+import { presentUser } from "../user/view.ts";
+import type { MergeRequestView, Selected } from "./schema.ts";
+
+export type Presented = z.input<typeof MergeRequestView>;
+type PresentedSelected = z.input<typeof Selected>;
+
+/** Who looks, and in which project. */
+export type Reading = Pick<RequestFor<"project:GUEST">, "project" | "role" | "userId">;
+
+const statusTitles: Readonly<Record<MergeRequestStatus, string>> = {
+  OPENED: "Open",
+  MERGED: "Merged",
+  CLOSED: "Closed",
+  CANCELED: "Canceled",
+  FAILED: "Failed",
+};
+
+/** Requests of one project as one person sees them. */
+export async function presentMergeRequests(
+  deps: Deps,
+  reading: Reading,
+  rows: readonly MergeRequestRow[],
+): Promise<readonly Presented[]> {
+  const { project } = reading;
+  const judge = mergeJudge(deps, project, reading);
+  const [users, labels, sources, commits, gone] = await Promise.all([
+    findUsersById(deps.db, peopleIn(rows)),
+    labelsById(
+      deps.db,
+      rows.flatMap(({ label_ids }) => label_ids),
+    ),
+    sourcesOf(deps, reading, rows),
+    mergeCommitsOf(deps, project, rows),
+    Promise.all(rows.map((row) => isSourceGone(deps, row))),
+  ]);
+  const presented: Presented[] = [];
+  // One after the other: what is not known yet takes processes of git.
+  for (const [index, row] of rows.entries()) {
+    const judgement = await judge(row);
+    presented.push({
+      ...presentPlain(row, users),
+      ...presentJudgement(judgement),
+      labels: row.label_ids.flatMap((id) => labels.get(id) ?? []).map(presentLabel),
+      sourceBranch: branchSelected(row.source_branch, row.source_commit, gone[index] === true),
+      targetBranch: branchSelected(
+        row.target_branch,
+        judgement.targetHead ?? null,
+        judgement.targetHead === undefined,
+      ),
+      sourceProject: sources.get(row.source_project_id) ?? hiddenProject(row.source_project_id),
+      targetProject: projectSelected(project),
+      projectAlias: project.alias,
+      userAlias: project.owner_alias,
+      mergeCommit: commits.get(row.merge_commit ?? "") ?? null,
+    });
+  }
+  return presented;
+}
+
+const peopleIn = (rows: readonly MergeRequestRow[]): readonly string[] => [
+  ...new Set(
+    rows.flatMap((row) => [
+      row.author_id,
+      ...row.assigned_user_ids,
+      ...row.reviewer_ids,
+      ...(row.merged_by_id === null ? [] : [row.merged_by_id]),
+    ]),
+  ),
+];
+
+function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
+  const user = (id: string | null) => {
+    const known = id === null ? undefined : users.get(id);
+    return known === undefined ? null : presentUser(known);
+  };
+  const people = (ids: readonly string[]) => ids.flatMap((id) => user(id) ?? []);
+  return {
+    id: row.id,
+    localId: row.local_id,
+    title: row.title,
+    description: row.description,
+    removeSourceBranch: row.remove_source_branch,
+    squashCommit: row.squash_commit,
+    workInProgress: row.is_draft,
+    assignedUsers: people(row.assigned_user_ids),
+    reviewers: people(row.reviewer_ids),
+    status: { ...nothingSelected, id: row.status, title: statusTitles[row.status] },
+    createdBy: user(row.author_id),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    mergeWhenPipelineSucceeds: row.auto_merge !== null,
+    mergedBy: user(row.merged_by_id),
+    mergedAt: row.merged_at,
+    failureReason: row.failure,
+  };
+}
+
+function presentJudgement({ requirements, canMerge, conflicts, lockConflicts }: Judgement) {
+  return {
+    canMerge,
+    mergeRequirements: requirements,
+    hasConflicts: conflicts.length > 0,
+    conflicts: [...conflicts],
+    hasLockConflicts: lockConflicts.length > 0,
+    lockConflicts: [...lockConflicts],
+  };
+}
+
+const nothingSelected = {
+  title: null,
+  hash: null,
+  alias: null,
+  ownerAlias: null,
+  color: null,
+  hexColor: null,
+  icon: null,
+  isDeleted: false,
+} as const;
+
+const branchSelected = (
+  name: string,
+  hash: string | null,
+  isDeleted: boolean,
+): PresentedSelected => ({ ...nothingSelected, id: name, title: name, hash, isDeleted });
+
+const projectSelected = ({
+  id,
+  title,
+  alias,
+  owner_alias: ownerAlias,
+}: ProjectRow): PresentedSelected => ({ ...nothingSelected, id, title, alias, ownerAlias });
+
+/** A project that is gone, or that the caller may not see. */
+const hiddenProject = (id: string): PresentedSelected => ({
+  ...nothingSelected,
+  id,
+  isDeleted: true,
+});
+
+/** The source projects that the caller may see. */
+async function sourcesOf(
+  { db }: Deps,
+  { project, userId }: Reading,
+  rows: readonly MergeRequestRow[],
+): Promise<ReadonlyMap<string, PresentedSelected>> {
+  const found = new Map([[project.id as string, projectSelected(project)]]);
+  for (const id of new Set(rows.map(({ source_project_id }) => source_project_id))) {
+    const source = found.has(id) ? undefined : await findProjectById(db, id);
+    if (source === undefined) continue;
+    const role = await projectRole(db, source, userId);
+    found.set(
+      id,
+      role === undefined ? { ...hiddenProject(id), isDeleted: false } : projectSelected(source),
+    );
+  }
+  return found;
+}
+
+async function isSourceGone({ db }: Deps, row: MergeRequestRow): Promise<boolean> {
+  return (await findRef(db, row.source_project_id, "branch", row.source_branch)) === undefined;
+}
+
+async function mergeCommitsOf(
+  deps: Deps,
+  { id }: ProjectRow,
+  rows: readonly MergeRequestRow[],
+): Promise<ReadonlyMap<string, z.input<typeof CommitView>>> {
+  const ids = rows.flatMap(({ merge_commit }) => merge_commit ?? []);
+  const repository = ids.length === 0 ? undefined : await deps.git.find(id);
+  if (repository === undefined) return new Map();
+  const commits = await Promise.all(ids.map((commitId) => repository.objects.commit(commitId)));
+  const known = commits.filter((commit) => commit !== undefined);
+  const views = await presentCommits(deps, id, known);
+  return new Map(views.map((view) => [view.hash, view]));
+}

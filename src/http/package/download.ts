@@ -1,0 +1,122 @@
+import { z } from "zod";
+
+import { PackageFileId, PackageId } from "../../events/core/ids.ts";
+import { instanceRegistryId } from "../../events/package/version.ts";
+import { composerFileName, composerName } from "../../platform/package/composer.ts";
+import {
+  packageFileIdOf,
+  packageIdOf,
+  packageVersionIdOf,
+} from "../../platform/package/coordinates.ts";
+import { nugetFileName, nugetName } from "../../platform/package/nuget.ts";
+import {
+  findPackage,
+  findPackageFile,
+  type PackageFileRow,
+} from "../../projections/package/version.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { requestedPortion } from "../file/byte-range.ts";
+import { openReferred } from "../file/referred-blob.ts";
+import { contentTypeOf } from "../file/type.ts";
+import { countDownload } from "./download-count.ts";
+import { reading } from "./package.ts";
+import { type PackagePath, packagePath, packagePaths } from "./path.ts";
+import { fileNotFound, orNotFound, packageParameters, versionName } from "./request.ts";
+
+const { packageName, packageVersion, groupId, artifactId } = packageParameters;
+
+const downloading = {
+  ...reading,
+  method: "get",
+  description: "Answers parts of it when asked by Range.",
+  reply: "stream",
+  errors: [403, 404],
+} as const;
+
+/** A download by names. */
+function download({ type, path, operation, params, named }: PackagePath): Route {
+  return route({
+    ...downloading,
+    path,
+    operationId: `download${operation}`,
+    summary: `Download a file of a package of type ${type}`,
+    params,
+    async handle({ params: given, request }, deps): Promise<StreamReply> {
+      const { packageName: name, version, fileName } = orNotFound(() => named(given));
+      const packageId = packageIdOf(instanceRegistryId, type, name);
+      const versionId = packageVersionIdOf(packageId, version);
+      return send({ versionId, fileId: packageFileIdOf(versionId, fileName) }, request, deps);
+    },
+  });
+}
+
+const downloadMavenFile = route({
+  ...downloading,
+  path: "/registry/package/maven/{packageUuid}/{packageVersion}/{fileUuid}/download",
+  operationId: "downloadMavenPackageFile",
+  summary: "Download a file of a package of type maven",
+  params: z.object({ packageUuid: PackageId, packageVersion, fileUuid: PackageFileId }),
+  async handle({ params, request }, deps): Promise<StreamReply> {
+    const row = await findPackage(deps.db, instanceRegistryId, params.packageUuid);
+    if (row === undefined || row.type !== "maven") throw fileNotFound();
+    const version = orNotFound(() => versionName("maven", params.packageVersion));
+    const versionId = packageVersionIdOf(row.id, version);
+    return send({ versionId, fileId: params.fileUuid }, request, deps);
+  },
+});
+
+const composerPath = packagePath({
+  type: "composer",
+  path: "/registry/package/composer/{groupId}/{artifactId}/{packageVersion}",
+  operation: "ComposerPackage",
+  params: z.object({ groupId, artifactId, packageVersion }),
+  named(params) {
+    const name = composerName(params.groupId, params.artifactId);
+    const version = versionName("composer", params.packageVersion);
+    return { packageName: name, version, fileName: composerFileName(name, version) };
+  },
+});
+
+const nugetPath = packagePath({
+  type: "nuget",
+  path: "/registry/package/nuget/{packageName}/{packageVersion}",
+  operation: "NugetPackage",
+  params: z.object({ packageName, packageVersion }),
+  named(params) {
+    const name = nugetName(params.packageName);
+    const version = versionName("nuget", params.packageVersion);
+    return { packageName: name, version, fileName: nugetFileName(name, version) };
+  },
+});
+
+export const packageDownloadRoutes: readonly Route[] = [
+  downloadMavenFile,
+  ...[...Object.values(packagePaths), composerPath, nugetPath].map(download),
+];
+
+/** By its name another content may stand here tomorrow: the tag tells which it is. */
+async function send(
+  { versionId, fileId }: Readonly<{ versionId: string; fileId: string }>,
+  request: Pick<RequestContext, "header">,
+  deps: Deps,
+): Promise<StreamReply> {
+  const find = async (): Promise<PackageFileRow> => {
+    const row = await findPackageFile(deps.db, versionId, fileId);
+    if (row === undefined) throw fileNotFound();
+    return row;
+  };
+  const open = async (row: PackageFileRow) => {
+    const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
+    return { row, ...portion, stream: await deps.blobs.read(row.sha256, portion.part) };
+  };
+  const opened = await openReferred(find, open, ({ sha256 }) => sha256);
+  const { part, bytes, last, stream } = opened;
+  const { name, sha256: etag } = opened.row;
+  const endsIt = last === Number(opened.row.bytes) - 1;
+  const body = countDownload(stream, { packageVersionId: versionId, bytes, endsIt }, deps);
+  const type = contentTypeOf(name);
+  return { body, type, bytes, fileName: name, etag, acceptRanges: true, ...(part && { part }) };
+}

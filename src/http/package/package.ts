@@ -1,0 +1,151 @@
+import { z } from "zod";
+
+import { PackageId } from "../../events/core/ids.ts";
+import { instanceRegistryId } from "../../events/package/version.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import {
+  findPackage,
+  findPackageVersion,
+  listPackageFiles,
+  listPackages,
+  listPackageVersions,
+  type PackageRow,
+} from "../../projections/package/version.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Route, route } from "../core/route.ts";
+import {
+  orNotFound,
+  packageNotFound,
+  packageParameters,
+  versionName,
+  versionNotFound,
+} from "./request.ts";
+import {
+  PackageFileView,
+  PackageVersionView,
+  PackageView,
+  presentPackageFile,
+  presentPackages,
+  presentPackageVersions,
+} from "./view.ts";
+
+/** Who may read the registry of the instance. */
+export const reading = {
+  tag: "Service-level packages",
+  scope: "READ_REGISTRY",
+  access: "admin:READER",
+  anonymousWhen: "globalRegistryAnonymousAccess",
+} as const;
+
+const PackageParams = z.object({ packageUuid: PackageId });
+
+const getPackages = route({
+  ...reading,
+  method: "get",
+  path: "/registry/package",
+  operationId: "listPackages",
+  summary: "List the packages of the instance by name",
+  list: "simplePackageInfoModelList",
+  reply: PackageView,
+  errors: [403, 404],
+  async handle({ page: { size, offset } }, { db }) {
+    const page = { limit: size, offset };
+    const { rows, total } = await listPackages(db, instanceRegistryId, page);
+    return { items: await presentPackages(db, rows), totalElements: total };
+  },
+});
+
+const getPackage = route({
+  ...reading,
+  method: "get",
+  path: "/registry/package/{packageUuid}",
+  operationId: "getPackage",
+  summary: "Get a package",
+  params: PackageParams,
+  reply: PackageView,
+  errors: [403, 404],
+  async handle({ params: { packageUuid } }, deps) {
+    const [view] = await presentPackages(deps.db, [await mustFindPackage(packageUuid, deps)]);
+    invariant(view !== undefined, "one package makes one view");
+    return view;
+  },
+});
+
+const getPackageVersions = route({
+  ...reading,
+  method: "get",
+  path: "/registry/package/{packageUuid}/version-list",
+  operationId: "listPackageVersions",
+  summary: "List the versions of a package, newest first",
+  params: PackageParams,
+  list: "simplePackageVersionModelList",
+  reply: PackageVersionView,
+  errors: [403, 404],
+  async handle({ params: { packageUuid }, page: { size, offset } }, deps) {
+    const { db } = deps;
+    const { id, type } = await mustFindPackage(packageUuid, deps);
+    const { rows, total } = await listPackageVersions(db, id, { limit: size, offset });
+    return { items: await presentPackageVersions(db, type, rows), totalElements: total };
+  },
+});
+
+const getPackageVersion = route({
+  ...reading,
+  method: "get",
+  path: "/registry/package/{packageUuid}/{packageVersion}",
+  operationId: "getPackageVersion",
+  summary: "Get a version of a package",
+  description: "By any spelling that is the same version in its ecosystem.",
+  params: PackageParams.extend({ packageVersion: packageParameters.genericVersion }),
+  reply: PackageVersionView,
+  errors: [403, 404],
+  async handle({ params: { packageUuid, packageVersion } }, deps) {
+    const { id, type } = await mustFindPackage(packageUuid, deps);
+    const name = orNotFound(() => versionName(type, packageVersion));
+    return mustPresentVersion(packageVersionIdOf(id, name), type, deps);
+  },
+});
+
+const getPackageFiles = route({
+  ...reading,
+  method: "get",
+  path: "/registry/package/{packageUuid}/package-file",
+  operationId: "listPackageFiles",
+  summary: "List the files of all versions of a package by name",
+  params: PackageParams,
+  list: "simplePackageFileModelList",
+  reply: PackageFileView,
+  errors: [403, 404],
+  async handle({ params: { packageUuid }, page: { size, offset } }, deps) {
+    const { id } = await mustFindPackage(packageUuid, deps);
+    const { rows, total } = await listPackageFiles(deps.db, id, { limit: size, offset });
+    return { items: rows.map(presentPackageFile), totalElements: total };
+  },
+});
+
+export const packageRoutes: readonly Route[] = [
+  getPackage,
+  getPackageFiles,
+  getPackages,
+  getPackageVersion,
+  getPackageVersions,
+];
+
+async function mustFindPackage(id: string, { db }: Pick<Deps, "db">): Promise<PackageRow> {
+  const row = await findPackage(db, instanceRegistryId, id);
+  if (row === undefined) throw packageNotFound();
+  return row;
+}
+
+/** @throws Refusal 404 */
+export async function mustPresentVersion(
+  id: string,
+  type: PackageRow["type"],
+  { db }: Pick<Deps, "db">,
+) {
+  const row = await findPackageVersion(db, id);
+  const [view] = row === undefined ? [] : await presentPackageVersions(db, type, [row]);
+  if (view === undefined) throw versionNotFound();
+  return view;
+}

@@ -1,0 +1,44 @@
+import type { Context, Middleware } from "koa";
+import type { Problem } from "../core/problem.ts";
+import { stateOf } from "../core/state.ts";
+import { html } from "./html.ts";
+import { wholePage } from "./layout.ts";
+
+/** No scripts; the stylesheet and the icon are ours. */
+const policy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/**
+ * Shows refusals as a page to a browser that opens an address: it asks for text/html, which programs
+ * do not. Whoever shows a token is a program.
+ */
+export function problemPages(publicUrl: string): Middleware {
+  const base = new URL(publicUrl).pathname.replace(/\/$/, "");
+  return async (ctx, next) => {
+    if (opensAddress(ctx)) {
+      stateOf(ctx).showProblem = (problem) => {
+        ctx.set("Content-Security-Policy", policy);
+        return problemPage(problem, base);
+      };
+    }
+    await next();
+  };
+}
+
+function opensAddress(ctx: Context): boolean {
+  const reads = ctx.method === "GET" || ctx.method === "HEAD";
+  return reads && ctx.get("authorization") === "" && /\btext\/html\b/.test(ctx.get("accept"));
+}
+
+export function problemPage({ title, message, status }: Problem, base: string): string {
+  const body = html`<p class="notice error" role="alert">${message}</p>
+${status === 403 && html`<p>This address belongs to the REST interface, which takes a token.</p>`}
+<p><a href="${base}/console">Open the console</a></p>`;
+  return wholePage({ title, base, body });
+}

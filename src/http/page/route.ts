@@ -1,0 +1,119 @@
+import type { z } from "zod";
+
+import type { OpenSessionRow } from "../../projections/access/session.ts";
+import type { Authenticate } from "../access/authenticate.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import type { RoutePath } from "../core/route.ts";
+import type { Html } from "./html.ts";
+
+/**
+ * Who may see a page.
+ * - `anonymous`: everybody, logged in or not;
+ * - `session`: who logged in; others are sent to the login page and back.
+ */
+export type PageAccess = "anonymous" | "session";
+
+/** A cookie to keep until the browser ends (or for `seconds`); without a value, to drop. */
+export type CookieChange = Readonly<{ name: CookieName; value?: string; seconds?: number }>;
+export type CookieName = "session" | "visitor" | "login" | "sso";
+
+export type PageAnswer = Readonly<{ cookies?: readonly CookieChange[] }> &
+  (
+    | Readonly<{
+        title: string;
+        /** `base` stands in front of every path of ours. */
+        body: (base: string) => Html;
+        /** 200 when not given. */
+        status?: number;
+        /** Origins beside our own that a form on the page may end up at. */
+        formTargets?: readonly string[];
+      }>
+    /** A path of ours, or a whole address elsewhere. */
+    | Readonly<{ redirect: string }>
+    /** What is no page: a document that another program reads, a stylesheet. */
+    | Readonly<{ document: string; type: string; cache?: boolean }>
+  );
+
+/** What a page knows about the request. Who is not logged in has `userId` null. */
+export type Visit = RequestContext &
+  Readonly<{
+    session: OpenSessionRow | undefined;
+    /** Goes into every form, see csrf.ts. */
+    csrf: string;
+    cookie: (name: CookieName) => string | undefined;
+    /** The page's own address within the service, with its query. */
+    here: string;
+  }>;
+
+export type LoggedIn = Visit &
+  Readonly<{ userId: NonNullable<Visit["userId"]>; session: OpenSessionRow }>;
+type VisitFor<A extends PageAccess> = A extends "session" ? LoggedIn : Visit;
+
+/** What pages work with; unlike other operations they may ask for a password. */
+export type PageDeps = Deps & Readonly<{ authenticate: Authenticate }>;
+
+type Declaration = Readonly<{
+  method: "get" | "post";
+  path: RoutePath;
+  /** verbNoun, as of other operations. */
+  operationId: string;
+  /**
+   * Another site may send the form, and its content proves itself (an assertion that is signed). It
+   * is taken without the token that our own forms carry.
+   */
+  crossSite?: true;
+  /** All it needs is in its address; a body of any type is not read. */
+  ignoresBody?: true;
+}>;
+
+type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+export type PageDefinition<
+  A extends PageAccess,
+  Params extends z.ZodType | undefined,
+  Query extends z.ZodType | undefined,
+  Form extends z.ZodType | undefined,
+> = Declaration &
+  Readonly<{
+    access: A;
+    params?: Params;
+    query?: Query;
+    /** Of a POST: fields by name; a field that comes twice is a list. */
+    form?: Form;
+    handle: (
+      input: Readonly<{
+        params: OutputOf<Params>;
+        query: OutputOf<Query>;
+        form: OutputOf<Form>;
+        visit: VisitFor<A>;
+      }>,
+      deps: PageDeps,
+    ) => Promise<PageAnswer>;
+  }>;
+
+/** A declared page, its types checked and forgotten: the machinery reads it as data. */
+export type PageRoute = Declaration &
+  Readonly<{
+    access: PageAccess;
+    params: z.ZodType | undefined;
+    query: z.ZodType | undefined;
+    form: z.ZodType | undefined;
+    handle: (
+      input: Readonly<{ params: unknown; query: unknown; form: unknown; visit: Visit }>,
+      deps: PageDeps,
+    ) => Promise<PageAnswer>;
+  }>;
+
+/** Declares one page or one form, as `route` declares an operation. */
+export function page<
+  const A extends PageAccess,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Form extends z.ZodType | undefined = undefined,
+>(definition: PageDefinition<A, Params, Query, Form>): PageRoute {
+  const { params, query, form } = definition;
+  // The machinery hands over what the declared schemas and access promise: that is what the cast says.
+  const handle = definition.handle as unknown as PageRoute["handle"];
+  return { ...definition, params, query, form, handle };
+}

@@ -1,0 +1,51 @@
+import { z } from "zod";
+
+import { jobNotFound } from "../../commands/pipeline/job.ts";
+import { pipelineNotFound } from "../../commands/pipeline/pipeline.ts";
+import { findJob, findPipeline, findPipelineById } from "../../projections/pipeline/query.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+
+export const tag = "Pipelines";
+export const base = "/project/{ownerAlias}/{projectAlias}/cicd";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+export const ProjectParams = z.object(names);
+/** Numbers beyond those of a column name nothing. */
+const LocalId = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/)
+  .meta({ examples: ["1"] })
+  .transform(Number)
+  .refine((number) => number < 2 ** 31);
+export const LocalIdParams = z.object({ ...names, localId: LocalId });
+
+export const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
+export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
+
+type Within = Pick<RequestFor<"project:GUEST">, "project">;
+
+/** @throws Refusal 404, also for a pipeline of another project */
+export async function mustFindPipeline(
+  { db }: Pick<Deps, "db">,
+  { project }: Within,
+  localId: number,
+): Promise<PipelineRow> {
+  const row = await findPipeline(db, project.id, localId);
+  if (row === undefined) throw pipelineNotFound();
+  return row;
+}
+
+export type FoundJob = Readonly<{ job: JobRow; pipeline: PipelineRow }>;
+
+/** @throws Refusal 404, also for a job of another project */
+export async function mustFindJob(
+  { db }: Pick<Deps, "db">,
+  { project }: Within,
+  localId: number,
+): Promise<FoundJob> {
+  const job = await findJob(db, project.id, localId);
+  const pipeline = job && (await findPipelineById(db, job.pipeline_id));
+  if (job === undefined || pipeline === undefined) throw jobNotFound();
+  return { job, pipeline };
+}

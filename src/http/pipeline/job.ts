@@ -1,0 +1,108 @@
+import { z } from "zod";
+
+import { projectSubject } from "../../events/project/project.ts";
+import { cancelJob, playJob, restartJob } from "../../workers/pipeline/lifecycle.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { base, type FoundJob, LocalIdParams, mustFindJob, reading, writing } from "./found.ts";
+import { GivenVariables, variableRecord } from "./pipeline.ts";
+import { JobView, presentJob } from "./view.ts";
+
+const path = `${base}/job/{localId}` as const;
+
+type Writing = RequestFor<"project:DEVELOPER">;
+
+async function shown(deps: Deps, request: Pick<Writing, "project">, localId: number) {
+  const { job, pipeline } = await mustFindJob(deps, request, localId);
+  return presentJob(job, pipeline);
+}
+
+const getJob = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "getJob",
+  summary: "Get a job",
+  params: LocalIdParams,
+  reply: JobView,
+  errors: [403, 404],
+  handle: ({ params, request }, deps) => shown(deps, request, params.localId),
+});
+
+type Work = (
+  deps: Deps,
+  found: FoundJob,
+  asked: Readonly<{ by: Writing["userId"]; metadata: Awaited<ReturnType<Writing["metadata"]>> }>,
+) => Promise<bigint | undefined>;
+
+function change(
+  verb: "restart" | "cancel",
+  summary: string,
+  description: string,
+  work: Work,
+): Route {
+  return route({
+    ...writing,
+    method: "post",
+    path: `${path}/${verb}`,
+    operationId: `${verb}Job`,
+    summary,
+    description,
+    params: LocalIdParams,
+    reply: JobView,
+    errors: [403, 404, 422],
+    async handle({ params, request }, deps) {
+      const found = await mustFindJob(deps, request, params.localId);
+      const asked = { by: request.userId, metadata: await request.metadata() };
+      await request.visible(await work(deps, found, asked));
+      return shown(deps, request, params.localId);
+    },
+  });
+}
+
+const PlayOrder = z
+  .object({ variables: GivenVariables.meta({ description: "For this run only." }) })
+  .default({})
+  .meta({ id: "JobPlay" });
+
+const postPlay = route({
+  ...writing,
+  method: "post",
+  path: `${path}/play`,
+  operationId: "playJob",
+  summary: "Start a manual or delayed job",
+  description: "422 `job.not_playable` for a job that does not wait for it.",
+  params: LocalIdParams,
+  body: PlayOrder,
+  reply: JobView,
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const { job, pipeline } = await mustFindJob(deps, request, params.localId);
+    const given = variableRecord(body.variables);
+    const variables =
+      Object.keys(given).length === 0
+        ? null
+        : await deps.vault.seal(projectSubject(request.project.id), JSON.stringify(given));
+    const asked = { by: request.userId, metadata: await request.metadata() };
+    await request.visible(await playJob(deps, pipeline, job, variables, asked));
+    return shown(deps, request, params.localId);
+  },
+});
+
+export const jobRoutes: readonly Route[] = [
+  getJob,
+  change(
+    "restart",
+    "Run a job again",
+    "422 `job.not_finished` for one that has not ended.",
+    (deps, { job, pipeline }, asked) => restartJob(deps, pipeline, job, asked),
+  ),
+  change(
+    "cancel",
+    "Cancel a job",
+    "422 `job.finished` for one that has ended.",
+    (deps, { job }, asked) => cancelJob(deps, job, asked),
+  ),
+  postPlay,
+];

@@ -1,0 +1,103 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { pipelineLifetime } from "../../commands/pipeline/lifetime.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { findLifetime } from "../../projections/pipeline/lifetime.ts";
+import {
+  accessAt,
+  companyPlace,
+  type Parent,
+  type Place,
+  parentOf,
+  teamPlace,
+} from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, int } from "../core/schema.ts";
+
+const lifetimeDaysDefault = 365;
+const lifetimeDaysMax = 36_500;
+
+const LifetimeView = z
+  .object({
+    lifetime: z.int().meta({ description: "Days." }),
+    ownerType: z.enum(["COMPANY", "TEAM"]),
+    uuid: z.uuid(),
+    enabled: z.boolean(),
+  })
+  .meta({ id: "PipelineLifetime" });
+
+const Change = z
+  .object({
+    lifetime: int({ min: 1, max: lifetimeDaysMax }).optional(),
+    enabled: bool().optional(),
+  })
+  .meta({ id: "PipelineLifetimeChange" });
+
+const settingIdOf = ({ id }: Parent): string => deterministicId("pipeline lifetime", id);
+
+async function shown({ db }: Deps, parent: Parent): Promise<z.input<typeof LifetimeView>> {
+  const row = await findLifetime(db, parent.id);
+  return {
+    lifetime: row?.lifetime_days ?? lifetimeDaysDefault,
+    ownerType: parent.type === "COMPANY" ? "COMPANY" : "TEAM",
+    uuid: row?.id ?? settingIdOf(parent),
+    enabled: row?.enabled ?? false,
+  };
+}
+
+const declared = (place: Place) =>
+  ({
+    path: `${place.base}/setting/cicd/pipeline-lifetime`,
+    tag: "Pipelines",
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    reply: LifetimeView,
+  }) as const;
+
+const get = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "get",
+    operationId: `get${place.noun}PipelineLifetime`,
+    summary: `Tell how long pipelines of a ${place.resource} are kept`,
+    scope: place.read,
+    errors: [403, 404],
+    handle: ({ request }, deps) => shown(deps, parentOf(request)),
+  });
+
+const put = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "put",
+    operationId: `set${place.noun}PipelineLifetime`,
+    summary: `Set how long pipelines of a ${place.resource} are kept`,
+    description: "Pipelines of all its projects that have ended and are older are deleted.",
+    scope: place.write,
+    body: Change,
+    errors: [403, 404, 422],
+    async handle({ body, request }, deps) {
+      const parent = parentOf(request);
+      const before = await shown(deps, parent);
+      const command = {
+        type: "SetPipelineLifetime",
+        settingId: settingIdOf(parent),
+        parentId: parent.id,
+        parentType: before.ownerType,
+        lifetimeDays: body.lifetime ?? before.lifetime,
+        enabled: body.enabled ?? before.enabled,
+        setById: request.userId,
+        setAt: deps.now().toISOString(),
+      } as const;
+      const metadata = await request.metadata();
+      const order = { id: parent.id, command, metadata };
+      await request.visible((await handle(deps.store, pipelineLifetime, order)).position);
+      return shown(deps, parent);
+    },
+  });
+
+export const lifetimeRoutes: readonly Route[] = [teamPlace, companyPlace].flatMap((place) => [
+  get(place),
+  put(place),
+]);

@@ -1,0 +1,257 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { pipeline } from "../../commands/pipeline/pipeline.ts";
+import { ObjectId } from "../../events/core/ids.ts";
+import { PipelineStatus } from "../../events/pipeline/status.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { listJobs, listPipelines } from "../../projections/pipeline/query.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import { cancelPipeline, restartPipeline } from "../../workers/pipeline/lifecycle.ts";
+import { startPipeline } from "../../workers/pipeline/start.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, nameLengthMax } from "../core/schema.ts";
+import {
+  base,
+  LocalIdParams,
+  mustFindPipeline,
+  ProjectParams,
+  reading,
+  tag,
+  writing,
+} from "./found.ts";
+import { JobView, PipelineView, presentJob, presentPipeline } from "./view.ts";
+
+const path = `${base}/pipeline` as const;
+
+const Filter = z.object({
+  branch: z.string().max(nameLengthMax).optional(),
+  tag: z.string().max(nameLengthMax).optional(),
+  status: PipelineStatus.optional(),
+});
+
+const getPipelines = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listPipelines",
+  summary: "List the pipelines of a project",
+  description:
+    "Newest first. With a filter, the total is counted to 500 beyond the page that is asked for.",
+  params: ProjectParams,
+  query: Filter,
+  list: "restPipelineModelList",
+  reply: PipelineView,
+  errors: [403, 404, 422],
+  async handle({ page: { size: limit, offset }, query, request }, { db }) {
+    const { rows, total } = await listPipelines(db, request.project.id, query, { limit, offset });
+    return { items: rows.map(presentPipeline), totalElements: total };
+  },
+});
+
+const getPipeline = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{localId}`,
+  operationId: "getPipeline",
+  summary: "Get a pipeline",
+  params: LocalIdParams,
+  reply: PipelineView,
+  errors: [403, 404],
+  handle: async ({ params, request }, deps) =>
+    presentPipeline(await mustFindPipeline(deps, request, params.localId)),
+});
+
+const getPipelineJobs = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{localId}/jobs`,
+  operationId: "listPipelineJobs",
+  summary: "List the jobs of a pipeline",
+  description: "In the order of stages.",
+  params: LocalIdParams,
+  list: "restPipelineJobModelList",
+  reply: JobView,
+  errors: [403, 404, 422],
+  async handle({ params, page: { size: limit, offset }, request }, deps) {
+    const row = await mustFindPipeline(deps, request, params.localId);
+    const { rows, total } = await listJobs(deps.db, row.id, { limit, offset });
+    return { items: rows.map((job) => presentJob(job, row)), totalElements: total };
+  },
+});
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export const GivenVariables = z
+  .array(
+    z.object({
+      key: z.string().regex(variableName, "Use letters, digits and underscores.").max(255),
+      value: z.string().max(64 * 1024),
+    }),
+  )
+  .max(200)
+  .nullish();
+
+export const variableRecord = (given: z.output<typeof GivenVariables>): Record<string, string> =>
+  Object.fromEntries((given ?? []).map(({ key, value }) => [key, value]));
+
+const StartOrder = z
+  .object({
+    refName: z
+      .string()
+      .max(nameLengthMax)
+      .min(1)
+      .nullish()
+      .meta({
+        description: "Branch or tag; the default branch when left out.",
+        examples: ["main"],
+      }),
+    isTag: bool().nullish().meta({ description: "Required with refName." }),
+    variables: GivenVariables.meta({ description: "For this pipeline only." }),
+  })
+  .refine(({ refName, isTag }) => !refName || typeof isTag === "boolean", {
+    path: ["isTag"],
+    error: "It is required with refName.",
+  })
+  .meta({ id: "PipelineStart" });
+
+const StartedView = PipelineView.extend({ pipeline_uuid: z.uuid() }).meta({
+  id: "StartedPipeline",
+});
+
+const postPipeline = route({
+  ...writing,
+  method: "post",
+  path: `${path}/start`,
+  operationId: "startPipeline",
+  summary: "Start a pipeline",
+  description:
+    "422 `pipeline.no_file` without a pipeline file, `pipeline.empty` when no job is left.",
+  params: ProjectParams,
+  body: StartOrder,
+  reply: StartedView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const { project, userId } = request;
+    const refName = body.refName ?? project.default_branch;
+    const isTag = body.refName ? body.isTag === true : false;
+    const origin = {
+      ref: refName,
+      isTag,
+      commitId: await commitOf(deps, request, refName, isTag),
+      beforeCommitId: null,
+      source: request.actor.via === "session" ? "WEB" : "API",
+      userId,
+      parent: null,
+      mergeRequest: null,
+      startedBy: null,
+    } as const;
+    const metadata = await request.metadata();
+    const variables = variableRecord(body.variables);
+    const started = await startPipeline(deps, { project, origin, variables, metadata });
+    if ("none" in started) throw nothingStarted(started.none);
+    await request.visible(started.position);
+    const row = await mustFindPipeline(deps, request, started.localId);
+    return { pipeline_uuid: row.id, ...presentPipeline(row) };
+  },
+});
+
+/** @throws Refusal 404 */
+async function commitOf(
+  { db }: Deps,
+  { project }: Pick<RequestFor<"project:GUEST">, "project">,
+  name: string,
+  isTag: boolean,
+): Promise<ObjectId> {
+  const found = await findRef(db, project.id, isTag ? "tag" : "branch", name);
+  if (found?.commit_id) return ObjectId.parse(found.commit_id);
+  const kind = isTag ? "tag" : "branch";
+  throw new Refusal("not_found", `${kind}.not_found`, `There is no ${kind} ${name}.`);
+}
+
+export function nothingStarted(reason: "no_file" | "refused" | "no_jobs"): Refusal {
+  if (reason === "no_file") {
+    const message = "The commit has no pipeline file: add .forge-ci.yaml.";
+    return new Refusal("unprocessable", "pipeline.no_file", message);
+  }
+  const message =
+    reason === "refused"
+      ? "The workflow rules of the pipeline file let no pipeline start."
+      : "The rules of the pipeline file leave no job.";
+  return new Refusal("unprocessable", "pipeline.empty", message);
+}
+
+function change(
+  verb: "restart" | "cancel",
+  summary: string,
+  description: string,
+  work: typeof cancelPipeline,
+): Route {
+  return route({
+    ...writing,
+    method: "post",
+    path: `${path}/{localId}/${verb}`,
+    operationId: `${verb}Pipeline`,
+    summary,
+    description,
+    params: LocalIdParams,
+    reply: PipelineView,
+    errors: [403, 404, 422],
+    async handle({ params, request }, deps) {
+      const row = await mustFindPipeline(deps, request, params.localId);
+      const asked = { by: request.userId, metadata: await request.metadata() };
+      await request.visible(await work(deps, row, asked));
+      return presentPipeline(await mustFindPipeline(deps, request, params.localId));
+    },
+  });
+}
+
+const deletePipeline = route({
+  tag,
+  scope: "PROJECT_WRITE",
+  access: "project:ADMIN",
+  method: "delete",
+  path: `${path}/{localId}/delete`,
+  operationId: "deletePipeline",
+  summary: "Delete a pipeline and its jobs",
+  description: "One that has not ended is canceled first: 422 `pipeline.running`.",
+  params: LocalIdParams,
+  reply: "empty",
+  errors: [403, 404, 422],
+  async handle({ params, request }, deps) {
+    const row = await mustFindPipeline(deps, request, params.localId);
+    const command = {
+      type: "DeletePipeline",
+      pipelineId: row.id,
+      projectId: row.project_id,
+      by: request.userId,
+      status: row.status,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, pipeline, { id: row.id, command, metadata });
+    await request.visible(result.position);
+  },
+});
+
+export const pipelineRoutes: readonly Route[] = [
+  getPipelines,
+  getPipeline,
+  getPipelineJobs,
+  postPipeline,
+  change(
+    "restart",
+    "Run failed and canceled jobs again",
+    "With what depends on them; jobs that succeeded stay.",
+    restartPipeline,
+  ),
+  change(
+    "cancel",
+    "Cancel a pipeline",
+    "422 `pipeline.finished` for one that has ended.",
+    cancelPipeline,
+  ),
+  deletePipeline,
+];

@@ -1,0 +1,281 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type PipelineScheduleCommand,
+  pipelineSchedule,
+  scheduleNotFound,
+} from "../../commands/pipeline/schedule.ts";
+import type { ScheduleSettings } from "../../events/pipeline/schedule.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { CronError, checkCron, nextRun } from "../../platform/cron.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findSchedule,
+  listSchedules,
+  type ScheduleRow,
+} from "../../projections/pipeline/schedule.ts";
+import { runSchedule } from "../../workers/pipeline/schedule.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, instant, invalid } from "../core/schema.ts";
+import { base, mustFindPipeline, ProjectParams, reading, writing } from "./found.ts";
+import { GivenVariables, nothingStarted, variableRecord } from "./pipeline.ts";
+import { PipelineView, presentPipeline } from "./view.ts";
+
+const path = `${base}/schedule` as const;
+const OneParams = ProjectParams.extend({ id: z.uuid() });
+
+const ScheduleView = z
+  .object({
+    id: z.uuid(),
+    description: z.string(),
+    cron: z.string().meta({ examples: ["0 3 * * *"] }),
+    timezone: z.string().meta({ examples: ["Europe/Berlin"] }),
+    refName: z.string().meta({ examples: ["main"] }),
+    isTag: z.boolean(),
+    active: z.boolean(),
+    variables: z.array(z.object({ key: z.string() })).meta({
+      description: "Values are not shown again.",
+    }),
+    ownerId: z.uuid().meta({ description: "It runs with the rights of this user." }),
+    nextRunAt: instant().nullable(),
+    lastRunAt: instant().nullable(),
+    createdAt: instant(),
+  })
+  .meta({ id: "PipelineSchedule" });
+
+const Fields = {
+  description: z.string().max(1_000),
+  cron: z
+    .string()
+    .max(100)
+    .meta({ examples: ["0 3 * * *"] }),
+  timezone: z
+    .string()
+    .max(100)
+    .meta({ examples: ["Europe/Berlin"] }),
+  refName: z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ examples: ["main"] }),
+  isTag: bool(),
+  active: bool(),
+};
+const NewSchedule = z
+  .object({
+    ...Fields,
+    description: Fields.description.default(""),
+    timezone: Fields.timezone.default("UTC"),
+    isTag: Fields.isTag.default(false),
+    active: Fields.active.default(true),
+    variables: GivenVariables,
+  })
+  .meta({ id: "NewPipelineSchedule" });
+const ChangedSchedule = z
+  .object(Fields)
+  .partial()
+  .extend({ variables: GivenVariables })
+  .meta({ id: "ChangedPipelineSchedule" });
+
+type Writing = RequestFor<"project:DEVELOPER">;
+
+async function present(row: ScheduleRow, { vault }: Deps): Promise<z.input<typeof ScheduleView>> {
+  const text = row.variables === null ? null : await vault.open(row.variables);
+  const keys = text === null ? [] : Object.keys(JSON.parse(text) as object);
+  return {
+    id: row.id,
+    description: row.description,
+    cron: row.cron,
+    timezone: row.timezone,
+    refName: row.ref,
+    isTag: row.is_tag,
+    active: row.active,
+    variables: keys.map((key) => ({ key })),
+    ownerId: row.owner_id,
+    nextRunAt: row.next_run_at,
+    lastRunAt: row.last_run_at,
+    createdAt: row.created_at,
+  };
+}
+
+async function found(
+  { db }: Pick<Deps, "db">,
+  { project }: Pick<Writing, "project">,
+  id: string,
+): Promise<ScheduleRow> {
+  const row = await findSchedule(db, project.id, id);
+  if (row === undefined) throw scheduleNotFound();
+  return row;
+}
+
+/** When it runs next. @throws Refusal 422 naming the field */
+function nextRunOf({ cron, timezone, active }: ScheduleSettings, now: Date): string | null {
+  try {
+    checkCron(cron, timezone, now);
+    return active ? (nextRun(cron, timezone, now)?.toISOString() ?? null) : null;
+  } catch (error) {
+    if (!(error instanceof CronError)) throw error;
+    const field = /time ?zone/i.test(error.message) ? "timezone" : "cron";
+    throw invalid([{ field, code: "schedule.invalid", message: error.message }]);
+  }
+}
+
+async function sealedVariables(
+  { vault }: Deps,
+  { project }: Pick<Writing, "project">,
+  given: z.output<typeof GivenVariables>,
+): Promise<ScheduleSettings["variables"]> {
+  const variables = variableRecord(given);
+  if (Object.keys(variables).length === 0) return null;
+  return vault.seal(projectSubject(project.id), JSON.stringify(variables));
+}
+
+type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "at"> : never;
+
+async function write(
+  order: Unplaced<PipelineScheduleCommand>,
+  request: Writing,
+  { store, now }: Deps,
+): Promise<void> {
+  const at = now().toISOString();
+  // Each member of the union lost these fields, and gets them back.
+  const command = { ...order, projectId: request.project.id, at } as PipelineScheduleCommand;
+  const metadata = await request.metadata();
+  const result = await handle(store, pipelineSchedule, { id: order.scheduleId, command, metadata });
+  await request.visible(result.position);
+}
+
+const getSchedules = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listPipelineSchedules",
+  summary: "List the pipeline schedules of a project",
+  params: ProjectParams,
+  list: "pipelineScheduleList",
+  reply: ScheduleView,
+  errors: [403, 404, 422],
+  async handle({ page: { size: limit, offset }, request }, deps) {
+    const { rows, total } = await listSchedules(deps.db, request.project.id, { limit, offset });
+    return {
+      items: await Promise.all(rows.map((row) => present(row, deps))),
+      totalElements: total,
+    };
+  },
+});
+
+const getSchedule = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{id}`,
+  operationId: "getPipelineSchedule",
+  summary: "Get a pipeline schedule",
+  params: OneParams,
+  reply: ScheduleView,
+  errors: [403, 404],
+  handle: async ({ params, request }, deps) => present(await found(deps, request, params.id), deps),
+});
+
+const postSchedule = route({
+  ...writing,
+  method: "post",
+  path,
+  operationId: "createPipelineSchedule",
+  summary: "Create a pipeline schedule",
+  description: "It runs with the rights of who creates it, every five minutes at most.",
+  params: ProjectParams,
+  body: NewSchedule,
+  reply: ScheduleView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const scheduleId = deterministicId(request.commandId, "pipeline schedule");
+    const { variables, refName: ref, ...rest } = body;
+    const settings = { ...rest, ref, variables: await sealedVariables(deps, request, variables) };
+    const nextRunAt = nextRunOf(settings, deps.now());
+    const by = request.userId;
+    await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt, by }, request, deps);
+    return present(await found(deps, request, scheduleId), deps);
+  },
+});
+
+const putSchedule = route({
+  ...writing,
+  method: "put",
+  path: `${path}/{id}`,
+  operationId: "changePipelineSchedule",
+  summary: "Change a pipeline schedule",
+  description: "What is left out stays. From now on it runs with the rights of who changes it.",
+  params: OneParams,
+  body: ChangedSchedule,
+  reply: ScheduleView,
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const row = await found(deps, request, params.id);
+    const settings = {
+      description: body.description ?? row.description,
+      cron: body.cron ?? row.cron,
+      timezone: body.timezone ?? row.timezone,
+      ref: body.refName ?? row.ref,
+      isTag: body.isTag ?? row.is_tag,
+      active: body.active ?? row.active,
+      variables:
+        body.variables === undefined
+          ? row.variables
+          : await sealedVariables(deps, request, body.variables),
+    };
+    const nextRunAt = nextRunOf(settings, deps.now());
+    const order = { type: "ChangeSchedule", scheduleId: row.id, settings, nextRunAt } as const;
+    await write({ ...order, by: request.userId }, request, deps);
+    return present(await found(deps, request, row.id), deps);
+  },
+});
+
+const deleteSchedule = route({
+  ...writing,
+  method: "delete",
+  path: `${path}/{id}`,
+  operationId: "deletePipelineSchedule",
+  summary: "Delete a pipeline schedule",
+  params: OneParams,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const { id: scheduleId } = await found(deps, request, params.id);
+    await write({ type: "DeleteSchedule", scheduleId, by: request.userId }, request, deps);
+  },
+});
+
+const playSchedule = route({
+  ...writing,
+  method: "post",
+  path: `${path}/{id}/play`,
+  operationId: "playPipelineSchedule",
+  summary: "Start the pipeline of a schedule now",
+  params: OneParams,
+  reply: PipelineView,
+  errors: [403, 404, 422],
+  async handle({ params, request }, deps) {
+    const row = await found(deps, request, params.id);
+    const metadata = await request.metadata();
+    const started = await runSchedule(deps, { ...row, owner_id: request.userId }, metadata);
+    if (started === undefined) {
+      throw new Refusal("not_found", "ref.not_found", `There is no ${row.ref} any more.`);
+    }
+    if ("none" in started) throw nothingStarted(started.none);
+    await request.visible(started.position);
+    return presentPipeline(await mustFindPipeline(deps, request, started.localId));
+  },
+});
+
+export const scheduleRoutes: readonly Route[] = [
+  getSchedule,
+  getSchedules,
+  postSchedule,
+  putSchedule,
+  deleteSchedule,
+  playSchedule,
+];

@@ -1,0 +1,185 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type PipelineTriggerCommand,
+  pipelineTrigger,
+  triggerNotFound,
+} from "../../commands/pipeline/trigger.ts";
+import { ObjectId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findTrigger, listTriggers, type TriggerRow } from "../../projections/pipeline/trigger.ts";
+import { findProject } from "../../projections/project/project.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { startPipeline } from "../../workers/pipeline/start.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { base, mustFindPipeline, ProjectParams, tag } from "./found.ts";
+import { GivenVariables, nothingStarted, variableRecord } from "./pipeline.ts";
+import { PipelineView, presentPipeline } from "./view.ts";
+
+const path = `${base}/trigger` as const;
+const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
+
+const TriggerView = z
+  .object({ id: z.uuid(), description: z.string(), ownerId: z.uuid(), createdAt: instant() })
+  .meta({ id: "PipelineTrigger" });
+const CreatedTriggerView = TriggerView.extend({
+  token: z.string().meta({ description: "Shown once." }),
+}).meta({ id: "CreatedPipelineTrigger" });
+
+const present = (row: TriggerRow): z.input<typeof TriggerView> => ({
+  id: row.id,
+  description: row.description,
+  ownerId: row.owner_id,
+  createdAt: row.created_at,
+});
+
+const getTriggers = route({
+  ...guarded,
+  method: "get",
+  path,
+  operationId: "listPipelineTriggers",
+  summary: "List the pipeline triggers of a project",
+  params: ProjectParams,
+  list: "pipelineTriggerList",
+  reply: TriggerView,
+  errors: [403, 404, 422],
+  async handle({ page: { size: limit, offset }, request }, { db }) {
+    const { rows, total } = await listTriggers(db, request.project.id, { limit, offset });
+    return { items: rows.map(present), totalElements: total };
+  },
+});
+
+type Writing = RequestFor<"project:ADMIN">;
+type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "by" | "at"> : never;
+
+async function write(
+  order: Unplaced<PipelineTriggerCommand>,
+  request: Writing,
+  { store, now }: Deps,
+): Promise<void> {
+  const placed = { projectId: request.project.id, by: request.userId, at: now().toISOString() };
+  // Each member of the union lost these fields, and gets them back.
+  const command = { ...order, ...placed } as PipelineTriggerCommand;
+  const metadata = await request.metadata();
+  const result = await handle(store, pipelineTrigger, { id: order.triggerId, command, metadata });
+  await request.visible(result.position);
+}
+
+const postTrigger = route({
+  ...guarded,
+  method: "post",
+  path,
+  operationId: "createPipelineTrigger",
+  summary: "Create a pipeline trigger",
+  description: "Whoever has its token starts pipelines with the rights of who created it.",
+  params: ProjectParams,
+  body: z
+    .object({ description: z.string().max(1_000).default("") })
+    .meta({ id: "NewPipelineTrigger" }),
+  reply: CreatedTriggerView,
+  secret: true,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const triggerId = deterministicId(request.commandId, "pipeline trigger");
+    const token = newToken(tokenPrefixes.pipelineTrigger);
+    const order = { type: "CreateTrigger", triggerId, tokenHash: hashToken(token) } as const;
+    await write({ ...order, description: body.description }, request, deps);
+    const row = await findTrigger(deps.db, request.project.id, { id: triggerId });
+    if (row === undefined) throw triggerNotFound();
+    return { ...present(row), token };
+  },
+});
+
+const deleteTrigger = route({
+  ...guarded,
+  method: "delete",
+  path: `${path}/{id}`,
+  operationId: "deletePipelineTrigger",
+  summary: "Delete a pipeline trigger",
+  params: ProjectParams.extend({ id: z.uuid() }),
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const row = await findTrigger(deps.db, request.project.id, { id: params.id });
+    if (row === undefined) throw triggerNotFound();
+    await write({ type: "DeleteTrigger", triggerId: row.id }, request, deps);
+  },
+});
+
+const Triggered = z
+  .object({
+    token: z.string().max(200),
+    refName: z
+      .string()
+      .min(1)
+      .max(255)
+      .meta({ examples: ["main"] }),
+    variables: GivenVariables,
+  })
+  .meta({ id: "TriggeredPipeline" });
+
+/** The same for a token and for an owner's right that is not there: nothing is told apart. */
+function mayNot(): Refusal {
+  return new Refusal("forbidden", "trigger.token_invalid", "The trigger token is not valid here.");
+}
+
+const postTriggered = route({
+  tag,
+  scope: "none",
+  access: "anonymous",
+  method: "post",
+  path: `${path}/pipeline`,
+  operationId: "triggerPipeline",
+  summary: "Start a pipeline by a trigger token",
+  description: "Needs no other authentication. `refName` is a branch, or else a tag.",
+  params: ProjectParams,
+  body: Triggered,
+  reply: PipelineView,
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const project = await findProject(deps.db, params.ownerAlias, params.projectAlias);
+    if (project === undefined) {
+      throw new Refusal("not_found", "project.not_found", "Project not found.");
+    }
+    const trigger = await findTrigger(deps.db, project.id, { token_hash: hashToken(body.token) });
+    const role = trigger && (await projectRole(deps.db, project, trigger.owner_id));
+    if (trigger === undefined || (role !== "DEVELOPER" && role !== "ADMIN")) throw mayNot();
+    const branch = await findRef(deps.db, project.id, "branch", body.refName);
+    const found = branch ?? (await findRef(deps.db, project.id, "tag", body.refName));
+    if (!found?.commit_id) {
+      const message = `There is no branch or tag ${body.refName}.`;
+      throw new Refusal("not_found", "ref.not_found", message);
+    }
+    const origin = {
+      ref: body.refName,
+      isTag: branch === undefined,
+      commitId: ObjectId.parse(found.commit_id),
+      beforeCommitId: null,
+      source: "TRIGGER",
+      userId: trigger.owner_id,
+      parent: null,
+      mergeRequest: null,
+      startedBy: { kind: "TRIGGER", id: trigger.id },
+    } as const;
+    const variables = variableRecord(body.variables);
+    const metadata = await request.metadata();
+    const started = await startPipeline(deps, { project, origin, variables, metadata });
+    if ("none" in started) throw nothingStarted(started.none);
+    await request.visible(started.position);
+    return presentPipeline(await mustFindPipeline(deps, { project }, started.localId));
+  },
+});
+
+export const triggerRoutes: readonly Route[] = [
+  getTriggers,
+  postTrigger,
+  deleteTrigger,
+  postTriggered,
+];

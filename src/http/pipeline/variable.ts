@@ -1,0 +1,252 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  type PipelineVariableCommand,
+  pipelineVariable,
+  variableNotFound,
+} from "../../commands/pipeline/variable.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { type VariableSettings, variableSubject } from "../../events/pipeline/variable.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findVariable,
+  listVariables,
+  type VariableRow,
+} from "../../projections/pipeline/variable.ts";
+import type { Resolved } from "../access/gate.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool } from "../core/schema.ts";
+
+/** As long as a masked value must be: shorter ones would hide half of a log. */
+const maskedLengthMin = 8;
+const valueLengthMax = 64 * 1024;
+
+const VariableView = z
+  .object({
+    id: z.uuid(),
+    key: z.string().meta({ examples: ["TOKEN"] }),
+    value: z.string().nullable(),
+    environmentScope: z.string().nullable().meta({ description: "Null for all environments." }),
+    mask: z.boolean().meta({ description: "Hidden in logs of jobs." }),
+    protected: z.boolean().meta({ description: "For protected branches and tags only." }),
+    description: z.string().nullable(),
+    type: z.enum(["VARIABLE", "FILE"]),
+  })
+  .meta({ id: "PipelineVariable" });
+
+const Fields = {
+  key: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "Use letters, digits and underscores.")
+    .max(255)
+    .meta({ examples: ["TOKEN"] }),
+  value: z.string().max(valueLengthMax),
+  environmentScope: z.string().trim().min(1).max(255).nullish(),
+  mask: bool().default(false),
+  protected: bool().default(false),
+  description: z.string().max(1_000).nullish(),
+  type: z.enum(["VARIABLE", "FILE"]).default("VARIABLE"),
+};
+const NewVariable = z.object(Fields).meta({ id: "NewPipelineVariable" });
+const ChangedVariable = z
+  .object({
+    key: Fields.key.optional(),
+    value: Fields.value.optional(),
+    environmentScope: Fields.environmentScope,
+    mask: bool().optional(),
+    protected: bool().optional(),
+    description: Fields.description,
+    type: z.enum(["VARIABLE", "FILE"]).optional(),
+  })
+  .meta({ id: "ChangedPipelineVariable" });
+
+type Request = RequestContext & Resolved & Readonly<{ userId: UserId }>;
+
+/** Values are secrets: all of this is for administrators of the place. */
+const declared = (place: Place) =>
+  ({ tag: "Pipelines", access: accessAt(place, "ADMIN"), scope: place.write }) as const;
+const pathOf = ({ base }: Place) => `${base}/setting/cicd/variable` as const;
+const withId = (place: Place) => place.params.and(z.object({ id: z.uuid() }));
+
+async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
+  return {
+    id: row.id,
+    key: row.key,
+    value: await vault.open(row.value),
+    environmentScope: row.environment_scope,
+    mask: row.masked,
+    protected: row.protected,
+    description: row.description,
+    type: row.kind,
+  };
+}
+
+async function found(deps: Deps, request: Request, id: string): Promise<VariableRow> {
+  const row = await findVariable(deps.db, parentOf(request).id, id);
+  if (row === undefined) throw variableNotFound();
+  return row;
+}
+
+/** `*` stands for all environments, as null does. */
+const scopeOf = (scope: string | null | undefined): string | null =>
+  scope === undefined || scope === "*" ? null : scope;
+
+function mustBeMaskable(masked: boolean, value: string): void {
+  if (!masked || (value.length >= maskedLengthMin && !/[\r\n]/.test(value))) return;
+  const message = `A masked value has one line of at least ${maskedLengthMin} characters.`;
+  throw new Refusal("unprocessable", "variable.not_maskable", message, {
+    errors: [{ field: "value", code: "variable.not_maskable", message }],
+  });
+}
+
+type Unplaced<Command> = Command extends unknown
+  ? Omit<Command, "parentId" | "parentType" | "by" | "at">
+  : never;
+
+async function write(
+  order: Unplaced<PipelineVariableCommand>,
+  request: Request,
+  { store, now }: Deps,
+): Promise<void> {
+  const { id: parentId, type: parentType } = parentOf(request);
+  const at = now().toISOString();
+  // Each member of the union lost these fields, and gets them back.
+  const command = {
+    ...order,
+    parentId,
+    parentType,
+    by: request.userId,
+    at,
+  } as PipelineVariableCommand;
+  const metadata = await request.metadata();
+  const result = await handle(store, pipelineVariable, { id: parentId, command, metadata });
+  await request.visible(result.position);
+}
+
+const seal = (deps: Deps, request: Request, value: string) => {
+  const { id, type } = parentOf(request);
+  return deps.vault.seal(variableSubject(type, id), value);
+};
+
+const list = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "get",
+    path: pathOf(place),
+    operationId: `list${place.noun}PipelineVariables`,
+    summary: `List the pipeline variables of a ${place.resource}`,
+    params: place.params,
+    list: "restPipelineJobVariableModelList",
+    reply: VariableView,
+    errors: [403, 404, 422],
+    async handle({ page: { size: limit, offset }, request }, deps) {
+      const { rows, total } = await listVariables(deps.db, parentOf(request).id, { limit, offset });
+      const items = await Promise.all(rows.map((row) => present(row, deps)));
+      return { items, totalElements: total };
+    },
+  });
+
+const get = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "get",
+    path: `${pathOf(place)}/{id}`,
+    operationId: `get${place.noun}PipelineVariable`,
+    summary: `Get a pipeline variable of a ${place.resource}`,
+    params: withId(place),
+    reply: VariableView,
+    errors: [403, 404],
+    handle: async ({ params, request }, deps) =>
+      present(await found(deps, request, String(params["id"])), deps),
+  });
+
+const create = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "post",
+    path: pathOf(place),
+    operationId: `create${place.noun}PipelineVariable`,
+    summary: `Create a pipeline variable of a ${place.resource}`,
+    params: place.params,
+    body: NewVariable,
+    reply: VariableView,
+    errors: [403, 404, 422],
+    async handle({ body, request }, deps) {
+      mustBeMaskable(body.mask, body.value);
+      const variableId = deterministicId(request.commandId, "pipeline variable");
+      const settings: VariableSettings = {
+        key: body.key,
+        value: await seal(deps, request, body.value),
+        environmentScope: scopeOf(body.environmentScope),
+        masked: body.mask,
+        protected: body.protected,
+        kind: body.type,
+        description: body.description ?? null,
+      };
+      await write({ type: "CreateVariable", variableId, settings }, request, deps);
+      return present(await found(deps, request, variableId), deps);
+    },
+  });
+
+const change = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "put",
+    path: `${pathOf(place)}/{id}`,
+    operationId: `change${place.noun}PipelineVariable`,
+    summary: `Change a pipeline variable of a ${place.resource}`,
+    description: "What is left out stays.",
+    params: withId(place),
+    body: ChangedVariable,
+    reply: VariableView,
+    errors: [403, 404, 422],
+    async handle({ params, body, request }, deps) {
+      const row = await found(deps, request, String(params["id"]));
+      const value = body.value ?? (await deps.vault.open(row.value)) ?? "";
+      mustBeMaskable(body.mask ?? row.masked, value);
+      const settings: Partial<VariableSettings> = {
+        ...(body.key !== undefined && { key: body.key }),
+        ...(body.value !== undefined && { value: await seal(deps, request, body.value) }),
+        ...(body.environmentScope !== undefined && {
+          environmentScope: scopeOf(body.environmentScope),
+        }),
+        ...(body.mask !== undefined && { masked: body.mask }),
+        ...(body.protected !== undefined && { protected: body.protected }),
+        ...(body.description !== undefined && { description: body.description }),
+        ...(body.type !== undefined && { kind: body.type }),
+      };
+      const order = { type: "ChangeVariable", variableId: row.id, change: settings } as const;
+      await write(order, request, deps);
+      return present(await found(deps, request, row.id), deps);
+    },
+  });
+
+const remove = (place: Place): Route =>
+  route({
+    ...declared(place),
+    method: "delete",
+    path: `${pathOf(place)}/{id}`,
+    operationId: `delete${place.noun}PipelineVariable`,
+    summary: `Delete a pipeline variable of a ${place.resource}`,
+    params: withId(place),
+    reply: "empty",
+    errors: [403, 404],
+    async handle({ params, request }, deps) {
+      const { id: variableId } = await found(deps, request, String(params["id"]));
+      await write({ type: "DeleteVariable", variableId }, request, deps);
+    },
+  });
+
+/** Variables that jobs get, at projects, teams and companies. */
+export const variableRoutes: readonly Route[] = places.flatMap((place) => [
+  list(place),
+  get(place),
+  create(place),
+  change(place),
+  remove(place),
+]);

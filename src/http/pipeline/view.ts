@@ -1,0 +1,86 @@
+import { z } from "zod";
+
+import { PipelineSource } from "../../events/pipeline/source.ts";
+import { PipelineStatus } from "../../events/pipeline/status.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { instant } from "../core/schema.ts";
+
+export const PipelineView = z
+  .object({
+    id: z.uuid(),
+    localId: z.int(),
+    commitId: z.string(),
+    projectId: z.uuid(),
+    userId: z.uuid().nullable(),
+    ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
+    failureReason: z.string().nullable(),
+    status: PipelineStatus,
+    duration: z.int().nullable().meta({ description: "Seconds." }),
+    source: PipelineSource,
+    startedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+    createdAt: instant(),
+    beforeCommitId: z.string().nullable(),
+    configSource: z.null().meta({ description: "Deprecated." }),
+    tag: z.boolean().meta({ description: "Deprecated: always false." }),
+  })
+  .meta({ id: "Pipeline" });
+
+export function presentPipeline(row: PipelineRow): z.input<typeof PipelineView> {
+  return {
+    id: row.id,
+    localId: row.local_id ?? 0,
+    commitId: row.commit_id,
+    projectId: row.project_id,
+    userId: row.user_id,
+    ref: row.ref,
+    failureReason: row.failure_reason,
+    status: row.status,
+    duration: row.duration_seconds,
+    source: row.source,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    createdAt: row.created_at,
+    beforeCommitId: row.before_commit_id,
+    configSource: null,
+    tag: false,
+  };
+}
+
+export const JobView = z
+  .object({
+    id: z.uuid(),
+    localId: z.int(),
+    name: z.string().meta({ examples: ["build"] }),
+    stageName: z.string().meta({ examples: ["build"] }),
+    ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
+    status: PipelineStatus,
+    pipelineLocalId: z.int(),
+    tag: z.boolean().meta({ description: "The pipeline runs on a tag." }),
+    startedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+    artifactsExpireAt: instant().nullable(),
+    erasedAt: z.null().meta({ description: "Deprecated." }),
+  })
+  .meta({ id: "Job" });
+
+/** @param pipeline of the job */
+export function presentJob(
+  row: JobRow,
+  pipeline: Pick<PipelineRow, "ref" | "is_tag" | "local_id">,
+): z.input<typeof JobView> {
+  return {
+    id: row.id,
+    localId: row.local_id ?? 0,
+    name: row.name,
+    stageName: row.stage,
+    ref: pipeline.ref,
+    status: row.status,
+    pipelineLocalId: pipeline.local_id ?? 0,
+    tag: pipeline.is_tag,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    artifactsExpireAt: null,
+    erasedAt: null,
+  };
+}

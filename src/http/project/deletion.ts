@@ -1,0 +1,76 @@
+import { z } from "zod";
+
+import { deleteProject, restoreProject } from "../../commands/project/change-project.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findDeletedProject, findProjectById } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { mustBeFound, mustSuffice } from "../access/role-access.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { addresses, ProjectView, presentProject } from "./view.ts";
+
+const Params = z.object({ projectUuid: z.uuid() });
+
+const dayMs = 24 * 3_600_000;
+
+const remove = route({
+  method: "delete",
+  path: "/project/{projectUuid}/delete",
+  operationId: "deleteProject",
+  summary: "Delete a project",
+  description:
+    "It can be restored with everything in it for the time the instance keeps it, 30 days unless told otherwise. Its alias is free at once.",
+  tag: "Projects",
+  scope: "PROJECT_EDIT",
+  access: "project:ADMIN",
+  params: Params,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ request }, deps) {
+    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const command = { type: "DeleteProject", ...stamp } as const;
+    const change = { id: request.project.id, metadata: await request.metadata() };
+    const result = await deleteProject(commandDeps(deps), change, command);
+    await request.visible(result.position);
+  },
+});
+
+const restore = route({
+  method: "post",
+  path: "/project/{projectUuid}/restore",
+  operationId: "restoreProject",
+  summary: "Restore a deleted project",
+  description:
+    "For its ADMINs, as long as the instance keeps it, while no other project has taken its alias.",
+  tag: "Projects",
+  scope: "PROJECT_EDIT",
+  access: "user",
+  params: Params,
+  reply: ProjectView,
+  errors: [403, 404, 422],
+  async handle({ params: { projectUuid: id }, request }, deps) {
+    const { db, now, config } = deps;
+    const retentionMs = config.projectRetentionDays * dayMs;
+    // One that is there already is answered as it is.
+    const row = mustBeFound(
+      (await findDeletedProject(db, id)) ?? (await findProjectById(db, id)),
+      "project",
+    );
+    mustSuffice(await projectRole(db, row, request.userId), { resource: "project", role: "ADMIN" });
+    if (row.deleted_at !== null && now().getTime() - row.deleted_at.getTime() > retentionMs) {
+      throw new Refusal("not_found", "project.not_found", "Project not found.");
+    }
+    const command = {
+      type: "RestoreProject",
+      by: request.userId,
+      at: now().toISOString(),
+    } as const;
+    const change = { id, metadata: await request.metadata() };
+    const result = await restoreProject(commandDeps(deps), change, command);
+    await request.visible(result.position);
+    const restored = mustBeFound(await findProjectById(db, id), "project");
+    return presentProject(restored, await addresses(deps));
+  },
+});
+
+export const projectDeletionRoutes: readonly Route[] = [remove, restore];

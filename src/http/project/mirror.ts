@@ -1,0 +1,204 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { MirrorType } from "../../events/project/mirror.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { OutboundRefused } from "../../platform/outbound/url.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-sync.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { projectPlace } from "../access/owner-scope.ts";
+import { mustBeFound } from "../access/role-access.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, instant, invalid } from "../core/schema.ts";
+import { addresses, ProjectView, presentProject } from "./view.ts";
+
+const path = "/project/{ownerAlias}/{projectAlias}/mirror";
+const guarded = {
+  tag: "Mirrors",
+  scope: "PROJECT_EDIT",
+  access: "project:ADMIN",
+  params: projectPlace.params,
+} as const;
+
+type AtProject = RequestFor<"project:ADMIN">;
+
+/** Both travel in one header, divided by a colon. */
+const printable = /^[\x20-\x7e]*$/;
+const Username = z
+  .string()
+  .max(255)
+  .regex(printable)
+  .regex(/^[^:]*$/);
+const Token = z.string().max(4_096).regex(printable);
+
+const NewMirror = z
+  .object({
+    url: z.string().min(1).max(2_048).meta({ example: "https://git.example.org/team/project.git" }),
+    type: MirrorType,
+    username: Username.nullish().meta({ description: "`git` when only a token is given." }),
+    token: Token.nullish().meta({ description: "Or a password. Never shown again." }),
+    overwrite: bool().default(false).meta({
+      description: "PULL may replace what a project that is no PULL mirror yet holds.",
+    }),
+  })
+  .meta({ id: "NewMirror" });
+
+const configure = route({
+  ...guarded,
+  method: "post",
+  path,
+  operationId: "configureMirror",
+  summary: "Make a project a mirror",
+  description:
+    "PULL: its branches and tags follow those at the URL, and nobody pushes to it. PUSH: those at the " +
+    "URL follow the project, and what only the other repository has goes away. Given again, it replaces " +
+    "the mirror; credentials are never kept for another configuration.",
+  body: NewMirror,
+  reply: ProjectView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const { type } = body;
+    const url = checkedUrl(deps, body.url);
+    if (type === "PULL" && !body.overwrite) await mustLoseNothing(request, deps);
+    const mirrorId = deterministicId(request.commandId, "mirror");
+    const credentials = await sealed(request, body, deps);
+    const target = { type, url, credentials };
+    const { id: projectId } = request.project;
+    const command = { type: "ConfigureMirror", projectId, mirrorId, target } as const;
+    return carriedOut(command, request, deps);
+  },
+});
+
+const remove = route({
+  ...guarded,
+  method: "delete",
+  path,
+  operationId: "removeMirror",
+  summary: "End the mirror of a project",
+  description: "Branches and tags stay as they are, in both repositories.",
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: ({ request }, deps) => carriedOut({ type: "RemoveMirror" }, request, deps),
+});
+
+const sync = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/sync`,
+  operationId: "syncMirror",
+  summary: "Sync a mirror now",
+  description:
+    "It happens after the answer, as soon as the instance's `projectUpdateLag` since the last time is over.",
+  reply: ProjectView,
+  errors: [403, 404],
+  handle: ({ request }, deps) => carriedOut({ type: "RequestMirrorSync" }, request, deps),
+});
+
+const MirrorView = z
+  .object({
+    url: z.string(),
+    type: MirrorType,
+    status: z.enum(["WAITING", "RUNNING", "SUCCESS", "FAILED"]),
+    lastStartedAt: instant().nullable(),
+    lastSucceededAt: instant().nullable(),
+    nextAt: instant().nullable(),
+    failures: z.int().meta({ description: "In a row, up to now." }),
+    errorCode: z.string().nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: "Mirror" });
+
+const getMirror = route({
+  ...guarded,
+  method: "get",
+  path,
+  operationId: "getMirror",
+  summary: "Get the state of a project's mirror",
+  scope: "PROJECT_READ",
+  reply: MirrorView,
+  errors: [403, 404],
+  async handle({ request }, deps) {
+    const { id, mirror_id, mirror_type: type, mirror_url: url } = request.project;
+    if (mirror_id === null || type === null || url === null) throw noMirror();
+    const row = await findMirrorSync(deps.db, id, mirror_id);
+    const [error, errorCode] = [row?.error ?? null, row?.error_code ?? null];
+    const failures = row?.failures ?? 0;
+    const running = (row?.runner_until?.getTime() ?? 0) > deps.now().getTime();
+    const ended = failures > 0 ? "FAILED" : row?.succeeded_at ? "SUCCESS" : "WAITING";
+    const status: z.output<typeof MirrorView>["status"] = running ? "RUNNING" : ended;
+    return {
+      url,
+      type,
+      status,
+      lastStartedAt: row?.started_at ?? null,
+      lastSucceededAt: row?.succeeded_at ?? null,
+      nextAt: row === undefined ? null : nextSyncAt(row, await deps.settings()),
+      failures,
+      errorCode,
+      error,
+    };
+  },
+});
+
+export const mirrorRoutes: readonly Route[] = [configure, getMirror, sync, remove];
+
+type Order = MirrorCommand extends infer Command
+  ? Command extends { by: unknown; at: string }
+    ? Omit<Command, "by" | "at">
+    : never
+  : never;
+
+async function carriedOut(order: Order, request: AtProject, deps: Deps) {
+  const { id } = request.project;
+  const command = { ...order, by: request.userId, at: deps.now().toISOString() } as MirrorCommand;
+  const metadata = await request.metadata();
+  const { position } = await handle(deps.store, mirror, { id, command, metadata });
+  await request.visible(position);
+  const row = mustBeFound(await findProjectById(deps.db, id), "project");
+  return presentProject(row, await addresses(deps));
+}
+
+function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, text: string): string {
+  const refused = (code: string, message: string) => invalid([{ field: "url", code, message }]);
+  try {
+    const url = checkUrl(text);
+    // What follows would be part of no request git makes, but might be a secret.
+    if (url.search === "" && url.hash === "") return url.href;
+  } catch (error) {
+    if (!(error instanceof OutboundRefused)) throw error;
+    throw refused(error.code, error.message);
+  }
+  throw refused("url.malformed", "The URL of a repository has no query and no fragment.");
+}
+
+/** Another repository's branches are about to take the place of the project's own. */
+async function mustLoseNothing({ project }: AtProject, { git }: Deps): Promise<void> {
+  if (project.mirror_type === "PULL") return;
+  const refs = await (await git.find(project.id))?.refs();
+  if (refs === undefined || refs.size === 0) return;
+  const message =
+    "The project has branches or tags, which a PULL mirror would replace; send overwrite: true.";
+  throw new Refusal("unprocessable", "mirror.not_empty", message, {
+    errors: [{ field: "overwrite", code: "mirror.not_empty", message }],
+  });
+}
+
+async function sealed(
+  { project }: AtProject,
+  { username, token }: z.output<typeof NewMirror>,
+  { vault }: Deps,
+): Promise<Sealed | null> {
+  if ((token ?? "") === "" && (username ?? "") === "") return null;
+  const credentials = { username: username || "git", token: token ?? "" };
+  return vault.seal(projectSubject(project.id), JSON.stringify(credentials));
+}
+
+function noMirror(): Refusal {
+  return new Refusal("not_found", "mirror.not_found", "The project is no mirror.");
+}

@@ -1,0 +1,157 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { uploadedFile } from "../../commands/project/uploaded-file.ts";
+import { UploadedFileId } from "../../events/project/uploaded-file.ts";
+import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findUploadedFile, type UploadedFileRow } from "../../projections/project/uploaded-file.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { requestedPortion } from "../file/byte-range.ts";
+import { type FormFile, receiveFiles } from "../file/multipart.ts";
+import { mustBeFileName } from "../file/name.ts";
+import { openReferred } from "../file/referred-blob.ts";
+
+const tag = "Issues";
+const path = "/project/{ownerAlias}/{projectAlias}/file";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const key = "file";
+const fileBytesMax = 50 * 1024 ** 2;
+/** Of a form around its file. */
+const overheadBytes = 64 * 1024;
+
+const UploadedFileView = z
+  .object({
+    uploadFileUuid: z.uuid(),
+    filePath: z.string(),
+    webFilePath: z.string().meta({ description: "Path of the download, for links in texts." }),
+    fileName: z.string(),
+    fileSize: z.string().meta({ description: "In bytes." }),
+    uploadDate: instant(),
+  })
+  .meta({ id: "UploadedFile" });
+
+const postFile = route({
+  tag,
+  scope: "PROJECT_WRITE",
+  access: "project:GUEST",
+  method: "post",
+  path,
+  operationId: "uploadFile",
+  summary: "Upload a file for a description or comment",
+  description: "At most 50 MiB. A text links to it by `webFilePath`.",
+  params: z.object(names),
+  upload: key,
+  reply: UploadedFileView,
+  errors: [403, 404],
+  async handle({ request }, deps) {
+    const [stored] = await receiveFiles(request.incoming(fileBytesMax + overheadBytes), {
+      key,
+      filesMax: 1,
+      take: (file) => store(file, request, deps),
+      undo: ({ blob }) => blob.release(),
+    });
+    if (stored === undefined) throw fileNotFound();
+    try {
+      const id = await record(stored, request, deps);
+      await stored.blob.release();
+      return present(await mustFindFile(id, request, deps), request);
+    } catch (error) {
+      // What may have been appended stays held until it can be seen.
+      if (error instanceof Refusal && error.kind !== "unavailable") await stored.blob.release();
+      throw error;
+    }
+  },
+});
+
+const downloadFile = route({
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  method: "get",
+  path: `${path}/{fileUuid}/{fileName}`,
+  operationId: "downloadUploadedFile",
+  summary: "Download an uploaded file",
+  description: "For those who may read the project. Answers parts of it when asked by Range.",
+  params: z.object({ ...names, fileUuid: UploadedFileId, fileName: z.string() }),
+  reply: "stream",
+  errors: [403, 404],
+  async handle({ params: { fileUuid, fileName }, request }, deps): Promise<StreamReply> {
+    const find = async (): Promise<UploadedFileRow> => {
+      const row = await mustFindFile(fileUuid, request, deps);
+      if (row.name !== fileName) throw fileNotFound();
+      return row;
+    };
+    const open = async ({ sha256, bytes: total }: UploadedFileRow) => {
+      const { part, bytes } = requestedPortion(request, { tag: sha256, bytes: Number(total) });
+      request.immutable(sha256);
+      return { part, bytes, body: await deps.blobs.read(sha256, part) };
+    };
+    const { part, bytes, body } = await openReferred(find, open, ({ sha256 }) => sha256);
+    // Never shown in the browser: it may hold scripts.
+    const type = "application/octet-stream";
+    return { body, type, bytes, fileName, acceptRanges: true, ...(part && { part }) };
+  },
+});
+
+export const uploadedFileRoutes: readonly Route[] = [downloadFile, postFile];
+
+type Writing = RequestFor<"project:GUEST">;
+type Stored = Readonly<{ name: string; blob: HeldBlob }>;
+
+async function store(
+  { fileName: name, content }: FormFile,
+  { signal }: Writing,
+  { blobs }: Deps,
+): Promise<Stored> {
+  mustBeFileName(name, key, "file.name");
+  return { name, blob: await blobs.put(content, { bytesMax: fileBytesMax, signal }) };
+}
+
+async function record(
+  { name, blob: { bytes, digests } }: Stored,
+  request: Writing,
+  { store, now }: Deps,
+): Promise<UploadedFileId> {
+  const uploadedFileId = UploadedFileId.parse(deterministicId(request.commandId, "file"));
+  const { project, userId: uploadedById } = request;
+  const file = { uploadedFileId, projectId: project.id, name, bytes, ...digests, uploadedById };
+  const command = { type: "RecordUpload", file, at: now().toISOString() } as const;
+  const order = { id: uploadedFileId, command, metadata: await request.metadata() };
+  await request.visible((await handle(store, uploadedFile, order)).position);
+  return uploadedFileId;
+}
+
+async function mustFindFile(
+  id: UploadedFileId,
+  { project }: Pick<Writing, "project">,
+  { db }: Pick<Deps, "db">,
+): Promise<UploadedFileRow> {
+  const row = await findUploadedFile(db, project.id, id);
+  if (row === undefined) throw fileNotFound();
+  return row;
+}
+
+function present(
+  { id, name, bytes, created_at }: UploadedFileRow,
+  { project }: Pick<Writing, "project">,
+): z.input<typeof UploadedFileView> {
+  const base = `/project/${project.owner_alias}/${project.alias}/file`;
+  return {
+    uploadFileUuid: id,
+    filePath: `${project.id}/${id}/${name}`,
+    webFilePath: `${base}/${id}/${encodeURIComponent(name)}`,
+    fileName: name,
+    fileSize: String(bytes),
+    uploadDate: created_at,
+  };
+}
+
+function fileNotFound(): Refusal {
+  return new Refusal("not_found", "file.not_found", "The project has no such file.");
+}

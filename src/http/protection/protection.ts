@@ -1,0 +1,243 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { type ProtectionCommand, protection } from "../../commands/protection/protection.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findLastApply,
+  findProtectionRule,
+  findUnrecordedRules,
+  listProtectionRules,
+  type ProtectionRow,
+  type RuleScope,
+} from "../../projections/protection/protection.ts";
+import type { Resolved } from "../access/gate.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { type KindOfProtection, kindsOfProtection } from "./kind.ts";
+
+const declared = (place: Place) =>
+  ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
+const pathOf = ({ base }: Place, { segment }: KindOfProtection) => `${base}/${segment}` as const;
+
+function list(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: pathOf(place, of),
+    operationId: `list${place.noun}${of.noun}s`,
+    summary: `List the ${of.text}s of a ${place.resource}`,
+    ...(place.resource === "project" && {
+      description: "With those that its team and company hand down.",
+    }),
+    scope: place.read,
+    list: of.list,
+    reply: of.reply,
+    errors: [403, 404],
+    async handle({ page, request }, { db }) {
+      const { size: limit, offset } = page;
+      const { rows, total } = await listProtectionRules(db, scopeOf(request, of), {
+        limit,
+        offset,
+      });
+      return { items: rows.map(of.present), totalElements: total };
+    },
+  });
+}
+
+function get(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: `${pathOf(place, of)}/{${idName(of)}}`,
+    operationId: `get${place.noun}${of.noun}`,
+    summary: `Get a ${of.text} of a ${place.resource}`,
+    scope: place.read,
+    params: withId(place, of),
+    reply: of.reply,
+    errors: [403, 404],
+    handle: async ({ params, request }, { db }) =>
+      of.present(await found(db, scopeOf(request, of), String(params[idName(of)]))),
+  });
+}
+
+function create(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "post",
+    path: `${pathOf(place, of)}/create`,
+    operationId: `create${place.noun}${of.noun}`,
+    summary: `Create a ${of.text} of a ${place.resource}`,
+    scope: place.write,
+    body: of.create,
+    reply: of.reply,
+    errors: [403, 404, 422],
+    async handle({ body: rule, request }, deps) {
+      const ruleId = deterministicId(request.commandId, "protection rule");
+      const { id: parentId, type: parentType } = parentOf(request);
+      const order = { type: "CreateProtectionRule", ruleId, parentId, parentType, rule } as const;
+      await write(order, request, deps);
+      return of.present(await found(deps.db, scopeOf(request, of), ruleId));
+    },
+  });
+}
+
+function edit(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "patch",
+    path: `${pathOf(place, of)}/edit`,
+    operationId: `edit${place.noun}${of.noun}`,
+    summary: `Change a ${of.text} of a ${place.resource}`,
+    scope: place.write,
+    body: of.edit,
+    reply: of.reply,
+    errors: [403, 404, 422],
+    async handle({ body: { uuid: ruleId, change }, request }, deps) {
+      const { kind } = of;
+      await write({ type: "EditProtectionRule", ruleId, kind, change }, request, deps);
+      return of.present(await found(deps.db, scopeOf(request, of), ruleId));
+    },
+  });
+}
+
+function remove(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "delete",
+    path: `${pathOf(place, of)}/{${idName(of)}}`,
+    operationId: `delete${place.noun}${of.noun}`,
+    summary: `Delete a ${of.text} of a ${place.resource}`,
+    scope: place.write,
+    params: withId(place, of),
+    status: 204,
+    reply: "empty",
+    errors: [403, 404],
+    async handle({ params, request }, deps) {
+      const ruleId = String(params[idName(of)]);
+      await write({ type: "DeleteProtectionRule", ruleId, kind: of.kind }, request, deps);
+    },
+  });
+}
+
+function apply(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "post",
+    path: `${pathOf(place, of)}/apply-settings-to-projects`,
+    operationId: `apply${place.noun}${of.noun}s`,
+    summary: `Give every project of a ${place.resource} its ${of.text}s`,
+    description:
+      "In force with the answer. A rule of a project for the same template is replaced, others stay.",
+    scope: place.write,
+    status: 204,
+    reply: "empty",
+    errors: [403, 404],
+    async handle({ request }, deps) {
+      const { id: parentId, type: parentType } = parentOf(request);
+      const applyId = deterministicId(request.commandId, "protection apply");
+      const { kind } = of;
+      await write({ type: "RequestApply", applyId, parentId, parentType, kind }, request, deps);
+    },
+  });
+}
+
+const LastApplyView = z
+  .object({
+    state: z.enum(["NONE", "DONE"]),
+    projects: z.int().meta({ description: "How many were given the rules." }),
+    requestedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+  })
+  .meta({ id: "ApplyProgress" });
+
+function lastApply(place: Place, of: KindOfProtection): Route {
+  return route({
+    ...declared(place),
+    method: "get",
+    path: `${pathOf(place, of)}/apply-settings-to-projects`,
+    operationId: `get${place.noun}${of.noun}ApplyProgress`,
+    summary: `Get when the ${of.text}s of a ${place.resource} were last applied to its projects`,
+    scope: place.read,
+    reply: LastApplyView,
+    errors: [403, 404],
+    async handle({ request }, { db }) {
+      const last = await findLastApply(db, parentOf(request).id, of.kind);
+      if (last === undefined) {
+        return { state: "NONE" as const, projects: 0, requestedAt: null, finishedAt: null };
+      }
+      const { projects, applied_at: appliedAt } = last;
+      return { state: "DONE" as const, projects, requestedAt: appliedAt, finishedAt: appliedAt };
+    },
+  });
+}
+
+/** `{tagProtectionUuid}` and its kind. */
+const idName = ({ noun }: KindOfProtection) =>
+  `${noun.charAt(0).toLowerCase()}${noun.slice(1)}Uuid`;
+
+const withId = (place: Place, of: KindOfProtection) =>
+  place.params.and(z.object({ [idName(of)]: z.uuid() }));
+
+function scopeOf(request: Resolved, { kind }: KindOfProtection): RuleScope {
+  if ("project" in request) return { kind, project: request.project };
+  return { kind, parentId: parentOf(request).id };
+}
+
+/** A rule of another project, team, company or kind is not found. */
+async function found(db: Knex, scope: RuleScope, id: string): Promise<ProtectionRow> {
+  const row = await findProtectionRule(db, scope, id);
+  if (row !== undefined) return row;
+  throw new Refusal("not_found", "protection.not_found", "Protection rule not found.");
+}
+
+type Unsigned<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
+type Asked = Exclude<ProtectionCommand, { type: "RecordApplied" }>;
+
+async function write(
+  order: Unsigned<Asked>,
+  request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
+  { store, db, now }: Deps,
+): Promise<void> {
+  const { id, type } = parentOf(request);
+  if (type === "PROJECT") await recordApplied(id, request, { store, db, now });
+  // Each member of the union lost these two fields, and gets them back.
+  const command = { ...order, by: request.userId, at: now().toISOString() } as Asked;
+  const metadata = await request.metadata();
+  await request.visible((await handle(store, protection, { id, command, metadata })).position);
+}
+
+/**
+ * Rules applied from above are rows of the read model; the stream of the project, by which changes
+ * are decided, learns them before its next change. The rows keep what they are.
+ */
+async function recordApplied(
+  id: string,
+  request: RequestContext,
+  { store, db, now }: Pick<Deps, "store" | "db" | "now">,
+): Promise<void> {
+  for (const applied of await findUnrecordedRules(db, id)) {
+    const command = { type: "RecordApplied", ...applied, at: now().toISOString() } as const;
+    const metadata = await request.metadata();
+    const commandId = deterministicId(metadata.commandId, "applied", applied.applyId);
+    await handle(store, protection, { id, command, metadata: { ...metadata, commandId } });
+  }
+}
+
+/** Rules about tags, environments and branches, at projects, teams and companies. */
+export const protectionRoutes: readonly Route[] = places.flatMap((place) =>
+  kindsOfProtection.flatMap((of) => [
+    list(place, of),
+    get(place, of),
+    create(place, of),
+    edit(place, of),
+    remove(place, of),
+    ...(place.resource === "project" ? [] : [apply(place, of), lastApply(place, of)]),
+  ]),
+);

@@ -1,0 +1,150 @@
+import { z } from "zod";
+
+import { RegistryRepositoryId } from "../../events/core/ids.ts";
+import type { RegistryPackageType } from "../../events/registry/repository.ts";
+import { condaNames, condaSubdir, readConda } from "../../platform/package/conda.ts";
+import { packageFileIdOf, packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { receiveAttachedFile } from "../file/attached.ts";
+import { mustPresentVersion } from "../package/package.ts";
+import { orNotFound, packageParameters } from "../package/request.ts";
+import { PackageVersionView } from "../package/view.ts";
+import { type RegistryPlace, registryPlaces } from "./owner.ts";
+import { anonymously, mustFindRepository } from "./repository.ts";
+import { openFile } from "./send-file.ts";
+import { deploymentOf, packageIdsIn } from "./source.ts";
+import { receive, record, uploadBytesMax } from "./store.ts";
+import { crateFileIds } from "./type/cargo.ts";
+
+const tag = "Registry repositories";
+const { packageName, packageVersion, fileName } = packageParameters;
+const platform = packageName.meta({ examples: ["linux-64"] });
+const condaFile = fileName.meta({ examples: ["numpy-2.1.0-py312_0.conda"] });
+const pathLengthMax = 1_024;
+
+/** What else the path holds has been resolved by the access. */
+const within = <Shape extends z.ZodRawShape>(
+  params: RegistryPlace["params"],
+  shape: Shape,
+): z.ZodType<z.output<z.ZodObject<Shape>>> =>
+  params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
+
+const repositoryUuid = RegistryRepositoryId;
+
+function routesAt(place: RegistryPlace): readonly Route[] {
+  const { noun, params, read, write } = place;
+  return [
+    route({
+      method: "put",
+      path: `${place.path}/{repositoryUuid}/conda/{fileName}`,
+      operationId: `store${noun}CondaPackage`,
+      summary: "Store a package of conda",
+      description: "A virtual repository stores it in its default repository for deployment.",
+      tag,
+      scope: "WRITE_REGISTRY",
+      access: write,
+      params: within(params, { repositoryUuid, fileName: condaFile }),
+      query: z.object({
+        nodePath: z.string().max(pathLengthMax).optional().meta({
+          description: "The folder of the platform, or the whole path with the file's name.",
+        }),
+      }),
+      attachment: true,
+      reply: PackageVersionView,
+      errors: [403, 404, 405, 409],
+      handle: ({ params: given, query, request }, deps) =>
+        storeConda({ ...given, nodePath: query.nodePath }, request, deps),
+    }),
+    route({
+      ...anonymously(place),
+      method: "get",
+      path: `${place.path}/{repositoryUuid}/conda/{platform}/{fileName}`,
+      operationId: `download${noun}CondaPackage`,
+      summary: "Download a package of conda",
+      tag,
+      scope: "READ_REGISTRY",
+      access: read,
+      params: within(params, { repositoryUuid, platform, fileName: condaFile }),
+      reply: "stream",
+      errors: [403, 404],
+      async handle({ params: given, request }, deps) {
+        const repository = await mustFindOfType(given.repositoryUuid, "conda", request, deps);
+        const named = orNotFound(() => condaNames(given.platform, given.fileName));
+        const of = { type: "conda", name: named.packageName } as const;
+        const ids = await packageIdsIn(repository, of, deps);
+        const fileIds = ids.map((id) =>
+          packageFileIdOf(packageVersionIdOf(id, named.version), named.fileName),
+        );
+        return (await openFile(fileIds, request, deps)).reply;
+      },
+    }),
+    route({
+      ...anonymously(place),
+      method: "get",
+      path: `${place.path}/{repositoryUuid}/cargo/{packageName}/{packageVersion}`,
+      operationId: `download${noun}Crate`,
+      summary: "Download a crate",
+      tag,
+      scope: "READ_REGISTRY",
+      access: read,
+      params: within(params, { repositoryUuid, packageName, packageVersion }),
+      reply: "stream",
+      errors: [403, 404],
+      async handle({ params: given, request }, deps) {
+        const repository = await mustFindOfType(given.repositoryUuid, "cargo", request, deps);
+        const of = { name: given.packageName, version: given.packageVersion };
+        return (await openFile(await crateFileIds(of, repository, deps), request, deps)).reply;
+      },
+    }),
+  ];
+}
+
+export const registryArtifactRoutes: readonly Route[] = registryPlaces.flatMap(routesAt);
+
+/** @throws Refusal 404, also for a repository of another type */
+async function mustFindOfType(
+  id: string,
+  type: RegistryPackageType,
+  request: RequestContext,
+  deps: Deps,
+) {
+  const repository = await mustFindRepository(id, request, deps);
+  if (repository.package_type === type) return repository;
+  const message = `The repository has packages of type ${repository.package_type}, not ${type}.`;
+  throw new Refusal("not_found", "registry_repository.not_found", message);
+}
+
+type CondaUpload = Readonly<{
+  repositoryUuid: string;
+  fileName: string;
+  nodePath: string | undefined;
+}>;
+
+async function storeConda(upload: CondaUpload, request: RequestContext, deps: Deps) {
+  const { fileName: name } = upload;
+  const repository = await mustFindOfType(upload.repositoryUuid, "conda", request, deps);
+  const target = await deploymentOf(repository, deps);
+  const subdir = subdirIn(upload);
+  condaNames(subdir ?? "noarch", name);
+  const inspect = (file: string) => readConda(file, { fileName: name, subdir });
+  const received = await receiveAttachedFile(request, {
+    bytesMax: await uploadBytesMax(target, deps),
+    take: (content) => receive(content, { target, inspect }, request, deps),
+    undo: ({ blob }) => blob.release(),
+  });
+  const mustStill = async (): Promise<void> => undefined;
+  const recording = { target, type: "conda", uploadType: "API", mustStill } as const;
+  const { packageVersionId } = await record(received, recording, request, deps);
+  return mustPresentVersion(packageVersionId, "conda", deps);
+}
+
+/** The last folder of the path is the platform. @throws Refusal 422 */
+function subdirIn({ nodePath = "", fileName: name }: CondaUpload): string | undefined {
+  const parts = nodePath.split("/").filter((part) => part !== "");
+  const folders = parts.at(-1) === name ? parts.slice(0, -1) : parts;
+  const last = folders.at(-1);
+  return last === undefined ? undefined : condaSubdir(last);
+}

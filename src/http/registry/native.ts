@@ -1,0 +1,173 @@
+import { randomUUID } from "node:crypto";
+import type { Context, Middleware } from "koa";
+
+import { Alias } from "../../events/core/ids.ts";
+import { asCaller } from "../../platform/caller-share.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { isStorableText } from "../../platform/storable-text.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import type { ApiLimit } from "../access/api-limit.ts";
+import { send } from "../core/answer.ts";
+import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { peerOf } from "../core/peer.ts";
+import { requestContext } from "../core/serve.ts";
+import { stateOf } from "../core/state.ts";
+import { watchConnection } from "../core/stream.ts";
+import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
+import { type NativeCall, plainError, type RegistryType } from "./type.ts";
+import { registryTypes } from "./types.ts";
+
+export type NativeDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
+
+/** Where the repositories of each kind of owner are served to package managers. */
+const bases = [
+  /^\/registry\/(?<place>project)\/(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<place>company)\/(?<companyAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<place>instance)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+];
+
+const pathLengthMax = 4_096;
+/** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
+const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
+
+type Named = NativeName & Readonly<{ base: string; rest: string }>;
+
+/**
+ * What package managers speak: each repository serves the protocol of its type below its base. Other
+ * paths are passed on.
+ */
+export function nativeRegistry(deps: NativeDeps): Middleware {
+  return async (ctx, next) => {
+    const named = nameOf(ctx.path);
+    if (named === undefined) return await next();
+    const shown: { type?: RegistryType } = {};
+    try {
+      watchConnection(ctx, limits);
+      await answer(ctx, named, deps, shown);
+    } catch (error) {
+      refuse(ctx, error, shown.type, deps);
+    }
+  };
+}
+
+function nameOf(path: string): Named | undefined {
+  for (const form of bases) {
+    const { place, repository = "", rest = "", ...params } = form.exec(path)?.groups ?? {};
+    if (place === undefined) continue;
+    const base = rest === "" ? path.replace(/\/$/, "") : path.slice(0, -rest.length - 1);
+    return { place: place as NativeName["place"], params, repository, rest, base };
+  }
+  return undefined;
+}
+
+async function answer(
+  ctx: Context,
+  named: Named,
+  deps: NativeDeps,
+  shown: { type?: RegistryType },
+): Promise<void> {
+  stateOf(ctx).operationId = "native-registry";
+  const aliases = Object.values(named.params);
+  if (!aliases.every((alias) => Alias.safeParse(alias).success)) throw nothingHere();
+  // Which calls there are depends on the type, which only a caller who may read is told.
+  const { caller, repository } = await registryAccess(ctx, named, "read", deps);
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  await deps.limit(ctx, caller, peerOf(ctx));
+  const type = typeOf(repository);
+  shown.type = type;
+  const { call, params } = callAt(ctx, type, named.rest);
+  stateOf(ctx).operationId = call.operationId;
+  const mustStill = async (): Promise<void> => {
+    await registryAccess(ctx, named, call.right, deps);
+  };
+  if (call.right === "write") await mustStill();
+  const immutable: { tag?: string } = {};
+  const proved = { caller, resolved: undefined, admission: mustStill };
+  const made = { ...proved, commandId: randomUUID(), immutable };
+  const request = requestContext(ctx, deps, made);
+  const base = `${deps.publicUrl}${named.base}`;
+  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
+    const native = { ctx, params, repository, base, request, mustStill };
+    send(ctx, await call.handle(native, deps), immutable.tag);
+  });
+}
+
+/** @throws Refusal 404 `registry.protocol_unavailable` */
+function typeOf({ package_type, settings }: RegistryRepositoryRow): RegistryType {
+  const type = settings.type === "PROXY" ? undefined : registryTypes.get(package_type);
+  if (type !== undefined) return type;
+  const what = settings.type === "PROXY" ? "Proxies" : "Repositories";
+  const message = `${what} of packages of type ${package_type} are not served by this version.`;
+  throw new Refusal("not_found", "registry.protocol_unavailable", message);
+}
+
+/** @throws Refusal 404; HttpRefusal 405 */
+function callAt(ctx: Context, { calls }: RegistryType, rest: string) {
+  const path = decoded(rest);
+  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
+  const fitting = calls.flatMap((call: NativeCall) => {
+    const match = call.path.exec(path);
+    return match === null ? [] : [{ call, params: match.groups ?? {} }];
+  });
+  const found = fitting.find(({ call }) => call.method === method);
+  if (found !== undefined) return found;
+  if (fitting.length === 0) throw nothingHere();
+  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
+  const message = `${ctx.method} is not a method of this path.`;
+  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
+}
+
+/**
+ * The path with each part decoded once. A slash may be encoded only after the scope of an npm package,
+ * which npm writes so: `@scope%2fname`.
+ *
+ * @throws Refusal 404
+ */
+function decoded(rest: string): string {
+  if (rest.length > pathLengthMax) throw nothingHere();
+  const parts = rest.split("/").map((part) => {
+    const text = decodedPart(part);
+    const names = /^@[^/]+\/[^/]+$/.test(text) ? text.split("/") : [text];
+    const isPlain = names.every((name) => name !== "." && name !== ".." && !/[/\\]/.test(name));
+    if (!isPlain || !isStorableText(text) || /\p{Cc}/u.test(text)) throw nothingHere();
+    return text;
+  });
+  return parts.join("/");
+}
+
+function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw nothingHere();
+  }
+}
+
+/** Many clients show nothing of an answer but its reason phrase. */
+function refuse(
+  ctx: Context,
+  error: unknown,
+  type: RegistryType | undefined,
+  { log }: Pick<NativeDeps, "log">,
+): void {
+  if (ctx.headerSent) throw error;
+  const state = stateOf(ctx);
+  const { requestId } = state;
+  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
+  if (status >= 500 && !(error instanceof Refusal)) {
+    log.error({ err: error, requestId }, "request failed");
+  }
+  state.code = code;
+  const { message } = JSON.parse(body) as Readonly<{ message: string }>;
+  const shown = (type?.errorBody ?? plainError)(message, code);
+  ctx.status = status;
+  ctx.set(headers);
+  ctx.body = shown.body;
+  ctx.set("Content-Type", shown.type);
+  ctx.message = message.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);
+}
+
+function nothingHere(): Refusal {
+  return new Refusal("not_found", "route.not_found", "There is nothing at this path.");
+}

@@ -1,0 +1,291 @@
+import type { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import {
+  createRegistryRepository,
+  deleteRegistryRepository,
+} from "../../commands/registry/create-repository.ts";
+import {
+  registryRepository,
+  registryRepositoryNotFound,
+} from "../../commands/registry/repository.ts";
+import { RegistryRepositoryId, UserId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { isProjectAlias } from "../../projections/project/project.ts";
+import {
+  findRegistryRepository,
+  isIncluded,
+  listRegistryRepositories,
+  type RegistryRepositoryRow,
+} from "../../projections/registry/repository.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { PageRequest } from "../core/paging.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, type RoutePath, route } from "../core/route.ts";
+import { ChangedRepository, NewRepository } from "./body.ts";
+import {
+  instanceByProject,
+  instancePlace,
+  ownerOf,
+  type RegistryPlace,
+  registryPlaces,
+} from "./owner.ts";
+import { changedSettings, settingsOf } from "./settings.ts";
+import { presentRepository, RegistryRepositoryView } from "./view.ts";
+
+const tag = "Registry repositories";
+const list = "shortRegistryRepositoryDtoList";
+const reading = { tag, scope: "READ_REGISTRY", reply: RegistryRepositoryView } as const;
+const writing = { tag, scope: "WRITE_REGISTRY", reply: RegistryRepositoryView } as const;
+
+/** Opens the repositories of the instance to callers without a token. */
+export const anonymously = ({ read }: RegistryPlace) =>
+  read === "user:READER" ? ({ anonymousWhen: "globalRegistryAnonymousAccess" } as const) : {};
+
+const at = (
+  place: RegistryPlace,
+  rest = "",
+): Readonly<{ path: RoutePath; alsoAt?: RoutePath[] }> => ({
+  path: `${place.path}${rest}`,
+  ...(place.alsoAt && { alsoAt: [`${place.alsoAt}${rest}`] }),
+});
+
+const idParam = { registryRepositoryUuid: RegistryRepositoryId };
+type IdParam = Readonly<{ registryRepositoryUuid: RegistryRepositoryId }>;
+
+/** What else the path holds has been resolved by the access. */
+const withId = (params: RegistryPlace["params"]): z.ZodType<IdParam> =>
+  params.extend(idParam) as unknown as z.ZodType<IdParam>;
+
+function readingAt(place: RegistryPlace): readonly Route[] {
+  const { noun, params, read } = place;
+  const one = at(place, "/{registryRepositoryUuid}");
+  return [
+    route({
+      ...reading,
+      ...anonymously(place),
+      ...at(place),
+      method: "get",
+      operationId: `list${noun}RegistryRepositories`,
+      summary: "List the repositories of packages, oldest first",
+      access: read,
+      params,
+      list,
+      errors: [403, 404],
+      handle: ({ page, request }, deps) => listed(page, request, deps),
+    }),
+    route({
+      ...reading,
+      ...anonymously(place),
+      ...one,
+      method: "get",
+      operationId: `get${noun}RegistryRepository`,
+      summary: "Get a repository of packages",
+      access: read,
+      params: withId(params),
+      errors: [403, 404],
+      handle: async ({ params: { registryRepositoryUuid: id }, request }, deps) =>
+        presentRepository(await mustFindRepository(id, request, deps)),
+    }),
+  ];
+}
+
+function writingAt(place: RegistryPlace): readonly Route[] {
+  const { noun, params, manage } = place;
+  const one = at(place, "/{registryRepositoryUuid}");
+  return [
+    route({
+      ...writing,
+      ...at(place),
+      method: "post",
+      operationId: `create${noun}RegistryRepository`,
+      summary: "Create a repository of packages",
+      access: manage,
+      params,
+      body: NewRepository,
+      status: 201,
+      errors: [403, 404, 422],
+      handle: ({ body, request }, deps) => create(body, request, deps),
+    }),
+    route({
+      ...writing,
+      ...one,
+      method: "put",
+      operationId: `change${noun}RegistryRepository`,
+      summary: "Change a repository of packages",
+      access: manage,
+      params: withId(params),
+      body: ChangedRepository,
+      errors: [403, 404, 422],
+      handle: ({ params: { registryRepositoryUuid: id }, body, request }, deps) =>
+        reconfigure(id, body, request, deps),
+    }),
+    route({
+      ...writing,
+      ...one,
+      method: "delete",
+      operationId: `delete${noun}RegistryRepository`,
+      summary: "Delete a repository with all packages in it",
+      description: "Refused while a virtual repository includes it.",
+      access: manage,
+      params: withId(params),
+      reply: "empty",
+      status: 204,
+      errors: [403, 404, 409],
+      handle: ({ params: { registryRepositoryUuid: id }, request }, deps) =>
+        remove(id, request, deps),
+    }),
+  ];
+}
+
+const { read: instanceRead, manage: instanceManage } = instancePlace;
+const { path: projectForm, params: ProjectFormParams } = instanceByProject;
+
+/** The same repositories as at the instance's own path. */
+const byProject: readonly Route[] = [
+  route({
+    ...reading,
+    ...anonymously(instancePlace),
+    method: "get",
+    path: projectForm,
+    operationId: "listInstanceRegistryRepositoriesByProject",
+    summary: "List the repositories of packages of the instance",
+    access: instanceRead,
+    params: ProjectFormParams,
+    list,
+    errors: [403, 404],
+    async handle({ params, page, request }, deps) {
+      await mustNameProject(params.projectAlias, deps);
+      return listed(page, request, deps);
+    },
+  }),
+  route({
+    ...reading,
+    ...anonymously(instancePlace),
+    method: "get",
+    path: `${projectForm}/{registryRepositoryUuid}`,
+    operationId: "getInstanceRegistryRepositoryByProject",
+    summary: "Get a repository of packages of the instance",
+    access: instanceRead,
+    params: ProjectFormParams.extend(idParam),
+    errors: [403, 404],
+    async handle({ params, request }, deps) {
+      await mustNameProject(params.projectAlias, deps);
+      return presentRepository(
+        await mustFindRepository(params.registryRepositoryUuid, request, deps),
+      );
+    },
+  }),
+  route({
+    ...writing,
+    method: "post",
+    path: projectForm,
+    operationId: "createInstanceRegistryRepositoryByProject",
+    summary: "Create a repository of packages of the instance",
+    access: instanceManage,
+    params: ProjectFormParams,
+    body: NewRepository,
+    status: 201,
+    errors: [403, 404, 422],
+    async handle({ params, body, request }, deps) {
+      await mustNameProject(params.projectAlias, deps);
+      return create(body, request, deps);
+    },
+  }),
+];
+
+export const registryRepositoryRoutes: readonly Route[] = [
+  ...registryPlaces.flatMap((place) => [...readingAt(place), ...writingAt(place)]),
+  ...byProject,
+];
+
+async function listed({ size, offset }: PageRequest, request: RequestContext, { db }: Deps) {
+  const part = { limit: size, offset };
+  const { rows, total } = await listRegistryRepositories(db, ownerOf(request), part);
+  return { items: rows.map(presentRepository), totalElements: total };
+}
+
+async function create(body: NewRepository, request: RequestContext, deps: Deps) {
+  const repositoryId = RegistryRepositoryId.parse(
+    deterministicId(request.commandId, "registry repository"),
+  );
+  const owner = ownerOf(request);
+  const { repositoryName: name, packageType, description } = body;
+  const command = {
+    type: "CreateRegistryRepository",
+    repositoryId,
+    owner,
+    name,
+    packageType,
+    description: description || null,
+    settings: await settingsOf(body, { repositoryId, owner, packageType }, deps),
+    ...made(request, deps),
+  } as const;
+  const metadata = await request.metadata();
+  const result = await createRegistryRepository(commandDeps(deps), command, metadata);
+  await request.visible(result.position);
+  return presentRepository(await mustFindRepository(repositoryId, request, deps));
+}
+
+async function reconfigure(
+  id: string,
+  body: ChangedRepository,
+  request: RequestContext,
+  deps: Deps,
+) {
+  const { id: repositoryId, package_type: packageType } = await mustFindRepository(
+    id,
+    request,
+    deps,
+  );
+  const owner = ownerOf(request);
+  const { description } = body;
+  const command = {
+    type: "ReconfigureRegistryRepository",
+    owner,
+    ...(description !== undefined && { description: description || null }),
+    settings: await changedSettings(body, { repositoryId, owner, packageType }, deps),
+    ...made(request, deps),
+  } as const;
+  const metadata = await request.metadata();
+  const result = await handle(deps.store, registryRepository, { id, command, metadata });
+  await request.visible(result.position);
+  return presentRepository(await mustFindRepository(id, request, deps));
+}
+
+async function remove(id: string, request: RequestContext, deps: Deps): Promise<void> {
+  const { name } = await mustFindRepository(id, request, deps);
+  const command = {
+    type: "DeleteRegistryRepository",
+    owner: ownerOf(request),
+    isIncluded: await isIncluded(deps.db, id),
+    ...made(request, deps),
+  } as const;
+  const metadata = await request.metadata();
+  const result = await deleteRegistryRepository(commandDeps(deps), { id, name, command }, metadata);
+  await request.visible(result.position);
+}
+
+/** Every access that leads here has proved a user. */
+const made = ({ userId }: RequestContext, { now }: Deps) => ({
+  by: UserId.parse(userId),
+  at: now().toISOString(),
+});
+
+/** @throws Refusal 404, also for a repository of another owner */
+export async function mustFindRepository(
+  id: string,
+  request: RequestContext,
+  { db }: Pick<Deps, "db">,
+): Promise<RegistryRepositoryRow> {
+  const row = await findRegistryRepository(db, ownerOf(request), id);
+  if (row === undefined) throw registryRepositoryNotFound();
+  return row;
+}
+
+async function mustNameProject(alias: string, { db }: Pick<Deps, "db">): Promise<void> {
+  if (await isProjectAlias(db, alias)) return;
+  throw new Refusal("not_found", "project.not_found", "Project not found.");
+}

@@ -1,0 +1,167 @@
+import type { ChangedSettings } from "../../commands/registry/repository.ts";
+import type { RegistryRepositoryId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import {
+  type LocalSettings,
+  type ProxySettings,
+  type RegistryOwner,
+  type RegistryPackageType,
+  type RepositorySettings,
+  registryRepositoryStream,
+  type VirtualSettings,
+} from "../../events/registry/repository.ts";
+import { OutboundRefused } from "../../platform/outbound/url.ts";
+import type { Deps } from "../core/deps.ts";
+import { invalid } from "../core/schema.ts";
+import type {
+  ChangedRepository,
+  LocalBody,
+  NewRepository,
+  ProxyBody,
+  VirtualBody,
+} from "./body.ts";
+import { mustBeMembers } from "./member.ts";
+
+/** What of the settings cannot be told from the body alone. */
+export type About = Readonly<{
+  repositoryId: RegistryRepositoryId;
+  owner: RegistryOwner;
+  packageType: RegistryPackageType;
+}>;
+
+const metadataSecondsDefault = 7_200;
+
+/** Ecosystems whose registries can be stood in for. */
+const proxied: ReadonlySet<RegistryPackageType> = new Set([
+  "maven",
+  "npm",
+  "pypi",
+  "nuget",
+  "container",
+]);
+
+const localDefaults: LocalSettings = {
+  type: "LOCAL",
+  hasAnonymousAccess: false,
+  isDeletePackageAllowed: false,
+  packageReuploadType: "OVERRIDE",
+};
+const proxyDefaults: Omit<ProxySettings, "url"> = {
+  type: "PROXY",
+  username: null,
+  token: null,
+  isCaching: false,
+  isOffline: false,
+  expireHours: 0,
+  metadataRetrievalIntervalSeconds: metadataSecondsDefault,
+};
+const virtualDefaults: VirtualSettings = {
+  type: "VIRTUAL",
+  includedRepositoryIds: [],
+  allowRemoteProxying: false,
+  deploymentRepositoryId: null,
+};
+
+/** @throws Refusal 422 */
+export async function settingsOf(
+  body: NewRepository,
+  about: About,
+  deps: Deps,
+): Promise<RepositorySettings> {
+  switch (body.type) {
+    case "LOCAL":
+      return { ...localDefaults, ...localChange(body.settings ?? {}) };
+    case "PROXY": {
+      if (!proxied.has(body.packageType)) throw notProxied(body.packageType);
+      const { url, ...rest } = await proxyChange(body.proxySettings ?? {}, about, deps);
+      if (url === undefined) throw urlMissing();
+      return { ...proxyDefaults, ...rest, url };
+    }
+    default:
+      return {
+        ...virtualDefaults,
+        ...(await virtualChange(body.virtualSettings ?? {}, about, deps)),
+      };
+  }
+}
+
+/** @throws Refusal 422 */
+export async function changedSettings(
+  body: ChangedRepository,
+  about: About,
+  deps: Deps,
+): Promise<ChangedSettings> {
+  switch (body.type) {
+    case "LOCAL":
+      return { type: "LOCAL", ...localChange(body.settings ?? {}) };
+    case "PROXY":
+      return { type: "PROXY", ...(await proxyChange(body.proxySettings ?? {}, about, deps)) };
+    default:
+      return { type: "VIRTUAL", ...(await virtualChange(body.virtualSettings ?? {}, about, deps)) };
+  }
+}
+
+/** Without the fields that are not given. */
+function given<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+}
+
+const localChange = (body: LocalBody): Partial<Omit<LocalSettings, "type">> => given(body);
+
+async function proxyChange(
+  { url, username, token, ...rest }: ProxyBody,
+  about: About,
+  deps: Deps,
+): Promise<Partial<Omit<ProxySettings, "type">>> {
+  const sealed = async (text: string | null | undefined): Promise<Sealed | null> =>
+    (text ?? "") === "" ? null : deps.vault.seal(subjectOf(about), String(text));
+  return {
+    ...given(rest),
+    ...(url !== undefined && { url: checkedUrl(deps, url) }),
+    ...(username !== undefined && { username: await sealed(username) }),
+    ...(token !== undefined && { token: await sealed(token) }),
+  };
+}
+
+async function virtualChange(
+  body: VirtualBody,
+  about: About,
+  deps: Deps,
+): Promise<Partial<Omit<VirtualSettings, "type">>> {
+  const { includedRepositoryUuids: included, deploymentRepositoryUuid: deployment } = body;
+  await mustBeMembers(deps.db, { ...about, included: included ?? [], deployment });
+  return {
+    ...given({ allowRemoteProxying: body.allowRemoteProxying }),
+    ...(included !== undefined && { includedRepositoryIds: included }),
+    ...(deployment !== undefined && { deploymentRepositoryId: deployment }),
+  };
+}
+
+/** Forgotten with the project when it is purged. */
+function subjectOf({ owner: { ownerType, ownerId }, repositoryId }: About): string {
+  return ownerType === "PROJECT" ? projectSubject(ownerId) : registryRepositoryStream(repositoryId);
+}
+
+/** Names are resolved, and addresses checked, by each request. @throws Refusal 422 */
+function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, url: string): string {
+  try {
+    return checkUrl(url).href;
+  } catch (error) {
+    if (!(error instanceof OutboundRefused)) throw error;
+    throw invalid([{ field: "proxySettings.url", code: error.code, message: error.message }]);
+  }
+}
+
+function urlMissing() {
+  const message = "A proxy needs the URL of the external registry.";
+  return invalid([{ field: "proxySettings.url", code: "error.field.empty", message }]);
+}
+
+function notProxied(type: string) {
+  const message = `There are no proxies for packages of type ${type}.`;
+  return invalid([{ field: "packageType", code: "error.field.value", message }]);
+}

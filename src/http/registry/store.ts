@@ -1,0 +1,141 @@
+import type { Readable } from "node:stream";
+
+import { handle } from "../../commands/core/handle.ts";
+import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
+import { UserId } from "../../events/core/ids.ts";
+import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
+import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { Limiter } from "../../platform/limiter.ts";
+import {
+  badFile,
+  coordinatesOf,
+  type PackageFileName,
+  packageFileIdOf,
+} from "../../platform/package/coordinates.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+
+/** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
+const inspections = new Limiter(2);
+
+/** Of the JSON that indexes are made from; it is part of an event, whose size is bounded. */
+export const metadataBytesMax = 256 * 1024;
+
+/** What a file turned out to be. `metadata` is what the indexes of its type show of it. */
+export type Inspected = PackageFileName & Readonly<{ metadata?: unknown }>;
+
+export type Received = Readonly<{ inspected: Inspected; blob: HeldBlob }>;
+
+export type Upload = Readonly<{
+  target: RegistryRepositoryRow;
+  /** Inspects the bytes as a file of this machine. @throws Refusal */
+  inspect: (file: string, bytes: number) => Promise<Inspected>;
+}>;
+
+/** @throws Refusal 413 when the owner has no room left */
+export async function uploadBytesMax(target: RegistryRepositoryRow, deps: Deps): Promise<number> {
+  const { packageFileBytesMax } = deps.config;
+  if (target.owner_type !== "PROJECT") return packageFileBytesMax;
+  const project = await findProjectById(deps.db, target.owner_id);
+  const left = project === undefined ? 0 : await projectBytesLeft(deps)(project);
+  if (left > 0) return Math.min(left, packageFileBytesMax);
+  throw new Refusal("too_large", "project.full", "The project has no room left.");
+}
+
+/** Stores the bytes and holds them. Nothing is left when they are refused. @throws Refusal */
+export async function receive(
+  content: Readable,
+  { target, inspect }: Upload,
+  request: Pick<RequestContext, "signal">,
+  deps: Deps,
+): Promise<Received> {
+  const found: { inspected?: Inspected } = {};
+  const blob = await deps.blobs.put(content, {
+    bytesMax: await uploadBytesMax(target, deps),
+    signal: request.signal,
+    async inspect(file, bytes) {
+      if (bytes === 0) throw new Refusal("unprocessable", "package.file_empty", "No file came.");
+      found.inspected = await inspections.run(() => inspect(file, bytes));
+    },
+  });
+  invariant(found.inspected !== undefined, "what is stored was inspected");
+  return { inspected: found.inspected, blob };
+}
+
+type Recording = Readonly<{
+  target: RegistryRepositoryRow;
+  type: PackageType;
+  isImmutable?: boolean | undefined;
+  uploadType?: "API" | "TRANSPORT";
+  /** Runs before the event is appended; see NativeRequest. */
+  mustStill: () => Promise<void>;
+}>;
+
+/**
+ * Appends that a file was stored, waits until it is visible and gives the hold back.
+ *
+ * @throws Refusal 409 `package_file.exists` when it has other content and files are not overwritten
+ */
+export async function record(
+  { inspected, blob }: Received,
+  { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill }: Recording,
+  request: RequestContext,
+  deps: Deps,
+): Promise<PackageCoordinates> {
+  try {
+    await mustStill();
+    const coordinates = coordinatesOf(target.id, type, inspected);
+    const { fileName, languageVersion, metadata } = inspected;
+    const { packageVersionId: id } = coordinates;
+    const { settings } = target;
+    const overwrite =
+      !isImmutable && settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE";
+    const file = {
+      fileId: packageFileIdOf(id, fileName),
+      name: fileName,
+      bytes: blob.bytes,
+      ...blob.digests,
+      uploadType,
+      languageVersion,
+      ...(metadata !== undefined && { metadata: metadataText(metadata) }),
+    };
+    await change(
+      { id, command: { type: "StorePackageFile", coordinates, file, overwrite } },
+      request,
+      deps,
+    );
+    await blob.release();
+    return coordinates;
+  } catch (error) {
+    // What may have been appended stays held for as long as it takes to be visible.
+    if (!(error instanceof Refusal) || error.kind !== "unavailable") await blob.release();
+    throw error;
+  }
+}
+
+function metadataText(metadata: unknown): string {
+  const text = JSON.stringify(metadata);
+  if (Buffer.byteLength(text) <= metadataBytesMax) return text;
+  throw badFile(`What it says of itself is over ${metadataBytesMax} bytes.`);
+}
+
+type Without<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
+
+/** Runs a command on a version and waits until its result is visible. @throws Refusal */
+export async function change(
+  { id, command }: Readonly<{ id: string; command: Without<PackageVersionCommand> }>,
+  request: RequestContext,
+  deps: Deps,
+): Promise<void> {
+  const by = UserId.parse(request.userId);
+  const at = deps.now().toISOString();
+  const whole = { ...command, by, at } as PackageVersionCommand;
+  const metadata = await request.metadata();
+  const result = await handle(deps.store, packageVersion, { id, command: whole, metadata });
+  await request.visible(result.position);
+}

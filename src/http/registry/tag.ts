@@ -1,0 +1,29 @@
+import { handle } from "../../commands/core/handle.ts";
+import { packageTags } from "../../commands/package/tag.ts";
+import { type PackageId, UserId } from "../../events/core/ids.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+
+type Tagging = Readonly<{
+  packageId: PackageId;
+  tag: string;
+  /** Undefined takes the tag away. */
+  version: string | undefined;
+}>;
+
+/** Sets or removes a tag of a package and waits until that is visible. @throws Refusal */
+export async function setTag(
+  { packageId, tag, version }: Tagging,
+  request: RequestContext,
+  deps: Deps,
+): Promise<void> {
+  const by = UserId.parse(request.userId);
+  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const command =
+    version === undefined
+      ? ({ type: "RemovePackageTag", ...of } as const)
+      : ({ type: "SetPackageTag", ...of, version } as const);
+  const metadata = await request.metadata();
+  const result = await handle(deps.store, packageTags, { id: packageId, command, metadata });
+  await request.visible(result.position);
+}

@@ -1,0 +1,45 @@
+import type { Context } from "koa";
+
+import type { PackageType } from "../../events/package/version.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import type { Answer } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import type { Right } from "./access.ts";
+
+/** One request at the native paths of a repository, by a caller who has the call's right. */
+export type NativeRequest = Readonly<{
+  ctx: Context;
+  /** Named groups of the call's path. */
+  params: Readonly<Record<string, string>>;
+  /** The repository that was named. */
+  repository: RegistryRepositoryRow;
+  /** Absolute URL of the repository, without a slash at its end. */
+  base: string;
+  request: RequestContext;
+  /** Asks for the caller's right again: an upload takes long. @throws Refusal, HttpRefusal */
+  mustStill: () => Promise<void>;
+}>;
+
+export type NativeCall = Readonly<{
+  method: "GET" | "PUT" | "POST" | "DELETE";
+  /** Of what follows the repository's base and a slash, each part decoded. */
+  path: RegExp;
+  right: Right;
+  /** In the log and the metrics. */
+  operationId: string;
+  handle: (request: NativeRequest, deps: Deps) => Promise<Answer>;
+}>;
+
+/** All that the registry knows of one ecosystem. */
+export type RegistryType = Readonly<{
+  packageType: PackageType;
+  calls: readonly NativeCall[];
+  /** A refusal as the ecosystem's client prints it. */
+  errorBody: (message: string, code: string) => Readonly<{ type: string; body: string }>;
+}>;
+
+export const plainError: RegistryType["errorBody"] = (message) => ({
+  type: "text/plain; charset=utf-8",
+  body: `${message}\n`,
+});

@@ -1,0 +1,169 @@
+import { createHash } from "node:crypto";
+
+import {
+  type PackageName,
+  type PackageVersionName,
+  packageFileIdOf,
+  packageVersionIdOf,
+} from "../../../platform/package/coordinates.ts";
+import { plainVersion } from "../../../platform/package/generic.ts";
+import { mavenName } from "../../../platform/package/maven.ts";
+import { artifactMetadata, snapshotMetadata } from "../../../platform/package/maven-metadata.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import {
+  filesOfPackage,
+  findListedFile,
+  type ListedFile,
+} from "../../../projections/package/registry.ts";
+import { type Answer, emptyAnswer, streamAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { receiveAttachedFile } from "../../file/attached.ts";
+import { fileNotFound, orNotFound } from "../../package/request.ts";
+import { sendFile } from "../send-file.ts";
+import { deploymentOf, packageIdsIn } from "../source.ts";
+import { receive, record, uploadBytesMax } from "../store.ts";
+import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
+
+const type = "maven";
+const sums = ["md5", "sha1", "sha256", "sha512"] as const;
+type Sum = (typeof sums)[number];
+
+const sumForm = /^(?<path>.+)\.(?<sum>md5|sha1|sha256|sha512)$/;
+const metadataForm = /^(?<path>.+)\/maven-metadata\.xml$/;
+const fileForm = /^(?<group>.+)\/(?<artifact>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)$/;
+const sumBytesMax = 1_024;
+const metadataBytesMax = 1024 ** 2;
+
+type Named = Readonly<{ packageName: PackageName; version: PackageVersionName; fileName: string }>;
+
+/** @throws Refusal 422 */
+function namedBy(path: string): Named {
+  const { group = "", artifact = "", version = "", file = "" } = fileForm.exec(path)?.groups ?? {};
+  const packageName = mavenName(group.replaceAll("/", "."), artifact);
+  const base = version.replace(/-SNAPSHOT$/, "");
+  const build = /^-(\d{8}\.\d{6}-\d+)(?=[-.])/;
+  const after = file.startsWith(`${artifact}-${base}`)
+    ? file.slice(artifact.length + 1 + base.length)
+    : undefined;
+  const stamp = base === version ? undefined : build.exec(after ?? "")?.[1];
+  const isNamed =
+    after !== undefined &&
+    (stamp !== undefined || /^[-.]/.test(file.slice(artifact.length + 1 + version.length)));
+  if (!isNamed || (stamp === undefined && !file.startsWith(`${artifact}-${version}`))) {
+    const message = `A file of ${artifact} ${version} is named ${artifact}-${version}….`;
+    throw new Refusal("unprocessable", "package.name_invalid", message);
+  }
+  const of = stamp === undefined ? version : `${base}-${stamp}`;
+  return { packageName, version: plainVersion(of), fileName: file };
+}
+
+/** The XML of an artifact or a snapshot, made from the versions that are there. @throws Refusal 404 */
+async function metadataAt(path: string, { repository }: NativeRequest, deps: Deps) {
+  const parts = path.split("/");
+  const last = parts.at(-1) ?? "";
+  const isSnapshot = last.endsWith("-SNAPSHOT");
+  const names = isSnapshot ? parts.slice(0, -1) : parts;
+  const packageName = orNotFound(() => mavenName(names.slice(0, -1).join("."), names.at(-1) ?? ""));
+  const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+  const all = (await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)))).flat();
+  const { groupId, artifactId } = packageName;
+  const files = all.map(({ name, version, created_at: at }: ListedFile) => ({ name, version, at }));
+  const of = { groupId, artifactId, files };
+  const text = isSnapshot ? snapshotMetadata({ ...of, version: last }) : artifactMetadata(of);
+  if (text === undefined) throw fileNotFound();
+  return Buffer.from(text);
+}
+
+async function fileIdsAt(path: string, { repository }: NativeRequest, deps: Deps) {
+  const { packageName: name, version, fileName } = orNotFound(() => namedBy(path));
+  const ids = await packageIdsIn(repository, { type, name }, deps);
+  return ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
+}
+
+const textAnswer = (body: string | Buffer, contentType: string): Answer =>
+  streamAnswer(200, { body, type: contentType, bytes: Buffer.byteLength(body) });
+
+async function sumOf(path: string, sum: Sum, native: NativeRequest, deps: Deps): Promise<string> {
+  const metadata = metadataForm.exec(path)?.groups?.["path"];
+  if (metadata !== undefined) {
+    return createHash(sum)
+      .update(await metadataAt(metadata, native, deps))
+      .digest("hex");
+  }
+  for (const id of await fileIdsAt(path, native, deps)) {
+    const row = await findListedFile(deps.db, id);
+    if (row !== undefined) return row[sum];
+  }
+  throw fileNotFound();
+}
+
+async function bodyText({ request }: NativeRequest, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request.incoming(bytesMax).body) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Sums are compared and never stored; of a file that has not come yet there is nothing to compare. */
+async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps): Promise<Answer> {
+  const told = /^[0-9a-f]+/i.exec((await bodyText(native, sumBytesMax)).trim())?.[0] ?? "";
+  if (metadataForm.test(path)) return emptyAnswer(201);
+  const target = await deploymentOf(native.repository, deps);
+  const [id = ""] = await fileIdsAt(path, { ...native, repository: target }, deps);
+  const row = await findListedFile(deps.db, id || "00000000-0000-8000-8000-000000000000");
+  if (row === undefined || row[sum] === told.toLowerCase()) return emptyAnswer(201);
+  const message = `The ${sum} of the stored file is ${row[sum]}.`;
+  throw new Refusal("bad_request", "blob.digest_mismatch", message);
+}
+
+export const mavenType: RegistryType = {
+  packageType: type,
+  errorBody: plainError,
+  calls: [
+    {
+      method: "GET",
+      path: /^(?<path>.+)$/,
+      right: "read",
+      operationId: "download-maven-file",
+      async handle(native, deps) {
+        const path = native.params["path"] ?? "";
+        const asked = sumForm.exec(path)?.groups;
+        if (asked !== undefined) {
+          const digest = await sumOf(asked["path"] ?? "", asked["sum"] as Sum, native, deps);
+          return textAnswer(digest, "text/plain");
+        }
+        const metadata = metadataForm.exec(path)?.groups?.["path"];
+        if (metadata !== undefined) {
+          return textAnswer(await metadataAt(metadata, native, deps), "application/xml");
+        }
+        return sendFile(await fileIdsAt(path, native, deps), native.request, deps);
+      },
+    },
+    {
+      method: "PUT",
+      path: /^(?<path>.+)$/,
+      right: "write",
+      operationId: "store-maven-file",
+      async handle(native, deps) {
+        const { request, repository, mustStill } = native;
+        const path = native.params["path"] ?? "";
+        const sum = sumForm.exec(path)?.groups;
+        if (sum !== undefined) return takeSum(sum["path"] ?? "", sum["sum"] as Sum, native, deps);
+        if (metadataForm.test(path)) {
+          // Made here from the versions there are: two that deploy at once would lose one.
+          await bodyText(native, metadataBytesMax);
+          return emptyAnswer(201);
+        }
+        const target = await deploymentOf(repository, deps);
+        const named = namedBy(path);
+        const inspect = async () => ({ ...named, languageVersion: null });
+        const received = await receiveAttachedFile(request, {
+          bytesMax: await uploadBytesMax(target, deps),
+          take: (content) => receive(content, { target, inspect }, request, deps),
+          undo: ({ blob }) => blob.release(),
+        });
+        await record(received, { target, type, mustStill }, request, deps);
+        return emptyAnswer(201);
+      },
+    },
+  ],
+};

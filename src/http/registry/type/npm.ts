@@ -1,0 +1,362 @@
+import { z } from "zod";
+
+import type { PackageId } from "../../../events/core/ids.ts";
+import {
+  coordinatesOf,
+  mismatch,
+  type PackageName,
+  packageFileIdOf,
+  packageIdOf,
+  packageVersionIdOf,
+} from "../../../platform/package/coordinates.ts";
+import { npmName, npmVersion, readNpmManifest } from "../../../platform/package/npm.ts";
+import { readPublication } from "../../../platform/package/npm-publish.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import {
+  filesOfPackage,
+  type ListedFile,
+  packagesOf,
+  tagsOfPackage,
+} from "../../../projections/package/registry.ts";
+import { type Answer, jsonAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
+import { sendFile } from "../send-file.ts";
+import { deploymentOf, localSources, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { change, receive, record, uploadBytesMax } from "../store.ts";
+import { setTag } from "../tag.ts";
+import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
+import { distTags, manifestOf, type NpmPackage, packument } from "./npm-document.ts";
+
+const type = "npm";
+const shortType = "application/vnd.npm.install-v1+json";
+const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
+const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
+/** base64 makes three bytes four. */
+const base64Factor = 4 / 3;
+const documentRoom = 4 * 1024 ** 2;
+const searchSizeMax = 100;
+
+type Params = NativeRequest["params"];
+
+function nameIn(params: Params): PackageName {
+  const [first = "", second] = (params["name"] ?? "").split("/");
+  return second === undefined ? npmName(undefined, first) : npmName(first, second);
+}
+
+/** The package as its local repositories have it; of a version, the first that has it. @throws 404 */
+async function packageAt({ params, repository, base }: NativeRequest, deps: Deps) {
+  const packageName = orNotFound(() => nameIn(params));
+  const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+  const all = await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)));
+  const files = new Map<string, ListedFile>();
+  for (const file of all.flat()) if (!files.has(file.version)) files.set(file.version, file);
+  if (files.size === 0) throw packageNotFound();
+  const tags = new Map<string, string>();
+  for (const id of ids) {
+    for (const [tag, version] of await tagsOfPackage(deps.db, id)) {
+      if (!tags.has(tag)) tags.set(tag, version);
+    }
+  }
+  const found: NpmPackage = { name: packageName.name, files: [...files.values()], tags, base };
+  return { packageName, found };
+}
+
+const getPackument: NativeCall = {
+  method: "GET",
+  path: at(""),
+  right: "read",
+  operationId: "get-npm-package",
+  async handle(native, deps) {
+    const { found } = await packageAt(native, deps);
+    const isShort = native.request.header("accept").includes(shortType);
+    native.ctx.vary("Accept");
+    const answer = jsonAnswer(200, packument(found, isShort));
+    return isShort ? { ...answer, headers: { "Content-Type": shortType } } : answer;
+  },
+};
+
+const getManifest: NativeCall = {
+  method: "GET",
+  path: at("/(?<version>[^/-][^/]*)"),
+  right: "read",
+  operationId: "get-npm-version",
+  async handle(native, deps) {
+    const { found } = await packageAt(native, deps);
+    const asked = native.params["version"] ?? "";
+    const version = distTags(found)[asked] ?? asked;
+    const file = found.files.find((each) => each.version === version);
+    if (file === undefined) throw versionNotFound();
+    return jsonAnswer(200, manifestOf(file, found));
+  },
+};
+
+const getTarball: NativeCall = {
+  method: "GET",
+  path: at("/-/(?<file>[^/]+\\.tgz)"),
+  right: "read",
+  operationId: "download-npm-tarball",
+  async handle({ params, repository, request }, deps) {
+    const { packageName, version } = orNotFound(() => tarballIn(params));
+    const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+    const file = fileNameOf(packageName, version.version);
+    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), file));
+    return sendFile(fileIds, request, deps);
+  },
+};
+
+function tarballIn(params: Params) {
+  const packageName = nameIn(params);
+  const file = params["file"] ?? "";
+  const prefix = `${packageName.artifactId}-`;
+  if (!file.startsWith(prefix)) throw packageNotFound();
+  return { packageName, version: npmVersion(file.slice(prefix.length, -".tgz".length)) };
+}
+
+const fileNameOf = ({ artifactId }: PackageName, version: string): string =>
+  `${artifactId}-${version}.tgz`;
+
+const Document = z.object({
+  "dist-tags": z.record(z.string(), z.string()).default({}),
+  versions: z
+    .record(z.string(), z.object({ deprecated: z.string().optional().catch(undefined) }))
+    .default({}),
+});
+
+const publish: NativeCall = {
+  method: "PUT",
+  path: at("(?:/-rev/[^/]+)?"),
+  right: "write",
+  operationId: "publish-npm-package",
+  async handle(native, deps) {
+    const { params, repository, request, mustStill, ctx } = native;
+    const packageName = nameIn(params);
+    const target = await deploymentOf(repository, deps);
+    const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
+    const { tarball, document } = readPublication(request.incoming(bytesMax).body);
+    const inspect = async (file: string) => {
+      const { name: told, version, manifest } = await readNpmManifest(file);
+      if (told !== packageName.name) throw mismatch("name", packageName.name, told);
+      const languageVersion = Manifest.parse(manifest).engines?.node ?? null;
+      const of = { packageName, version: npmVersion(version), languageVersion };
+      return { ...of, fileName: fileNameOf(packageName, version), metadata: manifest };
+    };
+    const received = await receive(tarball, { target, inspect }, request, deps).catch(
+      async (error: unknown) => {
+        // No tarball came: the document alone changes what is said of versions.
+        if (!(error instanceof Refusal) || error.code !== "package.file_empty") throw error;
+        return undefined;
+      },
+    );
+    const told = await document.catch(async (error: unknown) => {
+      await received?.blob.release();
+      throw error;
+    });
+    const parsed = Document.safeParse(told);
+    const known = parsed.success ? parsed.data : undefined;
+    const version = received?.inspected.version.version;
+    if (known === undefined || (version !== undefined && !(version in known.versions))) {
+      await received?.blob.release();
+      throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
+    }
+    const packageId = packageIdOf(target.id, type, packageName);
+    if (received === undefined) {
+      await applyDocument(
+        { native, target: packageId, known, isWhole: ctx.path.includes("/-rev/") },
+        deps,
+      );
+      return jsonAnswer(200, { ok: true });
+    }
+    await record(received, { target, type, mustStill }, request, deps);
+    for (const [tag, tagged] of Object.entries(known["dist-tags"])) {
+      if (tagged === version)
+        await setTag({ packageId, tag: tagName(tag), version }, request, deps);
+    }
+    return jsonAnswer(201, { ok: true, id: packageName.name });
+  },
+};
+
+const Manifest = z.object({
+  engines: z.object({ node: z.string() }).optional().catch(undefined),
+});
+
+type Applied = Readonly<{
+  native: NativeRequest;
+  target: PackageId;
+  known: z.output<typeof Document>;
+  /** Whether versions that are not in it shall go. */
+  isWhole: boolean;
+}>;
+
+/** Deprecations, and with a revision the versions that are left out: `npm deprecate`, `npm unpublish`. */
+async function applyDocument({ native, target, known, isWhole }: Applied, deps: Deps) {
+  const { request, repository } = native;
+  const files = await filesOfPackage(deps.db, target);
+  if (files.length === 0) throw packageNotFound();
+  for (const { version, version_id: id, deprecation } of files) {
+    const told = known.versions[version];
+    if (told === undefined) {
+      if (!isWhole) continue;
+      mustAllowDeletion(await deploymentOf(repository, deps));
+      const command = { type: "DeletePackageVersion", packageId: target } as const;
+      await change({ id, command }, request, deps);
+      continue;
+    }
+    const message = (told.deprecated ?? deprecation).slice(0, 1_000);
+    if (message === deprecation) continue;
+    const command = { type: "DeprecatePackageVersion", packageId: target, message } as const;
+    await change({ id, command }, request, deps);
+  }
+}
+
+const unpublish: NativeCall = {
+  method: "DELETE",
+  path: at("/-rev/[^/]+"),
+  right: "write",
+  operationId: "unpublish-npm-package",
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    mustAllowDeletion(target);
+    const packageId = packageIdOf(target.id, type, nameIn(params));
+    const files = await filesOfPackage(deps.db, packageId);
+    if (files.length === 0) throw packageNotFound();
+    for (const { version_id: id } of files) {
+      await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+    }
+    return jsonAnswer(200, { ok: true });
+  },
+};
+
+const unpublishTarball: NativeCall = {
+  method: "DELETE",
+  path: at("/-/(?<file>[^/]+\\.tgz)/-rev/[^/]+"),
+  right: "write",
+  operationId: "unpublish-npm-tarball",
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    mustAllowDeletion(target);
+    const named = orNotFound(() => tarballIn(params));
+    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
+    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+    return jsonAnswer(200, { ok: true });
+  },
+};
+
+const tagsPath = `-/package/${name}/dist-tags`;
+
+const getTags: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${tagsPath}$`),
+  right: "read",
+  operationId: "list-npm-tags",
+  handle: async (native, deps) => jsonAnswer(200, distTags((await packageAt(native, deps)).found)),
+};
+
+const putTag: NativeCall = {
+  method: "PUT",
+  path: new RegExp(`^${tagsPath}/(?<tag>[^/]+)$`),
+  right: "write",
+  operationId: "set-npm-tag",
+  async handle(native, deps) {
+    const { params, repository, request } = native;
+    const target = await deploymentOf(repository, deps);
+    const packageId = packageIdOf(target.id, type, nameIn(params));
+    const chunks: Buffer[] = [];
+    for await (const chunk of request.incoming(1_024).body) chunks.push(chunk as Buffer);
+    const { version } = npmVersion(
+      Buffer.concat(chunks).toString("utf8").replaceAll('"', "").trim(),
+    );
+    const files = await filesOfPackage(deps.db, packageId);
+    if (!files.some((file) => file.version === version)) throw versionNotFound();
+    await setTag({ packageId, tag: tagName(params["tag"] ?? ""), version }, request, deps);
+    return jsonAnswer(200, { ok: true });
+  },
+};
+
+const deleteTag: NativeCall = {
+  method: "DELETE",
+  path: new RegExp(`^${tagsPath}/(?<tag>[^/]+)$`),
+  right: "write",
+  operationId: "remove-npm-tag",
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    const packageId = packageIdOf(target.id, type, nameIn(params));
+    await setTag(
+      { packageId, tag: tagName(params["tag"] ?? ""), version: undefined },
+      request,
+      deps,
+    );
+    return jsonAnswer(200, { ok: true });
+  },
+};
+
+/** A tag that is a range of versions could not be told from one. @throws Refusal 422 */
+function tagName(tag: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9._-]{0,127}$/.test(tag) && !/^[vxX]?\d|^[xX]$/.test(tag)) return tag;
+  const message = "A tag is letters, digits and ._-, and looks like no version.";
+  throw new Refusal("unprocessable", "package.tag_invalid", message);
+}
+
+const search: NativeCall = {
+  method: "GET",
+  path: /^-\/v1\/search$/,
+  right: "read",
+  operationId: "search-npm-packages",
+  async handle({ ctx, repository }, deps): Promise<Answer> {
+    const text = String(ctx.query["text"] ?? "").slice(0, 214);
+    const number = (value: unknown, most: number) =>
+      Math.min(most, Math.max(0, Number.parseInt(String(value ?? ""), 10) || 0));
+    const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
+    const offset = number(ctx.query["from"], 1_000_000);
+    const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
+    const rows = await packagesOf(deps.db, { registryIds, text, limit, offset });
+    const objects = await Promise.all(
+      rows.map(async (row) => {
+        const files = await filesOfPackage(deps.db, row.id);
+        const of: NpmPackage = { name: row.name, files, tags: new Map(), base: "" };
+        const latest = distTags(of)["latest"];
+        const file = files.find(({ version }) => version === latest);
+        const date = file?.version_created_at.toISOString();
+        return { package: { name: row.name, version: latest, date } };
+      }),
+    );
+    const found = objects.filter(({ package: { version } }) => version !== undefined);
+    return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
+  },
+};
+
+const small = (
+  method: "GET" | "POST",
+  path: RegExp,
+  operationId: string,
+  answer: (native: NativeRequest) => unknown,
+): NativeCall => ({
+  method,
+  path,
+  right: "read",
+  operationId,
+  handle: async (native) => jsonAnswer(200, answer(native)),
+});
+
+export const npmType: RegistryType = {
+  packageType: type,
+  errorBody: (message) => ({
+    type: "application/json",
+    body: JSON.stringify({ error: message, reason: message }),
+  }),
+  calls: [
+    small("GET", /^-\/ping$/, "ping-npm", () => ({})),
+    small("GET", /^-\/whoami$/, "npm-whoami", ({ request }) => ({ username: request.actor.alias })),
+    small("POST", /^-\/npm\/v1\/security\/advisories\/bulk$/, "npm-advisories", () => ({})),
+    search,
+    getTags,
+    putTag,
+    deleteTag,
+    getTarball,
+    unpublishTarball,
+    publish,
+    unpublish,
+    getManifest,
+    getPackument,
+  ],
+};

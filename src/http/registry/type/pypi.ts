@@ -1,0 +1,290 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+
+import {
+  coordinatesOf,
+  type PackageName,
+  packageFileIdOf,
+  packageVersionIdOf,
+} from "../../../platform/package/coordinates.ts";
+import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
+import { readPypiFile } from "../../../platform/package/pypi-file.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import {
+  filesOfPackage,
+  findListedFile,
+  type ListedFile,
+  packagesOf,
+} from "../../../projections/package/registry.ts";
+import { type Answer, emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { receiveFiles } from "../../file/multipart.ts";
+import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
+import { sendFile } from "../send-file.ts";
+import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
+import { change, receive, record, uploadBytesMax } from "../store.ts";
+import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
+
+const type = "pypi";
+const jsonType = "application/vnd.pypi.simple.v1+json";
+const htmlType = "application/vnd.pypi.simple.v1+html";
+/** Of the form around the file: twine sends the whole description. */
+const formBytesMax = 1024 ** 2;
+const projectsMax = 100_000;
+
+const Metadata = z.object({
+  requiresPython: z.string().nullable().catch(null),
+  text: z.string().nullable().catch(null),
+});
+
+type Listed = Readonly<{
+  file: ListedFile;
+  url: string;
+  requiresPython: string | null;
+  metadataSha256: string | null;
+}>;
+
+const metadataOf = ({ metadata }: ListedFile) => Metadata.parse(JSON.parse(metadata ?? "{}"));
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+/** Whether JSON is asked for by name, and preferred to HTML. */
+function wantsJson(accept: string): boolean {
+  const quality = (name: string): number => {
+    const part = accept.split(",").find((each) => each.trim().split(";")[0]?.trim() === name);
+    return part === undefined ? -1 : Number(/;\s*q=([\d.]+)/.exec(part)?.[1] ?? 1);
+  };
+  const json = Math.max(quality(jsonType), quality("application/vnd.pypi.simple.latest+json"));
+  return json > 0 && json >= Math.max(quality(htmlType), quality("text/html"));
+}
+
+function page(title: string, lines: readonly string[]): Answer {
+  const html = `<!DOCTYPE html>
+<html>
+<head><meta name="pypi:repository-version" content="1.1"><title>${escaped(title)}</title></head>
+<body>
+${lines.join("\n")}
+</body>
+</html>
+`;
+  return { status: 200, headers: { "Content-Type": "text/html; charset=utf-8" }, body: html };
+}
+
+function simple(native: NativeRequest, json: unknown, html: () => Answer): Answer {
+  native.ctx.vary("Accept");
+  if (!wantsJson(native.request.header("accept"))) return html();
+  return { ...jsonAnswer(200, json), headers: { "Content-Type": jsonType } };
+}
+
+const meta = { "api-version": "1.1" } as const;
+
+const listProjects: NativeCall = {
+  method: "GET",
+  path: /^simple\/?$/,
+  right: "read",
+  operationId: "list-pypi-projects",
+  async handle(native, deps) {
+    const registryIds = (await localSources(native.repository, deps)).map(({ id }) => id);
+    const rows = await packagesOf(deps.db, { registryIds, limit: projectsMax, offset: 0 });
+    const names = [...new Map(rows.map(({ name }) => [pypiName(name).key, name])).entries()];
+    const projects = names.map(([, name]) => ({ name }));
+    return simple(native, { meta, projects }, () =>
+      page(
+        "Projects",
+        names.map(([key, name]) => `<a href="${native.base}/simple/${key}/">${escaped(name)}</a>`),
+      ),
+    );
+  },
+};
+
+async function filesOf(
+  { params, repository, base }: NativeRequest,
+  deps: Deps,
+): Promise<Readonly<{ name: PackageName; files: readonly Listed[] }>> {
+  const name = orNotFound(() => pypiName(params["name"] ?? ""));
+  const ids = await packageIdsIn(repository, { type, name }, deps);
+  const all = await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)));
+  const files = new Map<string, Listed>();
+  for (const file of all.flat()) {
+    if (files.has(file.name)) continue;
+    const { requiresPython, text } = metadataOf(file);
+    const path = [name.key, file.version, file.name].map(encodeURIComponent).join("/");
+    const metadataSha256 = text === null ? null : createHash("sha256").update(text).digest("hex");
+    const url = `${base}/files/${path}`;
+    files.set(file.name, { file, url, requiresPython, metadataSha256 });
+  }
+  if (files.size === 0) throw packageNotFound();
+  return { name, files: [...files.values()] };
+}
+
+const getProject: NativeCall = {
+  method: "GET",
+  path: /^simple\/(?<name>[^/]+)\/?$/,
+  right: "read",
+  operationId: "get-pypi-project",
+  async handle(native, deps) {
+    const { name, files } = await filesOf(native, deps);
+    const isNormal = native.params["name"] === name.key && native.ctx.path.endsWith("/");
+    if (!isNormal) {
+      const headers = { Location: `${native.base}/simple/${name.key}/` };
+      return { status: 301, headers, body: "" };
+    }
+    const versions = [...new Set(files.map(({ file }) => file.version))];
+    const document = { meta, name: name.key, versions, files: files.map(jsonFile) };
+    return simple(native, document, () => page(name.key, files.map(anchor)));
+  },
+};
+
+function jsonFile({ file, url, requiresPython, metadataSha256 }: Listed) {
+  return {
+    filename: file.name,
+    url,
+    hashes: { sha256: file.sha256 },
+    ...(requiresPython !== null && { "requires-python": requiresPython }),
+    "core-metadata": metadataSha256 === null ? false : { sha256: metadataSha256 },
+    yanked: file.yank_reason === null ? false : file.yank_reason || true,
+    size: Number(file.bytes),
+    "upload-time": file.created_at.toISOString(),
+  };
+}
+
+function anchor({ file, url, requiresPython, metadataSha256 }: Listed): string {
+  const attributes = [
+    ["href", `${url}#sha256=${file.sha256}`],
+    ["data-requires-python", requiresPython],
+    ["data-core-metadata", metadataSha256 && `sha256=${metadataSha256}`],
+    ["data-dist-info-metadata", metadataSha256 && `sha256=${metadataSha256}`],
+    ["data-yanked", file.yank_reason],
+  ] as const;
+  const shown = attributes.flatMap(([key, value]) =>
+    value === null ? [] : [`${key}="${escaped(value)}"`],
+  );
+  return `<a ${shown.join(" ")}>${escaped(file.name)}</a><br>`;
+}
+
+const download: NativeCall = {
+  method: "GET",
+  path: /^files\/(?<name>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)$/,
+  right: "read",
+  operationId: "download-pypi-file",
+  async handle({ params, repository, request }, deps) {
+    const { name = "", version = "", file = "" } = params;
+    const of = orNotFound(() => ({ name: pypiName(name), version: pypiVersion(version) }));
+    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const isMetadata = file.endsWith(".metadata");
+    const fileName = isMetadata ? file.slice(0, -".metadata".length) : file;
+    const idOf = (id: (typeof ids)[number]) =>
+      packageFileIdOf(packageVersionIdOf(id, of.version), fileName);
+    if (!isMetadata) return sendFile(ids.map(idOf), request, deps);
+    for (const id of ids) {
+      const row = await findListedFile(deps.db, idOf(id));
+      const text = row === undefined ? null : metadataOf(row).text;
+      if (text !== null)
+        return streamAnswer(200, { body: text, type: "text/plain; charset=utf-8" });
+    }
+    throw fileNotFound();
+  },
+};
+
+const digests = { md5_digest: "md5", sha256_digest: "sha256" } as const;
+
+const upload: NativeCall = {
+  method: "POST",
+  path: /^(?:legacy\/?)?$/,
+  right: "write",
+  operationId: "upload-pypi-file",
+  async handle({ repository, request, mustStill }, deps) {
+    const target = await deploymentOf(repository, deps);
+    const bytesMax = await uploadBytesMax(target, deps);
+    const fields = new Map<string, string>();
+    const incoming = request.incoming(bytesMax + formBytesMax);
+    const [received] = await receiveFiles(incoming, {
+      key: "content",
+      filesMax: 1,
+      field: (key, value) => void fields.set(key, value),
+      take: ({ fileName, content }) => {
+        const inspect = (file: string) => readPypiFile(file, fileName);
+        return receive(content, { target, inspect }, request, deps);
+      },
+      undo: ({ blob }) => blob.release(),
+    });
+    // A form without the file was refused.
+    if (received === undefined) throw fileNotFound();
+    try {
+      mustAgree(fields, received.inspected.packageName, received.inspected.version.key);
+      for (const [field, digest] of Object.entries(digests)) {
+        const told = fields.get(field)?.toLowerCase() ?? "";
+        const found = received.blob.digests[digest];
+        if (told !== "" && told !== found) throw disagrees(field, told, found);
+      }
+    } catch (error) {
+      await received.blob.release();
+      throw error;
+    }
+    await record(received, { target, type, mustStill }, request, deps);
+    return emptyAnswer(200);
+  },
+};
+
+/** What the form says and what the file says must be the same. @throws Refusal */
+function mustAgree(fields: ReadonlyMap<string, string>, name: PackageName, version: string): void {
+  const action = fields.get(":action") ?? "";
+  if (action !== "file_upload") throw disagrees(":action", action, "file_upload");
+  const toldName = fields.get("name");
+  if (toldName !== undefined && pypiName(toldName).key !== name.key) {
+    throw disagrees("name", toldName, name.name);
+  }
+  const toldVersion = fields.get("version");
+  if (toldVersion !== undefined && pypiVersion(toldVersion).key !== version) {
+    throw disagrees("version", toldVersion, version);
+  }
+}
+
+function disagrees(field: string, told: string, found: string): Refusal {
+  const message = `The form's ${field} is ${told.slice(0, 100)}, and must be ${found}.`;
+  return new Refusal("bad_request", "package.file_mismatch", message);
+}
+
+const yank: NativeCall = {
+  method: "POST",
+  path: /^simple\/(?<name>[^/]+)\/(?<version>[^/]+)\/(?<what>yank|unyank)$/,
+  right: "write",
+  operationId: "yank-pypi-version",
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    const named = orNotFound(() => ({
+      packageName: pypiName(params["name"] ?? ""),
+      version: pypiVersion(params["version"] ?? ""),
+    }));
+    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
+    if (params["what"] === "unyank") {
+      await change({ id, command: { type: "UnyankPackageVersion", packageId } }, request, deps);
+      return emptyAnswer(200);
+    }
+    const reason = await reasonIn(request);
+    await change({ id, command: { type: "YankPackageVersion", packageId, reason } }, request, deps);
+    return emptyAnswer(200);
+  },
+};
+
+const Reason = z.object({ reason: z.string().max(1_000).default("") });
+
+async function reasonIn({ incoming }: NativeRequest["request"]): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming(8 * 1024).body) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString("utf8");
+  if (text === "") return "";
+  try {
+    return Reason.parse(JSON.parse(text)).reason;
+  } catch {
+    const message = "The body is JSON with a reason of at most 1,000 characters, or nothing.";
+    throw new Refusal("unprocessable", "request.invalid", message);
+  }
+}
+
+export const pypiType: RegistryType = {
+  packageType: type,
+  errorBody: plainError,
+  calls: [listProjects, getProject, download, upload, yank],
+};

@@ -1,0 +1,161 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { release } from "../../commands/release/release.ts";
+import { ReleaseFileId, type ReleaseId } from "../../events/core/ids.ts";
+import type { ReleaseFile } from "../../events/release/release.ts";
+import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findReleaseFile, type ReleaseFileRow } from "../../projections/release/release.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { requestedPortion } from "../file/byte-range.ts";
+import { type FormFile, receiveFiles } from "../file/multipart.ts";
+import { mustBeFileName } from "../file/name.ts";
+import { openReferred } from "../file/referred-blob.ts";
+import { mustFindRelease, ReleaseParams, shown, within, writing } from "./release.ts";
+import { ReleaseView } from "./view.ts";
+
+const path = "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file";
+const key = "files";
+const filesMax = 50;
+/** Of a form around its files. */
+const overheadBytes = 1024 ** 2;
+
+const postReleaseFiles = route({
+  ...writing,
+  method: "post",
+  path,
+  operationId: "addReleaseFiles",
+  summary: "Add files to a release",
+  description: "All of them are added, or none.",
+  params: ReleaseParams,
+  upload: key,
+  reply: ReleaseView,
+  errors: [403, 404],
+  async handle({ params: { releaseUuid }, request }, deps) {
+    await mustFindRelease(releaseUuid, request, deps);
+    const { releaseFileBytesMax: bytesMax } = deps.config;
+    const stored = await receiveFiles(request.incoming(bytesMax * filesMax + overheadBytes), {
+      key,
+      filesMax,
+      take: (file, index) => store(file, index, request, deps),
+      undo: ({ blob }) => blob.release(),
+    });
+    const letGo = async (): Promise<void> => {
+      await Promise.all(stored.map(({ blob }) => blob.release()));
+    };
+    try {
+      await addFiles(releaseUuid, stored, request, deps);
+    } catch (error) {
+      // Of what may have been appended the files stay held, for as long as it takes to be seen.
+      if (error instanceof Refusal && error.kind !== "unavailable") await letGo();
+      throw error;
+    }
+    await letGo();
+    return shown(releaseUuid, request, deps);
+  },
+});
+
+const downloadReleaseFile = route({
+  method: "get",
+  path: `${path}/{fileUuid}`,
+  operationId: "downloadReleaseFile",
+  summary: "Download a file of a release",
+  description: "Answers parts of it when asked by Range.",
+  tag: writing.tag,
+  scope: "PROJECT_READ",
+  access: "project:READER",
+  anonymousWhen: "downloadReleaseFromAnonUserIsEnabled",
+  params: ReleaseParams.extend({ fileUuid: ReleaseFileId }),
+  reply: "stream",
+  errors: [403, 404],
+  async handle({ params, request }, deps): Promise<StreamReply> {
+    const { releaseUuid: releaseId, fileUuid: fileId } = params;
+    const { id: projectId } = request.project;
+    const find = async (): Promise<ReleaseFileRow> => {
+      const row = await findReleaseFile(deps.db, { projectId, releaseId, fileId });
+      if (row === undefined) throw fileNotFound();
+      return row;
+    };
+    const open = async (row: ReleaseFileRow) => {
+      const { name: fileName, sha256: tag } = row;
+      const { part, bytes } = requestedPortion(request, { tag, bytes: Number(row.bytes) });
+      request.immutable(tag);
+      return { fileName, part, bytes, body: await deps.blobs.read(tag, part) };
+    };
+    const { fileName, part, bytes, body } = await openReferred(find, open, ({ sha256 }) => sha256);
+    const type = "application/octet-stream";
+    return {
+      body,
+      type,
+      bytes,
+      fileName,
+      acceptRanges: true,
+      ...(part && { part }),
+    };
+  },
+});
+
+const deleteReleaseFiles = route({
+  ...writing,
+  method: "delete",
+  path,
+  operationId: "deleteReleaseFiles",
+  summary: "Delete files of a release",
+  description: "All of those named, or none.",
+  params: ReleaseParams,
+  body: z.array(ReleaseFileId).min(1).max(1_000).meta({ id: "ReleaseFileIds" }),
+  reply: ReleaseView,
+  errors: [403, 404],
+  async handle({ params: { releaseUuid }, body: fileIds, request }, deps) {
+    await mustFindRelease(releaseUuid, request, deps);
+    const command = { type: "RemoveReleaseFiles", fileIds, ...within(request, deps) } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, release, { id: releaseUuid, command, metadata });
+    await request.visible(result.position);
+    return shown(releaseUuid, request, deps);
+  },
+});
+
+export const releaseFileRoutes: readonly Route[] = [
+  deleteReleaseFiles,
+  downloadReleaseFile,
+  postReleaseFiles,
+];
+
+type Writing = RequestFor<"project:DEVELOPER">;
+type Stored = Readonly<{ file: ReleaseFile; blob: HeldBlob }>;
+
+async function store(
+  { fileName, content }: FormFile,
+  index: number,
+  { commandId, signal }: Writing,
+  { blobs, config }: Deps,
+): Promise<Stored> {
+  mustBeFileName(fileName, key, "release_file.name");
+  const blob = await blobs.put(content, { bytesMax: config.releaseFileBytesMax, signal });
+  const fileId = ReleaseFileId.parse(deterministicId(commandId, "release file", index));
+  const { bytes, digests } = blob;
+  return { blob, file: { fileId, name: fileName, bytes, ...digests } };
+}
+
+async function addFiles(
+  id: ReleaseId,
+  stored: readonly Stored[],
+  request: Writing,
+  deps: Deps,
+): Promise<void> {
+  const files = stored.map(({ file }) => file);
+  const command = { type: "AddReleaseFiles", files, ...within(request, deps) } as const;
+  const metadata = await request.metadata();
+  const result = await handle(deps.store, release, { id, command, metadata });
+  await request.visible(result.position);
+}
+
+function fileNotFound(): Refusal {
+  return new Refusal("not_found", "release_file.not_found", "The release has no such file.");
+}

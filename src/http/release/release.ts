@@ -1,0 +1,242 @@
+import { z } from "zod";
+
+import {
+  createRelease,
+  deleteRelease,
+  editRelease,
+} from "../../commands/release/change-release.ts";
+import { releaseNotFound } from "../../commands/release/release.ts";
+import { ObjectId, ReleaseId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { TagName } from "../../platform/git/name.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findLatestRelease,
+  findRelease,
+  listReleases,
+  type ReleaseRow,
+} from "../../projections/release/release.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, nameLengthMax } from "../core/schema.ts";
+import { mustFindCommit, revisionText } from "../repository/revision.ts";
+import { makeTag, type NewTag } from "../repository/tag-change.ts";
+import { presentRelease, ReleaseView } from "./view.ts";
+
+const tag = "Releases";
+const path = "/project/{ownerAlias}/{projectAlias}/release";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+export const ReleaseParams = z.object({ ...names, releaseUuid: ReleaseId });
+
+const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
+export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
+
+const Details = z.object({
+  title: z.string().trim().min(1).max(255),
+  description: z.string().max(100_000).nullish(),
+  tagName: TagName.meta({ examples: ["v1.0"] }),
+  preRelease: bool().default(false),
+});
+
+const NewRelease = Details.extend({
+  branchName: z
+    .string()
+    .max(nameLengthMax)
+    .nullish()
+    .meta({
+      description:
+        "Where it stands a tag is made when there is none; the default branch's end else.",
+      examples: [""],
+    }),
+  commitId: z
+    .string()
+    .max(nameLengthMax)
+    .nullish()
+    .meta({ description: `The commit a tag is made on instead. ${revisionText}`, examples: [""] }),
+}).meta({ id: "NewRelease" });
+
+const EditedRelease = Details.partial()
+  .extend({ preRelease: bool().optional() })
+  .meta({ id: "EditedRelease" });
+
+const getReleases = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listReleases",
+  summary: "List the releases",
+  description: "Newest first.",
+  params: z.object(names),
+  query: z.object({ tagName: z.string().max(nameLengthMax).optional() }),
+  list: "releaseTagModelList",
+  reply: ReleaseView,
+  errors: [403, 404, 422],
+  async handle({ query: { tagName }, page, request: { project } }, deps) {
+    const slice = { limit: page.size, offset: page.offset, tagName };
+    const { rows, total } = await listReleases(deps.db, project.id, slice);
+    const items = rows.map((row) => presentRelease(row, project, deps));
+    return { items, totalElements: total };
+  },
+});
+
+const getLatestRelease = route({
+  ...reading,
+  method: "get",
+  path: `${path}/latest`,
+  operationId: "getLatestRelease",
+  summary: "Get the latest release",
+  description: "A pre-release only when there is nothing else.",
+  params: z.object(names),
+  reply: ReleaseView,
+  errors: [403, 404],
+  async handle({ request: { project } }, deps) {
+    const row = await findLatestRelease(deps.db, project.id);
+    if (row === undefined) throw releaseNotFound();
+    return presentRelease(row, project, deps);
+  },
+});
+
+const getRelease = route({
+  ...reading,
+  method: "get",
+  path: `${path}/{releaseUuid}`,
+  operationId: "getRelease",
+  summary: "Get a release",
+  params: ReleaseParams,
+  reply: ReleaseView,
+  errors: [403, 404],
+  handle: ({ params, request }, deps) => shown(params.releaseUuid, request, deps),
+});
+
+const postRelease = route({
+  ...writing,
+  method: "post",
+  path,
+  operationId: "createRelease",
+  summary: "Create a release",
+  description: "Its tag is made with it when there is none of that name.",
+  params: z.object(names),
+  body: NewRelease,
+  reply: ReleaseView,
+  errors: [403, 404, 409, 422],
+  async handle({ body: { branchName, commitId, ...details }, request }, deps) {
+    const { tagName } = details;
+    const releaseId = ReleaseId.parse(deterministicId(request.commandId, "release"));
+    const command = {
+      type: "CreateRelease",
+      releaseId,
+      ...details,
+      description: details.description ?? null,
+      commitId: await tagged({ tagName, branchName, commitId }, request, deps),
+      ...within(request, deps),
+    } as const;
+    const change = { id: releaseId, metadata: await request.metadata() };
+    const result = await createRelease(commandDeps(deps), change, command);
+    await request.visible(result.position);
+    return shown(releaseId, request, deps);
+  },
+});
+
+const putRelease = route({
+  ...writing,
+  method: "put",
+  path: `${path}/{releaseUuid}`,
+  operationId: "editRelease",
+  summary: "Edit a release",
+  description: "What is left out stays. A tag that is not there is made on the default branch.",
+  params: ReleaseParams,
+  body: EditedRelease,
+  reply: ReleaseView,
+  errors: [403, 404, 409, 422],
+  async handle({ params: { releaseUuid }, body, request }, deps) {
+    const row = await mustFindRelease(releaseUuid, request, deps);
+    const tagName = body.tagName ?? TagName.parse(row.tag_name);
+    const details = {
+      title: body.title ?? row.title,
+      description: body.description === undefined ? row.description : body.description,
+      tagName,
+      preRelease: body.preRelease ?? row.pre_release,
+    };
+    const moved = tagName !== row.tag_name;
+    const commitId = moved ? await tagged({ tagName }, request, deps) : asObjectId(row.commit_id);
+    const command = { type: "EditRelease", details, commitId, ...within(request, deps) } as const;
+    const change = { id: releaseUuid, metadata: await request.metadata() };
+    const result = await editRelease(commandDeps(deps), change, command);
+    await request.visible(result.position);
+    return shown(releaseUuid, request, deps);
+  },
+});
+
+const removeRelease = route({
+  ...writing,
+  method: "delete",
+  path: `${path}/{releaseUuid}`,
+  operationId: "deleteRelease",
+  summary: "Delete a release and its files",
+  description: "The tag stays.",
+  params: ReleaseParams,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params: { releaseUuid }, request }, deps) {
+    await mustFindRelease(releaseUuid, request, deps);
+    const command = { type: "DeleteRelease", ...within(request, deps) } as const;
+    const change = { id: releaseUuid, metadata: await request.metadata() };
+    const result = await deleteRelease(commandDeps(deps), change, command);
+    await request.visible(result.position);
+  },
+});
+
+export const releaseRoutes: readonly Route[] = [
+  getLatestRelease,
+  getRelease,
+  getReleases,
+  postRelease,
+  putRelease,
+  removeRelease,
+];
+
+type Reading = Pick<RequestFor<"project:GUEST">, "project">;
+type Writing = RequestFor<"project:DEVELOPER">;
+
+/** @throws Refusal not_found, also for a release of another project */
+export async function mustFindRelease(
+  id: string,
+  { project }: Reading,
+  { db }: Pick<Deps, "db">,
+): Promise<ReleaseRow> {
+  const row = await findRelease(db, project.id, id);
+  if (row === undefined) throw releaseNotFound();
+  return row;
+}
+
+export async function shown(id: string, request: Reading, deps: Deps) {
+  return presentRelease(await mustFindRelease(id, request, deps), request.project, deps);
+}
+
+export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
+  return { projectId: project.id, by, at: now().toISOString() } as const;
+}
+
+/**
+ * Where the tag stands, which is made if there is none; null for a tag of a tree or a blob.
+ *
+ * @throws Refusal 422 `tag.exists` when it stands elsewhere than wanted; what `makeTag` throws
+ */
+async function tagged(wanted: NewTag, request: Writing, deps: Deps): Promise<ObjectId | null> {
+  const there = await findRef(deps.db, request.project.id, "tag", wanted.tagName);
+  // The release is made at once after its tag, so that a slow read model never leaves one without the other.
+  if (there === undefined) return asObjectId((await makeTag(wanted, request, deps)).commitId);
+  if (wanted.commitId && (await commitIdOf(wanted.commitId, request, deps)) !== there.commit_id) {
+    throw new Refusal("unprocessable", "tag.exists", "The tag stands at another commit.");
+  }
+  return asObjectId(there.commit_id);
+}
+
+const commitIdOf = async (name: string, { project }: Writing, deps: Deps): Promise<string> =>
+  (await mustFindCommit(deps, project, name)).commit.id;
+
+const asObjectId = (id: string | null): ObjectId | null =>
+  id === null ? null : ObjectId.parse(id);

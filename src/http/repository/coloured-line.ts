@@ -1,0 +1,61 @@
+import { Answers } from "../../platform/git/answers.ts";
+import { changedLines, type FileChange } from "../../platform/git/diff/diff.ts";
+import { textLines } from "../../platform/git/diff/patch.ts";
+import { isNullObjectId } from "../../platform/git/name.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { type Coloured, Highlighter } from "../../platform/highlight.ts";
+import type { ColouredLine } from "./changed-file-view.ts";
+
+/** Larger files are shown without colours. */
+const colouredBytesMax = 512 * 1024;
+
+const highlighter = new Highlighter();
+/** HTML of whole files by line. */
+const colouredKept = new Answers<readonly string[] | null>(32 * 1024 ** 2, (lines) =>
+  (lines ?? []).reduce((sum, line) => sum + 2 * line.length + 40, 0),
+);
+
+/**
+ * The lines of a file's change, coloured as parts of the whole old and new file: a line inside a
+ * comment that began long before is a comment.
+ *
+ * @returns complete: false when colours are missing that another time may be there
+ */
+export async function colouredLines(
+  repository: Repository,
+  change: FileChange,
+): Promise<Readonly<{ lines: readonly ColouredLine[]; complete: boolean }>> {
+  const lines = await changedLines(repository, change);
+  const needsOld = lines.some(({ op }) => op === "remove");
+  const needsNew = lines.some(({ added }) => added !== null);
+  const [before, after] = await Promise.all([
+    needsOld ? htmlOf(repository, change.oldMode, change.oldId, change.oldPath) : null,
+    needsNew ? htmlOf(repository, change.newMode, change.newId, change.newPath) : null,
+  ]);
+  const coloured = lines.map((line) => {
+    const { added, removed } = line;
+    const html = added !== null ? after?.[added - 1] : before?.[(removed ?? 0) - 1];
+    return { ...line, html };
+  });
+  return { lines: coloured, complete: before !== undefined && after !== undefined };
+}
+
+async function htmlOf(
+  repository: Repository,
+  mode: string,
+  id: string,
+  path: string,
+): Promise<Coloured> {
+  // Links and submodules are no sources of any language.
+  if (!mode.startsWith("100") || isNullObjectId(id)) return null;
+  const info = await repository.objects.info(id);
+  if (info === undefined || info.bytes > colouredBytesMax) return null;
+  const fileName = path.split("/").at(-1) ?? "";
+  const key = `${id} ${fileName}`;
+  const kept = colouredKept.peek(key);
+  if (kept !== undefined) return kept;
+  const content = (await repository.objects.blob(id)) ?? Buffer.alloc(0);
+  const lines = await highlighter.lines(textLines(content).join("\n"), fileName);
+  if (lines !== undefined) colouredKept.keep(key, lines);
+  return lines;
+}

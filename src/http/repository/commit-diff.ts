@@ -1,0 +1,109 @@
+import { z } from "zod";
+
+import { changedFiles, type FileChange } from "../../platform/git/diff/diff.ts";
+import { lastCommit } from "../../platform/git/history.ts";
+import { isNullObjectId, repositoryPath } from "../../platform/git/name.ts";
+import type { Commit } from "../../platform/git/object/object.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { mustReadCommit } from "../access/repository-access.ts";
+import { type Route, route } from "../core/route.ts";
+import { pathLengthMax } from "../core/schema.ts";
+import { ChangedFileView, presentChange } from "./changed-file-view.ts";
+import { colouredLines } from "./coloured-line.ts";
+import { CommitView, presentCommits } from "./commit-view.ts";
+import { mustFindCommit, revisionText } from "./revision.ts";
+
+const tag = "Commits";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const revision = z.string().meta({ description: revisionText });
+const FileQuery = z.object({
+  filePath: z.string().min(1).max(pathLengthMax).meta({ description: "Full path with the name." }),
+});
+
+const listCommitFiles = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}/file",
+  operationId: "listCommitFiles",
+  summary: "List the files that a commit changed, without the lines",
+  description: "Against its first parent; of a commit without parents, all its files.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ...names, hash: revision }),
+  reply: z.array(ChangedFileView),
+  errors: [403, 404, 422],
+  async handle({ params, request }, deps) {
+    const found = await mustFindCommit(deps, request.project, params.hash);
+    const { repository, commit, lasting } = found;
+    const changes = await filesOf(repository, commit);
+    if (lasting) request.immutable(`${commit.id}-files`);
+    return changes.map((change) => presentChange(change, commit.id, commit));
+  },
+});
+
+const getFileDiff = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/diff",
+  operationId: "getFileDiff",
+  summary: "Get what a commit changed in a file",
+  description: "A renamed file is found by its new path. Binary and large ones have no lines.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ...names, commitId: revision }),
+  query: FileQuery,
+  reply: ChangedFileView,
+  errors: [403, 404, 422],
+  async handle({ params, query, request }, deps) {
+    const found = await mustFindCommit(deps, request.project, params.commitId);
+    const { repository, commit, lasting } = found;
+    const change = mustBeChanged(await filesOf(repository, commit), query.filePath);
+    const { lines, complete } = await colouredLines(repository, change);
+    const view = presentChange(change, commit.id, commit, lines);
+    if (complete && lasting) request.immutable(view.id);
+    return view;
+  },
+});
+
+const getLastCommit = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/for-file",
+  operationId: "getLastCommitForFile",
+  summary: "Get the last commit that touched a file, as seen from a commit",
+  description: "The commit that removed the file counts. A directory can be asked for as well.",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ...names, commitId: revision }),
+  query: FileQuery,
+  reply: CommitView,
+  errors: [403, 404, 422],
+  async handle({ params, query, request }, deps) {
+    const { repository, commit } = await mustFindCommit(deps, request.project, params.commitId);
+    const path = repositoryPath(query.filePath).join("/") || undefined;
+    const last = await lastCommit(repository, { from: commit.id, path });
+    const [view] = last === undefined ? [] : await presentCommits(deps, request.project.id, [last]);
+    if (view !== undefined) return view;
+    throw new Refusal("not_found", "blob.not_found", "No commit has touched such a file.");
+  },
+});
+
+async function filesOf(repository: Repository, commit: Commit): Promise<readonly FileChange[]> {
+  const [parentId] = commit.parentIds;
+  const parent = parentId === undefined ? undefined : await mustReadCommit(repository, parentId);
+  return changedFiles(repository, parent?.treeId, commit.treeId);
+}
+
+/** @throws Refusal 404 `diff.not_found` */
+function mustBeChanged(changes: readonly FileChange[], filePath: string): FileChange {
+  const path = filePath.replace(/^\/+/, "");
+  const removed = (change: FileChange): boolean => isNullObjectId(change.newId);
+  const found =
+    changes.find((change) => !removed(change) && change.newPath === path) ??
+    changes.find((change) => removed(change) && change.oldPath === path);
+  if (found !== undefined) return found;
+  throw new Refusal("not_found", "diff.not_found", "The commit did not change such a file.");
+}
+
+export const commitDiffRoutes: readonly Route[] = [getFileDiff, getLastCommit, listCommitFiles];

@@ -1,0 +1,80 @@
+import { z } from "zod";
+
+import { listCommits } from "../../platform/git/history.ts";
+import { repositoryPath } from "../../platform/git/name.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { refView } from "../../projections/repository/ref-view.ts";
+import { type Route, route } from "../core/route.ts";
+import { nameLengthMax, pathLengthMax } from "../core/schema.ts";
+import { CommitView, presentCommits } from "./commit-view.ts";
+import { mustFindCommit, mustFindRevision, revisionText } from "./revision.ts";
+
+const tag = "Commits";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+
+const getCommits = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commits",
+  operationId: "listCommits",
+  summary: "List the commits of a branch, newest first",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object(names),
+  query: z.object({
+    branch: z
+      .string()
+      .max(nameLengthMax)
+      .optional()
+      .meta({ description: `${revisionText} The default branch when not given.` }),
+    path: z
+      .string()
+      .max(pathLengthMax)
+      .optional()
+      .meta({ description: "Only commits that touched this path." }),
+  }),
+  list: "commitList",
+  reply: CommitView,
+  errors: [403, 404, 422],
+  async handle({ query, page, request: { project } }, deps) {
+    const name = query.branch ?? project.default_branch;
+    const refs = await refView(deps.db, project.id);
+    const branch = await refs.find("branch", name);
+    const repository = await deps.git.find(project.id);
+    const isThere = branch !== undefined && repository !== undefined;
+    // A project nobody has pushed to yet has no commits; what was asked for must be there.
+    if (!isThere && query.branch === undefined) return { items: [], totalElements: 0 };
+    const found = isThere
+      ? { repository, from: branch.object_id }
+      : await mustFindRevision(deps, project, name).then((revision) => ({
+          repository: revision.repository,
+          from: revision.commit.id,
+        }));
+    const path = repositoryPath(query.path ?? "").join("/") || undefined;
+    const history = { from: found.from, path };
+    const { commits, total } = await listCommits(found.repository, history, page);
+    return { items: await presentCommits(deps, project.id, commits, refs), totalElements: total };
+  },
+});
+
+const getCommit = route({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}",
+  operationId: "getCommit",
+  summary: "Get a commit",
+  tag,
+  scope: "PROJECT_READ",
+  access: "project:GUEST",
+  params: z.object({ ...names, hash: z.string().meta({ description: revisionText }) }),
+  reply: CommitView,
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const { commit } = await mustFindCommit(deps, request.project, params.hash);
+    const [view] = await presentCommits(deps, request.project.id, [commit]);
+    invariant(view !== undefined, "one commit makes one view");
+    // Not immutable: accounts, avatars and branches come and go.
+    return view;
+  },
+});
+
+export const commitRoutes: readonly Route[] = [getCommit, getCommits];

@@ -1,0 +1,164 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { type MembershipCommand, membership } from "../../commands/team/membership.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { Role } from "../../events/core/role.ts";
+import { listMembers } from "../../projections/team/member.ts";
+import { findUser } from "../../projections/user/user.ts";
+import type { Resolved } from "../access/gate.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { nameLengthMax } from "../core/schema.ts";
+import { inviteByEmail } from "../user/invitation.ts";
+import { Email, mustBeFound } from "../user/user.ts";
+import { presentUser, UserView } from "../user/view.ts";
+
+const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
+
+const MemberRole = z
+  .object({ userAlias: z.string().min(1).max(nameLengthMax), role: Role })
+  .meta({ id: "MemberRole" });
+
+const emptyField = { code: "custom", params: { code: "error.field.empty" } } as const;
+
+const MemberInvitation = z
+  .object({
+    userAlias: z.string().min(1).max(nameLengthMax).optional(),
+    email: Email.optional().meta({ description: "Of somebody who need not have an account." }),
+    role: Role,
+  })
+  .superRefine(({ userAlias, email }, context) => {
+    if ((userAlias === undefined) !== (email === undefined)) return;
+    const message = "Name the person by either alias or e-mail";
+    context.addIssue({ ...emptyField, path: ["userAlias"], message });
+  })
+  .meta({ id: "MemberInvitation", examples: [{ userAlias: "anna", role: "DEVELOPER" }] });
+
+/** The members of projects, teams and companies: the same four operations at each. */
+export const memberRoutes: readonly Route[] = places.flatMap((place) => [
+  list(place),
+  invite(place),
+  changeRole(place),
+  remove(place),
+]);
+
+function list(place: Place): Route {
+  return route({
+    method: "get",
+    path: `${place.base}/member`,
+    operationId: `list${place.noun}Members`,
+    summary: `List the members of a ${place.resource}`,
+    description: "The owner comes first, as ADMIN.",
+    tag: place.tag,
+    scope: place.read,
+    access: accessAt(place, "GUEST"),
+    params: place.params,
+    query: z.object({
+      q: z.string().max(255).optional().meta({ description: "Part of the user's alias." }),
+    }),
+    list: "userList",
+    reply: MemberView,
+    errors: [403, 404],
+    async handle({ query, page, request }, { db }) {
+      const { id, ownerUserId } = parentOf(request);
+      const { rows, total } = await listMembers(db, {
+        parentId: id,
+        ownerId: ownerUserId,
+        alias: query.q,
+        limit: page.size,
+        offset: page.offset,
+      });
+      const items = rows.map((row) => ({ ...presentUser(row), role: row.role }));
+      return { items, totalElements: total };
+    },
+  });
+}
+
+function invite(place: Place): Route {
+  return route({
+    method: "post",
+    path: `${place.base}/member/invite`,
+    operationId: `invite${place.noun}Member`,
+    summary: `Make somebody a member of a ${place.resource}`,
+    description:
+      "A person named by alias is a member at once. A mail with a link goes to an e-mail, whether or not " +
+      "there is an account to it; who follows it becomes a member.",
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: MemberInvitation,
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ body: { userAlias, email, role }, request }, deps) =>
+      email === undefined
+        ? change({ type: "AddMember", role }, userAlias ?? "", request, deps)
+        : inviteByEmail({ email, role }, request, deps),
+  });
+}
+
+function changeRole(place: Place): Route {
+  return route({
+    method: "put",
+    path: `${place.base}/member/role`,
+    operationId: `change${place.noun}MemberRole`,
+    summary: `Change the role of a member of a ${place.resource}`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: MemberRole,
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ body: { userAlias, role }, request }, deps) =>
+      change({ type: "ChangeMemberRole", role }, userAlias, request, deps),
+  });
+}
+
+function remove(place: Place): Route {
+  return route({
+    method: "delete",
+    path: `${place.base}/member/{userAlias}`,
+    operationId: `remove${place.noun}Member`,
+    summary: `Remove a member of a ${place.resource}`,
+    description: "Members may remove themselves; the owner cannot be removed.",
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    selfParam: "userAlias",
+    params: place.params.and(z.object({ userAlias: z.string() })),
+    reply: "empty",
+    errors: [403, 404, 422],
+    handle: ({ params, request }, deps) =>
+      change({ type: "RemoveMember" }, params.userAlias, request, deps),
+  });
+}
+
+type Wish = Readonly<
+  { type: "AddMember" | "ChangeMemberRole"; role: Role } | { type: "RemoveMember" }
+>;
+
+/** @throws Refusal 404 for an unknown user, and what the members' own rules refuse */
+async function change(
+  wish: Wish,
+  userAlias: string,
+  request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
+  { db, store, now }: Deps,
+): Promise<void> {
+  const { id, type: parentType, ownerUserId: ownerId } = parentOf(request);
+  const user = mustBeFound(await findUser(db, userAlias));
+  const command: MembershipCommand = {
+    ...wish,
+    parentId: id,
+    parentType,
+    ownerId,
+    userId: user.id,
+    by: request.userId,
+    at: now().toISOString(),
+  };
+  const metadata = await request.metadata();
+  await request.visible((await handle(store, membership, { id, command, metadata })).position);
+}

@@ -1,0 +1,244 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
+import { changeTeamAlias, createTeam, deleteTeam } from "../../commands/team/change-team.ts";
+import { team } from "../../commands/team/team.ts";
+import { Alias, TeamId } from "../../events/core/ids.ts";
+import { TeamOwnerType } from "../../events/team/team.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { owns } from "../../projections/team/owner.ts";
+import { type Belonging, findTeamById, listTeams } from "../../projections/team/team.ts";
+import { mustMayCreate } from "../access/create-permission.ts";
+import { ownerToBe, ownsByNow } from "../access/owner.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { PageRequest } from "../core/paging.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, nameLengthMax } from "../core/schema.ts";
+import { pendingTransfer } from "./pending-transfer.ts";
+import { presentTeam, TeamView } from "./view.ts";
+
+const tag = "Teams";
+const Params = z.object({ teamAlias: z.string() });
+
+export const Title = z.string().trim().min(1).max(255);
+export const Description = z.string().max(10_000);
+/** Of a picture elsewhere. */
+export const Link = z.union([z.literal(""), z.url({ protocol: /^https?$/ }).max(2_000)]);
+
+const NewTeam = z
+  .object({
+    title: Title,
+    alias: Alias,
+    isPrivate: bool().default(true),
+    ownerAlias: z
+      .string()
+      .max(nameLengthMax)
+      .nullish()
+      .meta({ description: "The caller when not given." }),
+    ownerAliasType: TeamOwnerType.default("USER"),
+    description: Description.nullish(),
+  })
+  .meta({ id: "NewTeam" });
+
+const postTeam = route({
+  method: "post",
+  path: "/team",
+  operationId: "createTeam",
+  summary: "Create a team",
+  description: "For the caller, or for a company in which the caller is an ADMIN.",
+  tag,
+  scope: "TEAM_WRITE",
+  access: "user",
+  body: NewTeam,
+  reply: TeamView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    mustMayCreate("team", request, await deps.settings());
+    mustNotBeReserved(body.alias);
+    const owner = await ownerToBe(deps.db, request.userId, {
+      alias: body.ownerAlias,
+      type: body.ownerAliasType,
+    });
+    const teamId = TeamId.parse(deterministicId(request.commandId, "team"));
+    const command = {
+      type: "CreateTeam",
+      teamId,
+      ownerId: owner.id,
+      ownerType: body.ownerAliasType,
+      alias: body.alias,
+      details: {
+        title: body.title,
+        description: body.description ?? null,
+        private: body.isPrivate,
+        avatar: null,
+      },
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const result = await createTeam(commandDeps(deps), command, await request.metadata());
+    await request.visible(result.position);
+    return shown(deps, teamId);
+  },
+});
+
+async function shown({ db }: Pick<Deps, "db">, id: string) {
+  const row = await findTeamById(db, id);
+  invariant(row !== undefined, "a team that was just changed is visible");
+  return presentTeam(row);
+}
+
+const list = {
+  method: "get",
+  tag,
+  scope: "TEAM_READ",
+  access: "user",
+  list: "teamList",
+  reply: TeamView,
+  errors: [403, 404],
+} as const;
+
+const getPublicTeams = route({
+  ...list,
+  path: "/team",
+  operationId: "listTeams",
+  summary: "List public teams",
+  handle: ({ page }, deps) => listed(deps, { which: "public" }, page),
+});
+
+const getOwnTeams = route({
+  ...list,
+  path: "/team/my",
+  operationId: "listOwnTeams",
+  summary: "List the current user's teams",
+  description: "Those of the user's companies too.",
+  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "mine", userId }, page),
+});
+
+const getSharedTeams = route({
+  ...list,
+  path: "/team/shared",
+  operationId: "listSharedTeams",
+  summary: "List teams that the current user takes part in",
+  handle: ({ page, request: { userId } }, deps) => listed(deps, { which: "shared", userId }, page),
+});
+
+async function listed({ db }: Deps, belonging: Belonging, { size, offset }: PageRequest) {
+  const { rows, total } = await listTeams(db, belonging, { limit: size, offset });
+  return { items: rows.map(presentTeam), totalElements: total };
+}
+
+const getTeam = route({
+  method: "get",
+  path: "/team/{teamAlias}",
+  operationId: "getTeam",
+  summary: "Get a team",
+  tag,
+  scope: "TEAM_READ",
+  access: "team:GUEST",
+  params: Params,
+  reply: TeamView,
+  errors: [403, 404],
+  handle: async ({ request: { team, role } }, deps) => ({
+    ...presentTeam(team),
+    ...(await pendingTransfer(team.id, role, deps)),
+  }),
+});
+
+const TeamChange = z
+  .object({
+    title: Title.optional(),
+    description: Description.nullish(),
+    isPrivate: bool().optional(),
+    avatar: Link.nullish(),
+    alias: Alias.optional(),
+  })
+  .meta({ id: "TeamChange", description: "What is not given stays as it is." });
+
+const putTeam = route({
+  method: "put",
+  path: "/team/{teamAlias}",
+  operationId: "changeTeam",
+  summary: "Change a team",
+  tag,
+  scope: "TEAM_WRITE",
+  access: "team:ADMIN",
+  params: Params,
+  body: TeamChange,
+  reply: TeamView,
+  errors: [403, 404, 422],
+  async handle({ body: { alias, ...rest }, request }, deps) {
+    const { id, alias: current } = request.team;
+    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const metadata = await request.metadata();
+    if (alias !== undefined && alias !== current) {
+      mustNotBeReserved(alias);
+      const command = { type: "ChangeTeamAlias", alias, ...stamp } as const;
+      const own = { ...metadata, commandId: deterministicId(metadata.commandId, "alias") };
+      await changeTeamAlias(commandDeps(deps), id, command, own);
+    }
+    const command = { type: "ChangeTeamDetails", details: changed(rest), ...stamp } as const;
+    const result = await handle(deps.store, team, { id, command, metadata });
+    await request.visible(result.position);
+    return shown(deps, id);
+  },
+});
+
+/** Fields of a request as the events name them; only those given. */
+export function changed(body: {
+  title?: string | undefined;
+  description?: string | null | undefined;
+  isPrivate?: boolean | undefined;
+  avatar?: string | null | undefined;
+}) {
+  const { title, description, isPrivate, avatar } = body;
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description: description || null }),
+    ...(isPrivate === undefined ? {} : { private: isPrivate }),
+    ...(avatar === undefined ? {} : { avatar: avatar || null }),
+  };
+}
+
+const removeTeam = route({
+  method: "delete",
+  path: "/team/{teamAlias}",
+  operationId: "deleteTeam",
+  summary: "Delete a team",
+  description: "Its projects must have been deleted or transferred before.",
+  tag,
+  scope: "TEAM_WRITE",
+  access: "team:ADMIN",
+  params: Params,
+  reply: "empty",
+  errors: [403, 404, 422],
+  async handle({ request }, deps) {
+    const { id } = request.team;
+    if (await owns(deps.db, id)) {
+      const message = "The team still has projects.";
+      throw new Refusal("unprocessable", "team.not_empty", message);
+    }
+    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const command = { type: "DeleteTeam", ...stamp } as const;
+    const result = await deleteTeam(
+      { ...commandDeps(deps), owns: ownsByNow(deps) },
+      id,
+      command,
+      await request.metadata(),
+    );
+    await request.visible(result.position);
+  },
+});
+
+export const teamRoutes: readonly Route[] = [
+  postTeam,
+  getPublicTeams,
+  getOwnTeams,
+  getSharedTeams,
+  getTeam,
+  putTeam,
+  removeTeam,
+];

@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { handle } from "../../commands/core/handle.ts";
+import { accessToken } from "../../commands/token/access-token.ts";
+import { AccessTokenId, type UserId } from "../../events/core/ids.ts";
+import { Scope, type TokenKind } from "../../events/token/access-token.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findTokenByName, listTokenRows } from "../../projections/token/access-token.ts";
+import { requireScope } from "../access/gate.ts";
+import { usesOf } from "../access/token-use.ts";
+import type { Deps } from "../core/deps.ts";
+import type { PageRequest } from "../core/paging.ts";
+import type { RequestFor } from "../core/request.ts";
+import { instant } from "../core/schema.ts";
+
+/** More than there are: one that comes twice counts once. */
+export const scopesMax = 50;
+
+/** A name is a segment of the path that revokes the token; clients resolve dots and slashes there. */
+export const TokenName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(255)
+  .regex(/^(?!\.{1,2}$)[^/]*$/, "A token's name has no slash and is neither . nor ..");
+
+export const TokenView = z
+  .object({
+    name: z.string(),
+    scopeSet: z.array(Scope),
+    expiresAt: instant().nullable(),
+    createdAt: instant(),
+    lastUsedAt: instant().nullable().meta({ description: "To the minute." }),
+  })
+  .meta({ id: "TokenInfo", description: "A token without its text, which is shown once." });
+
+type NewToken = Readonly<{ name: string; scopes: readonly Scope[]; expiresAt: string | null }>;
+
+const prefixOf = { ACCESS: tokenPrefixes.access, TRANSPORT: tokenPrefixes.transport } as const;
+const purposeOf = { ACCESS: "access token", TRANSPORT: "transport token" } as const;
+
+/**
+ * A token makes no token with a scope that it lacks itself.
+ *
+ * @throws Refusal 403 `auth.scope_missing`, 422 `token.name_taken`
+ */
+export async function createToken(
+  kind: TokenKind,
+  { name, scopes, expiresAt }: NewToken,
+  request: RequestFor<"user">,
+  { store, vault, now }: Deps,
+) {
+  const { userId, commandId } = request;
+  for (const scope of scopes) requireScope(request, scope);
+  // The same request always makes the same token, so one whose answer got lost can be repeated.
+  const entropy = Buffer.from(vault.digest(purposeOf[kind], commandId), "hex");
+  const token = newToken(prefixOf[kind], entropy);
+  const command = {
+    type: "CreateAccessToken",
+    tokenId: AccessTokenId.parse(deterministicId(commandId, purposeOf[kind])),
+    userId,
+    kind,
+    name,
+    scopes,
+    tokenHash: hashToken(token),
+    expiresAt,
+    at: now().toISOString(),
+  } as const;
+  const metadata = await request.metadata();
+  const result = await handle(store, accessToken, { id: userId, command, metadata });
+  await request.visible(result.position);
+  return { token, name, scopeSet: [...new Set(scopes)], expiresAt };
+}
+
+export async function listTokens(
+  kind: TokenKind,
+  userId: UserId,
+  { size, offset }: PageRequest,
+  { db }: Deps,
+) {
+  const { rows, total } = await listTokenRows(db, { kind, userId, limit: size, offset });
+  const uses = await usesOf(
+    db,
+    rows.map(({ id }) => id),
+  );
+  const items = rows.map((row) => ({
+    name: row.name,
+    scopeSet: [...row.scopes],
+    expiresAt: row.expires_at,
+    createdAt: row.created_at,
+    lastUsedAt: uses.get(row.id) ?? null,
+  }));
+  return { items, totalElements: total };
+}
+
+/** The token opens nothing from here on. @throws Refusal 404 `token.not_found` */
+export async function revokeToken(
+  kind: TokenKind,
+  name: string,
+  request: RequestFor<"user">,
+  { store, db, now }: Deps,
+): Promise<void> {
+  const { userId } = request;
+  const row = await findTokenByName(db, { kind, userId, name });
+  if (row === undefined) throw new Refusal("not_found", "token.not_found", "Token not found.");
+  const tokenId = AccessTokenId.parse(row.id);
+  const at = now().toISOString();
+  const command = { type: "RevokeAccessToken", tokenId, by: userId, at } as const;
+  const metadata = await request.metadata();
+  const result = await handle(store, accessToken, { id: userId, command, metadata });
+  await request.visible(result.position);
+}

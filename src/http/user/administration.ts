@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
+import {
+  changeUserAlias,
+  changeUserEmail,
+  changeUserPassword,
+  type UserChange,
+} from "../../commands/user/change-user.ts";
+import { findUser, listUsers } from "../../projections/user/user.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { mustBeAllowedEmail } from "../login/email-rule.ts";
+import { archivedPasswords, mustBeConfirmed, NewEmail, NewUsername } from "./account.ts";
+import { mustBeFound, Password } from "./user.ts";
+import { AdminUserView, presentAdminUser } from "./view.ts";
+
+const tag = "Administration";
+const common = { tag, scope: "USER_WRITE", access: "admin" } as const;
+const params = z.object({ userAlias: z.string() });
+const errors = [403, 404, 422] as const;
+
+const Text = z.string().max(255).optional();
+
+const getUsersAsAdministrator = route({
+  ...common,
+  method: "get",
+  path: "/admin/user",
+  operationId: "listUsersAsAdministrator",
+  summary: "Find users by e-mail and alias",
+  description: "`email` and `username` match the whole value without case; `q` matches parts.",
+  query: z.object({
+    email: Text.meta({ description: "The e-mail." }),
+    username: Text.meta({ description: "The alias." }),
+    q: Text.meta({ description: "Part of the e-mail or the alias." }),
+  }),
+  list: "restUserAdminModelList",
+  reply: AdminUserView,
+  errors: [403, 404],
+  async handle({ query, page }, { db }) {
+    const { rows, total } = await listUsers(db, {
+      email: query.email,
+      alias: query.username,
+      part: query.q,
+      limit: page.size,
+      offset: page.offset,
+    });
+    return { items: rows.map(presentAdminUser), totalElements: total };
+  },
+});
+
+const putUserEmail = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-email",
+  operationId: "changeUserEmail",
+  notForApplications: true,
+  summary: "Change a user's e-mail",
+  params,
+  body: NewEmail,
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    const change = await changeOf(params.userAlias, request, deps);
+    mustBeAllowedEmail(body.email, await deps.settings());
+    const wanted = { email: body.email, confirmed: true };
+    await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+const putUserUsername = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-username",
+  operationId: "changeUserUsername",
+  summary: "Change a user's alias",
+  params,
+  body: NewUsername,
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    mustNotBeReserved(body.username, "username");
+    const change = await changeOf(params.userAlias, request, deps);
+    const result = await changeUserAlias(commandDeps(deps), change, body.username);
+    await request.visible(result.position);
+  },
+});
+
+const putUserPassword = route({
+  ...common,
+  method: "put",
+  path: "/admin/user/{userAlias}/change-password",
+  operationId: "changeUserPassword",
+  notForApplications: true,
+  summary: "Change a user's password",
+  params,
+  body: z
+    .object({ password: Password, passwordConfirm: z.string().max(512) })
+    .meta({ id: "PasswordChange" }),
+  reply: "empty",
+  errors,
+  async handle({ params, body, request }, deps) {
+    mustBeConfirmed(body);
+    const change = await changeOf(params.userAlias, request, deps);
+    const wanted = { password: body.password, unlike: archivedPasswords(await deps.settings()) };
+    await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
+  },
+});
+
+async function changeOf(
+  alias: string,
+  request: RequestFor<"admin">,
+  { db }: Deps,
+): Promise<UserChange> {
+  const row = mustBeFound(await findUser(db, alias));
+  return { userId: row.id, by: request.userId, metadata: await request.metadata() };
+}
+
+export const userAdministrationRoutes: readonly Route[] = [
+  getUsersAsAdministrator,
+  putUserEmail,
+  putUserPassword,
+  putUserUsername,
+];

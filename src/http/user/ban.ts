@@ -1,0 +1,74 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { user } from "../../commands/user/user.ts";
+import { UserId } from "../../events/core/ids.ts";
+import { userSubject } from "../../events/user/user.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findUserById } from "../../projections/user/user.ts";
+import { type Route, route } from "../core/route.ts";
+import { mustBeFound } from "./user.ts";
+
+const tag = "Administration";
+const Params = z.object({ userUuid: UserId });
+
+const reasonMax = 128;
+
+const Ban = z
+  .object({ reason: z.string().max(reasonMax, "At most 128 characters").nullish() })
+  .nullish()
+  .meta({ id: "Ban" });
+
+const banUser = route({
+  method: "post",
+  path: "/admin/user/{userUuid}/account/ban",
+  operationId: "banUser",
+  summary: "Block a user",
+  description: "Tokens and passwords of the user stop working at once.",
+  tag,
+  scope: "USER_WRITE",
+  access: "admin",
+  params: Params,
+  body: Ban,
+  reply: "empty",
+  errors: [400, 403, 404, 422],
+  async handle({ params, body, request }, { store, vault, now, db }) {
+    const id = params.userUuid;
+    if (id === request.userId) {
+      throw new Refusal("unprocessable", "user.self_block", "You cannot block yourself.");
+    }
+    mustBeFound(await findUserById(db, id));
+    const text = body?.reason ?? null;
+    const reason = text === null ? null : await vault.seal(userSubject(id), text);
+    const command = {
+      type: "BanUser",
+      reason,
+      by: request.userId,
+      at: now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    await request.visible((await handle(store, user, { id, command, metadata })).position);
+  },
+});
+
+const unbanUser = route({
+  method: "post",
+  path: "/admin/user/{userUuid}/account/unban",
+  operationId: "unbanUser",
+  summary: "Unblock a user",
+  description: "Does nothing when the user is not blocked.",
+  tag,
+  scope: "USER_WRITE",
+  access: "admin",
+  params: Params,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params, request }, { store, now }) {
+    const id = params.userUuid;
+    const command = { type: "UnbanUser", by: request.userId, at: now().toISOString() } as const;
+    const metadata = await request.metadata();
+    await request.visible((await handle(store, user, { id, command, metadata })).position);
+  },
+});
+
+export const userBanRoutes: readonly Route[] = [banUser, unbanUser];

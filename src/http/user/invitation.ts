@@ -1,0 +1,202 @@
+import { z } from "zod";
+
+import { currentState, handle } from "../../commands/core/handle.ts";
+import { invitation } from "../../commands/user/invitation.ts";
+import { acceptInvitation, invite } from "../../commands/user/invite.ts";
+import { invalidLink, mustMatch } from "../../commands/user/link.ts";
+import { readLink } from "../../commands/user/link-token.ts";
+import { normaliseEmail } from "../../commands/user/user-name.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import { Role } from "../../events/core/role.ts";
+import { Sealed } from "../../events/core/sealed.ts";
+import { invitationEvents, invitationStream } from "../../events/user/invitation.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { administers } from "../../projections/team/administers.ts";
+import { findInvitation, listInvitations } from "../../projections/user/invitation.ts";
+import { findUsersById } from "../../projections/user/user.ts";
+import { joinByInvitation } from "../../workers/user/invitation.ts";
+import type { Resolved } from "../access/gate.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+
+/** An hour, for one person: mails go to people who have not asked for them. */
+const invitesMax = 60;
+const windowSeconds = 3_600;
+
+const InvitationView = z
+  .object({
+    id: z.uuid(),
+    email: z.string().nullable(),
+    role: Role,
+    invitedBy: z.string().nullable().meta({ description: "Alias." }),
+    createdAt: instant(),
+    expiresAt: instant(),
+  })
+  .meta({ id: "Invitation" });
+
+function list(place: Place): Route {
+  return route({
+    method: "get",
+    path: `${place.base}/member/invitation`,
+    operationId: `list${place.noun}Invitations`,
+    summary: `List who was invited to a ${place.resource} by e-mail and has not come yet`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    list: "invitationList",
+    reply: InvitationView,
+    errors: [403, 404],
+    async handle({ page, request }, { db, vault }) {
+      const { id } = parentOf(request);
+      const { rows, total } = await listInvitations(db, id, {
+        limit: page.size,
+        offset: page.offset,
+      });
+      const inviters = await findUsersById(
+        db,
+        rows.map((row) => row.invited_by_id),
+      );
+      const items = rows.map(async (row) => ({
+        id: row.id,
+        email: await vault.open(Sealed.parse(row.email)),
+        role: row.role,
+        invitedBy: inviters.get(row.invited_by_id)?.alias ?? null,
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+      }));
+      return { items: await Promise.all(items), totalElements: total };
+    },
+  });
+}
+
+function revoke(place: Place): Route {
+  return route({
+    method: "delete",
+    path: `${place.base}/member/invitation/{invitationUuid}`,
+    operationId: `revoke${place.noun}Invitation`,
+    summary: `Take an invitation to a ${place.resource} back`,
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params.and(z.object({ invitationUuid: z.uuid() })),
+    reply: "empty",
+    errors: [403, 404],
+    async handle({ params, request }, { db, store, now }) {
+      const { id: parentId } = parentOf(request);
+      const row = await findInvitation(db, parentId, params.invitationUuid);
+      if (row === undefined) {
+        const message = "There is no such open invitation.";
+        throw new Refusal("not_found", "invitation.not_found", message);
+      }
+      const command = {
+        type: "RevokeInvitation",
+        invitationId: row.id,
+        by: request.userId,
+        at: now().toISOString(),
+      } as const;
+      const metadata = await request.metadata();
+      const order = { id: row.place_id, command, metadata };
+      await request.visible((await handle(store, invitation, order)).position);
+    },
+  });
+}
+
+/** @throws Refusal 429 `invitation.limit_exceeded` */
+export async function inviteByEmail(
+  { email, role }: Readonly<{ email: string; role: Role }>,
+  request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
+  deps: Deps,
+): Promise<void> {
+  const { count, resetMs } = await deps.counters.add(`invite:${request.userId}`, windowSeconds);
+  if (count > invitesMax) {
+    const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
+    const message = `More than ${invitesMax} invitations in an hour.`;
+    throw new Refusal("too_many", "invitation.limit_exceeded", message, { retryAfterSeconds });
+  }
+  const { id: parentId, type: parentType } = parentOf(request);
+  const invited = { parentId, parentType, role, email, by: request.userId };
+  const metadata = await request.metadata();
+  await request.visible((await invite(commandDeps(deps), invited, metadata)).position);
+}
+
+const postInvitationAccept = route({
+  method: "post",
+  path: "/user/invitation/accept",
+  operationId: "acceptInvitation",
+  summary: "Become a member by the link of an invitation",
+  description: "Whoever has the link has read the mail; the account may have another e-mail.",
+  tag: "Users",
+  scope: "USER_WRITE",
+  access: "user",
+  body: z.object({ token: z.string().max(200) }).meta({ id: "InvitationToken" }),
+  reply: "empty",
+  errors: [403, 422],
+  handle: ({ body, request }, deps) => accept(body.token, request.userId, request, deps),
+});
+
+/** @throws Refusal 422 `link.invalid` */
+export async function accept(
+  token: string,
+  userId: UserId,
+  request: RequestContext,
+  deps: Deps,
+): Promise<void> {
+  const { store } = deps;
+  await mustStand(await openInvitation(token, deps), deps);
+  const metadata = await request.metadata();
+  await acceptInvitation(commandDeps(deps), { token, userId }, metadata);
+  const stream = invitationStream(readLink(token)?.holderId ?? "");
+  for await (const recorded of store.readStreamBackwards(stream, 1)) {
+    const event = decode(invitationEvents, recorded);
+    if (event.type !== "InvitationAccepted") continue;
+    const joined = await joinByInvitation(deps, event, event.data);
+    await request.visible(joined ?? event.position);
+  }
+}
+
+/** Of a registration. */
+const field = "invitation";
+
+/**
+ * Whether the invitation went to this address: who has its link has read a mail there.
+ *
+ * @throws Refusal 422 `link.invalid` when it is not open, or has lapsed
+ */
+export async function invitedAt(token: string, email: string, deps: Deps): Promise<boolean> {
+  const open = await openInvitation(token, deps);
+  await mustStand(open, deps);
+  return open.emailDigest === deps.vault.digest("email", normaliseEmail(email));
+}
+
+/** @throws Refusal 422 `link.invalid` */
+async function openInvitation(token: string, { store, now }: Deps) {
+  const link = readLink(token);
+  if (link === undefined) throw invalidLink(field);
+  const { open } = await currentState(store, invitation, link.holderId);
+  mustMatch(open, { tokenHash: link.tokenHash, at: now().toISOString() }, field);
+  if (open === undefined) throw invalidLink(field);
+  return open;
+}
+
+/**
+ * An invitation lapses with the rights of its inviter.
+ *
+ * @throws Refusal 422 `link.invalid`
+ */
+async function mustStand(
+  { parentType, parentId, invitedById }: Awaited<ReturnType<typeof openInvitation>>,
+  { db }: Deps,
+): Promise<void> {
+  if (!(await administers(db, invitedById, { parentType, parentId }))) throw invalidLink(field);
+}
+
+export const invitationRoutes: readonly Route[] = [
+  ...places.flatMap((place) => [list(place), revoke(place)]),
+  postInvitationAccept,
+];

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
+import { registerUser } from "../../commands/user/register-user.ts";
+import { Alias, UserId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  findUserById,
+  findUserNamed,
+  listUsers,
+  type UserRow,
+} from "../../projections/user/user.ts";
+import { commandDeps } from "../core/command-deps.ts";
+import { type Route, route } from "../core/route.ts";
+import { mustBeAllowedEmail } from "../login/email-rule.ts";
+import { OwnUserView, presentUser, UserView } from "./view.ts";
+
+const tag = "Users";
+
+const getUsers = route({
+  method: "get",
+  path: "/user",
+  operationId: "listUsers",
+  summary: "List users",
+  tag,
+  scope: "USER_READ",
+  access: "user",
+  list: "userList",
+  reply: UserView,
+  errors: [403, 404],
+  async handle({ page }, { db }) {
+    const { rows, total } = await listUsers(db, { limit: page.size, offset: page.offset });
+    return { items: rows.map(presentUser), totalElements: total };
+  },
+});
+
+const getOwnUser = route({
+  method: "get",
+  path: "/user/me",
+  operationId: "getOwnUser",
+  summary: "Get the current user, with e-mail",
+  tag,
+  scope: "USER_READ",
+  access: "user",
+  reply: OwnUserView,
+  errors: [403, 404],
+  async handle({ request }, { db }) {
+    const row = mustBeFound(await findUserById(db, request.userId));
+    return { ...presentUser(row), email: row.email ?? "" };
+  },
+});
+
+const getUser = route({
+  method: "get",
+  path: "/user/{userAlias}",
+  operationId: "getUser",
+  summary: "Get a user",
+  tag,
+  scope: "USER_READ",
+  access: "user",
+  params: z.object({ userAlias: z.string() }),
+  reply: UserView,
+  errors: [403, 404],
+  async handle({ params }, { db }) {
+    return presentUser(mustBeFound(await findUserNamed(db, params.userAlias)));
+  },
+});
+
+export const Password = z
+  .string()
+  .min(8, "A password has at least 8 characters")
+  .max(128, "A password has at most 128 characters");
+
+export const Email = z.string().trim().max(80).pipe(z.email("This is not an e-mail address"));
+
+const postUser = route({
+  method: "post",
+  path: "/user",
+  operationId: "createUser",
+  summary: "Create a user",
+  description: "For administrators. The e-mail counts as confirmed when the settings say so.",
+  tag,
+  scope: "USER_WRITE",
+  access: "admin",
+  body: z.object({ email: Email, password: Password, alias: Alias }).meta({ id: "NewUser" }),
+  reply: UserView,
+  errors: [403, 422],
+  async handle({ body, request }, deps) {
+    const settings = await deps.settings();
+    mustNotBeReserved(body.alias);
+    mustBeAllowedEmail(body.email, settings);
+    const userId = UserId.parse(deterministicId(request.commandId, "user"));
+    const newUser = { ...body, userId, admin: false, confirmed: settings.userAutoConfirm };
+    const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
+    await request.visible(result.position);
+    return presentUser(mustBeFound(await findUserById(deps.db, userId)));
+  },
+});
+
+/** @throws Refusal `user.not_found`, also for somebody who was forgotten. */
+export function mustBeFound(row: UserRow | undefined): UserRow {
+  if (row !== undefined && row.forgotten_at === null) return row;
+  throw new Refusal("not_found", "user.not_found", "User not found.");
+}
+
+export const userRoutes: readonly Route[] = [getOwnUser, getUser, getUsers, postUser];

@@ -1,0 +1,205 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { webhookDelivery } from "../../commands/webhook/delivery.ts";
+import { webhook } from "../../commands/webhook/webhook.ts";
+import { WebhookDeliveryId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import type { WebhookAction } from "../../events/webhook/delivery.ts";
+import { WebhookTopic } from "../../events/webhook/webhook.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  type DeliverySummary,
+  findWebhookDelivery,
+  listAttempts,
+  listWebhookDeliveries,
+} from "../../projections/webhook/delivery.ts";
+import type { WebhookRow } from "../../projections/webhook/webhook.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import {
+  DeliverySummaryView,
+  DeliveryView,
+  presentDelivery,
+  presentSummary,
+  SomeFlags,
+  topicsOf,
+} from "./view.ts";
+import { mustFindWebhook, OneParams } from "./webhook.ts";
+
+const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}";
+const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
+
+const DeliveryParams = OneParams.extend({ deliveryId: z.uuid() });
+
+type ProjectRequest = RequestFor<"project:ADMIN">;
+
+const getDeliveries = route({
+  ...guarded,
+  method: "get",
+  path: `${path}/delivery`,
+  operationId: "listWebhookDeliveries",
+  summary: "List the deliveries of a webhook, newest first",
+  params: OneParams,
+  list: "webhookDeliveryList",
+  reply: DeliverySummaryView,
+  errors: [403, 404],
+  async handle({ params, page, request }, deps) {
+    const { id } = await mustFindWebhook(deps, request, params.id);
+    const slice = { limit: page.size, offset: page.offset };
+    const { rows, total } = await listWebhookDeliveries(deps.db, id, slice);
+    return { items: rows.map(presentSummary), totalElements: total };
+  },
+});
+
+const getDelivery = route({
+  ...guarded,
+  method: "get",
+  path: `${path}/delivery/{deliveryId}`,
+  operationId: "getWebhookDelivery",
+  summary: "Get a delivery: what was sent, and what came of each attempt",
+  params: DeliveryParams,
+  reply: DeliveryView,
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const owner = await mustFindWebhook(deps, request, params.id);
+    const row = await mustFindDelivery(deps, owner, params.deliveryId);
+    return presentDelivery(row, await listAttempts(deps.db, row.id), deps);
+  },
+});
+
+const postTest = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/test`,
+  operationId: "testWebhook",
+  summary: "Send TEST_WEBHOOK to a webhook, also to one that was switched off",
+  params: OneParams,
+  reply: DeliverySummaryView,
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    const owner = await mustFindWebhook(deps, request, params.id);
+    const text = JSON.stringify({ action: "TEST_WEBHOOK", project_id: owner.project_id });
+    const body = await deps.vault.seal(projectSubject(owner.project_id), text);
+    return schedule(deps, request, owner, { action: "TEST_WEBHOOK", body, redeliveryOf: null });
+  },
+});
+
+const postRedelivery = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/delivery/{deliveryId}/redeliver`,
+  operationId: "redeliverWebhook",
+  summary: "Send a delivery again, as a new one with the same body",
+  params: DeliveryParams,
+  reply: DeliverySummaryView,
+  errors: [403, 404, 422],
+  async handle({ params, request }, deps) {
+    const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
+    const { action, body, id } = await mustFindDelivery(deps, owner, params.deliveryId);
+    return schedule(deps, request, owner, { action, body, redeliveryOf: id });
+  },
+});
+
+/** A day begins at midnight UTC. */
+const Instant = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()])
+  .transform((text) => new Date(text).toISOString());
+
+const Replay = z
+  .object({
+    from: Instant,
+    to: Instant.meta({ description: "Not included.", example: "2026-02-03T00:00:00.000Z" }),
+    events: z
+      .union([
+        z.array(WebhookTopic).max(WebhookTopic.options.length),
+        SomeFlags.transform(topicsOf),
+      ])
+      .optional()
+      .meta({ description: "All that the webhook is subscribed to when left out." }),
+  })
+  .refine(({ from, to }) => from < to, { path: ["to"], error: "It must be after from" })
+  .meta({ id: "WebhookReplay" });
+
+const postReplay = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/replay`,
+  operationId: "replayWebhook",
+  summary: "Send what happened in a time again, as new deliveries",
+  params: OneParams,
+  body: Replay,
+  reply: z.object({ replayId: z.uuid() }).meta({ id: "WebhookReplayStarted" }),
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
+    const { from, to, events: topics } = body;
+    const replayId = deterministicId(request.commandId, "replay");
+    const command = {
+      type: "RequestReplay",
+      projectId: owner.project_id,
+      replayId,
+      from,
+      to,
+      ...(topics !== undefined && { topics }),
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, webhook, { id: owner.id, command, metadata });
+    await request.visible(result.position);
+    return { replayId };
+  },
+});
+
+export const webhookDeliveryRoutes: readonly Route[] = [
+  getDeliveries,
+  getDelivery,
+  postRedelivery,
+  postReplay,
+  postTest,
+];
+
+type Message = Readonly<{
+  action: WebhookAction;
+  body: Sealed;
+  redeliveryOf: WebhookDeliveryId | null;
+}>;
+
+async function schedule(
+  deps: Deps,
+  request: ProjectRequest,
+  owner: WebhookRow,
+  message: Message,
+): Promise<z.input<typeof DeliverySummaryView>> {
+  const id = deterministicId(request.commandId, "webhook delivery");
+  const deliveryId = WebhookDeliveryId.parse(id);
+  const { id: webhookId, project_id: projectId } = owner;
+  const whose = { deliveryId, webhookId, projectId };
+  const at = deps.now().toISOString();
+  const command = { type: "ScheduleDelivery", ...whose, ...message, at } as const;
+  const metadata = await request.metadata();
+  const order = { id: deliveryId, command, metadata };
+  await request.visible((await handle(deps.store, webhookDelivery, order)).position);
+  return presentSummary(await mustFindDelivery(deps, owner, deliveryId));
+}
+
+/** @throws Refusal not_found, also for a delivery of another webhook */
+async function mustFindDelivery(
+  { db }: Pick<Deps, "db">,
+  owner: WebhookRow,
+  id: string,
+): Promise<DeliverySummary> {
+  const row = await findWebhookDelivery(db, owner.id, id);
+  if (row !== undefined) return row;
+  throw new Refusal("not_found", "webhook_delivery.not_found", "Delivery not found.");
+}
+
+function mustBeOn(row: WebhookRow): WebhookRow {
+  if (row.switched_off_at === null) return row;
+  const message = "The webhook was switched off. Change it to switch it on.";
+  throw new Refusal("unprocessable", "webhook.switched_off", message);
+}

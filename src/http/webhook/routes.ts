@@ -1,0 +1,5 @@
+import type { Route } from "../core/route.ts";
+import { webhookDeliveryRoutes } from "./delivery.ts";
+import { webhookRoutes } from "./webhook.ts";
+
+export const webhookSectionRoutes: readonly Route[] = [...webhookDeliveryRoutes, ...webhookRoutes];

@@ -1,0 +1,202 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { webhook } from "../../commands/webhook/webhook.ts";
+import { WebhookId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { OutboundRefused } from "../../platform/outbound/url.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findWebhook, listWebhooks, type WebhookRow } from "../../projections/webhook/webhook.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { invalid } from "../core/schema.ts";
+import { presentWebhook, SomeFlags, topicsOf, WebhookView } from "./view.ts";
+
+const tag = "Webhooks";
+const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
+/** The secret is shown: all of it is for those who may change it. */
+const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
+
+const Params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
+export const OneParams = Params.extend({ id: z.uuid() });
+
+/** It travels in a header: visible ASCII, and spaces inside. */
+const Secret = z
+  .string()
+  .trim()
+  .max(255)
+  .regex(/^[\x20-\x7e]*$/, "Use printable ASCII characters.");
+
+const NewWebhook = z
+  .object({
+    url: z.string().min(1).max(2048),
+    secret: Secret.nullish(),
+    events: SomeFlags.default({}),
+  })
+  .meta({ id: "NewWebhook" });
+
+const ChangedWebhook = z
+  .object({
+    url: z.string().min(1).max(2048).optional(),
+    secret: Secret.nullish().meta({ description: "Left out, it stays; empty, it is taken away." }),
+    events: SomeFlags.optional(),
+  })
+  .meta({ id: "ChangedWebhook" });
+
+type ProjectRequest = RequestFor<"project:ADMIN">;
+
+const getWebhooks = route({
+  ...guarded,
+  method: "get",
+  path,
+  operationId: "listWebhooks",
+  summary: "List the webhooks of a project",
+  params: Params,
+  list: "webhookList",
+  reply: WebhookView,
+  errors: [403, 404],
+  async handle({ page, request }, deps) {
+    const slice = { limit: page.size, offset: page.offset };
+    const { rows, total } = await listWebhooks(deps.db, request.project.id, slice);
+    const items = await Promise.all(rows.map((row) => presentWebhook(row, deps)));
+    return { items, totalElements: total };
+  },
+});
+
+const getWebhook = route({
+  ...guarded,
+  method: "get",
+  path: `${path}/{id}`,
+  operationId: "getWebhook",
+  summary: "Get a webhook",
+  params: OneParams,
+  reply: WebhookView,
+  errors: [403, 404],
+  handle: async ({ params, request }, deps) =>
+    presentWebhook(await mustFindWebhook(deps, request, params.id), deps),
+});
+
+const postWebhook = route({
+  ...guarded,
+  method: "post",
+  path,
+  operationId: "createWebhook",
+  summary: "Create a webhook",
+  params: Params,
+  body: NewWebhook,
+  reply: WebhookView,
+  errors: [403, 404, 422],
+  async handle({ body, request }, deps) {
+    const webhookId = WebhookId.parse(deterministicId(request.commandId, "webhook"));
+    const { id: projectId } = request.project;
+    const command = {
+      type: "CreateWebhook",
+      webhookId,
+      projectId,
+      url: checkedUrl(deps, body.url),
+      secret: await sealedSecret(deps, projectId, body.secret ?? ""),
+      topics: topicsOf(body.events),
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, webhook, { id: webhookId, command, metadata });
+    await request.visible(result.position);
+    return presentWebhook(await mustFindWebhook(deps, request, webhookId), deps);
+  },
+});
+
+const changeWebhook = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/{id}`,
+  operationId: "changeWebhook",
+  summary: "Change a webhook",
+  description: "What is left out stays. A webhook that was switched off is on again.",
+  params: OneParams,
+  body: ChangedWebhook,
+  reply: WebhookView,
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const { id: projectId } = request.project;
+    const { url, secret, events } = body;
+    const command = {
+      type: "ReconfigureWebhook",
+      projectId,
+      ...(url !== undefined && { url: checkedUrl(deps, url) }),
+      ...(secret !== undefined && {
+        secret: await sealedSecret(deps, projectId, secret ?? ""),
+      }),
+      ...(events !== undefined && { topics: topicsOf(events) }),
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, webhook, { id: params.id, command, metadata });
+    await request.visible(result.position);
+    return presentWebhook(await mustFindWebhook(deps, request, params.id), deps);
+  },
+});
+
+const deleteWebhook = route({
+  ...guarded,
+  method: "post",
+  path: `${path}/{id}/delete`,
+  operationId: "deleteWebhook",
+  summary: "Delete a webhook and the log of its deliveries",
+  params: OneParams,
+  reply: "empty",
+  errors: [403, 404],
+  async handle({ params, request }, deps) {
+    await mustFindWebhook(deps, request, params.id);
+    const command = {
+      type: "DeleteWebhook",
+      projectId: request.project.id,
+      by: request.userId,
+      at: deps.now().toISOString(),
+    } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, webhook, { id: params.id, command, metadata });
+    await request.visible(result.position);
+  },
+});
+
+export const webhookRoutes: readonly Route[] = [
+  changeWebhook,
+  deleteWebhook,
+  getWebhook,
+  getWebhooks,
+  postWebhook,
+];
+
+/** @throws Refusal not_found, also for a webhook of another project */
+export async function mustFindWebhook(
+  { db }: Pick<Deps, "db">,
+  { project }: Pick<ProjectRequest, "project">,
+  id: string,
+): Promise<WebhookRow> {
+  const row = await findWebhook(db, project.id, id);
+  if (row !== undefined) return row;
+  throw new Refusal("not_found", "webhook.not_found", "Webhook not found.");
+}
+
+/** Names are looked up, and checked again, by each delivery. @throws Refusal unprocessable */
+function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, url: string): string {
+  try {
+    return checkUrl(url).href;
+  } catch (error) {
+    if (!(error instanceof OutboundRefused)) throw error;
+    throw invalid([{ field: "url", code: error.code, message: error.message }]);
+  }
+}
+
+async function sealedSecret(
+  { vault }: Pick<Deps, "vault">,
+  projectId: string,
+  secret: string,
+): Promise<Sealed | null> {
+  return secret === "" ? null : vault.seal(projectSubject(projectId), secret);
+}

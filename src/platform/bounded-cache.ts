@@ -1,0 +1,37 @@
+import { LRUCache } from "lru-cache";
+
+/** One entry takes at most this part of a cache, so that it does not evict most others. */
+const entryShare = 8;
+
+/** A cache that evicts the least recently used entries once the sum of their sizes passes the bound. */
+export class BoundedCache<Value extends NonNullable<unknown>> {
+  readonly #entries: LRUCache<string, Value>;
+
+  constructor(bytesMax: number) {
+    const maxEntrySize = Math.max(1, Math.floor(bytesMax / entryShare));
+    this.#entries = new LRUCache({ maxSize: bytesMax, maxEntrySize });
+  }
+
+  get bytes(): number {
+    return this.#entries.calculatedSize;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: Value, bytes: number): void {
+    this.#entries.set(key, value, { size: Math.max(1, Math.ceil(bytes)) });
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Deletes every key that starts with the prefix. */
+  deletePrefix(prefix: string): void {
+    for (const key of [...this.#entries.keys()]) {
+      if (key.startsWith(prefix)) this.#entries.delete(key);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+const callers = new AsyncLocalStorage<string>();
+
+/**
+ * Runs something on behalf of a caller, whose share of what all callers use together it counts to.
+ *
+ * @param caller id of a user, or the network of somebody unknown
+ */
+export function asCaller<Result>(caller: string, run: () => Result): Result {
+  return callers.run(caller, run);
+}
+
+/** On whose behalf the present code runs; undefined for work of the service itself. */
+export const currentCaller = (): string | undefined => callers.getStore();
+
+/** Counts what each caller holds of something. */
+export class CallerShare {
+  readonly #held = new Map<string, number>();
+  readonly #eachMax: number;
+
+  constructor(eachMax: number) {
+    this.#eachMax = eachMax;
+  }
+
+  /** Work of the service itself has no limit of its own. */
+  hasRoom(caller: string | undefined): boolean {
+    return caller === undefined || (this.#held.get(caller) ?? 0) < this.#eachMax;
+  }
+
+  take(caller: string | undefined): void {
+    if (caller !== undefined) this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
+  }
+
+  giveBack(caller: string | undefined): void {
+    if (caller === undefined) return;
+    const held = (this.#held.get(caller) ?? 1) - 1;
+    if (held === 0) this.#held.delete(caller);
+    else this.#held.set(caller, held);
+  }
+}

@@ -1,0 +1,63 @@
+import type { NewEvent, Recorded } from "../../events/core/event.ts";
+
+/** What the writer believes about the stream: nothing in it, anything, or exactly this last revision. */
+export type ExpectedRevision = "none" | "any" | bigint;
+
+/** Somebody wrote to the stream first. */
+export class RevisionConflict extends Error {
+  override readonly name = "RevisionConflict";
+}
+
+/** The store cannot be reached or does not answer in time; whether an append happened is unknown. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+export type Appended = Readonly<{
+  /** Position of the last event of the append. */
+  position: bigint;
+  /** Revision of the last event of the append. */
+  revision: bigint;
+}>;
+
+/** What a subscription gives: an event, or the news that nothing up to `position` was missed. */
+export type SubscriptionItem =
+  | Readonly<{ kind: "event"; event: Recorded }>
+  /** All of the log up to here was looked at; events the filter left out included. */
+  | Readonly<{ kind: "checkpoint"; position: bigint }>
+  /** From here on items arrive as they are written. */
+  | Readonly<{ kind: "caughtUp" }>;
+
+export type EventStore = Readonly<{
+  /**
+   * Appends all events or none. Repeating an append with the same event ids and the same expected
+   * revision answers as the first time and writes nothing.
+   *
+   * @throws RevisionConflict, StoreUnavailable, Refusal 422 `event.too_large`, `event.text_malformed`
+   */
+  append: (
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly NewEvent[],
+  ) => Promise<Appended>;
+  /** Events of a stream in order, from `fromRevision` (0); nothing for a stream that does not exist. */
+  readStream: (stream: string, fromRevision?: bigint) => AsyncIterable<Recorded>;
+  /** Events of a stream, newest first. */
+  readStreamBackwards: (stream: string, countMax?: number) => AsyncIterable<Recorded>;
+  /** The log after `after` (from the start when undefined), system events left out. */
+  readAll: (options?: Readonly<{ after?: bigint; countMax?: number }>) => AsyncIterable<Recorded>;
+  /** Position of the newest event that is not a system event; undefined for an empty log. */
+  head: () => Promise<bigint | undefined>;
+  /** Position of the newest event of all, system events included; undefined for an empty log. */
+  end: () => Promise<bigint | undefined>;
+  /**
+   * Catch-up then live, without loss or repetition, system events left out. Resubscribes by itself
+   * after an outage, from the last item given. Ends when the signal aborts.
+   */
+  subscribeAll: (
+    options: Readonly<{ after?: bigint | undefined; signal: AbortSignal }>,
+  ) => AsyncIterable<SubscriptionItem>;
+  /** @throws StoreUnavailable when the store does not answer within the limit. */
+  ping: (timeoutMs: number) => Promise<void>;
+  close: () => Promise<void>;
+}>;

@@ -1,0 +1,66 @@
+import {
+  AccessDeniedError,
+  isCommandError,
+  WrongExpectedVersionError,
+} from "@eventstore/db-client";
+import { status } from "@grpc/grpc-js";
+
+import { RevisionConflict, StoreUnavailable } from "./event-store.ts";
+
+/** Types of the client's errors after which the same call may succeed later. */
+const outageTypes: ReadonlySet<string> = new Set([
+  "cancelled",
+  "deadline-exceeded",
+  "not-leader",
+  "timeout",
+  "unavailable",
+]);
+
+/** Statuses of calls that failed on the way: the client does not wrap all of them. */
+const outageCodes: ReadonlySet<number> = new Set([
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.INTERNAL,
+  status.RESOURCE_EXHAUSTED,
+  status.UNAVAILABLE,
+]);
+
+/** Plain errors the client throws while its connection is being replaced. */
+const outageMessage = /^Failed to discover|channel (?:has been|is) (?:shut down|closed)/i;
+
+/** What servers of a cluster say, with a status that fits no outage, while they choose a leader or start. */
+const notReadyMessage = /No leader info available|Server Is Not Ready/i;
+
+/** The client's error in the port's words; what is neither a conflict nor an outage stays as it is. */
+export function storeError(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (error instanceof WrongExpectedVersionError) {
+    const { streamName, expectedVersion, actualVersion } = error;
+    const text = `${streamName} is at ${actualVersion}, not at ${expectedVersion}`;
+    return new RevisionConflict(text, { cause: error });
+  }
+  if (error instanceof AccessDeniedError) {
+    const text =
+      "EventStoreDB denies access; docs/operations.md says what its user has to be granted";
+    return new Error(text, { cause: error });
+  }
+  if (isOutage(error)) {
+    return new StoreUnavailable(error.message || "The event store did not answer", {
+      cause: error,
+    });
+  }
+  return error;
+}
+
+function isOutage(error: Error): boolean {
+  if (notReadyMessage.test(error.message)) return true;
+  if (isCommandError(error) && outageTypes.has(error.type)) return true;
+  const code: unknown = "code" in error ? error.code : undefined;
+  if (typeof code === "number") return outageCodes.has(code);
+  return outageMessage.test(error.message);
+}
+
+/** The client found no node, and keeps that as the connection of its later calls. */
+export function isDiscoveryFailure(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("Failed to discover");
+}

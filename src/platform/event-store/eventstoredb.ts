@@ -1,0 +1,231 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ANY,
+  BACKWARDS,
+  END,
+  EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  type RecordedEvent,
+  START,
+  type StreamingRead,
+  StreamNotFoundError,
+} from "@eventstore/db-client";
+
+import type { NewEvent, Recorded } from "../../events/core/event.ts";
+import { invariant } from "../invariant.ts";
+import { Limiter } from "../limiter.ts";
+import {
+  type Appended,
+  type EventStore,
+  type ExpectedRevision,
+  StoreUnavailable,
+} from "./event-store.ts";
+import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
+import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
+import { subscribeAll } from "./eventstoredb-subscription.ts";
+import { mustBeStorable } from "./storable.ts";
+
+/**
+ * The client writes all appends to one call. From the 16th unsent one on it queues them itself, and
+ * when the connection breaks then, it rejects promises nobody can catch, which ends the process.
+ */
+const appendsAtOnceMax = 15;
+
+/** The server answers an append within 10 s; this is for the case that it does not. */
+const appendTimeoutMs = 15_000;
+
+/** The client waits for the end of every call, also of one that ended without saying so. */
+const closeTimeoutMs = 250;
+
+/** Events in flight between the connection and the reader. */
+const readAhead = { highWaterMark: 256 };
+
+/**
+ * The port over the official client, against EventStoreDB or the embedded server. Open one in a
+ * process: a failure of one client's appends rejects those of every other client there.
+ *
+ * @param url esdb:// connection string, or esdb+unix:// and the path of a socket
+ */
+export function openEventStore(url: string): EventStore {
+  let client = clientOf(url);
+  const appends = new Limiter(appendsAtOnceMax);
+  /** A client that found no node fails all later appends: another one takes its place. */
+  const renewAfter = (failed: EventStoreDBClient, error: unknown): void => {
+    if (failed !== client || !isDiscoveryFailure(causeOf(error))) return;
+    client = clientOf(url);
+    void failed.dispose().catch(() => undefined);
+  };
+  const using = async <Result>(run: (client: EventStoreDBClient) => Promise<Result>) => {
+    const used = client;
+    try {
+      return await run(used);
+    } catch (error) {
+      renewAfter(used, error);
+      throw error;
+    }
+  };
+  async function* giving(read: (client: EventStoreDBClient) => AsyncIterable<Recorded>) {
+    const used = client;
+    try {
+      yield* read(used);
+    } catch (error) {
+      renewAfter(used, error);
+      throw error;
+    }
+  }
+  return {
+    append: (stream, expected, events) =>
+      appends.run(() => using((used) => append(used, stream, expected, events))),
+    readStream: (stream, fromRevision = 0n) =>
+      giving((used) => recorded(() => used.readStream(stream, { fromRevision }, readAhead))),
+    readStreamBackwards: (stream, countMax) => {
+      const options = { direction: BACKWARDS, fromRevision: END, ...limit(countMax) } as const;
+      return giving((used) => recorded(() => used.readStream(stream, options, readAhead)));
+    },
+    readAll: ({ after, countMax } = {}) => giving((used) => readAll(used, after, countMax)),
+    head: () => using(head),
+    end: () => using(async (used) => (await newestOf(used))?.position),
+    subscribeAll: ({ after, signal }) =>
+      subscribeAll({ current: () => client, onError: renewAfter }, after, signal),
+    ping: (timeoutMs) => using((used) => ping(used, timeoutMs)),
+    close: () => Promise.race([client.dispose(), sleep(closeTimeoutMs, undefined, { ref: false })]),
+  };
+}
+
+const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
+/** The client's own connection strings know no sockets; its constructor takes any target of gRPC. */
+export function clientOf(url: string): EventStoreDBClient {
+  if (!url.startsWith("esdb+unix:")) return EventStoreDBClient.connectionString(url);
+  const endpoint = `unix:${decodeURIComponent(new URL(url).pathname)}`;
+  return new EventStoreDBClient({ endpoint }, { insecure: true });
+}
+
+async function append(
+  client: EventStoreDBClient,
+  stream: string,
+  expected: ExpectedRevision,
+  events: readonly NewEvent[],
+): Promise<Appended> {
+  invariant(events.length > 0, "an append has events");
+  mustBeStorable(events);
+  const expectedRevision = expected === "none" ? NO_STREAM : expected === "any" ? ANY : expected;
+  const proposed = events.map(({ id, type, data, metadata }) =>
+    jsonEvent({ id, type, data, metadata }),
+  );
+  try {
+    const appending = client.appendToStream(stream, proposed, { expectedRevision });
+    const result = await within(appendTimeoutMs, "The append was not answered", appending);
+    if (result.position === undefined) {
+      throw new StoreUnavailable("The event store did not say where the events were stored");
+    }
+    return { position: result.position.commit, revision: result.nextExpectedRevision };
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** The client cannot leave out system events while reading, and reads at a position, not after it. */
+async function* readAll(
+  client: EventStoreDBClient,
+  after: bigint | undefined,
+  countMax: number | undefined,
+): AsyncGenerator<Recorded> {
+  if (countMax === 0) return;
+  const fromPosition = after === undefined ? START : { commit: after, prepare: after };
+  let count = 0;
+  for await (const event of recorded(() => client.readAll({ fromPosition }, readAhead))) {
+    if (isSystemEvent(event.type) || event.position === after) continue;
+    yield event;
+    count += 1;
+    if (count === countMax) return;
+  }
+}
+
+async function head(client: EventStoreDBClient): Promise<bigint | undefined> {
+  // Nearly always the newest event is one of ours.
+  const newest = await newestOf(client);
+  if (newest === undefined || !isSystemEvent(newest.type)) return newest?.position;
+  for await (const event of recorded(() => client.readAll(backwards))) {
+    if (!isSystemEvent(event.type)) return event.position;
+  }
+  return undefined;
+}
+
+/**
+ * Asking for one event and reading it to its end spares the connection a reset, of which a server takes
+ * only so many a second before it hangs up.
+ */
+async function newestOf(client: EventStoreDBClient): Promise<Recorded | undefined> {
+  let newest: Recorded | undefined;
+  for await (const event of recorded(() => client.readAll({ ...backwards, maxCount: 1 }))) {
+    newest = event;
+  }
+  return newest;
+}
+
+const backwards = { direction: BACKWARDS, fromPosition: END } as const;
+
+async function ping(client: EventStoreDBClient, timeoutMs: number): Promise<void> {
+  // Of the leader: appends need one.
+  const reading = client.readAll({ ...backwards, maxCount: 1, requiresLeader: true });
+  try {
+    const newest = first(recorded(() => reading));
+    await within(timeoutMs, "The event store does not answer", newest);
+  } finally {
+    stopReading(reading);
+  }
+}
+
+type Resolved = Readonly<{ event?: RecordedEvent }>;
+
+/** What the client reads, in the port's shape; nothing for a stream that does not exist. */
+async function* recorded(open: () => StreamingRead<Resolved>): AsyncGenerator<Recorded> {
+  const reading = open();
+  // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
+  reading.on("error", () => undefined);
+  try {
+    const items: AsyncIterable<Resolved> = reading.iterator({ destroyOnReturn: false });
+    for await (const { event } of items) {
+      if (event !== undefined) yield recordedOf(event);
+    }
+  } catch (error) {
+    if (!(error instanceof StreamNotFoundError)) throw storeError(error);
+  } finally {
+    stopReading(reading);
+  }
+}
+
+/**
+ * Ends a read in the middle. It is read to its end all the same, which comes at once: destroyed
+ * instead, the call behind it would stay with the client for ever, and `dispose` wait for it.
+ */
+function stopReading(reading: StreamingRead<Resolved>): void {
+  void reading.cancel().catch(() => undefined);
+  reading.resume();
+}
+
+function limit(countMax: number | undefined): { maxCount?: number } {
+  return countMax === undefined ? {} : { maxCount: countMax };
+}
+
+async function first<Item>(items: AsyncIterable<Item>): Promise<Item | undefined> {
+  for await (const item of items) return item;
+  return undefined;
+}
+
+async function within<Result>(
+  timeoutMs: number,
+  text: string,
+  task: Promise<Result>,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreUnavailable(text)), timeoutMs);
+  });
+  try {
+    return await Promise.race([task, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

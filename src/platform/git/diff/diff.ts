@@ -1,0 +1,244 @@
+import { Limiter } from "../../limiter.ts";
+import { Refusal } from "../../refusal.ts";
+import { Answers } from "../answers.ts";
+import { GitFailure } from "../failure.ts";
+import { isNullObjectId } from "../name.ts";
+import type { Repository } from "../repository.ts";
+import { runGit } from "../run.ts";
+import { compareTrees } from "../tree-walk.ts";
+import { type PatchLine, parsePatch, wholeFile } from "./patch.ts";
+import { type ChangeRecord, type CountedChange, DiffReader } from "./records.ts";
+
+/** What happened to one file between two trees. */
+export type FileChange = CountedChange &
+  Readonly<{
+    /** Too much to be shown: the file itself has to be looked at. Its lines may be uncounted then. */
+    isLarge: boolean;
+    /** Shown when asked for by itself. */
+    isCollapsed: boolean;
+  }>;
+
+const shownLinesMax = 20_000;
+const shownBytesMax = 2 * 1024 ** 2;
+const openLinesMax = 1_000;
+const openBytesMax = 100 * 1024;
+
+/** Diffs hold two files each in memory: more at once than processors would only take more of it. */
+const diffsAtOnce = new Limiter(2);
+
+/** How far git may go. What one effort could not finish, the next tries with less. */
+export type Effort = Readonly<{
+  /** With a patch, also the size of each file's changes is known. */
+  shows: "patch" | "numstat";
+  /** Similar files are paired as renames and copies, when at most so many are on each side. */
+  renamesMax: number;
+  similarity: string;
+  /** Larger files are taken for binary: git holds both sides and an index of their lines in memory. */
+  fileBytesMax: number;
+  /** One piece of memory; git ends when it wants a larger one. See memory_limit_check in wrapper.c. */
+  allocationBytesMax: number;
+  timeoutMs: number;
+}>;
+
+const mebibyte = 1024 ** 2;
+export const thorough: Effort = {
+  shows: "patch",
+  renamesMax: 400,
+  similarity: "50%",
+  fileBytesMax: 64 * mebibyte,
+  allocationBytesMax: 96 * mebibyte,
+  timeoutMs: 15_000,
+};
+/** Git reads even a binary file into memory to say in a patch that it was added; not to count. */
+export const counting: Effort = { ...thorough, shows: "numstat" };
+export const modest: Effort = {
+  ...counting,
+  renamesMax: 1,
+  similarity: "100%",
+  fileBytesMax: mebibyte,
+};
+
+const changesKept = new Answers<readonly FileChange[] | "refused">(32 * mebibyte, (changes) =>
+  typeof changes === "string" ? 0 : changes.reduce((sum, change) => sum + sizeOf(change), 0),
+);
+const linesKept = new Answers<readonly PatchLine[]>(32 * mebibyte, (lines) =>
+  lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0),
+);
+
+/**
+ * The files that two trees have differently, by path, with renames and copies found. Remembered: both
+ * ids are of trees, and the caller has found them through a commit of this repository.
+ *
+ * @param before undefined for the empty tree
+ * @throws Refusal 422 `diff.too_large`, `diff.too_complex`
+ */
+export async function changedFiles(
+  repository: Repository,
+  before: string | undefined,
+  after: string,
+  efforts: readonly Effort[] = [thorough, counting, modest],
+): Promise<readonly FileChange[]> {
+  if (before === after) return [];
+  const changes = await changesKept.get(`${before ?? ""} ${after}`, async () => {
+    await compareTrees(repository.objects, { before, after });
+    const from = before ?? emptyTreeOf(after);
+    return diffsAtOnce.run(async () => {
+      for (const effort of efforts) {
+        const found = await attempt(repository, from, after, effort);
+        if (found !== undefined) return found;
+      }
+      return "refused";
+    });
+  });
+  if (changes !== "refused") return changes;
+  const message = "The comparison takes too long. Compare in a clone.";
+  throw new Refusal("unprocessable", "diff.too_complex", message);
+}
+
+/** Undefined when git did not come to an end within its time and memory. */
+export async function attempt(
+  repository: Repository,
+  before: string,
+  after: string,
+  effort: Effort,
+): Promise<readonly FileChange[] | undefined> {
+  const reader = new DiffReader();
+  const args = [
+    "-r",
+    "-z",
+    "--raw",
+    `--${effort.shows}`,
+    ...patchOptions,
+    `--find-renames=${effort.similarity}`,
+  ];
+  const copies = [`--find-copies=${effort.similarity}`, `-l${effort.renamesMax}`];
+  try {
+    await runGit(
+      repository.gitDir,
+      ["diff-tree", ...args, ...copies, "--end-of-options", before, after, "--"],
+      { ...limitsOf(effort), bytesMax: Number.MAX_SAFE_INTEGER, onStdout: (c) => reader.push(c) },
+    );
+  } catch (error) {
+    if (error instanceof GitFailure) return undefined;
+    throw error;
+  }
+  const changes: FileChange[] = [];
+  // One after the other: files too large for git to look into are looked into by a process each.
+  for (const change of reader.end()) {
+    changes.push(await judged(repository, change, effort.fileBytesMax));
+  }
+  return changes;
+}
+
+const shownAs = { patch: ["--patch", "--unified=3"], numstat: ["--numstat"] } as const;
+
+const patchOptions = [
+  "--full-index",
+  "--no-color",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--submodule=short",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+] as const;
+
+function limitsOf({ fileBytesMax, allocationBytesMax, timeoutMs }: Effort) {
+  const env = { GIT_ALLOC_LIMIT: String(allocationBytesMax) };
+  const settings = {
+    "core.bigFileThreshold": String(fileBytesMax),
+    // Names in headers are as they are, but for quotes and control characters.
+    "core.quotePath": "false",
+  };
+  return { timeoutMs, env, settings };
+}
+
+async function judged(
+  repository: Repository,
+  change: CountedChange,
+  fileBytesMax: number,
+): Promise<FileChange> {
+  if (change.isBinary && (await largestSide(repository, change)) > fileBytesMax) {
+    // Git has not looked into it.
+    const isBinary = !(await beginsAsText(repository, change));
+    return { ...change, isBinary, isLarge: true, isCollapsed: true };
+  }
+  const linesCount = change.addedLines + change.removedLines;
+  const isLarge = linesCount > shownLinesMax || change.bytes > shownBytesMax;
+  const isCollapsed = isLarge || linesCount > openLinesMax || change.bytes > openBytesMax;
+  return { ...change, isLarge, isCollapsed };
+}
+
+async function largestSide(repository: Repository, change: ChangeRecord): Promise<number> {
+  const sizes = [change.oldId, change.newId].map(async (id) =>
+    isNullObjectId(id) ? 0 : ((await repository.objects.info(id))?.bytes ?? 0),
+  );
+  return Math.max(...(await Promise.all(sizes)));
+}
+
+/** As git decides it for files it looks into: no NUL near the beginning. */
+async function beginsAsText(repository: Repository, change: ChangeRecord): Promise<boolean> {
+  const id = isNullObjectId(change.newId) ? change.oldId : change.newId;
+  for await (const chunk of repository.blobStream(id)) return !(chunk as Buffer).includes(0);
+  return true;
+}
+
+/**
+ * The lines of a file's change with three lines of what is around it; none of a binary or large one.
+ *
+ * @throws Refusal 422 `diff.too_complex`
+ */
+export async function changedLines(
+  repository: Repository,
+  change: FileChange,
+): Promise<readonly PatchLine[]> {
+  if (change.isBinary || change.isLarge || change.oldId === change.newId) return [];
+  const key = [change.oldMode, change.oldId, change.newMode, change.newId].join(" ");
+  return linesKept.get(key, () => findLines(repository, change));
+}
+
+async function findLines(
+  repository: Repository,
+  change: FileChange,
+): Promise<readonly PatchLine[]> {
+  const { status, oldId, newId, oldMode, newMode } = change;
+  const isWhole = ["A", "D", "T"].includes(status);
+  if (!isWhole && oldMode !== submoduleMode && newMode !== submoduleMode) {
+    return linesBetween(repository, oldId, newId);
+  }
+  const [before, after] = await Promise.all([
+    sideOf(repository, oldMode, oldId),
+    sideOf(repository, newMode, newId),
+  ]);
+  return [...wholeFile("remove", before), ...wholeFile("add", after)];
+}
+
+async function linesBetween(
+  { gitDir }: Repository,
+  before: string,
+  after: string,
+): Promise<readonly PatchLine[]> {
+  const args = [...shownAs.patch, ...patchOptions, "--end-of-options", before, after] as const;
+  // Counted before: it fits.
+  const limits = { ...limitsOf(thorough), bytesMax: 2 * shownBytesMax };
+  const { stdout } = await diffsAtOnce.run(() => runGit(gitDir, ["diff", ...args], limits));
+  return parsePatch(stdout);
+}
+
+const submoduleMode = "160000";
+
+async function sideOf(repository: Repository, mode: string, id: string): Promise<Buffer> {
+  if (isNullObjectId(id)) return Buffer.alloc(0);
+  if (mode === submoduleMode) return Buffer.from(`Subproject commit ${id}\n`);
+  return (await repository.objects.blob(id)) ?? Buffer.alloc(0);
+}
+
+/** Of the two hashes git has; it knows both trees without storing them. */
+function emptyTreeOf(like: string): string {
+  return like.length === 64
+    ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+    : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+}
+
+function sizeOf({ headers, oldPath, newPath }: FileChange): number {
+  return 400 + 4 * (oldPath.length + newPath.length) + headers.join("").length;
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import path from "node:path";
+
+import { Limiter } from "../limiter.ts";
+import { Refusal } from "../refusal.ts";
+import { Answers } from "./answers.ts";
+import { GitFailure } from "./failure.ts";
+import type { Repository } from "./repository.ts";
+import { type RunOptions, runGit } from "./run.ts";
+
+/** The two heads to be brought together; the base is what their histories share. */
+export type MergeHeads = Readonly<{ ours: string; theirs: string }>;
+
+export type CommitMerge =
+  | Readonly<{ treeId: string; conflicts?: undefined }>
+  /** Paths that could not be brought together, in path order. */
+  | Readonly<{ conflicts: readonly string[] }>;
+
+const exitConflict = 1;
+const mebibyte = 1024 ** 2;
+
+/** A merge holds three versions of a file and indexes of their lines in memory. */
+const mergesAtOnce = new Limiter(2);
+const limits = {
+  timeoutMs: 30_000,
+  memoryBytesMax: 2_560 * mebibyte,
+  settings: {
+    // Pairs that renames are looked for among; beyond it files count as removed and added.
+    "merge.renameLimit": "1000",
+    // Of the packs, what is in memory at a time: git would map all of them.
+    "core.packedGitWindowSize": "32m",
+    "core.packedGitLimit": "256m",
+  },
+} as const satisfies RunOptions;
+
+/** That a pair is too much is kept as well: it takes the longest to find out. */
+const checked = new Answers<CommitMerge | "refused">(16 * mebibyte, (merge) =>
+  merge === "refused" ? 100 : sizeOf(merge),
+);
+
+const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
+  conflicts.reduce((sum, { length }) => sum + 2 * length + 50, 100);
+
+/**
+ * Finds out how two commits merge, writing nothing into the repository; see git-merge-tree(1). Renames are
+ * followed. Remembered by the pair.
+ *
+ * @throws Refusal 422 `merge.too_complex`
+ */
+export async function checkMerge(repository: Repository, heads: MergeHeads): Promise<CommitMerge> {
+  const merge = await checked.get(`${heads.ours} ${heads.theirs}`, async () => {
+    const objects = path.join(repository.gitDir, "objects");
+    // Upkeep removes what a process that died left under such a name.
+    const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
+    const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
+    const settings = { ...limits.settings, "core.fsync": "none" };
+    try {
+      return await mergeTree(repository, heads, { ...limits, env, settings });
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  });
+  if (merge === "refused") throw tooComplex();
+  return merge;
+}
+
+/**
+ * Merges two commits, leaving the merged tree in the repository.
+ *
+ * @throws Refusal 422 `merge.too_complex`
+ */
+export async function mergeCommits(
+  repository: Repository,
+  heads: MergeHeads,
+): Promise<CommitMerge> {
+  const merge = await mergeTree(repository, heads, limits);
+  if (merge === "refused") throw tooComplex();
+  return merge;
+}
+
+async function mergeTree(
+  { gitDir }: Repository,
+  { ours, theirs }: MergeHeads,
+  options: RunOptions,
+): Promise<CommitMerge | "refused"> {
+  const ran = await mergesAtOnce.run(() =>
+    runGit(
+      gitDir,
+      [
+        "merge-tree",
+        ...["--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"],
+        ...["--end-of-options", ours, theirs],
+      ],
+      { ...options, okCodes: [0, exitConflict], writes: true },
+    ).catch(refusedForLimits),
+  );
+  if (ran === "refused") return ran;
+  const { exitCode, stdout } = ran;
+  const [treeId = "", ...paths] = stdout.toString().split("\0").filter(Boolean);
+  return exitCode === 0 ? { treeId } : { conflicts: [...new Set(paths)].sort() };
+}
+
+/** Git was ended for its time or its memory; any other failure is one of the repository. */
+function refusedForLimits(error: unknown): "refused" {
+  const isLimit =
+    error instanceof GitFailure &&
+    (error.exitCode === null || /out of memory|memory limit|mmap failed/i.test(error.stderr));
+  if (isLimit) return "refused";
+  throw error;
+}
+
+function tooComplex(): Refusal {
+  const message = "The merge takes too much time or memory. Merge in a clone and push.";
+  return new Refusal("unprocessable", "merge.too_complex", message);
+}

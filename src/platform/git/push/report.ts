@@ -1,0 +1,106 @@
+import { flushPacket, packet, packetAt } from "../pkt-line.ts";
+
+const reportBand = 1;
+const errorBand = 3;
+const bandPayloadMax = 65_515;
+
+/**
+ * Takes apart what receive-pack prints. Progress goes on to the client at once; from the report on,
+ * everything is held back, so that the client hears of its push after it has been recorded.
+ * Formats: gitprotocol-pack(5), "Report Status", and "side-band-64k" in gitprotocol-capabilities(5).
+ */
+export class PushReport {
+  readonly #sideBand: boolean;
+  #unread: Buffer = Buffer.alloc(0);
+  readonly #held: Buffer[] = [];
+  readonly #report: Buffer[] = [];
+
+  /** @param sideBand whether the client takes progress and report through one line */
+  constructor(sideBand: boolean) {
+    this.#sideBand = sideBand;
+  }
+
+  /** @returns what may be sent on now */
+  push(chunk: Buffer): Buffer {
+    if (!this.#sideBand) {
+      this.#held.push(chunk);
+      this.#report.push(chunk);
+      return Buffer.alloc(0);
+    }
+    const buffer = Buffer.concat([this.#unread, chunk]);
+    const progress: Buffer[] = [];
+    let offset = 0;
+    for (;;) {
+      const next = packetAt(buffer, offset);
+      if (next.kind === "partial") break;
+      const bytes = buffer.subarray(offset, next.end);
+      const isReport = next.kind === "flush" || next.payload[0] === reportBand;
+      if (isReport || this.#held.length > 0) this.#held.push(bytes);
+      else progress.push(bytes);
+      if (next.kind === "data" && next.payload[0] === reportBand) {
+        this.#report.push(next.payload.subarray(1));
+      }
+      offset = next.end;
+    }
+    this.#unread = buffer.subarray(offset);
+    return Buffer.concat(progress);
+  }
+
+  /**
+   * What was held back.
+   *
+   * @param refused ref → why git never heard of it; the client is told as if git had refused it
+   */
+  rest(refused: ReadonlyMap<string, string> = new Map()): Buffer {
+    const report = Buffer.concat(this.#report);
+    // Without a report there is nothing a client would read about single refs.
+    if (refused.size === 0 || report.length === 0) {
+      return Buffer.concat([...this.#held, this.#unread]);
+    }
+    const whole = Buffer.concat([
+      report.subarray(0, report.length - flushPacket.length),
+      ...[...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`)),
+      flushPacket,
+    ]);
+    return this.#sideBand ? Buffer.concat([...inBand(reportBand, whole), flushPacket]) : whole;
+  }
+
+  /** Refs that git says it changed; undefined when the client did not ask for a report or none came. */
+  made(): ReadonlySet<string> | undefined {
+    const report = Buffer.concat(this.#report);
+    const made = new Set<string>();
+    let unpacked = false;
+    for (let offset = 0; ; ) {
+      const next = packetAt(report, offset);
+      if (next.kind !== "data") return unpacked ? made : undefined;
+      offset = next.end;
+      const line = next.payload.toString("utf8").replace(/\n$/, "");
+      if (line.startsWith("unpack ")) unpacked = true;
+      if (line.startsWith("ok ")) made.add(line.slice(3));
+    }
+  }
+}
+
+/** The whole report of a push of which git heard nothing, because every ref was refused. */
+export function everythingRefused(refused: ReadonlyMap<string, string>, sideBand: boolean): Buffer {
+  const lines = [...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`));
+  const report = Buffer.concat([packet("unpack ok\n"), ...lines, flushPacket]);
+  return sideBand ? Buffer.concat([...inBand(reportBand, report), flushPacket]) : report;
+}
+
+function inBand(band: number, bytes: Buffer): readonly Buffer[] {
+  const packets: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += bandPayloadMax) {
+    const payload = bytes.subarray(at, at + bandPayloadMax);
+    packets.push(packet(Buffer.concat([Buffer.from([band]), payload])));
+  }
+  return packets;
+}
+
+/** An answer in receive-pack's place that makes the client stop and print the message. */
+export function pushRefused(message: string, sideBand: boolean): Buffer {
+  const text = `${message}\n`.slice(0, bandPayloadMax);
+  if (!sideBand) return packet(`ERR ${text}`);
+  const bytes = Buffer.concat([Buffer.from([errorBand]), Buffer.from(text)]);
+  return Buffer.concat([packet(bytes), flushPacket]);
+}

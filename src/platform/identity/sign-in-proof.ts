@@ -1,0 +1,75 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Knex } from "knex";
+import { Sealed } from "../../events/core/sealed.ts";
+import { loginConnectionSubject } from "../../events/login/connection.ts";
+import type { Vault } from "../key/vault.ts";
+
+type ProofRow = Readonly<{
+  code_hash: string;
+  connection_id: string;
+  sealed: Sealed;
+  expires_at: Date;
+}>;
+
+/** A browser follows a redirect at once. */
+const proofLifeMs = 2 * 60_000;
+
+export type Deps = Readonly<{ db: Knex; vault: Vault; now: () => Date }>;
+
+/**
+ * Notes that an assertion was used; kept until it expires by itself, in the database that every
+ * process shares.
+ *
+ * @returns false when it was used before
+ */
+export async function firstUse(
+  { db, now }: Deps,
+  {
+    connectionId,
+    assertionId,
+    until,
+  }: Readonly<{ connectionId: string; assertionId: string; until: Date }>,
+): Promise<boolean> {
+  await db("public.used_assertion").where("expires_at", "<", now()).delete();
+  const digest = sha256(JSON.stringify([connectionId, assertionId]));
+  const inserted = await db("public.used_assertion")
+    .insert({ digest, expires_at: until })
+    .onConflict("digest")
+    .ignore()
+    .returning("digest");
+  return inserted.length === 1;
+}
+
+/** Keeps who was proved until the browser comes for it. @returns the code it has to bring, once */
+export async function keepProof(
+  { db, vault, now }: Deps,
+  connectionId: string,
+  proof: unknown,
+): Promise<string> {
+  await db<ProofRow>("public.sign_in_proof").where("expires_at", "<", now()).delete();
+  const code = randomBytes(32).toString("base64url");
+  await db<ProofRow>("public.sign_in_proof").insert({
+    code_hash: sha256(code),
+    connection_id: connectionId,
+    sealed: await vault.seal(loginConnectionSubject(connectionId), JSON.stringify(proof)),
+    expires_at: new Date(now().getTime() + proofLifeMs),
+  });
+  return code;
+}
+
+/** Hands out what was kept, to the first who asks; undefined when there is no such code any more. */
+export async function takeProof(
+  { db, vault, now }: Deps,
+  connectionId: string,
+  code: string,
+): Promise<unknown> {
+  const [row] = await db<ProofRow>("public.sign_in_proof")
+    .where({ code_hash: sha256(code), connection_id: connectionId })
+    .delete()
+    .returning(["sealed", "expires_at"]);
+  if (row === undefined || row.expires_at < now()) return undefined;
+  const text = await vault.open(Sealed.parse(row.sealed));
+  return text === null ? undefined : JSON.parse(text);
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

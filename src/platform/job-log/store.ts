@@ -1,0 +1,140 @@
+import type { Knex } from "knex";
+
+import { type MaskedForms, mask, maskPiece } from "./mask.ts";
+
+/** One run of a job. */
+export type RunKey = Readonly<{ job_id: string; attempt: number }>;
+
+export type JobRunRow = RunKey &
+  Readonly<{
+    project_id: string;
+    agent_id: string;
+    /** SHA-256 of the token of this run, hex; kept when the run is over. */
+    token_hash: string;
+    /** When its agent last spoke of it. */
+    contact_at: Date;
+    /** When the agent first said that it is over, while parts of the log were missing. */
+    final_at: Date | null;
+    /** When somebody last read the log while it grew. */
+    watched_at: Date | null;
+    /** Bytes that came from the agent. */
+    received: bigint;
+    /** Bytes that can be read: masked, and cut at the limit. */
+    stored: bigint;
+    /** What came and may be the beginning of a masked value. */
+    tail: Buffer;
+  }>;
+
+export const logBytesMax = 100 * 1024 ** 2;
+
+const cutLine = Buffer.from("\n[The log is longer than 100 MiB: the rest is not kept.]\n");
+
+export type NewRun = Omit<JobRunRow, "final_at" | "watched_at" | "received" | "stored" | "tail">;
+
+export async function beginRun(db: Knex, run: NewRun): Promise<void> {
+  await db("public.job_run").insert(run).onConflict(["job_id", "attempt"]).merge();
+}
+
+export function findRun(
+  db: Knex,
+  which: RunKey | Readonly<{ job_id: string; token_hash: string }>,
+): Promise<JobRunRow | undefined> {
+  return db<JobRunRow>("public.job_run").where(which).orderBy("attempt", "desc").first();
+}
+
+export async function noteRunContact(db: Knex, { job_id, attempt }: RunKey, at: Date) {
+  await db("public.job_run").where({ job_id, attempt }).update({ contact_at: at });
+}
+
+export async function noteRunFinal(db: Knex, { job_id, attempt }: RunKey, at: Date) {
+  await db("public.job_run")
+    .where({ job_id, attempt })
+    .update({ final_at: db.raw("coalesce(final_at, ?)", [at]) });
+}
+
+export async function noteRunWatched(db: Knex, { job_id, attempt }: RunKey, at: Date) {
+  await db("public.job_run").where({ job_id, attempt }).update({ watched_at: at });
+}
+
+export type Appended = Readonly<{
+  /** Whether the piece was the next one; otherwise nothing changed. */
+  fits: boolean;
+  /** Bytes that came in all: where the next piece begins. */
+  received: number;
+}>;
+
+type Piece = Readonly<{ first: number; data: Buffer; forms: MaskedForms; bytesMax?: number }>;
+
+/**
+ * Appends a piece to the log of a run when it is the next one. It is durable when this returns. Pieces
+ * of one run take turns, in all processes, by the lock of its row.
+ */
+export function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended> {
+  return db.transaction(async (tx) => {
+    const row = await lockRun(tx, key);
+    const received = Number(row?.received ?? 0n);
+    if (row === undefined || piece.first !== received) return { fits: false, received };
+    const { final, tail } = maskPiece(Buffer.concat([row.tail, piece.data]), piece.forms);
+    const stored = await store(tx, row, final, piece.bytesMax ?? logBytesMax);
+    const now = received + piece.data.length;
+    await tx("public.job_run").where(idOf(key)).update({ received: now, stored, tail });
+    return { fits: true, received: now };
+  });
+}
+
+/** Makes what was held back readable: no more of the log comes. */
+export function closeLog(
+  db: Knex,
+  key: RunKey,
+  forms: MaskedForms,
+  bytesMax = logBytesMax,
+): Promise<void> {
+  return db.transaction(async (tx) => {
+    const row = await lockRun(tx, key);
+    if (row === undefined || row.tail.length === 0) return;
+    const stored = await store(tx, row, mask(row.tail, forms), bytesMax);
+    await tx("public.job_run")
+      .where(idOf(key))
+      .update({ stored, tail: Buffer.alloc(0) });
+  });
+}
+
+async function lockRun(tx: Knex.Transaction, key: RunKey): Promise<JobRunRow | undefined> {
+  return tx<JobRunRow>("public.job_run").where(idOf(key)).forUpdate().first();
+}
+
+async function store(
+  tx: Knex.Transaction,
+  row: JobRunRow,
+  final: Buffer,
+  bytesMax: number,
+): Promise<bigint> {
+  const left = bytesMax - Number(row.stored);
+  if (final.length === 0 || left < 0) return row.stored;
+  const data = final.length <= left ? final : Buffer.concat([final.subarray(0, left), cutLine]);
+  await tx("public.job_log_chunk").insert({ ...idOf(row), first_byte: row.stored, data });
+  return row.stored + BigInt(data.length);
+}
+
+const idOf = ({ job_id, attempt }: RunKey): RunKey => ({ job_id, attempt });
+
+/** Chunks that hold bytes from `first` on, a few at a time; each is at most 2 MiB. */
+export async function* readLog(
+  db: Knex,
+  key: RunKey,
+  { first, last }: Readonly<{ first: number; last: number }>,
+): AsyncGenerator<Buffer> {
+  for (let at = first; at <= last; ) {
+    const chunk = await db("public.job_log_chunk")
+      .where(idOf(key))
+      .where("first_byte", "<=", at)
+      .orderBy("first_byte", "desc")
+      .first<{ first_byte: bigint; data: Buffer } | undefined>("first_byte", "data");
+    if (chunk === undefined) return;
+    const begin = Number(chunk.first_byte);
+    const part = chunk.data.subarray(at - begin, last + 1 - begin);
+    if (part.length === 0) return;
+    yield part;
+    at += part.length;
+  }
+}

@@ -1,0 +1,100 @@
+import { timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+
+import type { Vault } from "./vault.ts";
+
+/** What git-lfs does with the objects of a project. */
+export const LfsOperation = z.enum(["download", "upload"]);
+export type LfsOperation = z.output<typeof LfsOperation>;
+
+/** Whom a token speaks for, and what it opens: one project, one operation, one SSH key's owner. */
+export type LfsGrant = Readonly<{
+  userId: string;
+  /** In the spelling of the login, for the events that come of it. */
+  alias: string;
+  projectId: string;
+  operation: LfsOperation;
+  /** The SSH key it was asked for with; null when it was asked for over HTTP. */
+  keyId: string | null;
+  /** The access token it was asked for with. */
+  tokenId?: string | undefined;
+  /** A mark of the password it was asked for with: another password ends the grant. */
+  passwordMark?: string | undefined;
+  /** When what it was asked for with ends, if it does: the grant ends no later. */
+  endsAt?: Date | undefined;
+}>;
+
+export type IssuedLfsToken = Readonly<{ token: string; expiresInSeconds: number }>;
+
+export type LfsTokens = Readonly<{
+  /** A token for the header `Authorization: Bearer …` of git-lfs. */
+  issue: (grant: LfsGrant) => IssuedLfsToken;
+  /**
+   * What the token opens, or undefined when it is none of ours or its time is over. Whether its user
+   * is blocked by now, has lost the key or the role, is for the caller to look up.
+   */
+  verify: (token: string) => LfsGrant | undefined;
+  /** Tells passwords apart, by the hash that is kept of one; null for accounts without. */
+  passwordMark: (passwordHash: string | null) => string;
+}>;
+
+/** Long enough to begin the largest transfer; git-lfs asks for another one when it is over. */
+const lifeSeconds = 15 * 60;
+const prefix = "lflt_";
+/** More than any grant takes: what is longer is not even parsed. */
+const lengthMax = 1024;
+
+const Claims = z.tuple([
+  z.int(),
+  z.uuid(),
+  z.string(),
+  z.uuid(),
+  LfsOperation,
+  z.uuid().nullable(),
+  z.uuid().nullable(),
+  z.string().nullable(),
+]);
+
+/**
+ * Short-lived proofs that `git-lfs-authenticate` hands to the HTTP side, which may be another process, and
+ * that the HTTP side hands out for the transfers of a batch: they carry what they grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
+ */
+export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTokens {
+  const sign = (payload: string): string =>
+    Buffer.from(vault.digest("lfs token", payload), "hex").toString("base64url");
+
+  return {
+    passwordMark: (hash) => vault.digest("lfs password", hash ?? "").slice(0, 32),
+    issue({ userId, alias, projectId, operation, keyId, tokenId, passwordMark, endsAt }) {
+      const atSeconds = Math.floor(now().getTime() / 1_000);
+      const leftSeconds = endsAt && Math.floor(endsAt.getTime() / 1_000) - atSeconds;
+      const expiresInSeconds = Math.max(0, Math.min(lifeSeconds, leftSeconds ?? lifeSeconds));
+      const expiresAt = atSeconds + expiresInSeconds;
+      const proof = [keyId, tokenId ?? null, passwordMark ?? null];
+      const claims = [expiresAt, userId, alias, projectId, operation, ...proof];
+      const payload = Buffer.from(JSON.stringify(claims)).toString("base64url");
+      return { token: `${prefix}${payload}.${sign(payload)}`, expiresInSeconds };
+    },
+    verify(token) {
+      if (token.length > lengthMax || !token.startsWith(prefix)) return undefined;
+      const [payload = "", signature = "", more] = token.slice(prefix.length).split(".");
+      if (more !== undefined || !same(signature, sign(payload))) return undefined;
+      const claims = Claims.safeParse(
+        JSON.parse(Buffer.from(payload, "base64url").toString("utf8")),
+      );
+      // Signed by an earlier version, whose tokens said less.
+      if (!claims.success) return undefined;
+      const [expires, userId, alias, projectId, operation, keyId, tokenId, mark] = claims.data;
+      const endsAt = new Date(expires * 1_000);
+      if (now() >= endsAt) return undefined;
+      const proof = { keyId, tokenId: tokenId ?? undefined, passwordMark: mark ?? undefined };
+      return { userId, alias, projectId, operation, ...proof, endsAt };
+    },
+  };
+}
+
+/** Without telling by its time where they differ. */
+function same(given: string, right: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(right)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

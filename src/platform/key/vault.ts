@@ -1,0 +1,119 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import type { Knex } from "knex";
+import { LRUCache } from "lru-cache";
+
+import { Sealed } from "../../events/core/sealed.ts";
+
+const ivBytes = 12;
+const tagBytes = 16;
+/** Keys are small; this many subjects are far more than are busy at one time. */
+const cachedKeysMax = 10_000;
+/** How long another process may still open what was forgotten here. */
+const cachedKeyLifeMs = 1_000;
+
+/**
+ * Keeps personal data and secrets out of the log's clear text. Every subject (`user-<uuid>`,
+ * `project-<uuid>`) has a random key in `vault_key`, wrapped by the instance's secret key; deleting
+ * it makes everything sealed under it unreadable, in the log, in backups of it and in exports.
+ */
+export type Vault = Readonly<{
+  /** Encrypts under the subject's key, which is made on first use and durable before this returns. */
+  seal: (subject: string, plaintext: string) => Promise<Sealed>;
+  /** The plaintext; null when the subject has been forgotten. Throws when the text was altered. */
+  open: (sealed: Sealed) => Promise<string | null>;
+  /** Deletes the subject's key. What was sealed under it stays in place, unreadable. */
+  forget: (subject: string) => Promise<void>;
+  /** Keyed digest (HMAC-SHA256, hex), for looking up what must not be stored in clear. */
+  digest: (purpose: string, text: string) => string;
+}>;
+
+/** @param secretKey SECRET_KEY of the instance: losing it loses everything sealed. */
+export function openVault(db: Knex, secretKey: string): Vault {
+  const wrappingKey = derive(secretKey, "vault wrapping key");
+  const digestKey = derive(secretKey, "vault digest key");
+  const keys = keyCache();
+
+  async function keyOf(subject: string): Promise<Buffer | undefined> {
+    const cached = keys.get(subject);
+    if (cached !== undefined) return cached;
+    const row = await db<VaultKeyRow>("vault_key").where({ subject }).first("wrapped");
+    if (row === undefined) return undefined;
+    const key = decrypt(wrappingKey, row.wrapped, subject);
+    keys.set(subject, key);
+    return key;
+  }
+
+  async function keyFor(subject: string): Promise<Buffer> {
+    const existing = await keyOf(subject);
+    if (existing !== undefined) return existing;
+    const wrapped = encrypt(wrappingKey, randomBytes(32), subject);
+    await db<VaultKeyRow>("vault_key").insert({ subject, wrapped }).onConflict("subject").ignore();
+    // Another process may have been first: the stored key is the one that counts.
+    const stored = await keyOf(subject);
+    if (stored === undefined) throw new Error(`The key of ${subject} vanished while sealing`);
+    return stored;
+  }
+
+  return {
+    async seal(subject, plaintext) {
+      const box = encrypt(await keyFor(subject), Buffer.from(plaintext, "utf8"), subject);
+      return Sealed.parse(`sealed.${subject}.${box.toString("base64url")}`);
+    },
+    async open(sealed) {
+      const [, subject = "", box = ""] = sealed.split(".");
+      const key = await keyOf(subject);
+      if (key === undefined) return null;
+      return decrypt(key, Buffer.from(box, "base64url"), subject).toString("utf8");
+    },
+    async forget(subject) {
+      keys.delete(subject);
+      await db<VaultKeyRow>("vault_key").where({ subject }).delete();
+    },
+    digest: (purpose, text) =>
+      createHmac("sha256", digestKey).update(`${purpose.length}:${purpose}${text}`).digest("hex"),
+  };
+}
+
+type VaultKeyRow = Readonly<{ subject: string; wrapped: Buffer }>;
+
+function derive(secretKey: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", secretKey, "ledgerforge", purpose, 32));
+}
+
+/** AES-256-GCM; the subject is authenticated, so a box cannot be moved to another one. */
+function encrypt(key: Buffer, plaintext: Buffer, subject: string): Buffer {
+  const iv = randomBytes(ivBytes);
+  const cipher = createCipheriv("aes-256-gcm", key, iv).setAAD(Buffer.from(subject));
+  const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final()]);
+  return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
+}
+
+function decrypt(key: Buffer, box: Buffer, subject: string): Buffer {
+  const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, ivBytes), {
+    authTagLength: tagBytes,
+  }).setAAD(Buffer.from(subject));
+  decipher.setAuthTag(box.subarray(box.length - tagBytes));
+  return Buffer.concat([
+    decipher.update(box.subarray(ivBytes, box.length - tagBytes)),
+    decipher.final(),
+  ]);
+}
+
+type CachedKey = Readonly<{ key: Buffer; until: number }>;
+
+/** Bounded and short-lived, so that forgetting takes effect everywhere within a second. */
+function keyCache() {
+  const entries = new LRUCache<string, CachedKey>({ max: cachedKeysMax });
+  return {
+    get(subject: string): Buffer | undefined {
+      const entry = entries.get(subject);
+      if (entry === undefined || entry.until > Date.now()) return entry?.key;
+      entries.delete(subject);
+      return undefined;
+    },
+    set(subject: string, key: Buffer): void {
+      entries.set(subject, { key, until: Date.now() + cachedKeyLifeMs });
+    },
+    delete: (subject: string) => entries.delete(subject),
+  };
+}

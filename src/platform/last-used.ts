@@ -1,0 +1,42 @@
+import type { Knex } from "knex";
+import { LRUCache } from "lru-cache";
+import type { Logger } from "pino";
+
+/** A thing that is busy is noted this often. */
+const everyMs = 60_000;
+const thingsMax = 10_000;
+
+/** A table of its own beside the read models, and the column that says what was used. */
+export type UseTable = Readonly<{ table: string; column: string }>;
+
+/** Notes that a thing was used, once a minute at most, beside what it was used for. */
+export type NoteUse = (id: string) => void;
+
+export type UseNotesDeps = Readonly<{ db: Knex; log: Pick<Logger, "debug">; now: () => Date }>;
+
+export function useNotes({ table, column }: UseTable, { db, log, now }: UseNotesDeps): NoteUse {
+  const noted = new LRUCache<string, number>({ max: thingsMax });
+  return (id) => {
+    const at = now();
+    const last = noted.get(id);
+    if (last !== undefined && at.getTime() - last < everyMs) return;
+    noted.set(id, at.getTime());
+    db(`public.${table}`)
+      .insert({ [column]: id, used_at: at })
+      .onConflict(column)
+      .merge({ used_at: db.raw("greatest(??, excluded.used_at)", [`${table}.used_at`]) })
+      .catch((error: unknown) => log.debug({ err: error, table }, "a use was not noted"));
+  };
+}
+
+/** When each of these was last used; those never used are left out. */
+export async function usesOf(
+  db: Knex,
+  { table, column }: UseTable,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Date>> {
+  const rows: readonly Readonly<{ id: string; used_at: Date }>[] = await db(`public.${table}`)
+    .whereIn(column, [...ids])
+    .select({ id: column }, "used_at");
+  return new Map(rows.map(({ id, used_at }) => [id, used_at]));
+}

@@ -1,0 +1,222 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { type Duplex, Transform } from "node:stream";
+
+import type { OutboundAllow } from "./address.ts";
+import { allowedFor, guardedLookup, type Resolve, systemResolve } from "./http.ts";
+import { bareHost, checkOutboundUrl, OutboundRefused, portOf } from "./url.ts";
+
+export type OutboundDoor = Readonly<{
+  /** What a program is given as its proxy, with the credentials that open this door alone. */
+  proxyUrl: string;
+  /** Why a connection was refused or cut here: what the program says of it means little. */
+  refusal: () => Error | undefined;
+  /** Ends what goes through it. */
+  close: () => void;
+}>;
+
+export type OutboundProxy = Readonly<{
+  /**
+   * Lets a program out to the scheme, host and port of one URL and nowhere else.
+   *
+   * @param bytesMax that may come in through it
+   * @throws OutboundRefused
+   */
+  open: (url: string, bytesMax: number) => Promise<OutboundDoor>;
+  close: () => Promise<void>;
+}>;
+
+/** More came through a door than was agreed. */
+export class OutboundTooLarge extends Error {
+  override readonly name = "OutboundTooLarge";
+}
+
+type Door = {
+  readonly url: URL;
+  readonly password: string;
+  readonly bytesMax: number;
+  readonly connections: Set<Duplex>;
+  bytes: number;
+  refusal: Error | undefined;
+};
+
+type Resolved = Readonly<{ allow: OutboundAllow; resolve: Resolve }>;
+
+const connectMsMax = 30_000;
+/** Programs talk to the other end as they please, but these are between us and one side. */
+const hopHeaders = new Set([
+  ...["connection", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer"],
+  ...["transfer-encoding", "upgrade", "host", "expect"],
+]);
+
+/**
+ * The way out for programs that make their own connections, such as git: an HTTP proxy on loopback
+ * that resolves the name, looks at every address of the answer and connects to one of them itself.
+ * What a program makes of a name, a redirect or another spelling of an address does not count: it
+ * reaches what its door was opened for, or nothing.
+ */
+export function openOutboundProxy(
+  options: Readonly<{ allow: OutboundAllow; resolve?: Resolve }>,
+): OutboundProxy {
+  const { allow, resolve = systemResolve } = options;
+  const guard: Resolved = { allow, resolve };
+  const doors = new Map<string, Door>();
+  const doorOf = (message: IncomingMessage): Door | undefined => {
+    const [, text = ""] = /^basic (\S+)$/i.exec(message.headers["proxy-authorization"] ?? "") ?? [];
+    const [name = "", password] = Buffer.from(text, "base64").toString("utf8").split(":");
+    const door = doors.get(name);
+    return door !== undefined && door.password === password ? door : undefined;
+  };
+  const server = createServer((incoming, outgoing) => {
+    const door = doorOf(incoming);
+    if (door === undefined) return void answer(outgoing, 407);
+    forward(door, incoming, outgoing, guard);
+  });
+  server.on("connect", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
+    client.on("error", () => client.destroy());
+    const door = doorOf(incoming);
+    if (door === undefined) return void client.end("HTTP/1.1 407 Refused\r\n\r\n");
+    tunnel(door, incoming.url ?? "", { client, head }, guard);
+  });
+  // A push of a large repository is one long request.
+  server.requestTimeout = 0;
+  server.timeout = 0;
+  let listening: Promise<unknown> | undefined;
+
+  return {
+    async open(text, bytesMax) {
+      const url = checkOutboundUrl(text, allow);
+      listening ??= once(server.listen(0, "127.0.0.1"), "listening");
+      await listening;
+      const [name, password] = [randomBytes(8).toString("hex"), randomBytes(16).toString("hex")];
+      const connections = new Set<Duplex>();
+      const door: Door = { url, password, bytesMax, connections, bytes: 0, refusal: undefined };
+      doors.set(name, door);
+      const { port } = server.address() as AddressInfo;
+      return {
+        proxyUrl: `http://${name}:${password}@127.0.0.1:${port}`,
+        refusal: () => door.refusal,
+        close() {
+          doors.delete(name);
+          for (const connection of door.connections) connection.destroy();
+        },
+      };
+    },
+    async close() {
+      for (const { connections } of doors.values()) for (const each of connections) each.destroy();
+      if (listening === undefined) return;
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A request in clear: taken apart and made again. */
+function forward(
+  door: Door,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  guard: Resolved,
+): void {
+  const refuse = (error: Error): void => {
+    door.refusal ??= error;
+    if (outgoing.headersSent) outgoing.destroy();
+    else answer(outgoing, 403);
+  };
+  const target = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : undefined;
+  if (target?.protocol !== "http:" || target.origin !== door.url.origin) {
+    refuse(elsewhere());
+    return;
+  }
+  const headers = Object.entries(incoming.headers).filter(([name]) => !hopHeaders.has(name));
+  const onward = request({
+    method: incoming.method,
+    hostname: bareHost(door.url),
+    port: portOf(door.url),
+    path: `${target.pathname}${target.search}`,
+    headers: { ...Object.fromEntries(headers), host: door.url.host },
+    lookup: guardedLookup(guard.resolve, allowedFor(door.url, guard.allow)),
+    agent: false,
+  });
+  onward.once("socket", (socket) => watch(door, socket, guard, refuse));
+  onward.once("error", refuse);
+  onward.once("response", (response) => {
+    const kept = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
+    outgoing.writeHead(response.statusCode ?? 502, Object.fromEntries(kept));
+    response.pipe(counted(door, refuse)).pipe(outgoing);
+    response.once("aborted", () => outgoing.destroy());
+  });
+  outgoing.once("close", () => onward.destroy());
+  incoming.pipe(onward);
+}
+
+type Client = Readonly<{ client: Duplex; head: Buffer }>;
+
+/** An encrypted connection: bytes both ways, unseen. */
+function tunnel(door: Door, authority: string, { client, head }: Client, guard: Resolved): void {
+  const refuse = (error: Error): void => {
+    door.refusal ??= error;
+    client.end("HTTP/1.1 403 Refused\r\n\r\n");
+  };
+  const url = URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`) : undefined;
+  if (door.url.protocol !== "https:" || url?.origin !== door.url.origin) {
+    refuse(elsewhere());
+    return;
+  }
+  const lookup = guardedLookup(guard.resolve, allowedFor(door.url, guard.allow));
+  const onward = connect({ host: bareHost(door.url), port: portOf(door.url), lookup });
+  watch(door, onward, guard, refuse);
+  onward.once("error", refuse);
+  onward.once("connect", () => {
+    if (onward.destroyed) return;
+    client.write("HTTP/1.1 200 Connected\r\n\r\n");
+    if (head.length > 0) onward.write(head);
+    const count = counted(door, (error) => {
+      door.refusal ??= error;
+      onward.destroy();
+    });
+    onward.pipe(count).pipe(client);
+    client.pipe(onward);
+  });
+  client.once("close", () => onward.destroy());
+  onward.once("close", () => client.destroy());
+}
+
+/** The connection made is held against the guard once more, and ends with its door. */
+function watch(door: Door, socket: Socket, guard: Resolved, refuse: (error: Error) => void): void {
+  const isAllowed = allowedFor(door.url, guard.allow);
+  const late = setTimeout(() => socket.destroy(new Error("No connection in time.")), connectMsMax);
+  door.connections.add(socket);
+  socket.once("close", () => {
+    clearTimeout(late);
+    door.connections.delete(socket);
+  });
+  socket.once("connect", () => {
+    clearTimeout(late);
+    if (isAllowed(socket.remoteAddress ?? "")) return;
+    refuse(elsewhere());
+    socket.destroy();
+  });
+}
+
+function counted(door: Door, refuse: (error: Error) => void): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      door.bytes += chunk.length;
+      if (door.bytes <= door.bytesMax) return done(null, chunk);
+      refuse(new OutboundTooLarge(`More than ${door.bytesMax} bytes came.`));
+      done();
+    },
+  });
+}
+
+function answer(outgoing: ServerResponse, status: number): void {
+  const headers = status === 407 ? { "proxy-authenticate": "Basic" } : {};
+  outgoing.writeHead(status, { ...headers, connection: "close" }).end();
+}
+
+function elsewhere(): OutboundRefused {
+  return new OutboundRefused("url.address", "The host is not on the public internet.");
+}

@@ -1,0 +1,48 @@
+import { badFile, mismatch, type PackageFileName } from "./coordinates.ts";
+import { pypiName, pypiVersion } from "./pypi.ts";
+import { readTarEntry } from "./tarball.ts";
+import { readZipEntry } from "./zip.ts";
+
+const wheelForm = /^(?<name>[^-]+)-(?<version>[^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl$/;
+const sourceForm = /^(?<name>.+)-(?<version>[^-]+)\.tar\.gz$/;
+const wheelMetadata = { path: /^[^/]+\.dist-info\/METADATA$/, name: "METADATA" };
+const sourceMetadata = { path: /^[^/]+\/PKG-INFO$/, name: "PKG-INFO" };
+/** Longer ones are not shown beside the file: it has them itself. */
+const metadataLengthMax = 100_000;
+
+export type PypiFile = PackageFileName &
+  Readonly<{ metadata: Readonly<{ requiresPython: string | null; text: string | null }> }>;
+
+/**
+ * What a wheel or a source archive is of, by its name and by its own metadata, which must agree.
+ *
+ * @throws Refusal 422
+ */
+export async function readPypiFile(file: string, fileName: string): Promise<PypiFile> {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}$/.test(fileName)) throw badFile("Its name is not one.");
+  const isWheel = fileName.endsWith(".whl");
+  const told = (isWheel ? wheelForm : sourceForm).exec(fileName)?.groups;
+  if (told === undefined) {
+    throw badFile("It is named neither like a wheel nor like a source archive (.tar.gz).");
+  }
+  const text = isWheel
+    ? await readZipEntry(file, wheelMetadata)
+    : await readTarEntry(file, sourceMetadata);
+  const head = text.split(/\r?\n\r?\n/, 1)[0] ?? "";
+  const field = (key: string) =>
+    new RegExp(`^${key}: *([^\\r\\n]*)`, "im").exec(head)?.[1]?.trim() ?? "";
+  const packageName = pypiName(field("Name"));
+  const version = pypiVersion(field("Version"));
+  // In file names a dash of the name, and a plus of the version, may be an underscore.
+  const named = { name: told["name"] ?? "", version: (told["version"] ?? "").replaceAll("_", "+") };
+  if (pypiName(named.name).key !== packageName.key) {
+    throw mismatch("project", named.name, packageName.name);
+  }
+  if (pypiVersion(named.version).key !== version.key) {
+    throw mismatch("version", named.version, version.version);
+  }
+  const requiresPython = field("Requires-Python") || null;
+  const shown = isWheel && text.length <= metadataLengthMax ? text : null;
+  const metadata = { requiresPython, text: shown };
+  return { packageName, version, fileName, languageVersion: requiresPython, metadata };
+}

@@ -1,0 +1,27 @@
+import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
+import type { FileProblem } from "./value.ts";
+
+/** What the thread asks the service while it compiles, one form for each function of the facts. */
+type Asked = Pick<
+  PipelineFacts,
+  "readFile" | "readProjectFile" | "paths" | "changedPaths" | "hashOf"
+>;
+export type Ask = {
+  [Name in keyof Asked]: Readonly<{ name: Name; args: Parameters<Asked[Name]> }>;
+}[keyof Asked];
+
+type Variables = readonly (readonly [string, string])[];
+
+export type PlainFacts = Readonly<{ predefined: Variables; outer: Variables }> &
+  Pick<PipelineFacts, "ref" | "isTag" | "source">;
+
+export type ToThread =
+  | Readonly<{ kind: "compile"; text: string; fileName: string; facts: PlainFacts }>
+  | Readonly<{ kind: "answer"; question: number; answer: unknown }>;
+
+export type FromThread =
+  | Readonly<{ kind: "ready" }>
+  | Readonly<{ kind: "ask"; question: number; ask: Ask }>
+  | Readonly<{ kind: "compiled"; compiled: CompiledPipeline }>
+  | Readonly<{ kind: "problems"; problems: readonly FileProblem[] }>
+  | Readonly<{ kind: "failed"; reason: string }>;

@@ -1,0 +1,188 @@
+import { z } from "zod";
+import { fileBytesMax, type ReadFile, readDocument } from "./document.ts";
+import { expandText } from "./expand.ts";
+import { name, names, oneOrMany } from "./field.ts";
+import { failAt, markAt } from "./mark.ts";
+import { mergeMaps } from "./merge.ts";
+import { globMatcher } from "./pattern.ts";
+import { type PathMatcher, Rules, ruleFor } from "./rules.ts";
+import { isMap, type Mark, newMap, type YamlMap } from "./value.ts";
+
+export const includesMax = 100;
+const includedBytesMax = 2 * fileBytesMax;
+
+export type IncludeFacts = Readonly<{
+  /** A file of the commit; undefined when there is none. */
+  readFile: (path: string) => Promise<string | undefined>;
+  /**
+   * A file of another project, `owner/alias`, at a branch, tag or hash (null: its default branch).
+   * Undefined when there is none, or none that the person behind the pipeline may read.
+   */
+  readProjectFile: (
+    project: string,
+    ref: string | null,
+    path: string,
+  ) => Promise<string | undefined>;
+  /** All paths of the commit. */
+  paths: () => Promise<readonly string[]>;
+}>;
+
+const Entry = z.preprocess(
+  (value) => (typeof value === "string" ? { local: value } : value),
+  z.union(
+    [
+      z.strictObject({ local: name(1_024), rules: Rules.optional() }),
+      z.strictObject({
+        project: name(),
+        file: names(includesMax),
+        ref: name().nullish(),
+        rules: Rules.optional(),
+      }),
+    ],
+    { error: "It must be {local: …} or {project: …, file: …}; nothing else can be included." },
+  ),
+);
+const Includes = oneOrMany(Entry, includesMax);
+
+/** One file to read, and where its own local files are. */
+type Place = Readonly<{ name: string; text: string | undefined; from: Origin }>;
+type Origin = Readonly<{ project: string; ref: string | null }> | undefined;
+
+export type Included = Readonly<{ value: YamlMap; mark: Mark; warnings: readonly string[] }>;
+
+/**
+ * Reads a file and all that it includes, and merges them: what includes wins over what it includes.
+ *
+ * @throws PipelineFileError
+ */
+export async function readWithIncludes(
+  text: string,
+  fileName: string,
+  facts: IncludeFacts,
+  variables: ReadonlyMap<string, string>,
+  paths: PathMatcher,
+): Promise<Included> {
+  const reading = new Reading(facts, variables, paths);
+  const value = await reading.read({ name: fileName, text, from: undefined }, [], undefined);
+  return { value, mark: startOf(fileName), warnings: reading.warnings };
+}
+
+class Reading {
+  readonly warnings: string[] = [];
+  #files = 0;
+  #bytes = 0;
+
+  constructor(
+    readonly facts: IncludeFacts,
+    readonly variables: ReadonlyMap<string, string>,
+    readonly paths: PathMatcher,
+  ) {}
+
+  /** @param asked where the file is included; undefined for the main file */
+  async read(place: Place, chain: readonly string[], asked: Mark | undefined): Promise<YamlMap> {
+    this.#count(place, asked);
+    const document = readDocument(place.text ?? "", place.name);
+    this.warnings.push(...document.warnings);
+    const own = mapOf(document);
+    let merged = newMap();
+    for (const included of await this.#includedBy(own, document.mark, place.from)) {
+      const mark = markAt(own, ["include"], document.mark);
+      if (chain.includes(included.name) || included.name === place.name) {
+        failAt(mark, "include", `${included.name} includes itself.`);
+      }
+      merged = mergeMaps(merged, await this.read(included, [...chain, place.name], mark));
+    }
+    const whole = mergeMaps(merged, own);
+    delete whole["include"];
+    return whole;
+  }
+
+  #count({ text }: Place, asked: Mark | undefined): void {
+    this.#files += 1;
+    this.#bytes += Buffer.byteLength(text ?? "");
+    if (asked !== undefined && this.#files > includesMax + 1) {
+      failAt(asked, "include", `More than ${includesMax} files are included.`);
+    }
+    if (asked !== undefined && this.#bytes > includedBytesMax) {
+      failAt(asked, "include", `The files hold more than ${includedBytesMax} bytes together.`);
+    }
+  }
+
+  async #includedBy(own: YamlMap, root: Mark, from: Origin): Promise<readonly Place[]> {
+    if (own["include"] === undefined || own["include"] === null) return [];
+    const checked = Includes.safeParse(own["include"]);
+    const mark = markAt(own, ["include"], root);
+    if (!checked.success) {
+      const [issue] = checked.error.issues;
+      const at = markAt(own, ["include", ...(issue?.path ?? [])], root);
+      return failAt(at, "include", issue?.message ?? "It is malformed.");
+    }
+    const places: Place[] = [];
+    for (const entry of checked.data) {
+      if (entry.rules !== undefined) {
+        const rule = await ruleFor(entry.rules, this.variables, this.paths);
+        if (rule === undefined || rule.when === "never") continue;
+      }
+      const isLocal = "local" in entry;
+      places.push(
+        ...(isLocal ? await this.#local(entry.local, from, mark) : await this.#other(entry, mark)),
+      );
+    }
+    return places;
+  }
+
+  async #local(written: string, from: Origin, mark: Mark): Promise<readonly Place[]> {
+    const path = this.#expand(written).replace(/^\//, "");
+    if (/^https?:/.test(path)) failAt(mark, "include", "Files of other servers are not included.");
+    if (from !== undefined) return [await this.#fromProject(from, path, mark)];
+    if (!/[*?]/.test(path)) return [await this.#fromCommit(path, mark)];
+    const matches = globMatcher(path);
+    const found = (await this.facts.paths()).filter((each) => matches?.(each) === true);
+    if (found.length > includesMax) {
+      failAt(mark, "include", `${path} names more than ${includesMax} files.`);
+    }
+    return Promise.all(found.map((each) => this.#fromCommit(each, mark)));
+  }
+
+  async #fromCommit(path: string, mark: Mark): Promise<Place> {
+    const content = await this.facts.readFile(path);
+    if (content === undefined) failAt(mark, "include", `There is no file ${path}.`);
+    return { name: path, text: content, from: undefined };
+  }
+
+  #other({ project, file, ref }: OtherProject, mark: Mark): Promise<readonly Place[]> {
+    const from = { project: this.#expand(project), ref: ref ? this.#expand(ref) : null };
+    return Promise.all(
+      file.map((path) => this.#fromProject(from, this.#expand(path).replace(/^\//, ""), mark)),
+    );
+  }
+
+  async #fromProject(from: NonNullable<Origin>, path: string, mark: Mark): Promise<Place> {
+    const content = await this.facts.readProjectFile(from.project, from.ref, path);
+    if (content === undefined) {
+      failAt(mark, "include", `There is no file ${path} in ${from.project} that may be read.`);
+    }
+    return { name: `${from.project}/${path}`, text: content, from };
+  }
+
+  #expand(written: string): string {
+    return expandText(written, (key) => this.variables.get(key));
+  }
+}
+
+type OtherProject = Readonly<{
+  project: string;
+  file: readonly string[];
+  ref?: string | null | undefined;
+}>;
+
+/** The start of the main file, for mistakes of the pipeline as a whole. */
+function startOf(fileName: string): Mark {
+  return readDocument("", fileName).mark;
+}
+
+function mapOf({ value, mark }: ReadFile): YamlMap {
+  if (value === null) return newMap();
+  if (!isMap(value)) return failAt(mark, "", "The file must be a map of keywords and jobs.");
+  return value;
+}

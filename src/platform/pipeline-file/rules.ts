@@ -1,0 +1,163 @@
+import { z } from "zod";
+
+import { type Expression, ExpressionError, holds, parseExpression } from "./expression.ts";
+import { duration, flag, names, text, variables } from "./field.ts";
+import { AllowFailure, Needs } from "./job-config.ts";
+import { globMatcher } from "./pattern.ts";
+
+/** Conditions of a file are parsed once each, however many jobs carry them. */
+const parsed = new Map<string, Expression | string>();
+const parsedMax = 5_000;
+
+/** The parsed condition, or what is wrong with it. */
+function conditionOf(source: string): Expression | string {
+  const known = parsed.get(source);
+  if (known !== undefined) return known;
+  if (parsed.size >= parsedMax) parsed.clear();
+  let condition: Expression | string;
+  try {
+    condition = parseExpression(source);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    condition = error.message;
+  }
+  parsed.set(source, condition);
+  return condition;
+}
+
+export const Condition = text().transform((source, context): Expression => {
+  const condition = conditionOf(source);
+  if (typeof condition !== "string") return condition;
+  context.addIssue({ code: "custom", message: condition });
+  return z.NEVER;
+});
+
+const Globs = names(50);
+
+const Changes = z.union(
+  [
+    Globs.transform((paths) => ({ paths, compareTo: null })),
+    z
+      .strictObject({ paths: Globs, compare_to: text(255).optional() })
+      .transform(({ paths, compare_to: compareTo }) => ({ paths, compareTo: compareTo ?? null })),
+  ],
+  { error: "It must be a list of paths, or {paths: …, compare_to: …}." },
+);
+
+const Exists = z.union([Globs, z.strictObject({ paths: Globs }).transform(({ paths }) => paths)], {
+  error: "It must be a list of paths, or {paths: …}.",
+});
+
+const Rule = z.strictObject({
+  if: Condition.optional(),
+  changes: z
+    .preprocess((value) => (typeof value === "string" ? [value] : value), Changes)
+    .optional(),
+  exists: z.preprocess((value) => (typeof value === "string" ? [value] : value), Exists).optional(),
+  when: z
+    .enum(["on_success", "on_failure", "always", "manual", "delayed", "never"], {
+      error: "It must be on_success, on_failure, always, manual, delayed or never.",
+    })
+    .optional(),
+  start_in: duration.optional(),
+  allow_failure: AllowFailure.optional(),
+  variables: variables.optional(),
+  needs: Needs.optional(),
+  interruptible: flag.optional(),
+  auto_cancel: z.unknown().optional(),
+});
+export type Rule = z.output<typeof Rule>;
+
+export const Rules = z
+  .preprocess(
+    (value) => (Array.isArray(value) ? value.flat(10) : value),
+    z
+      .array(Rule, { error: "It must be a list of rules." })
+      .max(200, { error: "There are more than 200 rules." }),
+  )
+  .transform((rules): readonly Rule[] => rules);
+
+/** What rules ask about the repository. Each answer is computed once for a pipeline. */
+export type RepositoryFacts = Readonly<{
+  /**
+   * Paths that differ from what was there before, or from the named ref; undefined when there is
+   * nothing to compare with, which counts as everything.
+   */
+  changedPaths: (compareTo: string | null) => Promise<readonly string[] | undefined>;
+  /** All paths of the commit. */
+  paths: () => Promise<readonly string[]>;
+}>;
+
+/** Comparisons of paths with globs that one pipeline may make. */
+export const comparisonsMax = 2_000_000;
+
+/** Matches globs against paths, and remembers the answers. */
+export class PathMatcher {
+  readonly #facts: RepositoryFacts;
+  readonly #answers = new Map<string, Promise<boolean>>();
+  #comparisons = 0;
+
+  constructor(facts: RepositoryFacts) {
+    this.#facts = facts;
+  }
+
+  /** @throws TooManyComparisons */
+  changed(globs: readonly string[], compareTo: string | null): Promise<boolean> {
+    return this.#remembered(`changed ${compareTo} ${globs.join("\0")}`, async () => {
+      const paths = await this.#facts.changedPaths(compareTo);
+      return paths === undefined || this.#any(globs, paths);
+    });
+  }
+
+  /** @throws TooManyComparisons */
+  exists(globs: readonly string[]): Promise<boolean> {
+    return this.#remembered(`exists ${globs.join("\0")}`, async () =>
+      this.#any(globs, await this.#facts.paths()),
+    );
+  }
+
+  #remembered(key: string, answer: () => Promise<boolean>): Promise<boolean> {
+    const known = this.#answers.get(key) ?? answer();
+    this.#answers.set(key, known);
+    return known;
+  }
+
+  #any(globs: readonly string[], paths: readonly string[]): boolean {
+    return globs.some((glob) => {
+      const matches = globMatcher(glob.replace(/^\.?\//, ""));
+      if (matches === undefined) return false;
+      this.#comparisons += paths.length;
+      if (this.#comparisons > comparisonsMax) throw new TooManyComparisons();
+      return paths.some(matches);
+    });
+  }
+}
+
+export class TooManyComparisons extends Error {
+  override readonly name = "TooManyComparisons";
+
+  constructor() {
+    super("The rules compare too many paths with too many globs.");
+  }
+}
+
+/**
+ * The first rule that applies; undefined when none does.
+ *
+ * @param variables what the conditions see, by name
+ */
+export async function ruleFor(
+  rules: readonly Rule[],
+  variables: ReadonlyMap<string, string>,
+  paths: PathMatcher,
+): Promise<Rule | undefined> {
+  const lookup = (name: string) => variables.get(name);
+  for (const rule of rules) {
+    if (rule.if !== undefined && !holds(rule.if, lookup)) continue;
+    const { changes, exists } = rule;
+    if (changes !== undefined && !(await paths.changed(changes.paths, changes.compareTo))) continue;
+    if (exists !== undefined && !(await paths.exists(exists))) continue;
+    return rule;
+  }
+  return undefined;
+}

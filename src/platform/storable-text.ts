@@ -1,0 +1,70 @@
+/** Stands for what a text cannot hold, as decoders of UTF-8 use it. */
+const replacement = "\ufffd";
+
+/**
+ * Whether every store can keep a text. PostgreSQL takes no NUL, and neither UTF-8 nor JSONB takes
+ * half of a surrogate pair.
+ */
+export function isStorableText(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
+}
+
+/** The text with U+FFFD in the place of each character that no store can keep. */
+export function storableText(text: string): string {
+  return isStorableText(text) ? text : text.toWellFormed().replaceAll("\0", replacement);
+}
+
+/** The first `lengthMax` UTF-16 units at most; a surrogate pair is kept whole or left out. */
+export function clipText(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const clipped = text.slice(0, lengthMax);
+  return /[\ud800-\udbff]$/.test(clipped) ? clipped.slice(0, -1) : clipped;
+}
+
+/** Bytes of a text inside of a JSON document: a control character takes six of them. */
+export function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text)) - 2;
+}
+
+/** As much of the beginning of a text as takes at most so many bytes inside of a JSON document. */
+export function clipJson(text: string, bytesMax: number): string {
+  const short = clipText(text, bytesMax);
+  if (jsonBytes(short) <= bytesMax) return short;
+  let bytes = 0;
+  let length = 0;
+  for (const character of short) {
+    bytes += jsonBytes(character);
+    if (bytes > bytesMax) break;
+    length += character.length;
+  }
+  return short.slice(0, length);
+}
+
+/**
+ * A JSON value with all its texts and keys storable; the same object where nothing had to change.
+ * Recurses: for values of bounded depth, such as the data of events.
+ */
+export function storableValue<Value>(value: Value): Value {
+  // The result has the shape of the value: only characters of its texts differ.
+  return storableCopy(value) as Value;
+}
+
+function storableCopy(value: unknown): unknown {
+  if (typeof value === "string") return storableText(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map(storableCopy);
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  const before = Object.entries(value);
+  const after = before.map(([key, item]) => [storableText(key), storableCopy(item)] as const);
+  const same = after.every(
+    ([key, item], index) => key === before[index]?.[0] && item === before[index][1],
+  );
+  return same ? value : Object.fromEntries(after);
+}
+
+/** Whether all texts and keys of a JSON value are storable. */
+export function isStorableValue(value: unknown): boolean {
+  return storableCopy(value) === value;
+}

@@ -1,0 +1,57 @@
+/** What a text names: `#12`, `!7`, `owner/project#12`, `owner/project!7` or a full commit hash. */
+export type TextReference = Readonly<{
+  target: string;
+  /** A closing word stands before it: `Closes #12`. Only issues are closed. */
+  closes: boolean;
+}>;
+
+/** Text beyond this is not searched. */
+const lengthMax = 65_536;
+const referencesMax = 100;
+
+const name = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
+/** Quantifiers are bounded, so the time grows with the length of the text alone. */
+const numbered = `(?<![\\w/.&#!-])(?:${name}/${name})?[#!][1-9]\\d{0,9}(?!\\w)`;
+const hash = "(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])";
+const pattern = new RegExp(`${numbered}|${hash}`, "g");
+
+/** As GitHub and GitLab know them. */
+const closingWord =
+  /(?<!\w)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?[ \t]+(?:issues?[ \t]+)?$/i;
+const closingWordLengthMax = 40;
+/** Between the issues of a list that one closing word stands before. */
+const separator = /^(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:and|&)[ \t]+)$/i;
+
+/** The references of a text, each once, in the order of the text; at most 100. */
+export function referencesIn(text: string): readonly TextReference[] {
+  const searched = text.slice(0, lengthMax);
+  const found = new Map<string, boolean>();
+  let listEnd = -1;
+  for (const { 0: target, index } of searched.matchAll(pattern)) {
+    const before = searched.slice(Math.max(0, index - closingWordLengthMax), index);
+    const goesOn = listEnd >= 0 && isSeparator(searched, listEnd, index);
+    const closes = target.includes("#") && (goesOn || closingWord.test(before));
+    listEnd = closes ? index + target.length : -1;
+    found.set(target, closes || (found.get(target) ?? false));
+    if (found.size >= referencesMax) break;
+  }
+  return [...found].map(([target, closes]) => ({ target, closes }));
+}
+
+function isSeparator(text: string, from: number, to: number): boolean {
+  return to - from <= closingWordLengthMax && separator.test(text.slice(from, to));
+}
+
+/** People mentioned as `@alias`, each once, in lower case; at most 50. */
+export function mentionsIn(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const { 1: alias = "" } of text.slice(0, lengthMax).matchAll(mention)) {
+    // A sentence may end right after the alias.
+    found.add(alias.replace(/[._-]+$/, "").toLowerCase());
+    if (found.size >= mentionsMax) break;
+  }
+  return [...found];
+}
+
+const mention = new RegExp(`(?<![\\w@/.-])@(${name})(?![\\w@])`, "g");
+const mentionsMax = 50;

@@ -1,0 +1,70 @@
+import type { Knex } from "knex";
+
+import type { AccessTokenRow } from "../token/access-token.ts";
+import { findUser, type UserRow } from "../user/user.ts";
+
+export type TokenCallerRow = Pick<
+  UserRow,
+  "alias" | "is_admin" | "is_confirmed" | "banned_at" | "forgotten_at"
+> &
+  Pick<AccessTokenRow, "user_id" | "scopes" | "expires_at"> &
+  Readonly<{
+    token_id: string;
+    /** Of a token that an OAuth application holds; its owner's ban stops it too. */
+    application_id: string | null;
+    owner_id: string | null;
+  }>;
+
+/** The token of this hash with its user, in one round trip: every request begins with it. */
+export function findTokenCaller(db: Knex, tokenHash: string): Promise<TokenCallerRow | undefined> {
+  return db<AccessTokenRow>("access_token")
+    .join("app_user", "app_user.id", "access_token.user_id")
+    .where("access_token.token_hash", tokenHash)
+    .first(
+      "access_token.id as token_id",
+      "access_token.user_id",
+      "access_token.scopes",
+      "access_token.expires_at",
+      "app_user.alias",
+      "app_user.is_admin",
+      "app_user.is_confirmed",
+      "app_user.banned_at",
+      "app_user.forgotten_at",
+      db.raw("null as application_id"),
+      db.raw("null as owner_id"),
+    );
+}
+
+/** The same of a token that was given to an OAuth application; `token_id` names the authorization. */
+export function findOAuthCaller(db: Knex, tokenHash: string): Promise<TokenCallerRow | undefined> {
+  return db("oauth_authorization as a")
+    .join("oauth_application as b", "b.id", "a.application_id")
+    .join("app_user", "app_user.id", "a.user_id")
+    .join("app_user as owner", "owner.id", "b.owner_id")
+    .where("a.access_hash", tokenHash)
+    .where("b.is_registered", true)
+    .whereNull("owner.banned_at")
+    .whereNull("owner.forgotten_at")
+    .first<TokenCallerRow | undefined>(
+      "a.id as token_id",
+      "a.user_id",
+      "a.access_scopes as scopes",
+      "a.access_expires_at as expires_at",
+      "app_user.alias",
+      "app_user.is_admin",
+      "app_user.is_confirmed",
+      "app_user.banned_at",
+      "app_user.forgotten_at",
+      "a.application_id",
+      "b.owner_id",
+    );
+}
+
+/** Who logs in under this alias or e-mail. */
+export async function findLogin(db: Knex, login: string): Promise<UserRow | undefined> {
+  if (!login.includes("@")) return await findUser(db, login);
+  return await db<UserRow>("app_user")
+    .whereRaw("lower(email) = lower(?)", [login])
+    .whereNull("forgotten_at")
+    .first();
+}

@@ -1,0 +1,123 @@
+import type { Knex } from "knex";
+import { type LoginVia, sessionEvents } from "../../events/access/session.ts";
+import type { SessionId, UserId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { userEvents } from "../../events/user/user.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
+import type { Slice } from "../user/user.ts";
+
+export type SessionRow = Readonly<{
+  id: SessionId;
+  user_id: UserId;
+  via: LoginVia;
+  /** SHA-256 of the cookie's text, hex. */
+  secret_hash: string;
+  /** Both are opened when the person looks at their sessions. */
+  user_agent: Sealed | null;
+  ip: Sealed | null;
+  opened_at: Date;
+}>;
+
+const { UserBanned, UserPasswordChanged, UserForgotten } = userEvents;
+
+/**
+ * Sessions that were not ended; one that was idle for too long is here until it is swept. Lifting a
+ * ban brings no session back.
+ */
+export const sessionProjection = defineProjection({
+  name: "session",
+  version: 1,
+  tables: ["session"],
+  async create(tx) {
+    await tx.schema.createTable("session", (table) => {
+      table.uuid("id").primary();
+      table.uuid("user_id").notNullable();
+      table.text("via").notNullable();
+      table.text("secret_hash").notNullable().unique();
+      table.text("user_agent");
+      table.text("ip");
+      table.timestamp("opened_at").notNullable().index();
+      table.index(["user_id", "opened_at", "id"]);
+    });
+  },
+  events: { ...sessionEvents, UserBanned, UserPasswordChanged, UserForgotten },
+  handlers: {
+    SessionOpened: async (tx, { data, metadata }) => {
+      const row = {
+        id: data.sessionId,
+        user_id: data.userId,
+        via: data.via,
+        secret_hash: data.secretHash,
+        user_agent: data.userAgent,
+        ip: metadata.ip,
+        opened_at: new Date(data.openedAt),
+      };
+      await tx<SessionRow>("session").insert(row).onConflict("id").merge();
+    },
+    SessionClosed: async (tx, { stream }) => {
+      await tx("session").where("id", idInStream(stream)).delete();
+    },
+    UserBanned: (tx, { stream }) => endAll(tx, stream),
+    UserPasswordChanged: (tx, { stream }) => endAll(tx, stream),
+    UserForgotten: (tx, { stream }) => endAll(tx, stream),
+  },
+});
+
+async function endAll(tx: Tx, userStream: string): Promise<void> {
+  await tx("session").where("user_id", idInStream(userStream)).delete();
+}
+
+/** With the last sign of life, which is kept beside the read models, and whose session it is. */
+export type SeenSessionRow = SessionRow & Readonly<{ seen_at: Date }>;
+export type OpenSessionRow = SeenSessionRow & Readonly<{ alias: string; is_admin: boolean }>;
+
+const lastSeen = "greatest(session.opened_at, session_use.seen_at)";
+
+const seen = (db: Knex) =>
+  db("session").leftJoin(
+    "public.session_use as session_use",
+    "session_use.session_id",
+    "session.id",
+  );
+
+/** The session of a cookie whose user may come in, however long it was idle. */
+export function findOpenSession(db: Knex, secretHash: string): Promise<OpenSessionRow | undefined> {
+  return seen(db)
+    .join("app_user", "app_user.id", "session.user_id")
+    .where("session.secret_hash", secretHash)
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at")
+    .first("session.*", "app_user.alias", "app_user.is_admin", db.raw(`${lastSeen} as seen_at`));
+}
+
+/** Newest first, without those that were idle since before the given time. */
+export async function listSessions(
+  db: Knex,
+  { userId, seenSince, limit }: Readonly<{ userId: string; seenSince: Date; limit: number }>,
+): Promise<Slice<SeenSessionRow>> {
+  const shown = () =>
+    seen(db).where("session.user_id", userId).whereRaw(`${lastSeen} >= ?`, [seenSince]);
+  const [rows, counted] = await Promise.all([
+    shown()
+      .orderBy([{ column: "session.opened_at", order: "desc" }, { column: "session.id" }])
+      .limit(limit)
+      .select<SeenSessionRow[]>("session.*", db.raw(`${lastSeen} as seen_at`)),
+    shown().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** Ids of sessions that were idle since before the given time, some of them. */
+export async function idleSessions(
+  db: Knex,
+  before: Date,
+  limit: number,
+): Promise<readonly SessionId[]> {
+  const rows = await seen(db)
+    .where("session.opened_at", "<", before)
+    .whereRaw(`${lastSeen} < ?`, [before])
+    .limit(limit)
+    .select<{ id: SessionId }[]>("session.id");
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,155 @@
+import type { Knex } from "knex";
+
+import { artifactEvents } from "../../events/agent/artifact.ts";
+import type { ProjectId } from "../../events/core/ids.ts";
+import type { JobId } from "../../events/pipeline/id.ts";
+import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
+import type { Part } from "../core/list-rows.ts";
+import { defineProjection } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+import { counted } from "../core/total.ts";
+import type { Slice } from "../user/user.ts";
+
+export type ArtifactRow = Readonly<{
+  id: string;
+  job_id: JobId;
+  pipeline_id: string;
+  project_id: ProjectId;
+  file_type: string;
+  file_name: string;
+  bytes: bigint;
+  sha256: string;
+  expire_at: Date | null;
+  locked: boolean;
+  created_at: Date;
+}>;
+
+const { PipelineDeleted } = pipelineEvents;
+
+export const artifactProjection = defineProjection({
+  name: "job_artifact",
+  version: 1,
+  tables: ["job_artifact"],
+  async create(tx) {
+    await tx.schema.createTable("job_artifact", (table) => {
+      table.uuid("id").primary();
+      table.uuid("job_id").notNullable();
+      table.uuid("pipeline_id").notNullable();
+      table.uuid("project_id").notNullable().index();
+      table.text("file_type").notNullable();
+      table.text("file_name").notNullable();
+      table.bigInteger("bytes").notNullable();
+      table.text("sha256").notNullable().index();
+      table.timestamp("expire_at").index();
+      table.boolean("locked").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.unique(["job_id", "file_type"]);
+      table.index(["pipeline_id", "created_at", "id"]);
+    });
+  },
+  events: { ...artifactEvents, ...purgeEvents, PipelineDeleted },
+  handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { job_artifact: "project_id" }),
+    PipelineDeleted: async (tx, { data }) => {
+      await tx("job_artifact").where({ pipeline_id: data.pipelineId }).delete();
+    },
+    JobArtifactStored: async (tx, { data }) => {
+      const row = {
+        id: data.artifactId,
+        job_id: data.jobId,
+        pipeline_id: data.pipelineId,
+        project_id: data.projectId,
+        file_type: data.fileType,
+        file_name: data.file.name,
+        bytes: data.file.bytes,
+        sha256: data.file.sha256,
+        expire_at: data.expireAt === null ? null : new Date(data.expireAt),
+        locked: false,
+        created_at: new Date(data.storedAt),
+      };
+      await tx("job_artifact").insert(row).onConflict(["job_id", "file_type"]).merge();
+    },
+    JobArtifactLocked: async (tx, { data }) => {
+      await tx("job_artifact").where({ id: data.artifactId }).update({ locked: true });
+    },
+    JobArtifactUnlocked: async (tx, { data }) => {
+      await tx("job_artifact").where({ id: data.artifactId }).update({ locked: false });
+    },
+    JobArtifactExpired: async (tx, { data }) => {
+      await tx("job_artifact").where({ id: data.artifactId }).delete();
+    },
+  },
+});
+
+/** With the number of its job in the project. */
+export type ListedArtifact = ArtifactRow & Readonly<{ job_local_id: number | null }>;
+
+type Which = Readonly<{ job_id: string } | { pipeline_id: string }>;
+
+export async function listArtifacts(
+  db: Knex,
+  which: Which,
+  part: Part,
+): Promise<Slice<ListedArtifact>> {
+  const meant = () => db("job_artifact").where(which);
+  const rows = db("job_artifact as artifact")
+    .join("pipeline_job as job", "job.id", "artifact.job_id")
+    .where(
+      "job_id" in which
+        ? { "artifact.job_id": which.job_id }
+        : { "artifact.pipeline_id": which.pipeline_id },
+    )
+    .orderBy(["artifact.created_at", "artifact.id"])
+    .limit(part.limit)
+    .offset(part.offset)
+    .select<ListedArtifact[]>("artifact.*", "job.local_id as job_local_id");
+  const [found, total] = await Promise.all([rows, counted(meant())]);
+  return { rows: found, total };
+}
+
+/** With the name of its job. */
+export type NamedArtifact = ArtifactRow & Readonly<{ job_name: string }>;
+
+/** All artifacts of a pipeline, in the order of its jobs. */
+export async function pipelineArtifacts(
+  db: Knex,
+  pipelineId: string,
+): Promise<readonly NamedArtifact[]> {
+  return db("job_artifact as artifact")
+    .join("pipeline_job as job", "job.id", "artifact.job_id")
+    .where({ "artifact.pipeline_id": pipelineId })
+    .orderBy(["job.place", "artifact.file_type"])
+    .select<NamedArtifact[]>("artifact.*", "job.name as job_name");
+}
+
+/** An artifact of this very job. */
+export function findArtifact(
+  db: Knex,
+  jobId: string,
+  which: Readonly<{ id: string } | { file_type: string }>,
+): Promise<ArtifactRow | undefined> {
+  return db<ArtifactRow>("job_artifact")
+    .where({ job_id: jobId as JobId, ...which })
+    .first();
+}
+
+export async function archivesOf(
+  db: Knex,
+  jobIds: readonly string[],
+): Promise<readonly ArtifactRow[]> {
+  return db("job_artifact")
+    .whereIn("job_id", [...jobIds])
+    .where({ file_type: "archive" });
+}
+
+export async function expiredArtifacts(
+  db: Knex,
+  at: Date,
+  limit: number,
+): Promise<readonly ArtifactRow[]> {
+  return db("job_artifact")
+    .where("expire_at", "<=", at)
+    .where({ locked: false })
+    .orderBy("expire_at")
+    .limit(limit);
+}

@@ -1,0 +1,66 @@
+import type { Knex } from "knex";
+
+import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import type { Part } from "../core/list-rows.ts";
+import { countedNear } from "../core/total.ts";
+import type { JobRow } from "../pipeline/table.ts";
+import type { Slice } from "../user/user.ts";
+import type { WhoseAgents } from "./agent.ts";
+
+export type AgentJobRow = JobRow &
+  Readonly<{ ref: string; is_tag: boolean; pipeline_local_id: number | null }>;
+
+type Which = Readonly<{
+  owner: WhoseAgents;
+  /** Undefined: all agents of the owner. */
+  agentId?: string;
+  status?: PipelineStatus | undefined;
+}>;
+
+/** Jobs that agents were given, the newest first. The total is counted to 500 beyond the page. */
+export async function listAgentJobs(
+  db: Knex,
+  { owner, agentId, status }: Which,
+  part: Part,
+): Promise<Slice<AgentJobRow>> {
+  const meant = () => {
+    const agents = db("agent").select("id");
+    if (owner !== undefined) agents.where({ owner_type: owner.type, owner_id: owner.id });
+    if (agentId !== undefined) agents.where({ id: agentId });
+    const query = db("pipeline_job as job").whereIn("job.agent_id", agents);
+    return status === undefined ? query : query.where("job.status", status);
+  };
+  const rows = meant()
+    .join("pipeline", "pipeline.id", "job.pipeline_id")
+    .orderBy([
+      { column: "job.assigned_at", order: "desc" },
+      { column: "job.id", order: "desc" },
+    ])
+    .limit(part.limit)
+    .offset(part.offset)
+    .select<AgentJobRow[]>(
+      "job.*",
+      "pipeline.ref",
+      "pipeline.is_tag",
+      "pipeline.local_id as pipeline_local_id",
+    );
+  const [found, total] = await Promise.all([rows, countedNear(db, meant(), part)]);
+  return { rows: found, total };
+}
+
+/** A job by its number in the whole service. */
+export async function findJobByNumber(
+  db: Knex,
+  { pipelineNumber, place }: Readonly<{ pipelineNumber: number; place: number }>,
+): Promise<JobRow | undefined> {
+  return db("pipeline_job as job")
+    .join("pipeline", "pipeline.id", "job.pipeline_id")
+    .where("pipeline.number", pipelineNumber)
+    .andWhere("job.place", place)
+    .first<JobRow | undefined>("job.*");
+}
+
+/** The job whose run has this token; undefined once the run is over. */
+export function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {
+  return db<JobRow>("pipeline_job").where({ token_hash: tokenHash }).first();
+}

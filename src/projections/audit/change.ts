@@ -1,0 +1,110 @@
+import type { AnyEvent } from "../../events/core/event.ts";
+import { Sealed } from "../../events/core/sealed.ts";
+import { settingsDefaults } from "../../events/instance/settings.ts";
+
+/** One field as it was and as it became; undefined where there is nothing to tell. */
+export type Change = Readonly<{ field: string; before?: unknown; after?: unknown }>;
+
+export type Data = Readonly<Record<string, unknown>>;
+
+/** What is shown for what only its owner may read. */
+export const sealedMark = "«sealed»";
+
+/** Told by the entry itself already. */
+const told = /^(?:\w+ById|\w+At)$/;
+/** Says which thing it is, not what the thing is like. */
+const names = /(?:Id|Type)$/;
+const values = /^(?:commit|object|owner)(?:Id|Type)$/;
+/** Shows nothing, and still tells people apart. */
+const digests = /(?:Digests?|Hash)$/;
+/** After these a thing is other than before. */
+const changing =
+  /(?:Changed|Configured|Edited|LifetimeSet|Moved|Reconfigured|Renewed|Replaced|Retargeted|Transferred|Updated)$/;
+/** After these it is not there any more: what they say of it is what it was. */
+const ending = /(?:Deleted|Removed)$/;
+
+export const isChanging = (type: string): boolean => changing.test(type);
+
+const isName = (field: string): boolean => names.test(field) && !values.test(field);
+const isOld = (field: string): boolean => field === "before" || /^previous(?:[A-Z]|$)/.test(field);
+
+/** What is known of a thing after an event, from what was known before it. */
+export function saidAfter(before: Data, { type, data }: AnyEvent): Data {
+  if (type === "SettingsChanged") {
+    return { ...before, changes: { ...settingsBefore(before), ...fieldsOf(data["changes"]) } };
+  }
+  const thing = thingOf(data);
+  if (thing !== undefined) return { ...before, [thing]: data };
+  return { ...before, ...data, ...(type === "UserEmailConfirmed" && { confirmed: true }) };
+}
+
+/** Where a stream tells of several things, each has said what it said by itself. */
+const thingOf = ({ fileId }: Data): string | undefined =>
+  typeof fileId === "string" ? `file ${fileId}` : undefined;
+
+/** Only what changed is said of the settings, and nothing of what they begin as. */
+const settingsBefore = (before: Data): Data => ({
+  ...settingsDefaults,
+  ...fieldsOf(before["changes"]),
+});
+
+/**
+ * What an event changed, field by field. It may say the old value itself, as `previous`,
+ * `previousTitle` or `before`; of one that does not, the old value is in the events before it.
+ *
+ * @param before what was said in its stream before it, see saidAfter
+ */
+export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
+  const fields = Object.keys(data).filter((field) => !told.test(field) && !isOld(field));
+  const subject = subjectOf(data, fields);
+  const thing = thingOf(data);
+  const said = thing === undefined ? before : fieldsOf(before[thing]);
+  return fields.flatMap((field): readonly Change[] => {
+    const after = data[field];
+    if (field === "after" || (field === "objectId" && "before" in data)) {
+      return [{ field: "changed", before: data["before"], after }];
+    }
+    const previous = `previous${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+    if (previous in data) return changed(field, data[previous], after);
+    if (field === subject) return changed(field, data["previous"], after);
+    if (ending.test(type) && !isName(field)) return [{ field, before: shown(field, after) }];
+    if (!isChanging(type) || "before" in data || isName(field)) {
+      return [{ field, after: shown(field, after) }];
+    }
+    if (type === "SettingsChanged") return changed(field, settingsBefore(before), after);
+    return changed(field, said[field] ?? null, after);
+  });
+}
+
+/** Of which field `previous` is the old value: of the only one that is no name. */
+function subjectOf(data: Data, fields: readonly string[]): string | undefined {
+  return "previous" in data ? fields.find((field) => !isName(field)) : undefined;
+}
+
+/** One change, or one for each field of what consists of fields; none for what stayed the same. */
+function changed(field: string, before: unknown, after: unknown): readonly Change[] {
+  if (isFields(after)) {
+    const old = fieldsOf(before);
+    return Object.entries(after).flatMap(([name, value]) =>
+      changed(name, old[name] ?? null, value),
+    );
+  }
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  return [{ field, before: shown(field, before), after: shown(field, after) }];
+}
+
+const isFields = (value: unknown): value is Data =>
+  value !== null && typeof value === "object" && !Array.isArray(value);
+
+const fieldsOf = (value: unknown): Data => (isFields(value) ? value : {});
+
+function shown(field: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((part) => shown(field, part));
+  if (isFields(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, part]) => [name, shown(name, part)]),
+    );
+  }
+  const hidden = Sealed.safeParse(value).success || (value !== null && digests.test(field));
+  return hidden ? sealedMark : value;
+}

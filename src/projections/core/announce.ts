@@ -1,0 +1,33 @@
+import type { Knex } from "knex";
+
+/** Where the projections say how far the read models are; see visible.ts. */
+export const channel = "projection";
+
+/** Payload of a change that is not a new position: read the checkpoints. */
+export const reread = "";
+
+/** Told to the listeners when the transaction commits. */
+export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
+  await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
+}
+
+/**
+ * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth
+ * application, or who may do what in which project. Of `jobs` nothing is kept: agents wait for it.
+ */
+export type Subject = "settings" | "access" | "jobs" | `user-${string}` | `application-${string}`;
+
+const changed = "changed ";
+
+/**
+ * Tells every process to drop its copies. It goes the same way as positions and is sent before the
+ * position of its batch, so whoever waited for that position finds the copies gone.
+ */
+export async function announceChange(tx: Knex, subject: Subject): Promise<void> {
+  await tx.raw("select pg_notify(?, ?)", [channel, changed + subject]);
+}
+
+/** The subject, when the payload is of a change. */
+export function changedSubject(payload: string): string | undefined {
+  return payload.startsWith(changed) ? payload.slice(changed.length) : undefined;
+}

@@ -1,0 +1,148 @@
+import type { Knex } from "knex";
+import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { announce, reread } from "./announce.ts";
+import type { Batch } from "./batch.ts";
+import {
+  beforeEverything,
+  type CheckpointRow,
+  lockCheckpoints,
+  moveCheckpoints,
+} from "./checkpoint.ts";
+import { applyAfter, type Projection, type ProjectionContext } from "./projection.ts";
+import { brief, mayPass } from "./retry.ts";
+
+/** The part of a logger that is used here; pino's loggers fit. */
+export type Log = Readonly<{
+  info: (fields: object, message: string) => void;
+  warn: (fields: object, message: string) => void;
+  error: (fields: object, message: string) => void;
+}>;
+
+export type FeedDeps = Readonly<{
+  db: Knex;
+  store: EventStore;
+  projections: readonly Projection[];
+  context: ProjectionContext;
+  log: Log;
+}>;
+
+/** A checkpoint this far behind the subscription is no gap to fill in passing. */
+const gapEventsMax = 1_000;
+
+/** A live checkpoint was set back by hand or by a restored backup. */
+class CheckpointTooOld extends Error {
+  override readonly name = "CheckpointTooOld";
+
+  constructor(name: string) {
+    super(`The checkpoint of ${name} lies far behind the subscription`);
+  }
+}
+
+/**
+ * Applies a batch to all live projections in one transaction. When one of them cannot take it, each
+ * is given the batch by itself: the others go on, and that one stops right before the event it
+ * cannot apply. It keeps its checkpoint there; nothing is ever skipped.
+ *
+ * @throws what Postgres says when it cannot be reached now: the same batch may be given again.
+ */
+export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
+  try {
+    await deliver(deps, deps.projections, batch);
+  } catch (error) {
+    if (mayPass(error)) throw error;
+    for (const projection of deps.projections) await feedAlone(deps, projection, batch);
+    await announce(deps.db, reread);
+  }
+}
+
+/** The batch into those of the projections that are live, rows and checkpoints together. */
+async function deliver(
+  deps: FeedDeps,
+  projections: readonly Projection[],
+  batch: Batch,
+): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    const rows = await lockCheckpoints(
+      tx,
+      projections.map(({ name }) => name),
+    );
+    const live: string[] = [];
+    for (const projection of projections) {
+      const row = rows.get(projection.name);
+      if (row?.state !== "live" || row.version !== projection.version) continue;
+      const missed = await missedBetween(deps.store, projection, row.position, batch.after);
+      await applyAfter(tx, projection, row.position, [...missed, ...batch.events], deps.context);
+      live.push(projection.name);
+    }
+    if (live.length === 0) return;
+    await moveCheckpoints(tx, live, batch.upTo);
+    if (projections === deps.projections) await announce(tx, batch.upTo);
+  });
+}
+
+/** Usually nothing: events from a checkpoint to the start of a batch that begins after it. */
+async function missedBetween(
+  store: EventStore,
+  projection: Projection,
+  position: bigint,
+  batchAfter: bigint,
+): Promise<readonly Recorded[]> {
+  const missed: Recorded[] = [];
+  if (position >= batchAfter) return missed;
+  for await (const event of store.readAll(readAfter(position))) {
+    if (event.position > batchAfter) break;
+    if (missed.length === gapEventsMax) throw new CheckpointTooOld(projection.name);
+    missed.push(event);
+  }
+  return missed;
+}
+
+async function feedAlone(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
+  try {
+    await deliver(deps, [projection], batch);
+  } catch (error) {
+    if (mayPass(error)) throw error;
+    if (error instanceof CheckpointTooOld) await setBehind(deps, projection);
+    else await stopAt(deps, projection, batch);
+  }
+}
+
+/** Finds the event it cannot take and applies what comes before: the checkpoint shows where it is. */
+async function stopAt(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
+  let { after } = batch;
+  const events = batch.events.filter(({ type }) => projection.types.has(type));
+  try {
+    for (const event of events) {
+      await deliver(deps, [projection], { after, upTo: event.position, events: [event] });
+      after = event.position;
+    }
+    await deliver(deps, [projection], { after, upTo: batch.upTo, events: [] });
+  } catch (error) {
+    if (mayPass(error)) throw error;
+    await stop(deps, projection, error);
+  }
+}
+
+/** Stops a projection where it is; it is tried again when a process becomes the leader. */
+export async function stop(
+  { db, log }: Pick<FeedDeps, "db" | "log">,
+  { name }: Projection,
+  error: unknown,
+): Promise<void> {
+  const failure = error instanceof Error ? error.message : String(error);
+  await db<CheckpointRow>("projection_checkpoint")
+    .where({ name })
+    .update({ state: "failed", failure });
+  log.error({ projection: name, err: brief(error) }, "projection stopped");
+}
+
+async function setBehind({ db, log }: FeedDeps, { name }: Projection): Promise<void> {
+  await db<CheckpointRow>("projection_checkpoint").where({ name }).update({ state: "behind" });
+  log.warn({ projection: name }, "projection fell behind the subscription");
+}
+
+/** `after` of a read that starts behind a checkpoint. */
+export function readAfter(position: bigint): { after?: bigint } {
+  return position === beforeEverything ? {} : { after: position };
+}

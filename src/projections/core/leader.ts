@@ -1,0 +1,78 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type pg from "pg";
+import { connectPostgres } from "../../platform/postgres.ts";
+
+/** How long a standby takes at most to notice that the leader is gone. */
+const standbyPollMs = 250;
+
+/**
+ * Holds an advisory lock while `run` runs; undefined when somebody else has it. The lock belongs to
+ * the session: it is free the moment the holder's process or connection dies, and then the signal
+ * given to `run` aborts.
+ */
+export async function withLock<Result>(
+  url: string,
+  name: string,
+  signal: AbortSignal,
+  run: (held: AbortSignal) => Promise<Result>,
+): Promise<{ result: Result } | undefined> {
+  return withSession(url, name, signal, async (client, held) =>
+    (await tryLock(client, name)) ? { result: await run(held) } : undefined,
+  );
+}
+
+/**
+ * Runs `lead` whenever this process is the leader, until the signal aborts; a standby otherwise.
+ * That only one leads saves work; what keeps two from doing harm is the lock of the checkpoint rows.
+ */
+export async function whileLeader(
+  url: string,
+  name: string,
+  signal: AbortSignal,
+  lead: (held: AbortSignal) => Promise<void>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await withSession(url, name, signal, async (client, held) => {
+        while (!(await tryLock(client, name))) {
+          await pause(held);
+          held.throwIfAborted();
+        }
+        await lead(held);
+      });
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+    await pause(signal);
+  }
+}
+
+/** A connection of its own, and a signal that also aborts when it is lost. */
+async function withSession<Result>(
+  url: string,
+  name: string,
+  signal: AbortSignal,
+  run: (client: pg.Client, held: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const client = await connectPostgres(url, `lock ${name}`);
+  const lost = new AbortController();
+  client.once("end", () => lost.abort(new Error(`The connection that held ${name} was lost`)));
+  try {
+    return await run(client, AbortSignal.any([signal, lost.signal]));
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await delay(standbyPollMs, undefined, { signal }).catch(() => undefined);
+}
+
+async function tryLock(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ locked: boolean }>(
+    "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked",
+    [name],
+  );
+  return rows[0]?.locked === true;
+}

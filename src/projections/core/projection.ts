@@ -1,0 +1,179 @@
+import type { Knex } from "knex";
+import { decode } from "../../events/core/decode.ts";
+import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../../events/core/event.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { withFormerTypes } from "../../events/core/upcast.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { storableText, storableValue } from "../../platform/storable-text.ts";
+import { announceChange, type Subject } from "./announce.ts";
+import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
+import { mayPass } from "./retry.ts";
+
+export type Tx = Knex.Transaction;
+
+/** What a handler may use beside its own tables. */
+export type ProjectionContext = Readonly<{
+  /** Personal data in clear, or null once its subject was forgotten. */
+  open: (sealed: Sealed) => Promise<string | null>;
+}>;
+
+export type Projection = Readonly<{
+  /** Snake case; key of its checkpoint. */
+  name: string;
+  /** Raised when tables or handlers change their meaning: the tables are then built again. */
+  version: number;
+  /** Owned alone: a handler reads and writes only these, and nobody else writes them. */
+  tables: readonly string[];
+  /** Makes the tables and their indexes; names are unqualified, the search path decides where. */
+  create: (tx: Tx) => Promise<void>;
+  /** Types of events it handles; others move only its checkpoint. */
+  types: ReadonlySet<string>;
+  apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
+  /** Applies many in one go, where a statement for each would be slow; in order, none seen before. */
+  applyAll?: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
+  /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
+  announces?: Subject;
+}>;
+
+type Handler<Event extends AnyEvent> = (
+  tx: Tx,
+  event: Recorded<Event>,
+  context: ProjectionContext,
+) => Promise<void>;
+
+export type Handlers<Schemas extends EventSchemas> = {
+  readonly [Type in keyof Schemas & string]: Handler<Extract<EventOf<Schemas>, { type: Type }>>;
+};
+
+export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
+  name: string;
+  version: number;
+  tables: readonly string[];
+  create: (tx: Tx) => Promise<void>;
+  /** Of one slice or several: `{ ...projectEvents, ...webhookEvents }`. */
+  events: Schemas;
+  /** One for every event of the schemas: ignoring one is written down, as `ignore`. */
+  handlers: Handlers<Schemas>;
+  /** In the place of the handlers where many events come at once; it must end the same. */
+  applyAll?: (
+    tx: Tx,
+    events: readonly Recorded<EventOf<Schemas>>[],
+    context: ProjectionContext,
+  ) => Promise<void>;
+  announces?: Subject;
+}>;
+
+export function defineProjection<Schemas extends EventSchemas>(
+  definition: ProjectionDefinition<Schemas>,
+): Projection {
+  const { name, version, tables, create, events, handlers, applyAll, announces } = definition;
+  const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
+  const types = withFormerTypes(handled.map(([type]) => type));
+  return {
+    name,
+    version,
+    tables,
+    create,
+    types,
+    ...(announces && { announces }),
+    async apply(tx, recorded, context) {
+      if (!types.has(recorded.type)) return;
+      const event = decode(events, storableEvent(recorded));
+      // The key is the event's own type, so the handler found under it takes this event.
+      const handler = handlers[event.type] as Handler<EventOf<Schemas>>;
+      await handler(tx, event, storableContext(context));
+    },
+    ...(applyAll && {
+      applyAll: (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
+        applyAll(
+          tx,
+          batch.map((recorded) => decode(events, storableEvent(recorded))),
+          storableContext(context),
+        ),
+    }),
+  };
+}
+
+/** The log may hold texts that PostgreSQL does not take; none of them stops a read model. */
+function storableEvent(recorded: Recorded): Recorded {
+  const data = storableValue(recorded.data);
+  return data === recorded.data ? recorded : { ...recorded, data };
+}
+
+function storableContext(context: ProjectionContext): ProjectionContext {
+  return {
+    async open(sealed) {
+      const text = await context.open(sealed);
+      return text === null ? null : storableText(text);
+    },
+  };
+}
+
+export const ignore = (): Promise<void> => Promise.resolve();
+
+/**
+ * Applies a batch and moves the checkpoint in one transaction: after a crash, either both happened
+ * or neither did. The row lock keeps two processes from running one projection at a time; events at
+ * or below the checkpoint were applied before and are skipped, so delivery may repeat and overlap.
+ */
+export async function project(
+  db: Knex,
+  projection: Projection,
+  batch: readonly Recorded[],
+  context: ProjectionContext,
+): Promise<void> {
+  const last = batch.at(-1);
+  if (last === undefined) return;
+  await db.transaction(async (tx) => {
+    const checkpoints = await lockCheckpoints(tx, [projection.name]);
+    const checkpoint = checkpoints.get(projection.name);
+    invariant(checkpoint !== undefined, `projection ${projection.name} was installed`);
+    await applyAfter(tx, projection, checkpoint.position, batch, context);
+    await moveCheckpoints(tx, [projection.name], last.position);
+  });
+}
+
+/** An event that a projection cannot take: its history or its code is wrong, and waiting is no help. */
+export class CannotApply extends Error {
+  override readonly name = "CannotApply";
+
+  constructor(
+    readonly projection: string,
+    readonly event: Recorded,
+    cause: unknown,
+  ) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const what = `${event.type} at ${event.position} in ${event.stream}`;
+    super(`Projection ${projection} cannot apply ${what}: ${why}`, { cause });
+  }
+}
+
+/**
+ * Applies what the projection handles and has not seen; the caller holds its checkpoint's lock.
+ *
+ * @throws CannotApply, or what a store that cannot be reached now throws
+ */
+export async function applyAfter(
+  tx: Tx,
+  projection: Projection,
+  position: bigint,
+  batch: readonly Recorded[],
+  context: ProjectionContext,
+): Promise<void> {
+  const events = batch.filter(
+    (event) => event.position > position && projection.types.has(event.type),
+  );
+  if (events.length === 0) return;
+  if (projection.announces !== undefined) await announceChange(tx, projection.announces);
+  if (projection.applyAll !== undefined) {
+    await projection.applyAll(tx, events, context);
+    return;
+  }
+  for (const event of events) {
+    try {
+      await projection.apply(tx, event, context);
+    } catch (error) {
+      throw mayPass(error) ? error : new CannotApply(projection.name, event, error);
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Knex } from "knex";
+import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { openPostgres } from "../../platform/postgres.ts";
+import { sqlState } from "../../platform/postgres-error.ts";
+import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { type FeedDeps, readAfter } from "./feed.ts";
+import { createTables, dropTables, firstCheckpoint, install, liveSchema } from "./install.ts";
+import { join, restEventsMax } from "./join.ts";
+import { withLock } from "./leader.ts";
+import { type Projection, project, type Tx } from "./projection.ts";
+import { type Comparison, compareTables } from "./verify.ts";
+
+/** Where tables grow before they take the place of those in `read_model`. */
+export const nextSchema = "read_model_next";
+
+const pageEventsMax = 1_000;
+/** Read models are built side by side on so many connections. */
+const buildersMax = 4;
+/** Shorter than Postgres' deadlock_timeout: in a knot with readers it is never they who lose. */
+const swapLockTimeoutMs = 200;
+const swapAttemptsMax = 100;
+const lockNotAvailable = "55P03";
+
+export type RebuildDeps = FeedDeps & Readonly<{ databaseUrl: string }>;
+
+export type Progress = Readonly<{
+  position: bigint;
+  head: bigint;
+  events: number;
+  elapsedMs: number;
+}>;
+
+export type RebuildOptions = Readonly<{
+  signal: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+  /** Compares the rows before and after, at the same position, while the live ones wait. */
+  verify?: boolean;
+  /** Only compares: the live ones stay, and what was built is dropped. */
+  keep?: boolean;
+}>;
+
+/** Ends the transaction of a swap that shall not be. */
+class Compared extends Error {
+  constructor(readonly comparisons: readonly Comparison[]) {
+    super("compared");
+  }
+}
+
+export type Rebuilt = Readonly<{
+  events: number;
+  elapsedMs: number;
+  /** One a table when asked to verify; only of tables that stood at the same position before. */
+  comparisons: readonly Comparison[];
+}>;
+
+/**
+ * Builds read models again from the log, beside the ones that are read, and lets each take its place
+ * in one short transaction. Undefined when another rebuild is running. What an interrupted one left
+ * is not read by anybody and removed by the next.
+ *
+ * @throws CannotApply when a projection cannot take an event
+ */
+export async function rebuild(
+  deps: RebuildDeps,
+  projections: readonly Projection[],
+  options: RebuildOptions,
+): Promise<Rebuilt | undefined> {
+  const held = await withLock(deps.databaseUrl, "projection rebuild", options.signal, (signal) =>
+    buildAndSwap(deps, projections, { ...options, signal }),
+  );
+  return held?.result;
+}
+
+type Build = Readonly<{
+  deps: RebuildDeps;
+  /** Looks names up in the schema of the new tables, whose checkpoints lie there too. */
+  next: Knex;
+  options: RebuildOptions;
+  startedAt: number;
+}> & {
+  /** Not swapped yet. */
+  remaining: readonly Projection[];
+  position: bigint;
+  events: number;
+};
+
+async function buildAndSwap(
+  deps: RebuildDeps,
+  projections: readonly Projection[],
+  options: RebuildOptions,
+): Promise<Rebuilt> {
+  const next = openPostgres(deps.databaseUrl, {
+    searchPath: [nextSchema, "public"],
+    poolMax: buildersMax,
+    applicationName: "ledgerforge rebuild",
+  });
+  const startedAt = performance.now();
+  const start = { remaining: projections, position: beforeEverything, events: 0 };
+  const build: Build = { deps, next, options, startedAt, ...start };
+  try {
+    await deps.db.transaction((tx) => installMissing(tx, projections));
+    await prepareNext(next, projections);
+    await buildToEnd(build);
+    const comparisons: Comparison[] = [];
+    for (const projection of projections) comparisons.push(...(await swap(build, projection)));
+    return { events: build.events, elapsedMs: performance.now() - startedAt, comparisons };
+  } finally {
+    await next.raw("drop schema if exists ?? cascade", [nextSchema]).catch(() => undefined);
+    await next.destroy();
+  }
+}
+
+async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
+  // A backup may have been restored without the read models.
+  await tx.raw("create schema if not exists ??", [liveSchema]);
+  const installed = new Set(await tx<CheckpointRow>("projection_checkpoint").pluck("name"));
+  for (const projection of projections) {
+    if (!installed.has(projection.name)) await install(tx, projection, "behind");
+  }
+}
+
+/** An empty schema with tables and checkpoints, whatever an interrupted rebuild left there. */
+async function prepareNext(next: Knex, projections: readonly Projection[]): Promise<void> {
+  await next.transaction(async (tx) => {
+    await tx.raw("drop schema if exists ?? cascade", [nextSchema]);
+    await tx.raw("create schema ??", [nextSchema]);
+    await tx.raw(
+      "create table ??.projection_checkpoint (like public.projection_checkpoint including all)",
+      [nextSchema],
+    );
+    for (const projection of projections) {
+      await createTables(tx, nextSchema, projection);
+      await tx<CheckpointRow>("projection_checkpoint").insert(
+        firstCheckpoint(projection, "behind"),
+      );
+    }
+  });
+}
+
+/** Reads on as long as a pass over the log still finds more than what the swap itself can apply. */
+async function buildToEnd(build: Build): Promise<void> {
+  let before: number;
+  do {
+    before = build.events;
+    await buildPass(build);
+  } while (build.events - before > restEventsMax);
+  for (const table of build.remaining.flatMap(({ tables }) => tables)) {
+    await build.next.raw("analyze ??.??", [nextSchema, table]);
+  }
+}
+
+/** From where the build stands to the end of the log as it is met. */
+async function buildPass(build: Build): Promise<void> {
+  const { deps, options, startedAt } = build;
+  let head = (await deps.store.head()) ?? beforeEverything;
+  for await (const page of pages(deps.store, build.position)) {
+    options.signal.throwIfAborted();
+    await buildPage(build, page);
+    build.position = page.at(-1)?.position ?? build.position;
+    build.events += page.length;
+    if (build.position > head) head = build.position;
+    const elapsedMs = performance.now() - startedAt;
+    options.onProgress?.({ position: build.position, head, events: build.events, elapsedMs });
+  }
+}
+
+/** Every projection takes the page in a transaction of its own, a few of them at a time. */
+async function buildPage(build: Build, page: readonly Recorded[]): Promise<void> {
+  const waiting = [...build.remaining];
+  const builder = async (): Promise<void> => {
+    for (let projection = waiting.pop(); projection !== undefined; projection = waiting.pop()) {
+      const { types } = projection;
+      const events = page.filter(({ type }) => types.has(type));
+      await project(build.next, projection, events, build.deps.context);
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: buildersMax }, builder));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+/** The next page is read while this one is worked on. */
+async function* pages(store: EventStore, after: bigint): AsyncGenerator<readonly Recorded[]> {
+  const events = store.readAll(readAfter(after))[Symbol.asyncIterator]();
+  try {
+    let reading = readPage(events);
+    for (;;) {
+      const page = await reading;
+      if (page.length === 0) return;
+      reading = readPage(events);
+      // Awaited on the next turn: until then a failure is nobody's.
+      reading.catch(() => undefined);
+      yield page;
+    }
+  } finally {
+    await events.return?.();
+  }
+}
+
+async function readPage(events: AsyncIterator<Recorded>): Promise<readonly Recorded[]> {
+  const page: Recorded[] = [];
+  while (page.length < pageEventsMax) {
+    const { done, value } = await events.next();
+    if (done === true) break;
+    page.push(value);
+  }
+  return page;
+}
+
+/** Puts the new tables of one projection in the place of the old ones, and makes it live. */
+async function swap(build: Build, projection: Projection): Promise<readonly Comparison[]> {
+  const { deps, options } = build;
+  for (let attempt = 1; ; attempt += 1) {
+    options.signal.throwIfAborted();
+    let comparisons: readonly Comparison[] = [];
+    const finish = async (tx: Tx, row: CheckpointRow): Promise<void> => {
+      if (options.verify) comparisons = await compare(tx, projection, row);
+      if (options.keep) throw new Compared(comparisons);
+      await replaceTables(tx, projection, row);
+    };
+    try {
+      const built = { schema: nextSchema, position: build.position, finish };
+      if (await join(deps, projection, built)) {
+        build.remaining = build.remaining.filter((other) => other !== projection);
+        return comparisons;
+      }
+      await buildPass(build);
+    } catch (error) {
+      if (error instanceof Compared) {
+        build.remaining = build.remaining.filter((other) => other !== projection);
+        return error.comparisons;
+      }
+      if (sqlState(error) !== lockNotAvailable || attempt === swapAttemptsMax) throw error;
+      await delay(swapLockTimeoutMs * Math.random());
+    }
+  }
+}
+
+/** Only what stands for the same events can be compared: a failed or outdated one does not. */
+async function compare(
+  tx: Tx,
+  { version, tables }: Projection,
+  row: CheckpointRow,
+): Promise<readonly Comparison[]> {
+  if (row.state !== "live" || row.version !== version) return [];
+  const comparisons: Comparison[] = [];
+  for (const table of tables) {
+    comparisons.push(await compareTables(tx, table, [liveSchema, nextSchema]));
+  }
+  return comparisons;
+}
+
+async function replaceTables(tx: Tx, { tables }: Projection, row: CheckpointRow): Promise<void> {
+  await tx.raw("select set_config('lock_timeout', ?, true)", [`${swapLockTimeoutMs}ms`]);
+  await dropTables(tx, liveSchema, row.tables);
+  for (const table of tables) {
+    await tx.raw("alter table ??.?? set schema ??", [nextSchema, table, liveSchema]);
+  }
+}

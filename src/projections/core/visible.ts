@@ -1,0 +1,137 @@
+import type { Knex } from "knex";
+import { listen } from "../../platform/postgres.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { changedSubject, channel } from "./announce.ts";
+import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+
+/**
+ * Resolves once every live projection has passed the position, so that whoever reads next sees it.
+ * At once when there is nothing to wait for.
+ *
+ * @throws Refusal `projection.lagging` (unavailable) when it takes longer than 5 s: the write
+ * itself happened.
+ */
+export type Visible = (position: bigint | undefined) => Promise<void>;
+
+export type VisibleDeps = Readonly<{
+  databaseUrl: string;
+  db: Knex;
+  /** For tests; 5000 unless told. */
+  waitMaxMs?: number;
+}>;
+
+/** Called with the subject of a change; without one, when anything may have changed unheard. */
+export type OnChange = (subject: string | undefined) => void;
+
+export type Watching = Readonly<{
+  visible: Visible;
+  /** See announceChange: called before `visible` resolves for the change's position. */
+  onChange: (listener: OnChange) => void;
+  close: () => Promise<void>;
+}>;
+
+const waitMaxMsDefault = 5_000;
+/** Somebody who waits longer than a notification takes looks for themselves. */
+const lookMs = 250;
+
+/** Watches how far the read models are. One a process: all its requests wait on one connection. */
+export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
+  const { databaseUrl, db, waitMaxMs = waitMaxMsDefault } = deps;
+  const closing = new AbortController();
+  const waiters = new Set<Waiter>();
+  const listeners: OnChange[] = [];
+  let reached = beforeEverything;
+  let watch: NodeJS.Timeout | undefined;
+
+  const advance = (position: bigint): void => {
+    if (position > reached) reached = position;
+    for (const waiter of waiters) if (waiter.position <= reached) waiter.settle();
+  };
+  const tell: OnChange = (subject) => listeners.forEach((listener) => void listener(subject));
+  /** A position that was not heard of but read: changes on the way to it may not be heard of yet. */
+  const seen = (position: bigint): void => {
+    if (position !== reached) tell(undefined);
+    advance(position);
+  };
+  const look = oneAtATime(() => furthestOfAll(db).then(seen, () => undefined));
+  const hear = (payload: string): void => {
+    const subject = changedSubject(payload);
+    if (subject !== undefined) tell(subject);
+    else if (/^\d+$/.test(payload)) advance(BigInt(payload));
+    else void look.start();
+  };
+  /** A crash of Postgres may have taken positions back that were heard of before it. */
+  const relearn = (): void => {
+    reached = beforeEverything;
+    tell(undefined);
+    void look.start();
+  };
+
+  const visible = async (position: bigint | undefined): Promise<void> => {
+    if (position === undefined || position <= reached) return;
+    watch ??= setInterval(() => void look.start(), lookMs);
+    const passed = await new Promise<boolean>((resolve) => {
+      const settle = (): void => finish(position <= reached);
+      const timer = setTimeout(settle, waitMaxMs);
+      const waiter: Waiter = { position, settle };
+      const finish = (done: boolean): void => {
+        clearTimeout(timer);
+        waiters.delete(waiter);
+        resolve(done);
+      };
+      waiters.add(waiter);
+      if (closing.signal.aborted) settle();
+    });
+    if (waiters.size === 0) {
+      clearInterval(watch);
+      watch = undefined;
+    }
+    if (!passed) throw lagging();
+  };
+
+  await listen(databaseUrl, channel, hear, closing.signal, relearn);
+  return {
+    visible,
+    onChange: (listener) => void listeners.push(listener),
+    async close() {
+      closing.abort();
+      for (const waiter of waiters) waiter.settle();
+      // The caller destroys the pool next, which must not happen under a query.
+      await look.ended();
+    },
+  };
+}
+
+/** A start while a run is under way joins that run. */
+function oneAtATime(run: () => Promise<void>) {
+  let running: Promise<void> | undefined;
+  return {
+    start(): Promise<void> {
+      running ??= run().finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+    ended: async (): Promise<void> => running,
+  };
+}
+
+/** Settling looks at how far the read models are: passed, or waited in vain. */
+type Waiter = Readonly<{ position: bigint; settle: () => void }>;
+
+async function furthestOfAll(db: Knex): Promise<bigint> {
+  const row = await db<CheckpointRow>("projection_checkpoint")
+    .where({ state: "live" })
+    .min<{ min: bigint | null }>("position")
+    .first();
+  return row?.min ?? beforeEverything;
+}
+
+function lagging(): Refusal {
+  return new Refusal(
+    "unavailable",
+    "projection.lagging",
+    "The change was made, but does not show yet. Ask again in a moment.",
+    { retryAfterSeconds: 1 },
+  );
+}

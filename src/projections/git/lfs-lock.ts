@@ -1,0 +1,125 @@
+import type { Knex } from "knex";
+
+import { lfsLockEvents } from "../../events/git/lfs-lock.ts";
+import { defineProjection } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+
+type StoredLock = Readonly<{
+  id: string;
+  project_id: string;
+  path: string;
+  locked_by_id: string;
+  locked_at: Date;
+}>;
+
+export type LfsLockRow = StoredLock & Readonly<{ locked_by_alias: string }>;
+
+export const lfsLockProjection = defineProjection({
+  name: "lfs_lock",
+  version: 2,
+  tables: ["lfs_lock"],
+  async create(tx) {
+    await tx.schema.createTable("lfs_lock", (table) => {
+      table.uuid("id").primary();
+      table.uuid("project_id").notNullable();
+      table.specificType("path", 'text collate "C"').notNullable();
+      table.uuid("locked_by_id").notNullable();
+      table.timestamp("locked_at").notNullable();
+    });
+    // A path may be longer than what an index takes of a text; its digest is not.
+    await tx.raw("create unique index on lfs_lock (project_id, md5(path))");
+    await tx.raw("create index on lfs_lock (project_id, id)");
+  },
+  events: { ...lfsLockEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { lfs_lock: "project_id" }),
+    LfsFileLocked: async (tx, { data: { lockId, projectId, path, lockedById, lockedAt } }) => {
+      const row = {
+        id: lockId,
+        project_id: projectId,
+        path,
+        locked_by_id: lockedById,
+        locked_at: new Date(lockedAt),
+      };
+      await tx<StoredLock>("lfs_lock").insert(row).onConflict("id").merge();
+    },
+    LfsFileUnlocked: async (tx, { data: { lockId } }) => {
+      await tx<StoredLock>("lfs_lock").where({ id: lockId }).delete();
+    },
+  },
+});
+
+const locks = (db: Knex, projectId: string) =>
+  db("lfs_lock")
+    .join("app_user", "app_user.id", "lfs_lock.locked_by_id")
+    .where("lfs_lock.project_id", projectId)
+    .select<LfsLockRow[]>("lfs_lock.*", "app_user.alias as locked_by_alias");
+
+/** A lock in this very project; another project's is not found. */
+export async function findLfsLock(
+  db: Knex,
+  projectId: string,
+  id: string,
+): Promise<LfsLockRow | undefined> {
+  const [row] = await locks(db, projectId).where("lfs_lock.id", id);
+  return row;
+}
+
+export async function findLfsLockAt(
+  db: Knex,
+  projectId: string,
+  path: string,
+): Promise<LfsLockRow | undefined> {
+  const [row] = await locks(db, projectId)
+    .whereRaw("md5(lfs_lock.path) = md5(?)", [path])
+    .andWhere("lfs_lock.path", path);
+  return row;
+}
+
+export type LockPage = Readonly<{
+  /** Of the lock the page begins after. */
+  after?: string | undefined;
+  countMax: number;
+}>;
+
+export function listLfsLocks(
+  db: Knex,
+  projectId: string,
+  { after, countMax }: LockPage,
+): Promise<readonly LfsLockRow[]> {
+  const query = locks(db, projectId).orderBy("lfs_lock.id").limit(countMax);
+  return after === undefined ? query : query.andWhere("lfs_lock.id", ">", after);
+}
+
+/** Of these paths, those that somebody has locked: path → who. */
+export async function lockersOf(
+  db: Knex,
+  projectId: string,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (paths.length === 0) return new Map();
+  const rows = await locks(db, projectId).whereRaw("lfs_lock.path = any(?)", [[...paths]]);
+  return new Map(rows.map((row) => [row.path, row.locked_by_alias]));
+}
+
+/** Whether anybody but this user has locked anything in the project. */
+export async function hasLocksOfOthers(
+  db: Knex,
+  projectId: string,
+  userId: string | null,
+): Promise<boolean> {
+  const query = db("lfs_lock").where({ project_id: projectId });
+  if (userId !== null) query.whereNot({ locked_by_id: userId });
+  return (await query.first("id")) !== undefined;
+}
+
+/** Of these paths, those that others than this user have locked. */
+export async function lockedByOthers(
+  db: Knex,
+  projectId: string,
+  { userId, paths }: Readonly<{ userId: string | null; paths: readonly string[] }>,
+): Promise<readonly LfsLockRow[]> {
+  const query = locks(db, projectId).whereRaw("lfs_lock.path = any(?)", [[...paths]]);
+  if (userId !== null) query.whereNot("lfs_lock.locked_by_id", userId);
+  return query.orderBy("lfs_lock.path").limit(20);
+}

@@ -1,0 +1,135 @@
+import type { Knex } from "knex";
+
+import type { ProjectId } from "../../events/core/ids.ts";
+import type { IssueId, IssueStatus } from "../../events/issue/issue.ts";
+import { escapeLike } from "../core/like.ts";
+import { countedNear } from "../core/total.ts";
+import type { Slice } from "../user/user.ts";
+import type { IssueRow, IssueTotalRow } from "./issue.ts";
+
+/** An issue that has its number. */
+export type NumberedIssueRow = IssueRow & Readonly<{ local_id: NonNullable<IssueRow["local_id"]> }>;
+
+/** An issue of this project by its number. */
+export function findIssue(
+  db: Knex,
+  projectId: ProjectId,
+  localId: number,
+): Promise<NumberedIssueRow | undefined> {
+  return db<IssueRow>("issue")
+    .where({ project_id: projectId })
+    .andWhere("local_id", localId)
+    .first<NumberedIssueRow | undefined>();
+}
+
+/** Undefined also for an issue without a number. */
+export function findIssueById(db: Knex, id: IssueId): Promise<NumberedIssueRow | undefined> {
+  return db<IssueRow>("issue")
+    .where({ id })
+    .whereNotNull("local_id")
+    .first<NumberedIssueRow | undefined>();
+}
+
+export type IssueFilter = Readonly<{
+  status?: IssueStatus | undefined;
+  /** Issues that have all of them. */
+  labelIds?: readonly string[];
+  assigneeId?: string | undefined;
+  authorId?: string | undefined;
+  /** A part of title or description, in any case. */
+  q?: string | undefined;
+  updatedAfter?: Date | undefined;
+  sort: "created" | "updated";
+  order: "asc" | "desc";
+}>;
+
+/** The issues of a project that pass all filters, and how many they are; near the page when searched. */
+export async function listIssues(
+  db: Knex,
+  projectId: ProjectId,
+  filter: IssueFilter,
+  page: Readonly<{ limit: number; offset: number }>,
+): Promise<Slice<NumberedIssueRow>> {
+  const { sort, order } = filter;
+  const all = await keptTotal(db, projectId, undefined);
+  const matches = () => matching(db, projectId, filter, all <= readWholeMax);
+  const columns = sort === "created" ? ["local_id"] : ["updated_at", "local_id"];
+  const [rows, total] = await Promise.all([
+    matches()
+      .orderBy(columns.map((column) => ({ column, order })))
+      .limit(page.limit)
+      .offset(page.offset)
+      .select<NumberedIssueRow[]>("issue.*"),
+    isKept(filter) ? keptTotal(db, projectId, filter.status) : countedNear(db, matches(), page),
+  ]);
+  return { rows, total };
+}
+
+/**
+ * Indexes on words and assignees are those of the whole instance. The issues of a project of this size are
+ * read faster than all matches of an index are, however large the instance is.
+ */
+const readWholeMax = 10_000;
+
+function matching(
+  db: Knex,
+  projectId: ProjectId,
+  filter: IssueFilter,
+  isSmall: boolean,
+): Knex.QueryBuilder {
+  const { status, labelIds = [], assigneeId, authorId, q, updatedAfter } = filter;
+  const query = db("issue").where("project_id", projectId).whereNotNull("local_id");
+  if (status !== undefined) query.where("status", status);
+  if (labelIds.length > 0) query.whereRaw("label_ids @> ?::uuid[]", [[...labelIds]]);
+  if (assigneeId !== undefined) {
+    if (isSmall) query.whereRaw("? = any(assignee_ids)", [assigneeId]);
+    else query.whereRaw("assignee_ids @> ?::uuid[]", [[assigneeId]]);
+  }
+  if (authorId !== undefined) query.where("author_id", authorId);
+  if (updatedAfter !== undefined) query.where("updated_at", ">", updatedAfter);
+  if (q !== undefined) {
+    const part = `%${escapeLike(q)}%`;
+    // An expression keeps the planner from the index of the column.
+    if (isSmall) query.whereRaw("(title || '' ilike ? or description || '' ilike ?)", [part, part]);
+    else
+      query.where((either) => either.whereILike("title", part).orWhereILike("description", part));
+  }
+  return query;
+}
+
+/** Whether the total is one that is kept beside the rows. */
+function isKept({ labelIds = [], assigneeId, authorId, q, updatedAfter }: IssueFilter): boolean {
+  const narrowing = [assigneeId, authorId, q, updatedAfter];
+  return labelIds.length === 0 && narrowing.every((value) => value === undefined);
+}
+
+async function keptTotal(
+  db: Knex,
+  projectId: ProjectId,
+  status: IssueStatus | undefined,
+): Promise<number> {
+  const rows = await db<IssueTotalRow>("issue_total").where({
+    project_id: projectId,
+    ...(status && { status }),
+  });
+  return rows.reduce((sum, { total }) => sum + Number(total), 0);
+}
+
+/** Issues that a process created before a time and did not number. */
+export async function unnumberedIssues(
+  db: Knex,
+  before: Date,
+  countMax: number,
+): Promise<readonly Pick<IssueRow, "id" | "project_id">[]> {
+  return db<IssueRow>("issue")
+    .whereNull("local_id")
+    .where("created_at", "<", before)
+    .orderBy("created_at")
+    .limit(countMax)
+    .select("id", "project_id");
+}
+
+/** Ids of all issues of a project. */
+export async function issueIdsOf(db: Knex, projectId: ProjectId): Promise<readonly IssueId[]> {
+  return db<IssueRow>("issue").where({ project_id: projectId }).pluck("id");
+}

@@ -1,0 +1,118 @@
+import type { Knex } from "knex";
+
+import type { ProjectId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { type LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
+import { defineProjection } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+import { counted } from "../core/total.ts";
+import type { Slice } from "../user/user.ts";
+
+export type LabelRow = Readonly<{
+  id: LabelId;
+  project_id: ProjectId;
+  title: string;
+  title_normalised: string;
+  description: string | null;
+  hex_color: string;
+  created_at: Date;
+}>;
+
+export const labelProjection = defineProjection({
+  name: "label",
+  version: 1,
+  tables: ["label"],
+  async create(tx) {
+    await tx.schema.createTable("label", (table) => {
+      table.uuid("id").primary();
+      table.uuid("project_id").notNullable();
+      table.text("title").notNullable();
+      table.specificType("title_normalised", 'text collate "C"').notNullable();
+      table.text("description");
+      table.text("hex_color").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.index(["project_id", "title_normalised", "id"]);
+    });
+  },
+  events: { ...labelEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { label: "project_id" }),
+    LabelCreated: async (tx, { data }) => {
+      const row: LabelRow = {
+        id: data.labelId,
+        project_id: data.projectId,
+        title: data.title,
+        title_normalised: normaliseTitle(data.title),
+        description: data.description,
+        hex_color: data.hexColor,
+        created_at: new Date(data.createdAt),
+      };
+      await tx<LabelRow>("label").insert(row).onConflict("id").merge();
+    },
+    LabelEdited: async (tx, { stream, data: { details } }) => {
+      await tx("label")
+        .where({ id: idInStream(stream) })
+        .update({
+          title: details.title,
+          title_normalised: normaliseTitle(details.title),
+          description: details.description,
+          hex_color: details.hexColor,
+        });
+    },
+    LabelDeleted: async (tx, { stream }) => {
+      await tx("label")
+        .where({ id: idInStream(stream) })
+        .delete();
+    },
+  },
+});
+
+const inProject = (db: Knex, projectId: ProjectId) =>
+  db<LabelRow>("label").where("project_id", projectId);
+
+/** A label of this project; one of another project is not found. */
+export function findLabel(
+  db: Knex,
+  projectId: ProjectId,
+  id: LabelId,
+): Promise<LabelRow | undefined> {
+  return inProject(db, projectId).andWhere("id", id).first();
+}
+
+/** The labels of a project by title. */
+export async function listLabels(
+  db: Knex,
+  projectId: ProjectId,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Slice<LabelRow>> {
+  const [rows, total] = await Promise.all([
+    inProject(db, projectId).orderBy(byTitle).limit(limit).offset(offset),
+    counted(inProject(db, projectId)),
+  ]);
+  return { rows, total };
+}
+
+/** Those of the labels that exist in any project, by id. */
+export async function labelsById(
+  db: Knex,
+  ids: readonly LabelId[],
+): Promise<ReadonlyMap<string, LabelRow>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db<LabelRow>("label").whereRaw("id = any(?)", [[...new Set(ids)]]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The labels of a project that have one of the ids or titles. */
+export async function labelsNamed(
+  db: Knex,
+  projectId: ProjectId,
+  { ids, titles }: Readonly<{ ids: readonly string[]; titles: readonly string[] }>,
+): Promise<readonly LabelRow[]> {
+  return inProject(db, projectId).andWhere((either) =>
+    either
+      .whereRaw("id = any(?::uuid[])", [[...ids]])
+      .orWhereRaw("title_normalised = any(?)", [titles.map(normaliseTitle)]),
+  );
+}
+
+const byTitle = [{ column: "title_normalised" }, { column: "id" }];

@@ -1,0 +1,158 @@
+import type { Knex } from "knex";
+import type { UserId } from "../../events/core/ids.ts";
+import type { ParentType } from "../../events/core/role.ts";
+import {
+  type ApprovalConfiguration,
+  type ApprovalRule,
+  approvalConfigurationDefault,
+  approvalEvents,
+} from "../../events/merge-request/approval-rule.ts";
+import { matchesTemplate } from "../../platform/name-template.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+import { type Below, handedDown } from "../instance/template-setting.ts";
+
+export type ApprovalRuleRow = Readonly<{
+  id: string;
+  parent_id: string;
+  parent_type: ParentType;
+  name: string;
+  /** A template of names. */
+  target_branch: string;
+  minimal_approvals: number;
+  approver_ids: readonly UserId[];
+  created_at: Date;
+}>;
+
+type ConfigurationRow = Readonly<{ parent_id: string; configuration: ApprovalConfiguration }>;
+
+export const approvalProjection = defineProjection({
+  name: "approval",
+  version: 2,
+  tables: ["approval_rule", "approval_configuration"],
+  async create(tx: Tx) {
+    await tx.schema.createTable("approval_rule", (table) => {
+      table.uuid("id").primary();
+      table.uuid("parent_id").notNullable();
+      table.text("parent_type").notNullable();
+      table.text("name").notNullable();
+      table.text("target_branch").notNullable();
+      table.integer("minimal_approvals").notNullable();
+      table.specificType("approver_ids", "uuid[]").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.index(["parent_id", "created_at", "id"]);
+    });
+    await tx.schema.createTable("approval_configuration", (table) => {
+      table.uuid("parent_id").primary();
+      table.jsonb("configuration").notNullable();
+    });
+  },
+  events: { ...approvalEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data }) =>
+      dropRows(tx, data.projectId, {
+        approval_rule: "parent_id",
+        approval_configuration: "parent_id",
+      }),
+    ApprovalRuleCreated: async (tx, { data }) => {
+      const row = {
+        id: data.ruleId,
+        parent_id: data.parentId,
+        parent_type: data.parentType,
+        ...columns(data.rule),
+        created_at: new Date(data.createdAt),
+      };
+      await tx<ApprovalRuleRow>("approval_rule").insert(row).onConflict("id").merge();
+    },
+    ApprovalRuleEdited: async (tx, { data: { ruleId, rule } }) => {
+      await tx<ApprovalRuleRow>("approval_rule").where("id", ruleId).update(columns(rule));
+    },
+    ApprovalRuleDeleted: async (tx, { data: { ruleId } }) => {
+      await tx<ApprovalRuleRow>("approval_rule").where("id", ruleId).delete();
+    },
+    ApprovalConfigurationChanged: async (tx, { data: { parentId, configuration } }) => {
+      await tx<ConfigurationRow>("approval_configuration")
+        .insert({ parent_id: parentId, configuration })
+        .onConflict("parent_id")
+        .merge();
+    },
+  },
+});
+
+const columns = ({ name, targetBranch, minimalApprovals, allowedApproverIds }: ApprovalRule) => ({
+  name,
+  target_branch: targetBranch,
+  minimal_approvals: minimalApprovals,
+  approver_ids: [...allowedApproverIds],
+});
+
+/** Those that hold in a project, handed down ones among them; or a team's or company's own. */
+export type ApprovalScope = Readonly<{ project: Below }> | Readonly<{ parentId: string }>;
+
+const rulesIn = (db: Knex, scope: ApprovalScope) =>
+  db<ApprovalRuleRow>("approval_rule").where((query) => {
+    if ("project" in scope) {
+      handedDown(db, "approval_rule", scope.project, "import_approval")(query);
+    } else query.where("approval_rule.parent_id", scope.parentId);
+  });
+
+export async function listApprovalRules(
+  db: Knex,
+  scope: ApprovalScope,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly ApprovalRuleRow[]; total: number }>> {
+  const [rows, counted] = await Promise.all([
+    rulesIn(db, scope)
+      .select<ApprovalRuleRow[]>("approval_rule.*")
+      .orderBy(["created_at", "id"])
+      .limit(limit)
+      .offset(offset),
+    rulesIn(db, scope).count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** Undefined for a rule of something else. */
+export function findApprovalRule(
+  db: Knex,
+  scope: ApprovalScope,
+  id: string,
+): Promise<ApprovalRuleRow | undefined> {
+  return rulesIn(db, scope).where("approval_rule.id", id).first<ApprovalRuleRow | undefined>();
+}
+
+/** The rules that a merge request into this branch of the project has to satisfy, each by itself. */
+export async function approvalRulesFor(
+  db: Knex,
+  project: Below,
+  targetBranch: string,
+): Promise<readonly ApprovalRuleRow[]> {
+  const rows = await rulesIn(db, { project }).select<ApprovalRuleRow[]>("approval_rule.*");
+  return rows.filter(({ target_branch }) => matchesTemplate(target_branch, targetBranch));
+}
+
+/**
+ * What holds in a project: its own configuration, else its team's, else its company's where they hand
+ * it down, else the default. For a team or company: its own, or the default.
+ */
+export async function approvalConfigurationOf(
+  db: Knex,
+  scope: ApprovalScope,
+): Promise<ApprovalConfiguration> {
+  const rows = await db<ConfigurationRow>("approval_configuration")
+    .where((query) => {
+      if ("project" in scope) {
+        handedDown(db, "approval_configuration", scope.project, "import_approval")(query);
+      } else query.where("parent_id", scope.parentId);
+    })
+    .select("parent_id", "configuration");
+  const nearest =
+    "project" in scope
+      ? [scope.project.id, scope.project.owner_id, scope.project.owner_company_id]
+      : [scope.parentId];
+  for (const id of nearest) {
+    const row = rows.find(({ parent_id }) => parent_id === id);
+    if (row !== undefined) return row.configuration;
+  }
+  return approvalConfigurationDefault;
+}

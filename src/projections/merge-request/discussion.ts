@@ -1,0 +1,165 @@
+import type { Knex } from "knex";
+
+import type { ObjectId, UserId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { discussionEvents } from "../../events/merge-request/discussion.ts";
+import { defineProjection } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+import { counted } from "../core/total.ts";
+
+export type DiscussionNoteRow = Readonly<{
+  id: string;
+  /** Of the first note; its own for the first note. */
+  discussion_id: string;
+  merge_request_id: string;
+  project_id: string;
+  message: string;
+  author_id: UserId;
+  created_at: Date;
+  /** Place in the discussion. */
+  revision: bigint;
+  /** The rest is null for replies. */
+  resolved: boolean | null;
+  base_commit: ObjectId | null;
+  start_commit: ObjectId | null;
+  target_commit: ObjectId | null;
+  new_path: string | null;
+  old_path: string | null;
+  new_line: number | null;
+  old_line: number | null;
+}>;
+
+export const discussionProjection = defineProjection({
+  name: "discussion",
+  version: 1,
+  tables: ["discussion_note"],
+  async create(tx) {
+    await tx.schema.createTable("discussion_note", (table) => {
+      table.uuid("id").primary();
+      table.uuid("discussion_id").notNullable();
+      table.uuid("merge_request_id").notNullable();
+      table.uuid("project_id").notNullable().index();
+      table.text("message").notNullable();
+      table.uuid("author_id").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.bigInteger("revision").notNullable();
+      table.boolean("resolved");
+      table.text("base_commit");
+      table.text("start_commit");
+      table.text("target_commit");
+      table.text("new_path");
+      table.text("old_path");
+      table.integer("new_line");
+      table.integer("old_line");
+      table.index(["discussion_id", "revision"]);
+    });
+    await tx.raw(
+      "create index discussion_root on discussion_note (merge_request_id, created_at, id) where id = discussion_id",
+    );
+  },
+  events: { ...discussionEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data }) =>
+      dropRows(tx, data.projectId, { discussion_note: "project_id" }),
+    DiscussionStarted: async (tx, { revision, data }) => {
+      const { discussionId, commits, line } = data;
+      const row: DiscussionNoteRow = {
+        id: discussionId,
+        discussion_id: discussionId,
+        merge_request_id: data.mergeRequestId,
+        project_id: data.projectId,
+        message: data.message,
+        author_id: data.startedById,
+        created_at: new Date(data.startedAt),
+        revision,
+        resolved: false,
+        base_commit: commits.baseCommit,
+        start_commit: commits.startCommit,
+        target_commit: commits.targetCommit,
+        new_path: line?.newPath ?? null,
+        old_path: line?.oldPath ?? null,
+        new_line: line?.newLine ?? null,
+        old_line: line?.oldLine ?? null,
+      };
+      await tx<DiscussionNoteRow>("discussion_note").insert(row).onConflict("id").merge();
+    },
+    DiscussionReplied: async (tx, { stream, revision, data }) => {
+      const row = {
+        id: data.noteId,
+        discussion_id: idInStream(stream),
+        merge_request_id: data.mergeRequestId,
+        project_id: data.projectId,
+        message: data.message,
+        author_id: data.repliedById,
+        created_at: new Date(data.repliedAt),
+        revision,
+      };
+      await tx("discussion_note").insert(row).onConflict("id").merge();
+    },
+    DiscussionNoteEdited: async (tx, { data: { noteId, message } }) => {
+      await tx<DiscussionNoteRow>("discussion_note").where("id", noteId).update({ message });
+    },
+    DiscussionNoteDeleted: async (tx, { data: { noteId } }) => {
+      // Replies go with the first note, which has the id of the discussion.
+      await tx("discussion_note").where("id", noteId).orWhere("discussion_id", noteId).delete();
+    },
+    DiscussionResolved: async (tx, { stream }) => {
+      await tx("discussion_note").where("id", idInStream(stream)).update({ resolved: true });
+    },
+    DiscussionUnresolved: async (tx, { stream }) => {
+      await tx("discussion_note").where("id", idInStream(stream)).update({ resolved: false });
+    },
+  },
+});
+
+/** A note of this very request; another one's is not found. */
+export function findNote(
+  db: Knex,
+  mergeRequestId: string,
+  id: string,
+): Promise<DiscussionNoteRow | undefined> {
+  return db<DiscussionNoteRow>("discussion_note")
+    .where({ id, merge_request_id: mergeRequestId })
+    .first();
+}
+
+/** For those who know the note from an event. */
+export function findNoteById(db: Knex, id: string): Promise<DiscussionNoteRow | undefined> {
+  return db<DiscussionNoteRow>("discussion_note").where({ id }).first();
+}
+
+type Page = Readonly<{ limit: number; offset: number }>;
+
+/** First notes of the discussions of a request, the oldest first. */
+export async function listDiscussions(
+  db: Knex,
+  mergeRequestId: string,
+  { limit, offset }: Page,
+): Promise<Readonly<{ rows: readonly DiscussionNoteRow[]; total: number }>> {
+  const roots = () =>
+    db("discussion_note").where("merge_request_id", mergeRequestId).whereRaw("id = discussion_id");
+  const [rows, total] = await Promise.all([
+    roots()
+      .select<DiscussionNoteRow[]>("*")
+      .orderBy(["created_at", "id"])
+      .limit(limit)
+      .offset(offset),
+    counted(roots()),
+  ]);
+  return { rows, total };
+}
+
+/** Replies to these discussions in the order they were given. */
+export async function repliesTo(
+  db: Knex,
+  discussionIds: readonly string[],
+): Promise<readonly DiscussionNoteRow[]> {
+  return db<DiscussionNoteRow>("discussion_note")
+    .whereRaw("discussion_id = any(?) and id <> discussion_id", [[...discussionIds]])
+    .orderBy(["discussion_id", "revision"]);
+}
+
+/** Ids of the discussions in a project, for sending history again. */
+export async function discussionIdsOf(db: Knex, projectId: string): Promise<readonly string[]> {
+  return db("discussion_note").where("project_id", projectId).distinct().pluck("discussion_id");
+}

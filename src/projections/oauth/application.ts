@@ -1,0 +1,120 @@
+import type { Knex } from "knex";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { oauthApplicationEvents } from "../../events/oauth/application.ts";
+import { oldestFirst, type Part } from "../core/list-rows.ts";
+import { defineProjection } from "../core/projection.ts";
+import type { Slice } from "../user/user.ts";
+
+export type OAuthApplicationRow = Readonly<{
+  id: string;
+  owner_id: string;
+  name: string;
+  description: string;
+  homepage_url: string;
+  callback_url: string;
+  is_standalone: boolean;
+  is_registered: boolean;
+  client_id: string;
+  /** Opened only for its owner's eyes. */
+  client_secret: Sealed;
+  created_at: Date;
+}>;
+
+export const oauthApplicationProjection = defineProjection({
+  name: "oauth_application",
+  version: 1,
+  tables: ["oauth_application"],
+  async create(tx) {
+    await tx.schema.createTable("oauth_application", (table) => {
+      table.uuid("id").primary();
+      table.uuid("owner_id").notNullable();
+      for (const column of ["name", "description", "homepage_url", "callback_url"]) {
+        table.text(column).notNullable();
+      }
+      table.boolean("is_standalone").notNullable();
+      table.boolean("is_registered").notNullable();
+      table.text("client_id").notNullable().unique();
+      table.text("client_secret").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.index(["owner_id", "created_at", "id"]);
+    });
+  },
+  events: oauthApplicationEvents,
+  handlers: {
+    OAuthApplicationCreated: async (tx, { data }) => {
+      const row = {
+        id: data.applicationId,
+        owner_id: data.ownerId,
+        ...columnsOf(data.details),
+        is_registered: false,
+        client_id: data.clientId,
+        client_secret: data.clientSecret,
+        created_at: new Date(data.createdAt),
+      };
+      await tx<OAuthApplicationRow>("oauth_application").insert(row).onConflict("id").merge();
+    },
+    OAuthApplicationChanged: async (tx, { stream, data }) => {
+      await tx<OAuthApplicationRow>("oauth_application")
+        .where("id", idInStream(stream))
+        .update(columnsOf(data.details));
+    },
+    OAuthApplicationRegistered: async (tx, { stream }) => {
+      await tx<OAuthApplicationRow>("oauth_application")
+        .where("id", idInStream(stream))
+        .update({ is_registered: true });
+    },
+    OAuthApplicationDeleted: async (tx, { stream }) => {
+      await tx<OAuthApplicationRow>("oauth_application").where("id", idInStream(stream)).delete();
+    },
+  },
+});
+
+type Details = Readonly<{
+  name: string;
+  description: string;
+  homepageUrl: string;
+  authCallbackUrl: string;
+  standalone: boolean;
+}>;
+
+const columnsOf = (details: Details) => ({
+  name: details.name,
+  description: details.description,
+  homepage_url: details.homepageUrl,
+  callback_url: details.authCallbackUrl,
+  is_standalone: details.standalone,
+});
+
+/** An application of this user; another's is as good as none. */
+export function findOAuthApplication(
+  db: Knex,
+  ownerId: string,
+  id: string,
+): Promise<OAuthApplicationRow | undefined> {
+  return db<OAuthApplicationRow>("oauth_application").where({ id, owner_id: ownerId }).first();
+}
+
+export type ClientRow = OAuthApplicationRow & Readonly<{ owner_alias: string }>;
+
+/** A registered application whose owner is not blocked: only such ones may ask for anything. */
+export function findClient(db: Knex, clientId: string): Promise<ClientRow | undefined> {
+  return db("oauth_application")
+    .join("app_user", "app_user.id", "oauth_application.owner_id")
+    .where({ client_id: clientId, is_registered: true })
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at")
+    .first<ClientRow | undefined>("oauth_application.*", "app_user.alias as owner_alias");
+}
+
+/** Oldest first. */
+export function listOAuthApplications(
+  db: Knex,
+  { ownerId, ...part }: Readonly<{ ownerId: string }> & Part,
+): Promise<Slice<OAuthApplicationRow>> {
+  return oldestFirst<OAuthApplicationRow>(db, {
+    table: "oauth_application",
+    where: { owner_id: ownerId },
+    ...part,
+  });
+}

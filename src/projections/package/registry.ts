@@ -1,0 +1,93 @@
+import type { Knex } from "knex";
+
+import type { PackageVersionId } from "../../events/core/ids.ts";
+import type { PackageFileRow, PackageRow } from "./version.ts";
+
+/** A file with what its version is like: a line of an index. */
+export type ListedFile = PackageFileRow &
+  Readonly<{
+    version_id: PackageVersionId;
+    version: string;
+    version_created_at: Date;
+    yank_reason: string | null;
+    deprecation: string;
+  }>;
+
+function listedFiles(db: Knex) {
+  return db("package_file as file")
+    .join("package_version as version", "version.id", "file.package_version_id")
+    .whereNull("version.deleted_at")
+    .select<ListedFile[]>(
+      "file.*",
+      "version.id as version_id",
+      "version.version",
+      "version.created_at as version_created_at",
+      "version.yank_reason",
+      "version.deprecation",
+    );
+}
+
+/** Of all versions that are not deleted, in the order in which the versions were created. */
+export async function filesOfPackage(db: Knex, packageId: string): Promise<readonly ListedFile[]> {
+  return listedFiles(db)
+    .where("version.package_id", packageId)
+    .orderBy(["version.created_position", "version.id", "file.name"]);
+}
+
+/** Unless its version is deleted. */
+export async function findListedFile(db: Knex, fileId: string): Promise<ListedFile | undefined> {
+  const [row] = await listedFiles(db).where("file.id", fileId);
+  return row;
+}
+
+/** Of a version that is not deleted, by name. */
+export async function filesOfVersion(db: Knex, versionId: string): Promise<readonly ListedFile[]> {
+  return listedFiles(db).where("version.id", versionId).orderBy("file.name");
+}
+
+/** Which of these packages exist, those included whose versions are all deleted. */
+export async function packagesWithIds(
+  db: Knex,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, PackageRow>> {
+  const rows: PackageRow[] = await db("package").whereRaw("id = any(?::uuid[])", [[...ids]]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+export type PackageList = Readonly<{ registryIds: readonly string[]; text?: string }> &
+  Readonly<{ limit: number; offset: number }>;
+
+/** Packages of these registries by name, those whose names hold the text without regard to case. */
+export async function packagesOf(
+  db: Knex,
+  { registryIds, text = "", limit, offset }: PackageList,
+): Promise<readonly PackageRow[]> {
+  return db<PackageRow>("package")
+    .whereIn("registry_id", [...registryIds])
+    .andWhereRaw("strpos(lower(name), ?) > 0", [text.toLowerCase()])
+    .orderBy(["name", "id"])
+    .limit(limit)
+    .offset(offset);
+}
+
+/** Version by tag. */
+export async function tagsOfPackage(
+  db: Knex,
+  packageId: string,
+): Promise<ReadonlyMap<string, string>> {
+  const rows: readonly Readonly<{ tag: string; version: string }>[] = await db("package_tag")
+    .where("package_id", packageId)
+    .orderBy("tag");
+  return new Map(rows.map(({ tag, version }) => [tag, version]));
+}
+
+/** What the files of all packages of an owner take, deleted versions included. */
+export async function packageBytes(db: Knex, ownerId: string): Promise<number> {
+  const row = await db("package_registry as registry")
+    .join("package", "package.registry_id", "registry.id")
+    .join("package_file as file", "file.package_id", "package.id")
+    .where("registry.owner_id", ownerId)
+    .sum<Readonly<{ bytes: string | null }>[]>({ bytes: "file.bytes" })
+    .first();
+  return Number(row?.bytes ?? 0);
+}

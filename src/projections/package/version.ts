@@ -1,0 +1,320 @@
+import type { Knex } from "knex";
+
+import type { PackageFileId, PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { packageTagEvents } from "../../events/package/tag.ts";
+import {
+  type PackageFile,
+  type PackageType,
+  type PackageUploadType,
+  packageVersionEvents,
+} from "../../events/package/version.ts";
+import { registryRepositoryEvents } from "../../events/registry/repository.ts";
+import { companyEvents } from "../../events/team/company.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
+import { purgeEvents } from "../core/purge.ts";
+import type { Slice } from "../user/user.ts";
+
+export type PackageRow = Readonly<{
+  id: PackageId;
+  registry_id: string;
+  type: PackageType;
+  name: string;
+  group_id: string;
+  artifact_id: string;
+}>;
+
+type StoredVersion = Readonly<{
+  id: PackageVersionId;
+  package_id: PackageId;
+  version: string;
+  language_version: string | null;
+  /** Of its creation in the log. */
+  created_position: bigint;
+  created_at: Date;
+  /** Null: it is not yanked. */
+  yank_reason: string | null;
+  /** Empty: it is not deprecated. */
+  deprecation: string;
+  deleted_at: Date | null;
+}>;
+
+export type PackageFileRow = Readonly<{
+  id: PackageFileId;
+  package_version_id: PackageVersionId;
+  name: string;
+  bytes: bigint;
+  md5: string;
+  sha1: string;
+  sha256: string;
+  sha512: string;
+  metadata: string | null;
+  upload_type: PackageUploadType;
+  /** Of its content. */
+  created_at: Date;
+}>;
+
+export type PackageVersionRow = StoredVersion & Readonly<{ files: readonly PackageFileRow[] }>;
+
+const { CompanyDeleted } = companyEvents;
+const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryRepositoryEvents;
+
+export const packageVersionProjection = defineProjection({
+  name: "package_version",
+  version: 2,
+  tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
+  async create(tx) {
+    await tx.schema.createTable("package", (table) => {
+      table.uuid("id").primary();
+      table.text("registry_id").notNullable();
+      table.text("type").notNullable();
+      table.text("name").notNullable();
+      table.text("group_id").notNullable();
+      table.text("artifact_id").notNullable();
+      table.index(["registry_id", "name", "id"]);
+    });
+    await tx.schema.createTable("package_version", (table) => {
+      table.uuid("id").primary();
+      table.uuid("package_id").notNullable();
+      table.text("version").notNullable();
+      table.text("language_version");
+      table.bigInteger("created_position").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.text("yank_reason");
+      table.text("deprecation").notNullable();
+      table.timestamp("deleted_at");
+      table.index(["package_id", "created_position", "id"]);
+    });
+    await tx.schema.createTable("package_tag", (table) => {
+      table.uuid("package_id").notNullable();
+      table.text("tag").notNullable();
+      table.text("version").notNullable();
+      table.primary(["package_id", "tag"]);
+    });
+    // Whose a registry is, so that its packages go with the owner.
+    await tx.schema.createTable("package_registry", (table) => {
+      table.text("id").primary();
+      table.text("owner_id").notNullable().index();
+    });
+    await tx.schema.createTable("package_file", (table) => {
+      table.uuid("id").primary();
+      table.uuid("package_version_id").notNullable();
+      table.uuid("package_id").notNullable();
+      table.text("name").notNullable();
+      table.bigInteger("bytes").notNullable();
+      table.text("md5").notNullable();
+      table.text("sha1").notNullable();
+      table.text("sha256").notNullable().index();
+      table.text("sha512").notNullable();
+      table.text("metadata");
+      table.text("upload_type").notNullable();
+      table.timestamp("created_at").notNullable();
+      table.index(["package_version_id", "name"]);
+      table.index(["package_id", "name", "id"]);
+    });
+  },
+  events: {
+    ...packageVersionEvents,
+    ...packageTagEvents,
+    ...purgeEvents,
+    CompanyDeleted,
+    RegistryRepositoryCreated,
+    RegistryRepositoryDeleted,
+  },
+  handlers: {
+    RegistryRepositoryCreated: async (tx, { data: { repositoryId: id, ownerId } }) => {
+      await tx("package_registry").insert({ id, owner_id: ownerId }).onConflict("id").merge();
+    },
+    RegistryRepositoryDeleted: (tx, { stream }) => dropRegistries(tx, { id: idInStream(stream) }),
+    ProjectPurged: (tx, { data }) => dropRegistries(tx, { owner_id: data.projectId }),
+    CompanyDeleted: (tx, { stream }) => dropRegistries(tx, { owner_id: idInStream(stream) }),
+    PackageTagSet: async (tx, { data: { packageId: package_id, tag, version } }) => {
+      const row = { package_id, tag, version };
+      await tx("package_tag").insert(row).onConflict(["package_id", "tag"]).merge();
+    },
+    PackageTagRemoved: async (tx, { data: { packageId: package_id, tag } }) => {
+      await tx("package_tag").where({ package_id, tag }).delete();
+    },
+    PackageVersionYanked: (tx, { stream, data }) =>
+      changeVersion(tx, stream, { yank_reason: data.reason }),
+    PackageVersionUnyanked: (tx, { stream }) => changeVersion(tx, stream, { yank_reason: null }),
+    PackageVersionDeprecated: (tx, { stream, data }) =>
+      changeVersion(tx, stream, { deprecation: data.message }),
+    PackageVersionDeleted: (tx, { stream, data }) =>
+      changeVersion(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+    PackageVersionRestored: (tx, { stream }) => changeVersion(tx, stream, { deleted_at: null }),
+    PackageVersionCreated: async (tx, { position, data }) => {
+      const { packageId, packageVersionId, version } = data;
+      const ofPackage = {
+        id: packageId,
+        registry_id: data.registryId,
+        type: data.packageType,
+        name: data.name,
+        group_id: data.groupId,
+        artifact_id: data.artifactId,
+      };
+      // Its name stays as it was first spelled.
+      await tx<PackageRow>("package").insert(ofPackage).onConflict("id").ignore();
+      const state = { yank_reason: null, deprecation: "", deleted_at: null };
+      const created_at = new Date(data.createdAt);
+      const of = { id: packageVersionId, package_id: packageId, version, created_at };
+      const row = { ...of, ...state, language_version: null };
+      // One that was deleted begins anew, without the files it had.
+      await tx("package_file").where("package_version_id", packageVersionId).delete();
+      await tx<StoredVersion>("package_version")
+        .insert({ ...row, created_position: position })
+        .onConflict("id")
+        .merge();
+    },
+    PackageFileStored: (tx, { stream, data }) => putFile(tx, stream, data, data.storedAt),
+    PackageFileReplaced: (tx, { stream, data }) => putFile(tx, stream, data, data.replacedAt),
+  },
+});
+
+async function putFile(
+  tx: Tx,
+  stream: string,
+  file: PackageFile & Readonly<{ packageId: PackageId }>,
+  at: string,
+): Promise<void> {
+  const id = idInStream(stream);
+  const { fileId, name, bytes, md5, sha1, sha256, sha512, uploadType: upload_type } = file;
+  const of = { package_version_id: id, package_id: file.packageId };
+  const { metadata = null } = file;
+  const digests = { md5, sha1, sha256, sha512 };
+  const content = { bytes, ...digests, metadata, upload_type, created_at: new Date(at) };
+  const row = { id: fileId, ...of, name, ...content };
+  await tx("package_file").insert(row).onConflict("id").merge();
+  if (file.languageVersion === null) return;
+  const language_version = file.languageVersion;
+  await tx("package_version").where({ id }).update({ language_version });
+}
+
+async function changeVersion(tx: Tx, stream: string, change: Partial<StoredVersion>) {
+  await tx<StoredVersion>("package_version").where("id", idInStream(stream)).update(change);
+}
+
+async function dropRegistries(
+  tx: Tx,
+  which: Readonly<{ id: string } | { owner_id: string }>,
+): Promise<void> {
+  const registries = () => tx("package_registry").where(which).select("id");
+  const packages = () => tx("package").whereIn("registry_id", registries()).select("id");
+  for (const table of ["package_file", "package_version", "package_tag"]) {
+    await tx(table).whereIn("package_id", packages()).delete();
+  }
+  await tx("package").whereIn("registry_id", registries()).delete();
+  await tx("package_registry").where(which).delete();
+}
+
+type Page = Readonly<{ limit: number; offset: number }>;
+
+/** By name. */
+/** The newest version of each package, by the package's id. */
+export async function newestVersions(
+  db: Knex,
+  packageIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (packageIds.length === 0) return new Map();
+  const rows = await db<StoredVersion>("package_version")
+    .distinctOn("package_id")
+    .whereIn("package_id", [...packageIds])
+    .orderBy([
+      { column: "package_id" },
+      { column: "created_position", order: "desc" },
+      { column: "id", order: "desc" },
+    ])
+    .select("package_id", "version");
+  return new Map(rows.map(({ package_id, version }) => [package_id, version]));
+}
+
+export async function listPackages(
+  db: Knex,
+  registryId: string,
+  { limit, offset }: Page,
+): Promise<Slice<PackageRow>> {
+  const own = () => db<PackageRow>("package").where({ registry_id: registryId });
+  const [rows, counted] = await Promise.all([
+    own().orderBy(["name", "id"]).limit(limit).offset(offset),
+    own().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** A package of this very registry; another one's is not found. */
+export function findPackage(
+  db: Knex,
+  registryId: string,
+  id: string,
+): Promise<PackageRow | undefined> {
+  return db<PackageRow>("package").where("id", id).andWhere("registry_id", registryId).first();
+}
+
+/** Newest first. */
+export async function listPackageVersions(
+  db: Knex,
+  packageId: string,
+  { limit, offset }: Page,
+): Promise<Slice<PackageVersionRow>> {
+  const own = () => db<StoredVersion>("package_version").where("package_id", packageId);
+  const [rows, counted] = await Promise.all([
+    own()
+      .orderBy([
+        { column: "created_position", order: "desc" },
+        { column: "id", order: "desc" },
+      ])
+      .limit(limit)
+      .offset(offset),
+    own().count({ total: "*" }).first(),
+  ]);
+  return { rows: await withFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
+}
+
+export async function findPackageVersion(
+  db: Knex,
+  id: string,
+): Promise<PackageVersionRow | undefined> {
+  const rows = await db<StoredVersion>("package_version").where("id", id);
+  const [row] = await withFiles(db, rows);
+  return row;
+}
+
+/** Of all versions, by name. */
+export async function listPackageFiles(
+  db: Knex,
+  packageId: string,
+  { limit, offset }: Page,
+): Promise<Slice<PackageFileRow>> {
+  const own = () => db<PackageFileRow>("package_file").where("package_id", packageId);
+  const [rows, counted] = await Promise.all([
+    own().orderBy(["name", "id"]).limit(limit).offset(offset),
+    own().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** A file of this very version. */
+export function findPackageFile(
+  db: Knex,
+  packageVersionId: string,
+  id: string,
+): Promise<PackageFileRow | undefined> {
+  return db<PackageFileRow>("package_file")
+    .where("id", id)
+    .andWhere("package_version_id", packageVersionId)
+    .first();
+}
+
+async function withFiles(
+  db: Knex,
+  rows: readonly StoredVersion[],
+): Promise<readonly PackageVersionRow[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ id }) => id);
+  const files: PackageFileRow[] = await db("package_file")
+    .whereIn("package_version_id", ids)
+    .orderBy(["package_version_id", "name"]);
+  const byVersion = new Map<string, PackageFileRow[]>(ids.map((id) => [id, []]));
+  for (const file of files) byVersion.get(file.package_version_id)?.push(file);
+  return rows.map((row) => ({ ...row, files: byVersion.get(row.id) ?? [] }));
+}

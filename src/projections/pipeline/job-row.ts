@@ -1,0 +1,82 @@
+import type { Recorded } from "../../events/core/event.ts";
+import { type JobEvent, jobStatusAfter } from "../../events/pipeline/job.ts";
+import { announceChange } from "../core/announce.ts";
+import type { Tx } from "../core/projection.ts";
+import type { JobRow } from "./table.ts";
+
+/** Of a run that is over, or not begun. */
+const noRun = { queued: false, token_hash: null } as const;
+
+/** A run that has not begun. */
+const freshRun = {
+  ...noRun,
+  agent_id: null,
+  block_reason: null,
+  delayed_until: null,
+  failure_reason: null,
+  exit_code: null,
+  queued_at: null,
+  assigned_at: null,
+  started_at: null,
+  finished_at: null,
+} as const;
+
+/** A job as it was planned. */
+const fresh = {
+  ...freshRun,
+  released: false,
+  played_by_id: null,
+  variables: null,
+  child_pipeline_id: null,
+} as const;
+
+export async function applyJobEvent(tx: Tx, event: Recorded<JobEvent>): Promise<void> {
+  const status = jobStatusAfter(event);
+  const change = { ...changeOf(event), ...(status && { status }) };
+  await tx<JobRow>("pipeline_job").where({ id: event.data.jobId }).update(change);
+  const isForAgents = event.type === "JobQueued" || event.type === "JobReturned";
+  if (isForAgents) await announceChange(tx, "jobs");
+}
+
+function changeOf(event: JobEvent): Partial<JobRow> {
+  switch (event.type) {
+    case "JobQueued": {
+      const { attempt, queuedAt } = event.data;
+      return { ...freshRun, attempt, queued: true, queued_at: new Date(queuedAt) };
+    }
+    case "JobHeld":
+      return { block_reason: null };
+    case "JobDelayed":
+      return { delayed_until: new Date(event.data.until) };
+    case "JobBlocked":
+      return { block_reason: event.data.reason };
+    case "JobPlayed": {
+      const { playedById: played_by_id, variables } = event.data;
+      return { released: true, delayed_until: null, played_by_id, variables };
+    }
+    case "JobAssigned": {
+      const { agentId: agent_id, tokenHash: token_hash, assignedAt } = event.data;
+      return { queued: false, agent_id, token_hash, assigned_at: new Date(assignedAt) };
+    }
+    case "JobReturned":
+      return { queued: true, agent_id: null, token_hash: null, assigned_at: null };
+    case "JobStarted": {
+      const { agentId: agent_id, startedAt } = event.data;
+      return { queued: false, block_reason: null, agent_id, started_at: new Date(startedAt) };
+    }
+    case "JobSucceeded":
+      return { ...noRun, finished_at: new Date(event.data.finishedAt) };
+    case "JobFailed": {
+      const { reason: failure_reason, exitCode: exit_code, finishedAt } = event.data;
+      return { ...noRun, failure_reason, exit_code, finished_at: new Date(finishedAt) };
+    }
+    case "JobCanceled":
+      return { ...noRun, finished_at: new Date(event.data.canceledAt) };
+    case "JobSkipped":
+      return { ...noRun };
+    case "JobReset":
+      return fresh;
+    case "JobTriggered":
+      return { child_pipeline_id: event.data.childPipelineId };
+  }
+}

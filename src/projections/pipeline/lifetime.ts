@@ -1,0 +1,68 @@
+import type { Knex } from "knex";
+
+import { pipelineLifetimeEvents } from "../../events/pipeline/lifetime.ts";
+import { defineProjection } from "../core/projection.ts";
+import type { PipelineRow } from "./table.ts";
+
+export type LifetimeRow = Readonly<{
+  id: string;
+  parent_id: string;
+  parent_type: "COMPANY" | "TEAM";
+  lifetime_days: number;
+  enabled: boolean;
+}>;
+
+export const pipelineLifetimeProjection = defineProjection({
+  name: "pipeline_lifetime",
+  version: 1,
+  tables: ["pipeline_lifetime"],
+  async create(tx) {
+    await tx.schema.createTable("pipeline_lifetime", (table) => {
+      table.uuid("parent_id").primary();
+      table.uuid("id").notNullable();
+      table.text("parent_type").notNullable();
+      table.integer("lifetime_days").notNullable();
+      table.boolean("enabled").notNullable();
+    });
+  },
+  events: pipelineLifetimeEvents,
+  handlers: {
+    PipelineLifetimeSet: async (tx, { data }) => {
+      const row = {
+        id: data.settingId,
+        parent_id: data.parentId,
+        parent_type: data.parentType,
+        lifetime_days: data.lifetimeDays,
+        enabled: data.enabled,
+      };
+      await tx("pipeline_lifetime").insert(row).onConflict("parent_id").merge();
+    },
+  },
+});
+
+export async function findLifetime(db: Knex, parent_id: string): Promise<LifetimeRow | undefined> {
+  return db("pipeline_lifetime").where({ parent_id }).first();
+}
+
+/**
+ * Pipelines that have ended and are older than the team or the company of their project allows; where
+ * both say something, the shorter time counts.
+ */
+export async function expiredPipelines(
+  db: Knex,
+  now: Date,
+  countMax: number,
+): Promise<readonly PipelineRow[]> {
+  const { rows } = await db.raw<{ rows: readonly PipelineRow[] }>(
+    `select pipeline.* from pipeline_lifetime as rule
+     left join team on team.owner_id = rule.parent_id
+     join project on project.owner_id = rule.parent_id or project.owner_id = team.id
+     join pipeline on pipeline.project_id = project.id
+     where rule.enabled
+       and pipeline.created_at < ?::timestamptz - rule.lifetime_days * interval '1 day'
+       and pipeline.status in ('SUCCESS', 'FAILED', 'CANCELED', 'SKIPPED', 'WARNING', 'MANUAL')
+     order by pipeline.created_at limit ?`,
+    [now, countMax],
+  );
+  return rows;
+}

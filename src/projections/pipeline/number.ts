@@ -1,0 +1,61 @@
+import type { EventOf, Recorded } from "../../events/core/event.ts";
+import type { localIdEvents } from "../../events/core/local-id.ts";
+import { serviceNumberProject, serviceNumberSubject } from "../../events/pipeline/number.ts";
+import type { Tx } from "../core/projection.ts";
+
+type Assigned = Recorded<EventOf<typeof localIdEvents>>;
+
+/** Numbers of pipelines and jobs, a statement for all of a kind. */
+export async function applyNumbers(tx: Tx, events: readonly Assigned[]): Promise<void> {
+  const inService = events.filter(({ data }) => data.projectId === serviceNumberProject);
+  await numberInService(tx, inService);
+  const inProject = events.filter(({ data }) => data.projectId !== serviceNumberProject);
+  await numberPipelines(
+    tx,
+    inProject.filter(({ data }) => data.kind === "PIPELINE"),
+  );
+  await numberJobs(
+    tx,
+    inProject.filter(({ data }) => data.kind === "JOB"),
+  );
+}
+
+const columnsOf = (events: readonly Assigned[]) => [
+  events.map(({ data }) => data.subjectId),
+  events.map(({ data }) => data.localId),
+];
+
+async function numberInService(tx: Tx, events: readonly Assigned[]): Promise<void> {
+  for (const { data } of events) {
+    if (data.kind !== "PIPELINE") continue;
+    const id = serviceNumberSubject(data.subjectId);
+    await tx("pipeline").where({ id }).update({ number: data.localId });
+  }
+}
+
+async function numberPipelines(tx: Tx, events: readonly Assigned[]): Promise<void> {
+  if (events.length === 0) return;
+  // Only what had no number counts: an event that is applied again changes nothing.
+  await tx.raw(
+    `with numbered as (
+       update pipeline set local_id = given.local_id
+       from unnest(?::uuid[], ?::int[]) as given (id, local_id)
+       where pipeline.id = given.id and pipeline.local_id is null
+       returning pipeline.project_id
+     )
+     insert into pipeline_count (project_id, total)
+     select project_id, count(*)::int from numbered group by project_id
+     on conflict (project_id) do update set total = pipeline_count.total + excluded.total`,
+    columnsOf(events),
+  );
+}
+
+async function numberJobs(tx: Tx, events: readonly Assigned[]): Promise<void> {
+  if (events.length === 0) return;
+  await tx.raw(
+    `update pipeline_job set local_id = given.local_id
+     from unnest(?::uuid[], ?::int[]) as given (id, local_id)
+     where pipeline_job.id = given.id`,
+    columnsOf(events),
+  );
+}

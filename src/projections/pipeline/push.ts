@@ -1,0 +1,41 @@
+import type { Knex } from "knex";
+
+import type { PipelineRow } from "./table.ts";
+
+/** How many refs a push changed, counted up to a limit. */
+export async function refsOfPush(
+  db: Knex,
+  projectId: string,
+  pushId: string,
+  countMax: number,
+): Promise<number> {
+  const rows: readonly unknown[] = await db("git_ref_change")
+    .where({ project_id: projectId, push_id: pushId })
+    .limit(countMax)
+    .select("revision");
+  return rows.length;
+}
+
+/** Older pipelines of the same branch that a push started and that go on. */
+export async function olderPipelines(
+  db: Knex,
+  { id, project_id, ref, local_id }: PipelineRow,
+): Promise<readonly PipelineRow[]> {
+  return db("pipeline")
+    .where({ project_id, ref, is_tag: false, source: "PUSH" })
+    .where("local_id", "<", local_id)
+    .whereNot({ id })
+    .whereNot("auto_cancel", "none")
+    .whereIn("status", ["CREATED", "PENDING", "WAITING_FOR_RESOURCE", "RUNNING", "MANUAL"])
+    .orderBy("local_id")
+    .limit(50);
+}
+
+/** Whether a job that may not be interrupted has begun. */
+export async function hasBegunForGood(db: Knex, pipelineId: string): Promise<boolean> {
+  const begun = await db("pipeline_job")
+    .where({ pipeline_id: pipelineId, interruptible: false })
+    .whereNotNull("started_at")
+    .first("id");
+  return begun !== undefined;
+}

@@ -1,0 +1,195 @@
+import type { Knex } from "knex";
+
+import { JobSpec } from "../../events/pipeline/job-spec.ts";
+import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { countedNear } from "../core/total.ts";
+import type { JobRow, PipelineRow } from "./table.ts";
+
+type Part = Readonly<{ limit: number; offset: number }>;
+
+export type PipelineFilter = Readonly<{
+  branch?: string | undefined;
+  tag?: string | undefined;
+  status?: PipelineStatus | undefined;
+  commitId?: string | undefined;
+}>;
+
+/**
+ * Newest first. Without a filter the total is exact; with one it is counted to 500 beyond the page.
+ */
+export async function listPipelines(
+  db: Knex,
+  projectId: string,
+  { branch, tag, status, commitId }: PipelineFilter,
+  part: Part,
+): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
+  const filtered = () => {
+    const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
+    if (branch !== undefined) query.where({ ref: branch, is_tag: false });
+    if (tag !== undefined) query.where({ ref: tag, is_tag: true });
+    if (status !== undefined) query.where({ status });
+    if (commitId !== undefined) query.where({ commit_id: commitId });
+    return query;
+  };
+  const isFiltered = [branch, tag, status, commitId].some((each) => each !== undefined);
+  const [rows, total] = await Promise.all([
+    filtered().orderBy("local_id", "desc").limit(part.limit).offset(part.offset).select("*"),
+    isFiltered ? countedNear(db, filtered(), part) : pipelineTotal(db, projectId),
+  ]);
+  return { rows: rows as PipelineRow[], total };
+}
+
+/** Pipelines of these commits in any of the projects, newest first; counted to 500 beyond the page. */
+export async function pipelinesOfCommits(
+  db: Knex,
+  {
+    projectIds,
+    commitIds,
+  }: Readonly<{ projectIds: readonly string[]; commitIds: readonly string[] }>,
+  part: Part,
+): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
+  const found = () =>
+    db("pipeline")
+      .whereRaw("project_id = any(?)", [[...projectIds]])
+      .whereRaw("commit_id = any(?)", [[...commitIds]])
+      .whereNotNull("local_id");
+  const sorted = ["created_at", "id"].map((column) => ({ column, order: "desc" as const }));
+  const [rows, total] = await Promise.all([
+    found().orderBy(sorted).limit(part.limit).offset(part.offset).select("*"),
+    countedNear(db, found(), part),
+  ]);
+  return { rows: rows as PipelineRow[], total };
+}
+
+async function pipelineTotal(db: Knex, project_id: string): Promise<number> {
+  const row = await db<{ project_id: string; total: number }>("pipeline_count")
+    .where({ project_id })
+    .first("total");
+  return row?.total ?? 0;
+}
+
+/** A pipeline of this very project by its number there. */
+export async function findPipeline(
+  db: Knex,
+  projectId: string,
+  localId: number,
+): Promise<PipelineRow | undefined> {
+  return db("pipeline").where({ project_id: projectId, local_id: localId }).first("*");
+}
+
+export async function findPipelineById(db: Knex, id: string): Promise<PipelineRow | undefined> {
+  return db("pipeline").where({ id }).first("*");
+}
+
+/** In the order of stages. */
+export async function listJobs(
+  db: Knex,
+  pipelineId: string,
+  part: Part,
+): Promise<Readonly<{ rows: readonly JobRow[]; total: number }>> {
+  const [rows, total] = await Promise.all([
+    db("pipeline_job")
+      .where({ pipeline_id: pipelineId })
+      .orderBy("place")
+      .limit(part.limit)
+      .offset(part.offset),
+    db("pipeline").where({ id: pipelineId }).first("jobs"),
+  ]);
+  return { rows, total: total?.jobs ?? 0 };
+}
+
+/** A job of this very project by its number there. */
+export async function findJob(
+  db: Knex,
+  projectId: string,
+  localId: number,
+): Promise<JobRow | undefined> {
+  return db("pipeline_job").where({ project_id: projectId, local_id: localId }).first("*");
+}
+
+export async function findJobById(db: Knex, id: string): Promise<JobRow | undefined> {
+  return db("pipeline_job").where({ id }).first("*");
+}
+
+/** All jobs of a pipeline, in the order of stages. */
+export async function allJobs(db: Knex, pipelineId: string): Promise<readonly JobRow[]> {
+  return db("pipeline_job").where({ pipeline_id: pipelineId }).orderBy("place");
+}
+
+export async function findJobSpec(db: Knex, jobId: string): Promise<JobSpec | undefined> {
+  const row = await db("pipeline_job_spec").where({ job_id: jobId }).first("spec");
+  return row === undefined ? undefined : JobSpec.parse(row.spec);
+}
+
+export async function jobSpecs(
+  db: Knex,
+  jobIds: readonly string[],
+): Promise<ReadonlyMap<string, JobSpec>> {
+  if (jobIds.length === 0) return new Map();
+  const rows: readonly { job_id: string; spec: unknown }[] = await db("pipeline_job_spec")
+    .whereIn("job_id", [...jobIds])
+    .select("job_id", "spec");
+  return new Map(rows.map(({ job_id, spec }) => [job_id, JobSpec.parse(spec)]));
+}
+
+/**
+ * The status of the newest pipeline of a commit, or of a branch or tag; undefined when there is
+ * none. For a merge request: the pipeline of its own, by number, or of the source branch.
+ */
+export async function lastPipeline(
+  db: Knex,
+  projectId: string,
+  where: Readonly<
+    { commitId: string } | { ref: string; isTag: boolean } | { mergeRequest: number }
+  >,
+): Promise<Pick<PipelineRow, "id" | "local_id" | "status" | "commit_id"> | undefined> {
+  const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
+  if ("commitId" in where) query.where({ commit_id: where.commitId });
+  else if ("ref" in where) query.where({ ref: where.ref, is_tag: where.isTag });
+  else query.whereRaw("merge_request->>'localId' = ?", [String(where.mergeRequest)]);
+  // Child pipelines count through the job that started them.
+  return query
+    .whereNull("parent_pipeline_id")
+    .orderBy("local_id", "desc")
+    .first("id", "local_id", "status", "commit_id");
+}
+
+/** Of all pipelines of a project, oldest first. */
+export async function pipelineIds(db: Knex, projectId: string): Promise<readonly string[]> {
+  return db("pipeline").where({ project_id: projectId }).orderBy("local_id").pluck("id");
+}
+
+/** Pipelines that were created before a time and have no number, with their jobs. */
+export async function unnumberedPipelines(
+  db: Knex,
+  before: Date,
+  countMax: number,
+): Promise<
+  readonly (Pick<PipelineRow, "id" | "project_id"> & { jobIds: readonly JobRow["id"][] })[]
+> {
+  const rows: readonly Pick<PipelineRow, "id" | "project_id">[] = await db("pipeline")
+    .whereNull("local_id")
+    .where("created_at", "<", before)
+    .limit(countMax)
+    .select("id", "project_id");
+  return Promise.all(
+    rows.map(async (row) => ({
+      ...row,
+      jobIds: await db("pipeline_job").where({ pipeline_id: row.id }).orderBy("place").pluck("id"),
+    })),
+  );
+}
+
+/** Pipelines with a delayed job whose time came before this and that was not queued. */
+export async function overduePipelines(
+  db: Knex,
+  before: Date,
+  countMax: number,
+): Promise<readonly string[]> {
+  return db("pipeline_job")
+    .where({ status: "CREATED" })
+    .where("delayed_until", "<", before)
+    .limit(countMax)
+    .distinct()
+    .pluck("pipeline_id");
+}

@@ -1,4 +1,0 @@
-import type { UseTable } from "../platform/use-note.ts";
-
-/** When a key last opened something: noted by SSH, shown with the key. */
-export const sshKeyUses: UseTable = { table: "ssh_key_use", column: "key_id" };

@@ -1,0 +1,136 @@
+import type { Knex } from "knex";
+import { type CompanyId, normaliseAlias, type UserId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
+import { defineProjection, type ProjectionContext, type Tx } from "../core/projection.ts";
+import { counted, keptTotal } from "../core/total.ts";
+import type { Belonging } from "./team.ts";
+
+type StoredCompany = Readonly<{
+  id: CompanyId;
+  owner_id: UserId;
+  alias: string;
+  alias_normalised: string;
+  title: string;
+  description: string | null;
+  is_private: boolean;
+  avatar: string | null;
+  url: string | null;
+  contact_phone: string | null;
+  contact_email: string | null;
+  created_at: Date;
+  deleted_at: Date | null;
+}>;
+
+/** As queries give it. */
+export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
+
+/** Of what everybody may see. */
+const publicTotal = keptTotal("company", "is_private = false and deleted_at is null");
+
+export const companyProjection = defineProjection({
+  name: "company",
+  announces: "access",
+  version: 2,
+  tables: ["company", publicTotal.table],
+  async create(tx) {
+    await tx.schema.createTable("company", (table) => {
+      table.uuid("id").primary();
+      table.uuid("owner_id").notNullable();
+      table.text("alias").notNullable();
+      table.text("alias_normalised").notNullable().index();
+      table.text("title").notNullable();
+      table.boolean("is_private").notNullable();
+      for (const column of ["description", "avatar", "url", "contact_phone", "contact_email"]) {
+        table.text(column);
+      }
+      table.timestamp("created_at").notNullable();
+      table.timestamp("deleted_at");
+      table.index(["owner_id", "created_at", "id"]);
+    });
+    await tx.raw(
+      "create index company_public on company (created_at, id) " +
+        "where is_private = false and deleted_at is null",
+    );
+    await publicTotal.create(tx);
+  },
+  events: companyEvents,
+  handlers: {
+    CompanyCreated: async (tx, { data }, context) => {
+      const row = {
+        id: data.companyId,
+        owner_id: data.ownerId,
+        alias: data.alias,
+        alias_normalised: normaliseAlias(data.alias),
+        ...(await columns(data.details, context)),
+        created_at: new Date(data.createdAt),
+        deleted_at: null,
+      };
+      await publicTotal.around(tx, row.id, async () => {
+        await tx<StoredCompany>("company").insert(row).onConflict("id").merge();
+      });
+    },
+    CompanyDetailsChanged: async (tx, { stream, data }, context) =>
+      publish(tx, stream, await columns(data.details, context)),
+    CompanyAliasChanged: (tx, { stream, data: { alias } }) =>
+      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    CompanyDeleted: (tx, { stream, data }) =>
+      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+  },
+});
+
+async function columns(details: CompanyDetails, { open }: ProjectionContext) {
+  const { title, description, avatar, url, private: is_private } = details;
+  const contact_phone = details.contactPhone && (await open(details.contactPhone));
+  const contact_email = details.contactEmail && (await open(details.contactEmail));
+  return { title, description, avatar, url, is_private, contact_phone, contact_email };
+}
+
+async function change(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
+  await tx<StoredCompany>("company").where("id", idInStream(stream)).update(over);
+}
+
+/** A change that may make it public, or no longer. */
+function publish(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
+  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
+}
+
+const companies = (db: Knex) =>
+  db<CompanyRow>("company")
+    .join("app_user", "app_user.id", "company.owner_id")
+    .whereNull("company.deleted_at")
+    .select("company.*", "app_user.alias as owner_alias");
+
+export function findCompany(db: Knex, alias: string): Promise<CompanyRow | undefined> {
+  return companies(db).where("company.alias_normalised", normaliseAlias(alias)).first();
+}
+
+export function findCompanyById(db: Knex, id: string): Promise<CompanyRow | undefined> {
+  return companies(db).where("company.id", id).first();
+}
+
+export async function listCompanies(
+  db: Knex,
+  belonging: Belonging,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly CompanyRow[]; total: number }>> {
+  const narrow = (query: Knex.QueryBuilder) => {
+    if (belonging.which === "public") query.where("company.is_private", false);
+    else if (belonging.which === "mine") query.where("company.owner_id", belonging.userId);
+    else {
+      query
+        .whereNot("company.owner_id", belonging.userId)
+        .whereIn("company.id", db("member").where("user_id", belonging.userId).select("parent_id"));
+    }
+  };
+  const shown = () => db("company").whereNull("company.deleted_at").modify(narrow);
+  const [rows, total] = await Promise.all([
+    companies(db)
+      .modify(narrow)
+      .orderBy(["company.created_at", "company.id"])
+      .limit(limit)
+      .offset(offset),
+    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
+  ]);
+  return { rows, total };
+}

@@ -1,0 +1,67 @@
+import type { Knex } from "knex";
+
+import { Role } from "../../events/core/role.ts";
+import type { ProjectRow } from "../project/project.ts";
+import type { CompanyRow } from "./company.ts";
+import { highestRole } from "./member.ts";
+import type { TeamRow } from "./team.ts";
+
+/** What decides about roles: where membership counts, who owns it in the end, who may look at it. */
+type Place = Readonly<{
+  parentIds: readonly (string | null)[];
+  ownerUserId: string;
+  isPrivate: boolean;
+}>;
+
+/**
+ * The one place where roles are computed. The owner's is ADMIN; a member's is the highest that the
+ * thing itself, the team and the company above it give; everybody is a GUEST of what is public.
+ * Undefined: no right at all.
+ */
+async function roleIn(db: Knex, place: Place, userId: string | null): Promise<Role | undefined> {
+  const { parentIds, ownerUserId, isPrivate } = place;
+  const everybody = isPrivate ? undefined : Role.enum.GUEST;
+  if (userId === null) return everybody;
+  if (userId === ownerUserId) return "ADMIN";
+  const parents = parentIds.filter((id) => id !== null);
+  return (await highestRole(db, userId, parents)) ?? everybody;
+}
+
+export type ProjectPlace = Pick<
+  ProjectRow,
+  "id" | "owner_id" | "owner_user_id" | "owner_company_id" | "is_private"
+>;
+
+/** The highest of the project's own role, its owner team's and its owner company's. */
+export const projectRole = (db: Knex, project: ProjectPlace, userId: string | null) =>
+  roleIn(
+    db,
+    {
+      parentIds: [project.id, project.owner_id, project.owner_company_id],
+      ownerUserId: project.owner_user_id,
+      isPrivate: project.is_private,
+    },
+    userId,
+  );
+
+export type TeamPlace = Pick<TeamRow, "id" | "owner_user_id" | "owner_company_id" | "is_private">;
+
+export const teamRole = (db: Knex, team: TeamPlace, userId: string | null) =>
+  roleIn(
+    db,
+    {
+      parentIds: [team.id, team.owner_company_id],
+      ownerUserId: team.owner_user_id,
+      isPrivate: team.is_private,
+    },
+    userId,
+  );
+
+export type CompanyPlace = Pick<CompanyRow, "id" | "owner_id" | "is_private">;
+
+export const companyRole = (db: Knex, company: CompanyPlace, userId: string | null) =>
+  roleIn(
+    db,
+    { parentIds: [company.id], ownerUserId: company.owner_id, isPrivate: company.is_private },
+    userId,
+  );

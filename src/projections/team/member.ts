@@ -1,0 +1,128 @@
+import type { Knex } from "knex";
+
+import type { UserId } from "../../events/core/ids.ts";
+import { type ParentType, Role } from "../../events/core/role.ts";
+import { membershipEvents } from "../../events/team/membership.ts";
+import { escapeLike } from "../core/like.ts";
+import { defineProjection } from "../core/projection.ts";
+import { dropRows, purgeEvents } from "../core/purge.ts";
+import type { UserRow } from "../user/user.ts";
+
+export type MemberRow = Readonly<{
+  parent_id: string;
+  parent_type: ParentType;
+  user_id: UserId;
+  role: Role;
+  /** Place of the role among the roles, so that the highest of several is a maximum. */
+  role_rank: number;
+  added_at: Date;
+}>;
+
+export const memberProjection = defineProjection({
+  name: "member",
+  announces: "access",
+  version: 2,
+  tables: ["member"],
+  async create(tx) {
+    await tx.schema.createTable("member", (table) => {
+      table.uuid("parent_id").notNullable();
+      table.text("parent_type").notNullable();
+      table.uuid("user_id").notNullable();
+      table.text("role").notNullable();
+      table.smallint("role_rank").notNullable();
+      table.timestamp("added_at").notNullable();
+      // The question of every request: what is this user here?
+      table.primary(["user_id", "parent_id"]);
+      table.index(["parent_id", "added_at", "user_id"]);
+    });
+  },
+  events: { ...membershipEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { member: "parent_id" }),
+    MemberAdded: async (tx, { data }) => {
+      const row = {
+        parent_id: data.parentId,
+        parent_type: data.parentType,
+        user_id: data.userId,
+        role: data.role,
+        role_rank: rankOf(data.role),
+        added_at: new Date(data.addedAt),
+      };
+      await tx<MemberRow>("member").insert(row).onConflict(["user_id", "parent_id"]).merge();
+    },
+    MemberRoleChanged: async (tx, { data: { parentId, userId, role } }) => {
+      await tx<MemberRow>("member")
+        .where({ parent_id: parentId, user_id: userId })
+        .update({ role, role_rank: rankOf(role) });
+    },
+    MemberRemoved: async (tx, { data: { parentId, userId } }) => {
+      await tx<MemberRow>("member").where({ parent_id: parentId, user_id: userId }).delete();
+    },
+  },
+});
+
+export const rankOf = (role: Role): number => Role.options.indexOf(role);
+
+/**
+ * The highest role that membership in any of these parents gives, in one look at one index; undefined
+ * without any.
+ */
+export async function highestRole(
+  db: Knex,
+  userId: string,
+  parentIds: readonly string[],
+): Promise<Role | undefined> {
+  const found = await db<MemberRow>("member")
+    .where("user_id", userId)
+    .whereIn("parent_id", parentIds)
+    .max({ rank: "role_rank" })
+    .first();
+  const rank: unknown = found?.["rank"];
+  return typeof rank === "number" ? Role.options[rank] : undefined;
+}
+
+export type ShownMember = UserRow & Readonly<{ role: Role }>;
+
+export type MemberFilter = Readonly<{
+  parentId: string;
+  /** Shown first, as ADMIN, whatever role was given to them. */
+  ownerId: string;
+  /** Part of the alias, in any case. */
+  alias?: string | undefined;
+  limit: number;
+  offset: number;
+}>;
+
+/** The owner, then the members in the order in which they came. */
+export async function listMembers(
+  db: Knex,
+  { parentId, ownerId, alias, limit, offset }: MemberFilter,
+): Promise<Readonly<{ rows: readonly ShownMember[]; total: number }>> {
+  const everybody = () =>
+    db("member")
+      .where("parent_id", parentId)
+      .select("user_id")
+      .union(db.raw("select ?::uuid", [ownerId]));
+  const shown = () => {
+    const query = db("app_user")
+      .leftJoin("member", (join) =>
+        join.on("member.user_id", "app_user.id").andOnVal("member.parent_id", parentId),
+      )
+      .whereIn("app_user.id", everybody())
+      .where((shown) => shown.where("app_user.id", ownerId).orWhereNull("app_user.forgotten_at"));
+    if (alias !== undefined) query.whereILike("app_user.alias", `%${escapeLike(alias)}%`);
+    return query;
+  };
+  const [rows, counted] = await Promise.all([
+    shown()
+      .select<ShownMember[]>(
+        "app_user.*",
+        db.raw("case when app_user.id = ? then 'ADMIN' else member.role end as role", [ownerId]),
+      )
+      .orderByRaw("(app_user.id = ?) desc, member.added_at, app_user.id", [ownerId])
+      .limit(limit)
+      .offset(offset),
+    shown().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}

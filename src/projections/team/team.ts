@@ -1,0 +1,166 @@
+import type { Knex } from "knex";
+
+import { normaliseAlias, type TeamId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
+import { counted, keptTotal } from "../core/total.ts";
+
+type StoredTeam = Readonly<{
+  id: TeamId;
+  owner_id: string;
+  owner_type: TeamOwnerType;
+  alias: string;
+  alias_normalised: string;
+  title: string;
+  description: string | null;
+  is_private: boolean;
+  avatar: string | null;
+  created_at: Date;
+  deleted_at: Date | null;
+}>;
+
+/** As queries give it. */
+export type TeamRow = StoredTeam &
+  Readonly<{
+    owner_alias: string;
+    /** The person it belongs to in the end: the owner, or the owner of the company that owns it. */
+    owner_user_id: string;
+    owner_company_id: string | null;
+  }>;
+
+/** Of what everybody may see. */
+const publicTotal = keptTotal("team", "is_private = false and deleted_at is null");
+
+export const teamProjection = defineProjection({
+  name: "team",
+  announces: "access",
+  version: 2,
+  tables: ["team", publicTotal.table],
+  async create(tx) {
+    await tx.schema.createTable("team", (table) => {
+      table.uuid("id").primary();
+      table.uuid("owner_id").notNullable();
+      table.text("owner_type").notNullable();
+      table.text("alias").notNullable();
+      table.text("alias_normalised").notNullable().index();
+      table.text("title").notNullable();
+      table.text("description");
+      table.boolean("is_private").notNullable();
+      table.text("avatar");
+      table.timestamp("created_at").notNullable();
+      table.timestamp("deleted_at");
+      table.index(["owner_id", "created_at", "id"]);
+    });
+    await tx.raw(
+      "create index team_public on team (created_at, id) " +
+        "where is_private = false and deleted_at is null",
+    );
+    await publicTotal.create(tx);
+  },
+  events: teamEvents,
+  handlers: {
+    TeamCreated: async (tx, { data }) => {
+      const row = {
+        id: data.teamId,
+        owner_id: data.ownerId,
+        owner_type: data.ownerType,
+        alias: data.alias,
+        alias_normalised: normaliseAlias(data.alias),
+        ...columns(data.details),
+        created_at: new Date(data.createdAt),
+        deleted_at: null,
+      };
+      await publicTotal.around(tx, row.id, async () => {
+        await tx<StoredTeam>("team").insert(row).onConflict("id").merge();
+      });
+    },
+    TeamDetailsChanged: (tx, { stream, data }) => publish(tx, stream, columns(data.details)),
+    TeamAliasChanged: (tx, { stream, data: { alias } }) =>
+      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    TeamTransferred: (tx, { stream, data }) =>
+      change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    TeamDeleted: (tx, { stream, data }) =>
+      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+  },
+});
+
+const columns = ({ title, description, avatar, private: is_private }: TeamDetails) => ({
+  title,
+  description,
+  avatar,
+  is_private,
+});
+
+async function change(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
+  await tx<StoredTeam>("team").where("id", idInStream(stream)).update(over);
+}
+
+/** A change that may make it public, or no longer. */
+function publish(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
+  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
+}
+
+const teams = (db: Knex) =>
+  db<TeamRow>("team")
+    .leftJoin("app_user", "app_user.id", "team.owner_id")
+    .leftJoin("company", "company.id", "team.owner_id")
+    .whereNull("team.deleted_at")
+    .select(
+      "team.*",
+      db.raw("coalesce(app_user.alias, company.alias) as owner_alias"),
+      db.raw("coalesce(company.owner_id, team.owner_id) as owner_user_id"),
+      "company.id as owner_company_id",
+    );
+
+export function findTeam(db: Knex, alias: string): Promise<TeamRow | undefined> {
+  return teams(db).where("team.alias_normalised", normaliseAlias(alias)).first();
+}
+
+export function findTeamById(db: Knex, id: string): Promise<TeamRow | undefined> {
+  return teams(db).where("team.id", id).first();
+}
+
+/**
+ * Which teams: the public ones, those that belong to a user in the end, or those that the user has a
+ * role in without owning them.
+ */
+export type Belonging =
+  | Readonly<{ which: "public" }>
+  | Readonly<{ which: "mine" | "shared"; userId: string }>;
+
+export async function listTeams(
+  db: Knex,
+  belonging: Belonging,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly TeamRow[]; total: number }>> {
+  const narrow = (query: Knex.QueryBuilder) => narrowed(db, query, belonging);
+  const shown = () => db("team").whereNull("team.deleted_at").modify(narrow);
+  const [rows, total] = await Promise.all([
+    teams(db).modify(narrow).orderBy(["team.created_at", "team.id"]).limit(limit).offset(offset),
+    belonging.which === "public" ? publicTotal.read(db) : counted(shown()),
+  ]);
+  return { rows, total };
+}
+
+function narrowed(db: Knex, query: Knex.QueryBuilder, belonging: Belonging): void {
+  if (belonging.which === "public") {
+    query.where("team.is_private", false);
+    return;
+  }
+  const { userId } = belonging;
+  const owners = db("company")
+    .where("owner_id", userId)
+    .select("id")
+    .unionAll([db.raw("select ?::uuid", [userId])]);
+  if (belonging.which === "mine") {
+    query.whereIn("team.owner_id", owners);
+    return;
+  }
+  const parents = db("member").where("user_id", userId).select("parent_id");
+  query
+    .whereNotIn("team.owner_id", owners)
+    .where((either) =>
+      either.whereIn("team.id", parents).orWhereIn("team.owner_id", parents.clone()),
+    );
+}

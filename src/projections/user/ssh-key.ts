@@ -1,0 +1,121 @@
+import type { Knex } from "knex";
+import { idInStream } from "../../events/core/stream.ts";
+import { sshKeyEvents } from "../../events/user/ssh-key.ts";
+import { userEvents } from "../../events/user/user.ts";
+import { announceChange } from "../core/announce.ts";
+import { oldestFirst, type Part } from "../core/list-rows.ts";
+import { defineProjection, ignore } from "../core/projection.ts";
+import type { Slice, UserRow } from "./user.ts";
+
+export type SshKeyRow = Readonly<{
+  id: string;
+  user_id: string;
+  title: string;
+  public_key: string;
+  fingerprint: string;
+  expires_at: Date | null;
+  created_at: Date;
+}>;
+
+export const sshKeyProjection = defineProjection({
+  name: "ssh_key",
+  version: 1,
+  tables: ["ssh_key"],
+  async create(tx) {
+    await tx.schema.createTable("ssh_key", (table) => {
+      table.uuid("id").primary();
+      table.uuid("user_id").notNullable();
+      table.text("title").notNullable();
+      table.text("public_key").notNullable();
+      table.text("fingerprint").notNullable().index();
+      table.timestamp("expires_at");
+      table.timestamp("created_at").notNullable();
+      table.index(["user_id", "created_at", "id"]);
+    });
+  },
+  events: { ...sshKeyEvents, ...userEvents },
+  handlers: {
+    SshKeyAdded: async (tx, { data }, { open }) => {
+      const row = {
+        id: data.keyId,
+        user_id: data.userId,
+        title: (await open(data.title)) ?? "",
+        public_key: data.publicKey,
+        fingerprint: data.fingerprint,
+        expires_at: data.expiresAt === null ? null : new Date(data.expiresAt),
+        created_at: new Date(data.addedAt),
+      };
+      await tx<SshKeyRow>("ssh_key").insert(row).onConflict("id").merge();
+    },
+    SshKeyDeleted: async (tx, { stream, data }) => {
+      await tx<SshKeyRow>("ssh_key").where({ id: data.keyId }).delete();
+      // Whoever is connected by it is cut off.
+      await announceChange(tx, `user-${idInStream(stream)}`);
+    },
+    UserForgotten: async (tx, { stream }) => {
+      await tx<SshKeyRow>("ssh_key")
+        .where({ user_id: idInStream(stream) })
+        .delete();
+    },
+    UserRegistered: ignore,
+    UserAliasChanged: ignore,
+    UserEmailChanged: ignore,
+    UserPasswordChanged: ignore,
+    UserProfileChanged: ignore,
+    UserBanned: ignore,
+    UserEmailConfirmationRequested: ignore,
+    UserEmailTakenBack: ignore,
+    UserEmailConfirmed: ignore,
+    UserPasswordResetRequested: ignore,
+    UserUnbanned: ignore,
+  },
+});
+
+export function listSshKeys(
+  db: Knex,
+  { userId, ...part }: Readonly<{ userId: string }> & Part,
+): Promise<Slice<SshKeyRow>> {
+  return oldestFirst<SshKeyRow>(db, { table: "ssh_key", where: { user_id: userId }, ...part });
+}
+
+/** A key of this user; another user's is as good as none. */
+export function findSshKey(db: Knex, userId: string, id: string): Promise<SshKeyRow | undefined> {
+  return db<SshKeyRow>("ssh_key").where({ id, user_id: userId }).first();
+}
+
+/** The keys of these fingerprints, whoever's they are. */
+export async function findSshKeys(
+  db: Knex,
+  fingerprints: readonly string[],
+): Promise<ReadonlyMap<string, SshKeyRow>> {
+  if (fingerprints.length === 0) return new Map();
+  const rows = await db<SshKeyRow>("ssh_key").whereIn("fingerprint", [...new Set(fingerprints)]);
+  return new Map(rows.map((row) => [row.fingerprint, row]));
+}
+
+export type SshLoginRow = Pick<UserRow, "alias" | "is_admin"> &
+  Readonly<{ user_id: string; key_id: string; public_key: string; fingerprint: string }>;
+
+/** Whom this key lets in now: nobody when it expired, or its user is blocked or forgotten. */
+export function findSshLogin(
+  db: Knex,
+  fingerprint: string,
+  now: Date,
+): Promise<SshLoginRow | undefined> {
+  return db<SshKeyRow>("ssh_key")
+    .join("app_user", "app_user.id", "ssh_key.user_id")
+    .where("ssh_key.fingerprint", fingerprint)
+    .where((query) =>
+      query.whereNull("ssh_key.expires_at").orWhere("ssh_key.expires_at", ">=", now),
+    )
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at")
+    .first(
+      "ssh_key.id as key_id",
+      "ssh_key.public_key",
+      "ssh_key.fingerprint",
+      "app_user.id as user_id",
+      "app_user.alias",
+      "app_user.is_admin",
+    );
+}

@@ -1,0 +1,254 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../events/core/event.ts";
+import type { ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import {
+  type WebhookAction,
+  type WebhookDeliveryEvent,
+  webhookDeliveryEvents,
+} from "../../events/webhook/delivery.ts";
+import { webhookLogEvents } from "../../events/webhook/log.ts";
+import { webhookEvents } from "../../events/webhook/webhook.ts";
+import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { purgeEvents } from "../core/purge.ts";
+
+export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
+
+export type WebhookDeliveryRow = Readonly<{
+  id: WebhookDeliveryId;
+  webhook_id: WebhookId;
+  project_id: ProjectId;
+  action: WebhookAction;
+  status: DeliveryStatus;
+  /** Sealed JSON text. */
+  body: Sealed;
+  redelivery_of: WebhookDeliveryId | null;
+  /** Order in which deliveries of a webhook start. */
+  position: bigint;
+  attempts: number;
+  next_attempt_at: Date | null;
+  /** Why it was not sent, or not sent again. */
+  abandoned_because: string | null;
+  created_at: Date;
+  finished_at: Date | null;
+}>;
+
+export type WebhookAttemptRow = Readonly<{
+  delivery_id: WebhookDeliveryId;
+  attempt: number;
+  url: string;
+  started_at: Date;
+  connect_ms: number | null;
+  first_byte_ms: number | null;
+  total_ms: number;
+  /** Of the answer; null when there was none. */
+  status: number | null;
+  response: Sealed | null;
+  /** Null when it succeeded. */
+  failure: string | null;
+}>;
+
+type Stored<Type extends WebhookDeliveryEvent["type"]> = Recorded<
+  Extract<WebhookDeliveryEvent, { type: Type }>
+>;
+
+async function create(tx: Tx): Promise<void> {
+  await tx.schema.createTable("webhook_delivery", (table) => {
+    table.uuid("id").primary();
+    table.uuid("webhook_id").notNullable();
+    table.uuid("project_id").notNullable();
+    table.text("action").notNullable();
+    table.text("status").notNullable();
+    table.text("body").notNullable();
+    table.uuid("redelivery_of");
+    table.bigInteger("position").notNullable();
+    table.integer("attempts").notNullable();
+    table.timestamp("next_attempt_at");
+    table.text("abandoned_because");
+    table.timestamp("created_at").notNullable();
+    table.timestamp("finished_at");
+    table.index(["webhook_id", "position"]);
+    // Of a project that is purged; of a log that is purged, by age.
+    table.index(["project_id"]);
+    table.index(["finished_at"]);
+  });
+  await tx.schema.createTable("webhook_delivery_attempt", (table) => {
+    table.uuid("delivery_id").notNullable();
+    table.integer("attempt").notNullable();
+    table.text("url").notNullable();
+    table.timestamp("started_at").notNullable();
+    table.integer("connect_ms");
+    table.integer("first_byte_ms");
+    table.integer("total_ms").notNullable();
+    table.integer("status");
+    table.text("response");
+    table.text("failure");
+    table.primary(["delivery_id", "attempt"]);
+  });
+}
+
+export const webhookDeliveryProjection = defineProjection({
+  name: "webhook_delivery",
+  version: 3,
+  tables: ["webhook_delivery", "webhook_delivery_attempt"],
+  create,
+  events: { ...webhookEvents, ...webhookDeliveryEvents, ...webhookLogEvents, ...purgeEvents },
+  handlers: {
+    ProjectPurged: (tx, { data: { projectId } }) => drop(tx, ["project_id", "=", projectId]),
+    // Those that have not ended stay, however old they are.
+    WebhookLogPurged: (tx, { data }) => drop(tx, ["finished_at", "<", new Date(data.endedBefore)]),
+    WebhookDeliveryScheduled: async (tx, { data, position }) => {
+      const row: WebhookDeliveryRow = {
+        id: data.deliveryId,
+        webhook_id: data.webhookId,
+        project_id: data.projectId,
+        action: data.action,
+        status: "PENDING",
+        body: data.body,
+        redelivery_of: data.redeliveryOf,
+        position,
+        attempts: 0,
+        next_attempt_at: null,
+        abandoned_because: null,
+        created_at: new Date(data.scheduledAt),
+        finished_at: null,
+      };
+      await tx("webhook_delivery").insert(row).onConflict("id").merge();
+    },
+    WebhookDeliverySucceeded: async (tx, event) => {
+      await addAttempt(tx, event, null);
+      await finish(tx, event, { status: "SUCCESS", attempts: event.data.attempt });
+    },
+    WebhookDeliveryAttemptFailed: async (tx, event) => {
+      const { attempt, failure, nextAttemptAt } = event.data;
+      await addAttempt(tx, event, failure);
+      if (nextAttemptAt === null) {
+        await finish(tx, event, { status: "FAILED", attempts: attempt });
+      } else {
+        await tx<WebhookDeliveryRow>("webhook_delivery")
+          .where("id", idInStream(event.stream))
+          .update({ attempts: attempt, next_attempt_at: new Date(nextAttemptAt) });
+      }
+    },
+    WebhookDeliveryAbandoned: (tx, event) =>
+      finish(tx, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
+    // Its log goes with the webhook: nobody can ask for it any more.
+    WebhookDeleted: (tx, { stream }) => drop(tx, ["webhook_id", "=", idInStream(stream)]),
+    WebhookCreated: ignore,
+    WebhookReconfigured: ignore,
+    WebhookSwitchedOff: ignore,
+    WebhookSwitchedOn: ignore,
+    WebhookReplayRequested: ignore,
+  },
+});
+
+type Which = readonly [column: keyof WebhookDeliveryRow, operator: "=" | "<", value: string | Date];
+
+/** Deliveries and their attempts. */
+async function drop(tx: Tx, which: Which): Promise<void> {
+  const own = tx("webhook_delivery")
+    .where(...which)
+    .select("id");
+  await tx("webhook_delivery_attempt").whereIn("delivery_id", own).delete();
+  await tx("webhook_delivery")
+    .where(...which)
+    .delete();
+}
+
+type AttemptEvent = Stored<"WebhookDeliverySucceeded"> | Stored<"WebhookDeliveryAttemptFailed">;
+
+/** Of a delivery that is still there: what ends after its webhook was deleted leaves nothing. */
+async function addAttempt(
+  tx: Tx,
+  { stream, data }: AttemptEvent,
+  failure: string | null,
+): Promise<void> {
+  const deliveryId = idInStream(stream);
+  const known = await tx("webhook_delivery").where("id", deliveryId).first("id");
+  if (known === undefined) return;
+  const row = {
+    delivery_id: deliveryId,
+    attempt: data.attempt,
+    url: data.url,
+    started_at: new Date(data.startedAt),
+    connect_ms: data.connectMs,
+    first_byte_ms: data.firstByteMs,
+    total_ms: data.totalMs,
+    status: data.status,
+    response: data.response,
+    failure,
+  };
+  await tx("webhook_delivery_attempt").insert(row).onConflict(["delivery_id", "attempt"]).merge();
+}
+
+async function finish(
+  tx: Tx,
+  { stream, metadata }: Recorded<WebhookDeliveryEvent>,
+  change: Partial<WebhookDeliveryRow>,
+): Promise<void> {
+  const finished_at = new Date(metadata.occurredAt);
+  await tx<WebhookDeliveryRow>("webhook_delivery")
+    .where("id", idInStream(stream))
+    .update({ ...change, next_attempt_at: null, finished_at });
+}
+
+export type DeliverySummary = WebhookDeliveryRow &
+  Readonly<{
+    /** Of the last attempt. */
+    last_status: number | null;
+    last_failure: string | null;
+  }>;
+
+/** Deliveries of a webhook, newest first, with how the last attempt went. */
+export async function listWebhookDeliveries(
+  db: Knex,
+  webhookId: WebhookId,
+  { limit, offset }: Readonly<{ limit: number; offset: number }>,
+): Promise<Readonly<{ rows: readonly DeliverySummary[]; total: number }>> {
+  const own = db("webhook_delivery").where("webhook_id", webhookId);
+  const [rows, counted] = await Promise.all([
+    withLastAttempt(own.clone()).orderBy("position", "desc").limit(limit).offset(offset),
+    own.clone().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+/** One of this very webhook; another webhook's is not found. */
+export function findWebhookDelivery(
+  db: Knex,
+  webhookId: WebhookId,
+  id: string,
+): Promise<DeliverySummary | undefined> {
+  const own = db("webhook_delivery").where("webhook_id", webhookId);
+  return withLastAttempt(own.where("webhook_delivery.id", id)).first();
+}
+
+/** When the first of all deliveries that are over ended; undefined when none is. */
+export async function firstDeliveryEnd(db: Knex): Promise<Date | undefined> {
+  const first = await db<WebhookDeliveryRow>("webhook_delivery")
+    .whereNotNull("finished_at")
+    .orderBy("finished_at")
+    .first("finished_at");
+  return first?.finished_at ?? undefined;
+}
+
+export async function listAttempts(
+  db: Knex,
+  deliveryId: WebhookDeliveryId,
+): Promise<readonly WebhookAttemptRow[]> {
+  return db<WebhookAttemptRow>("webhook_delivery_attempt")
+    .where({ delivery_id: deliveryId })
+    .orderBy("attempt");
+}
+
+function withLastAttempt(query: Knex.QueryBuilder): Knex.QueryBuilder {
+  return query
+    .leftJoin("webhook_delivery_attempt as last", (join) =>
+      join
+        .on("last.delivery_id", "webhook_delivery.id")
+        .andOn("last.attempt", "webhook_delivery.attempts"),
+    )
+    .select("webhook_delivery.*", "last.status as last_status", "last.failure as last_failure");
+}

@@ -1,0 +1,115 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { type JobCommand, job as jobSlice } from "../../commands/pipeline/job.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { jobEvents } from "../../events/pipeline/job.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { findRun } from "../../platform/job-log/store.ts";
+import type { Job } from "../../platform/queue.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+
+const queue = "agent-watch";
+/** An agent confirms a job within this time, or another one gets it. */
+export const confirmMs = 30_000;
+/** An agent that has not been heard of for this time is gone, and its job has failed. */
+export const silenceMs = 60_000;
+
+/** While the service itself was down, no agent could be heard. */
+const startedAt = Date.now();
+
+const Watched = z.object({ jobId: z.string(), attempt: z.int().positive(), look: z.int() });
+type Watched = z.output<typeof Watched>;
+
+const lookAgain = (watched: Watched, delayMs: number): Job => ({
+  queue,
+  id: deterministicId("agent watch", watched.jobId, watched.attempt, watched.look),
+  data: watched,
+  delayMs,
+});
+
+/** A run that was given to an agent is looked at until it is over. */
+export const agentWatch: Reactor = {
+  name: "agent-watch",
+  types: new Set(["JobAssigned"]),
+  react: async ({ id, data }) => {
+    const { jobId, attempt } = jobEvents.JobAssigned.parse(data);
+    // A job that was returned is assigned again in the same attempt.
+    return [{ queue, id, data: { jobId, attempt, look: 0 }, delayMs: confirmMs }];
+  },
+};
+
+export const agentWatchWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: Watched,
+  async run(watched, deps) {
+    const next = await lookAt(deps, watched);
+    if (next === undefined) return;
+    await deps.queues.add([lookAgain({ ...watched, look: deps.now().getTime() }, next)]);
+  },
+});
+
+/**
+ * Returns a job that its agent did not confirm, and fails one whose agent has gone.
+ *
+ * @param upSince when this process began to hear of agents
+ * @returns when to look again, in milliseconds; undefined when there is nothing more to look at
+ */
+export async function lookAt(
+  deps: Pick<WorkerDeps, "db" | "store" | "now">,
+  { jobId, attempt }: Pick<Watched, "jobId" | "attempt">,
+  upSince = startedAt,
+): Promise<number | undefined> {
+  const row = await findJobById(deps.db, jobId);
+  if (row === undefined || row.attempt !== attempt || row.agent_id === null) return undefined;
+  const now = deps.now().getTime();
+  if (row.status === "RUNNING") {
+    const run = await findRun(deps.db, { job_id: jobId, attempt });
+    const heardAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
+    if (now - heardAt < silenceMs) return silenceMs - (now - heardAt);
+    await failed(deps, row);
+    return undefined;
+  }
+  if (row.token_hash === null || row.assigned_at === null) return undefined;
+  const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
+  if (left > 0) return left;
+  await send(deps, row, { type: "ReturnJob", agentId: row.agent_id, attempt });
+  return undefined;
+}
+
+async function failed(deps: Pick<WorkerDeps, "db" | "store" | "now">, row: JobRow): Promise<void> {
+  const rules = await findJobSpec(deps.db, row.id);
+  if (rules === undefined) return;
+  const { agent_id: agentId, attempt } = row;
+  const what = { type: "RecordJobFailed", reason: "runner_system_failure" } as const;
+  await send(deps, row, { ...what, exitCode: null, rules, agentId, attempt });
+}
+
+type Order = JobCommand extends infer Each
+  ? Each extends JobCommand
+    ? Omit<Each, "jobId" | "pipelineId" | "projectId" | "at">
+    : never
+  : never;
+
+/** The run may have ended in the meantime: then nothing is to be done. */
+async function send(
+  { store, now }: Pick<WorkerDeps, "store" | "now">,
+  row: JobRow,
+  order: Order,
+): Promise<void> {
+  const at = now().toISOString();
+  const place = { jobId: row.id, pipelineId: row.pipeline_id, projectId: row.project_id, at };
+  const command = { ...order, ...place } as JobCommand;
+  const commandId = deterministicId("agent watch", row.id, row.token_hash ?? "", order.type);
+  try {
+    await handle(store, jobSlice, { id: row.id, command, metadata: bySystem({ commandId }, at) });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+}

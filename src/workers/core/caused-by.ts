@@ -1,0 +1,42 @@
+import type { Slice } from "../../commands/core/decider.ts";
+import type { Known } from "../../commands/core/handle.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { EventMetadata, EventSchemas, Recorded } from "../../events/core/event.ts";
+import { bySystem } from "../../events/core/system.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+
+/** What a stream adds up to, and what a step that follows from it goes on from. */
+export type Loaded<State> = Known<State> &
+  Readonly<{
+    /** Of the stream; undefined when there is no event in it. */
+    last: Pick<Recorded, "id" | "metadata"> | undefined;
+  }>;
+
+export async function load<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  { events, stream, decider }: Slice<State, Command, Schemas>,
+  id: string,
+): Promise<Loaded<State>> {
+  let state = decider.initialState;
+  let last: Recorded | undefined;
+  for await (const recorded of store.readStream(stream(id))) {
+    state = decider.evolve(state, decode(events, recorded));
+    last = recorded;
+  }
+  return { state, last, revision: last?.revision ?? "none", position: last?.position };
+}
+
+/**
+ * The envelope of what the system does because of an event. Whose request began it all stays
+ * known by the correlation id.
+ *
+ * @param commandId names the step after what caused it, so that doing it again writes nothing
+ */
+export function causedBy(
+  cause: Pick<Recorded, "id" | "metadata">,
+  commandId: string,
+  now: Date,
+): EventMetadata {
+  const { correlationId } = cause.metadata;
+  return bySystem({ commandId, correlationId, causationId: cause.id }, now.toISOString());
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+
+import { referredBlobs } from "../../projections/git/blob-reference.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import { defineWorker } from "../core/worker.ts";
+
+const queue = "blob-collection";
+/** The whole store is looked through this often. */
+const everyMs = 6 * 60 * 60_000;
+/** Younger than this a blob may belong to an upload that holds it no more and shows in a moment. */
+const ageMinMs = 60 * 60_000;
+/** No upload takes longer. */
+const leftOverMs = 24 * 60 * 60_000;
+const atOnce = 500;
+
+/** Adds the job of this stretch of time, once. */
+export async function sweepBlobs({ queues, now }: Pick<WorkerDeps, "queues" | "now">) {
+  const round = Math.floor(now().getTime() / everyMs);
+  await queues.add([{ queue, id: `${queue}-${round}`, data: {} }]);
+}
+
+/**
+ * Removes what nothing refers to any more, and what dead processes left half-way. The read models say
+ * what is referred to, so they come to the end of the log first. May stop and begin again anywhere.
+ */
+export const blobCollectionWorker = defineWorker({
+  queue,
+  concurrency: 1,
+  payload: z.object({}),
+  async run(_payload, deps, signal) {
+    const { blobs, store, visible, now, log } = deps;
+    await visible(await store.head());
+    await blobs.sweep(new Date(now().getTime() - leftOverMs));
+    const removed = { blobs: 0 };
+    let batch: string[] = [];
+    for await (const digest of blobs.list(new Date(now().getTime() - ageMinMs))) {
+      signal.throwIfAborted();
+      batch.push(digest);
+      if (batch.length < atOnce) continue;
+      removed.blobs += await collect(batch, deps);
+      batch = [];
+    }
+    removed.blobs += await collect(batch, deps);
+    if (removed.blobs > 0) log.info(removed, "blobs removed that nothing referred to");
+  },
+});
+
+async function collect(
+  digests: readonly string[],
+  { blobs, db }: Pick<WorkerDeps, "blobs" | "db">,
+): Promise<number> {
+  const referred = await referredBlobs(db, digests);
+  let removed = 0;
+  for (const digest of digests) {
+    if (referred.has(digest)) continue;
+    const still = async () => (await referredBlobs(db, [digest])).has(digest);
+    if (await blobs.removeUnless(digest, still)) removed += 1;
+  }
+  return removed;
+}

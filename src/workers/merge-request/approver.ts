@@ -1,0 +1,110 @@
+import type { Knex } from "knex";
+import type { UserId } from "../../events/core/ids.ts";
+import type { Role } from "../../events/core/role.ts";
+import type {
+  ApprovalConfiguration,
+  ApprovalRule,
+} from "../../events/merge-request/approval-rule.ts";
+import { Answers } from "../../platform/git/answers.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { runGit } from "../../platform/git/run.ts";
+import { approvalRulesFor } from "../../projections/merge-request/approval-rule.ts";
+import { approvalsOf } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { findCommitAuthors } from "../../projections/user/commit-author.ts";
+import { findUsersById } from "../../projections/user/user.ts";
+import type { Comparison } from "./compare.ts";
+
+/** Somebody whose approval counts, and what they are in the project. */
+export type Approver = Readonly<{ userId: UserId; alias: string; role: Role }>;
+
+/** The rules that a request has to satisfy: its own where it may have such, or the project's. */
+export async function rulesOf(
+  db: Knex,
+  project: ProjectRow,
+  row: Pick<MergeRequestRow, "approval_rules" | "target_branch">,
+  { canOverrideApprovals }: ApprovalConfiguration,
+): Promise<readonly ApprovalRule[]> {
+  if (canOverrideApprovals && row.approval_rules !== null) return row.approval_rules;
+  const rules = await approvalRulesFor(db, project, row.target_branch);
+  return rules.map((rule) => ({
+    targetBranch: rule.target_branch,
+    name: rule.name,
+    minimalApprovals: rule.minimal_approvals,
+    allowedApproverIds: [...rule.approver_ids],
+  }));
+}
+
+/** Whether somebody may approve: a developer, or whom a rule names, as long as they see the project. */
+export function mayApprove(
+  userId: UserId,
+  role: Role | undefined,
+  rules: readonly ApprovalRule[],
+): boolean {
+  if (role === undefined) return false;
+  return (
+    reaches(role, "DEVELOPER") ||
+    rules.some(({ allowedApproverIds }) => allowedApproverIds.includes(userId))
+  );
+}
+
+/** Those of the approvals that count now: roles, the author and the commits may have changed since. */
+export async function countingApprovers(
+  db: Knex,
+  project: ProjectRow,
+  row: MergeRequestRow,
+  { rules, barred }: Readonly<{ rules: readonly ApprovalRule[]; barred: ReadonlySet<string> }>,
+): Promise<readonly Approver[]> {
+  const approvals = await approvalsOf(db, row.id);
+  const ids = approvals.map(({ approver_id }) => approver_id).filter((id) => !barred.has(id));
+  if (ids.length === 0) return [];
+  const users = await findUsersById(db, ids);
+  const approvers: Approver[] = [];
+  for (const userId of ids) {
+    const user = users.get(userId);
+    if (user === undefined || user.banned_at !== null) continue;
+    const role = await projectRole(db, project, userId);
+    if (role === undefined || !mayApprove(userId, role, rules)) continue;
+    approvers.push({ userId, alias: user.alias, role });
+  }
+  return approvers;
+}
+
+/** Who may not approve a request, by the configuration: its author, and whose commits it brings. */
+export async function barredFromApproving(
+  db: Knex,
+  repository: Repository,
+  row: MergeRequestRow,
+  comparison: Comparison | undefined,
+  configuration: ApprovalConfiguration,
+): Promise<ReadonlySet<string>> {
+  const barred = new Set<string>();
+  if (configuration.preventAuthorApproving) barred.add(row.author_id);
+  if (configuration.preventCommitterApproving) {
+    const emails = await committersOf(repository, comparison?.baseId ?? null, row.source_commit);
+    for (const user of (await findCommitAuthors(db, emails)).values()) barred.add(user.id);
+  }
+  return barred;
+}
+
+const commitsMax = 10_000;
+const committersKept = new Answers<readonly string[]>(4 * 1024 ** 2, (emails) =>
+  emails.reduce((sum, { length }) => sum + 2 * length + 50, 0),
+);
+
+/** Addresses of those who wrote or made the commits that a source brings. */
+function committersOf(
+  { gitDir }: Repository,
+  baseId: string | null,
+  sourceCommit: string,
+): Promise<readonly string[]> {
+  return committersKept.get(`${baseId} ${sourceCommit}`, async () => {
+    const range = baseId === null ? [sourceCommit] : [sourceCommit, `^${baseId}`];
+    const args = [`--max-count=${commitsMax}`, "--format=%ce%n%ae", "--end-of-options", ...range];
+    const { stdout } = await runGit(gitDir, ["log", ...args, "--"]);
+    return [...new Set(stdout.toString().split("\n").filter(Boolean))];
+  });
+}

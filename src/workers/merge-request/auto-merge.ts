@@ -1,0 +1,106 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
+import { bySystem } from "../../events/core/system.ts";
+import {
+  mergeRequestEvents,
+  mergeRequestStream,
+} from "../../events/merge-request/merge-request.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { Job } from "../../platform/queue.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import {
+  awaitingMergeRequests,
+  findMergeRequestById,
+} from "../../projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import { defineWorker } from "../core/worker.ts";
+import { type Judgement, mergeJudge, type RequirementName } from "./judge.ts";
+import { merge } from "./merge.ts";
+import { withNewestSource } from "./source.ts";
+
+const queue = "merge-request-auto";
+const countMax = 200;
+
+const ofPipelines: readonly string[] = [
+  "LAST_PIPELINE_SUCCESS",
+  "MERGE_RESULTS_PIPELINE_SUCCESS",
+] satisfies readonly RequirementName[];
+
+/** Whether pipelines are all that a merge waits for; false when it waits for nothing. */
+export function waitsForPipelines({ requirements, pipelines }: Judgement): boolean {
+  const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
+  const others = unmet.filter((name) => !ofPipelines.includes(name));
+  return others.length === 0 && (unmet.length > 0 || pipelines.pending);
+}
+
+/** The job that looks whether an awaited merge can be made now. */
+export const autoMergeJob = (mergeRequestId: string, occasion: string): Job => ({
+  queue,
+  id: `${mergeRequestId}-${occasion}`,
+  data: { mergeRequestId },
+});
+
+/** Looks at every awaited merge: an end of a pipeline that was missed holds up nothing for long. */
+export async function sweepAutoMerges({ db, queues, now }: WorkerDeps): Promise<void> {
+  const minute = String(Math.floor(now().getTime() / 60_000));
+  const ids = await awaitingMergeRequests(db, countMax);
+  await queues.add(ids.map((id) => autoMergeJob(id, minute)));
+}
+
+/**
+ * Merges in the name of who asked for it, once nothing is left to wait for. A pipeline that failed, or
+ * anything that refuses the merge, ends the waiting.
+ */
+export const autoMergeWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({ mergeRequestId: z.uuid() }),
+  async run({ mergeRequestId }, deps: WorkerDeps) {
+    const found = await findMergeRequestById(deps.db, mergeRequestId);
+    const row = found && (await withNewestSource(deps, found));
+    const project = row && (await findProjectById(deps.db, row.project_id));
+    if (!row?.auto_merge || project === undefined || row.status !== "OPENED") return;
+    const { setById: userId, choice } = row.auto_merge;
+    const role = await projectRole(deps.db, project, userId);
+    const judgement = await mergeJudge(deps, project, { userId, role })(row);
+    const { last, mergeResult, pending } = judgement.pipelines;
+    if (last === false || mergeResult === false) return giveUp(deps, mergeRequestId);
+    if (pending || waitsForPipelines(judgement)) return;
+    const metadata = await askedBy(deps, mergeRequestId);
+    if (metadata === undefined) return;
+    const commandId = deterministicId(metadata.commandId, "auto merge");
+    const order = { mergeRequestId, project, role, userId, choice };
+    try {
+      await merge(deps, { ...order, metadata: { ...metadata, commandId } });
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
+      deps.log.info({ mergeRequestId, code: error.code }, "awaited merge was refused");
+      await giveUp(deps, mergeRequestId);
+    }
+  },
+});
+
+/** Envelope of the request that asked for the merge. */
+async function askedBy(
+  { store }: WorkerDeps,
+  mergeRequestId: string,
+): Promise<EventMetadata | undefined> {
+  for await (const recorded of store.readStreamBackwards(mergeRequestStream(mergeRequestId))) {
+    const { type } = decode(mergeRequestEvents, recorded);
+    if (type === "MergeRequestAutoMergeSet") return recorded.metadata;
+  }
+  return undefined;
+}
+
+async function giveUp({ store, now, visible }: WorkerDeps, id: string): Promise<void> {
+  const at = now().toISOString();
+  const metadata = bySystem({ commandId: deterministicId("auto merge refused", id, at) }, at);
+  const command = { type: "ClearAutoMerge", reason: "REFUSED", at } as const;
+  await visible((await handle(store, mergeRequest, { id, command, metadata })).position);
+}

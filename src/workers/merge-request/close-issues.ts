@@ -1,0 +1,48 @@
+import { handle } from "../../commands/core/handle.ts";
+import { issue } from "../../commands/issue/issue.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { referencesIn } from "../../platform/text-reference.ts";
+import { findIssue } from "../../projections/issue/list.ts";
+import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+
+const localIdMax = 2 ** 31 - 1;
+
+/**
+ * Closes the issues of the target project that title and description of a merged request name after a
+ * closing word, once, in the name of who merged, when the merge reached the default branch. Those that
+ * commits name are closed as with every push.
+ */
+export async function closeIssuesOf(
+  { store, db, now, visible }: Pick<WorkerDeps, "store" | "db" | "now" | "visible">,
+  mergeRequestId: string,
+): Promise<void> {
+  const row = await findMergeRequestById(db, mergeRequestId);
+  const project = row && (await findProjectById(db, row.project_id));
+  if (project === undefined || row?.merge_commit == null || row.merged_by_id === null) return;
+  if (row.target_branch !== project.default_branch) return;
+  const by = row.merged_by_id;
+  const role = await projectRole(db, project, by);
+  if (role === undefined || role === "GUEST") return;
+  const references = [row.title, row.description].flatMap(referencesIn);
+  const own = references.filter(({ target, closes }) => closes && target.startsWith("#"));
+  for (const localId of new Set(own.map(({ target }) => Number(target.slice(1))))) {
+    const found = localId > localIdMax ? undefined : await findIssue(db, project.id, localId);
+    if (found === undefined) continue;
+    const at = now().toISOString();
+    const commandId = deterministicId("close issue", row.id, found.id);
+    const { merge_commit: commitId } = row;
+    const command = {
+      type: "CloseIssueByCommit",
+      commitId,
+      projectId: project.id,
+      by,
+      at,
+    } as const;
+    const order = { id: found.id, command, metadata: bySystem({ commandId }, at) };
+    await visible((await handle(store, issue, order)).position);
+  }
+}

@@ -1,0 +1,159 @@
+import type { Knex } from "knex";
+import type { Role } from "../../events/core/role.ts";
+import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
+import { checkMerge } from "../../platform/git/merge-commits.ts";
+import type { GitRepositories } from "../../platform/git/repositories.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { hasLocksOfOthers, lockedByOthers } from "../../projections/git/lfs-lock.ts";
+import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import {
+  reaches,
+  refChangeRefused,
+  refProtections,
+} from "../../projections/protection/applicable.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+import { type Approver, barredFromApproving, countingApprovers, rulesOf } from "./approver.ts";
+import { type Comparison, compareHeads } from "./compare.ts";
+import { ownerDemands, ownersAgree } from "./owners.ts";
+import {
+  type PipelineVerdicts,
+  pipelineRequirements,
+  pipelineVerdicts,
+} from "./pipeline-verdict.ts";
+
+/** What must be true of a request before it is merged. */
+export const requirementNames = [
+  "LAST_PIPELINE_SUCCESS",
+  "WORK_NOT_IN_PROGRESS",
+  "RIGHTS_TO_MERGE",
+  "NO_CONFLICTS",
+  "BRANCH_NOT_PROTECTED_FOR_USER",
+  "HAS_ALL_APPROVERS",
+  "HAS_ALL_CODEOWNERS",
+  "MERGE_RESULTS_PIPELINE_SUCCESS",
+] as const;
+export type RequirementName = (typeof requirementNames)[number];
+export type Requirements = Readonly<Record<RequirementName, boolean>>;
+
+/** Who would merge, and what they are in the target project. */
+export type Viewer = Readonly<{ userId: string | null; role: Role | undefined }>;
+
+export type Judgement = Readonly<{
+  requirements: Requirements;
+  /** All of them are true, and it is open. */
+  canMerge: boolean;
+  /** Head of the target branch; undefined when it is gone. */
+  targetHead: string | undefined;
+  /** Paths that both sides changed in different ways. */
+  conflicts: readonly string[];
+  /** Paths of the request that others have locked. */
+  lockConflicts: readonly string[];
+  rules: readonly ApprovalRule[];
+  approvers: readonly Approver[];
+  pipelines: PipelineVerdicts;
+}>;
+
+export type JudgeDeps = Readonly<{ db: Knex; git: Pick<GitRepositories, "find"> }>;
+
+/** Judges requests of one project for one person; what holds for all of them is read once. */
+export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: Viewer) {
+  const configuring = approvalConfigurationOf(db, { project });
+  const protecting = refProtections(db, project);
+  const locking = hasLocksOfOthers(db, project.id, viewer.userId);
+  for (const reading of [configuring, protecting, locking]) reading.catch(() => undefined);
+
+  const protectedFor = async (branch: string): Promise<boolean> => {
+    const ref = branchPrefix + branch;
+    const protection = (await protecting).of(ref);
+    const wish = { ref, before: "any", after: "any", merging: true };
+    return (
+      protection !== null &&
+      (viewer.role === undefined || refChangeRefused(protection, viewer.role, wish) !== undefined)
+    );
+  };
+
+  const lockedOf = async ({ paths = [] }: Comparison): Promise<readonly string[]> => {
+    if (!(await locking) || paths.length === 0) return [];
+    const locks = await lockedByOthers(db, project.id, { userId: viewer.userId, paths });
+    return locks.map(({ path }) => path);
+  };
+
+  return async (row: MergeRequestRow): Promise<Judgement> => {
+    const repository = await git.find(project.id);
+    const target = await findRef(db, project.id, "branch", row.target_branch);
+    const targetHead = target?.object_id;
+    if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
+    const configuration = await configuring;
+    const sides = await sidesOf(repository, targetHead, row.source_commit);
+    const rules = await rulesOf(db, project, row, configuration);
+    const { comparison } = sides;
+    const barred = await barredFromApproving(db, repository, row, comparison, configuration);
+    const approvers = await countingApprovers(db, project, row, { rules, barred });
+    const demands = comparison && (await ownerDemands(repository, sides.head, comparison.paths));
+    const verdicts = await pipelineVerdicts(db, {
+      projectId: row.project_id,
+      sourceProjectId: row.source_project_id,
+      sourceCommit: row.source_commit,
+      isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
+    });
+    const requirements: Requirements = {
+      ...pipelineRequirements(configuration, verdicts),
+      WORK_NOT_IN_PROGRESS: !row.is_draft,
+      RIGHTS_TO_MERGE: viewer.role !== undefined && reaches(viewer.role, "DEVELOPER"),
+      NO_CONFLICTS: comparison !== undefined && sides.conflicts.length === 0,
+      BRANCH_NOT_PROTECTED_FOR_USER: !(await protectedFor(row.target_branch)),
+      HAS_ALL_APPROVERS: rules.every((rule) => isSatisfied(rule, approvers)),
+      HAS_ALL_CODEOWNERS:
+        comparison === undefined ||
+        (demands !== undefined && (await ownersAgree(db, project, demands, approvers))),
+    };
+    const canMerge = Object.values(requirements).every(Boolean);
+    const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
+    const found = { conflicts: sides.conflicts, lockConflicts, rules, approvers };
+    return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
+  };
+}
+
+const isSatisfied = (rule: ApprovalRule, approvers: readonly Approver[]): boolean =>
+  approvers.filter(({ userId }) => rule.allowedApproverIds.includes(userId)).length >=
+  rule.minimalApprovals;
+
+type Sides = Readonly<{
+  head: string;
+  comparison: Comparison | undefined;
+  conflicts: readonly string[];
+}>;
+
+/** Without a target branch there is nothing to compare with; nor beyond the limits of a merge. */
+async function sidesOf(
+  repository: Repository,
+  targetHead: string | undefined,
+  sourceCommit: string,
+): Promise<Sides> {
+  if (targetHead === undefined) return { head: "", comparison: undefined, conflicts: [] };
+  try {
+    const comparison = await compareHeads(repository, targetHead, sourceCommit);
+    const merged = await checkMerge(repository, { ours: targetHead, theirs: sourceCommit });
+    return { head: targetHead, comparison, conflicts: merged.conflicts ?? [] };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { head: targetHead, comparison: undefined, conflicts: [] };
+  }
+}
+
+/** None of them is met. */
+export const noRequirements = Object.fromEntries(
+  requirementNames.map((name) => [name, false]),
+) as Requirements;
+
+/** A request that is not open cannot be merged, whatever else holds. */
+function settled(targetHead: string | undefined): Judgement {
+  const requirements = noRequirements;
+  const nothing = { conflicts: [], lockConflicts: [], rules: [], approvers: [] };
+  const pipelines = { last: null, mergeResult: null, pending: false };
+  return { requirements, canMerge: false, targetHead, ...nothing, pipelines };
+}

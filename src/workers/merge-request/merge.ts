@@ -1,0 +1,236 @@
+import { currentState, handle } from "../../commands/core/handle.ts";
+import { mergeRequest, mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
+import type { ExistingMergeRequest } from "../../commands/merge-request/merge-request-state.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
+import { ObjectId, type UserId } from "../../events/core/ids.ts";
+import type { Role } from "../../events/core/role.ts";
+import { bySystem } from "../../events/core/system.ts";
+import type { MergeChoice } from "../../events/merge-request/merge-request.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
+import { changesOfCommand } from "../../git/push-intent.ts";
+import { changeRefs, type RefChangeDeps } from "../../git/ref-change.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { GitFailure } from "../../platform/git/failure.ts";
+import { identLine } from "../../platform/git/object/writer.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import { accountIdent } from "../../projections/user/commit-author.ts";
+import { finishMerge } from "./finish-merge.ts";
+import { type Judgement, mergeJudge } from "./judge.ts";
+import { inConflict, makeMerge } from "./make-merge.ts";
+import { filledMessage } from "./merge-message.ts";
+import { type SourceDeps, withNewestSource } from "./source.ts";
+
+export type MergeDeps = RefChangeDeps & SourceDeps & Readonly<{ publicUrl: string }>;
+
+export type MergeOrder = Readonly<{
+  mergeRequestId: string;
+  /** The target, and what the merger is there. */
+  project: ProjectRow;
+  role: Role | undefined;
+  userId: UserId;
+  /** The same command is carried out once. */
+  metadata: EventMetadata;
+  choice: MergeChoice;
+}>;
+
+/** Pushes into the target that came in between, each of which the merge is made again after. */
+const attemptsMax = 8;
+
+/**
+ * Merges an open request: judged, made, announced in its stream, the branch moved by compare-and-swap,
+ * recorded; see docs/adr/0064-merging.md. A process that dies on the way leaves either an unmoved branch
+ * and an open request, or a moved branch and a worker that records the merge.
+ *
+ * @throws Refusal 409 `merge.conflict`, `merge.not_fast_forward`, `merge.in_progress`,
+ *   `merge_request.changed`, `branch.moved`, `lfs_lock.of_others`; 422 `merge.requirements`,
+ *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`
+ */
+export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const mergeId = mergeIdOf(order, attempt);
+    const state = await settled(deps, order);
+    if (wasMerged(state, order)) return;
+    const row = await newest(deps, order);
+    try {
+      await attemptOnce(deps, order, row, mergeId);
+      return;
+    } catch (error) {
+      const isRace =
+        error instanceof Refusal && ["branch.moved", "merge_request.changed"].includes(error.code);
+      if (!isRace || attempt + 1 === attemptsMax) throw error;
+    }
+  }
+}
+
+const mergeIdOf = ({ metadata }: MergeOrder, attempt: number): string =>
+  deterministicId(metadata.commandId, "merge", attempt);
+
+/** By an attempt at the same command that did not live to answer. */
+function wasMerged({ status, begun }: ExistingMergeRequest, order: MergeOrder): boolean {
+  if (status !== "MERGED") return false;
+  const own = Array.from({ length: attemptsMax }, (_, attempt) => mergeIdOf(order, attempt));
+  return own.some((id) => begun.has(id));
+}
+
+/** The request with every merge accounted for that moved the branch and was not recorded. */
+async function settled(deps: MergeDeps, order: MergeOrder): Promise<ExistingMergeRequest> {
+  const read = async (): Promise<ExistingMergeRequest> => {
+    const state = await currentState(deps.store, mergeRequest, order.mergeRequestId);
+    if (state.status === "absent") throw mergeRequestNotFound();
+    return state;
+  };
+  const state = await read();
+  if (state.status === "MERGED") return state;
+  for (const { mergeId } of state.begun.values()) {
+    const { refs } = await changesOfCommand(deps.db, order.project.id, mergeId);
+    if (refs.size === 0) continue;
+    await finishMerge(deps, order.mergeRequestId, mergeId);
+    return read();
+  }
+  return state;
+}
+
+async function newest(deps: MergeDeps, { mergeRequestId }: MergeOrder): Promise<MergeRequestRow> {
+  const row = await findMergeRequestById(deps.db, mergeRequestId);
+  if (row === undefined) throw mergeRequestNotFound();
+  return withNewestSource(deps, row);
+}
+
+async function attemptOnce(
+  deps: MergeDeps,
+  order: MergeOrder,
+  row: MergeRequestRow,
+  mergeId: string,
+): Promise<void> {
+  const { project, role, userId, choice, metadata } = order;
+  const targetHead = await mustBeMergeable(deps, order, row);
+  const mergeCommit = await made(deps, order, row, targetHead);
+  const command = {
+    type: "BeginMerge",
+    mergeId,
+    strategy: choice.strategy,
+    targetBranch: row.target_branch,
+    targetBefore: ObjectId.parse(targetHead),
+    sourceCommit: row.source_commit,
+    mergeCommit: ObjectId.parse(mergeCommit),
+    removeSourceBranch: choice.removeSourceBranch,
+    projectId: project.id,
+    by: userId,
+    at: deps.now().toISOString(),
+  } as const;
+  const begin = { ...metadata, commandId: deterministicId(mergeId, "begin") };
+  const begun = await handle(deps.store, mergeRequest, { id: row.id, command, metadata: begin });
+  await deps.visible(begun.position);
+  const ref = branchPrefix + row.target_branch;
+  const plan = async () => [{ ref, before: targetHead, after: mergeCommit }];
+  // The judge found the rights; the branch is held against them once more as it moves.
+  const change = { project, role: role ?? "GUEST", plan, merging: true } as const;
+  try {
+    const moved = { ...metadata, commandId: mergeId };
+    await deps.visible((await changeRefs(deps, { ...change, metadata: moved })).position);
+  } catch (error) {
+    // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
+    if (error instanceof Refusal) await abandon(deps, row, mergeId, metadata);
+    throw error;
+  }
+  await finishMerge(deps, row.id, mergeId);
+}
+
+async function abandon(
+  { store, now, visible }: MergeDeps,
+  { id }: MergeRequestRow,
+  mergeId: string,
+  metadata: EventMetadata,
+): Promise<void> {
+  const command = { type: "AbandonMerge", mergeId, at: now().toISOString() } as const;
+  const own = { ...metadata, commandId: deterministicId(mergeId, "abandon") };
+  await visible((await handle(store, mergeRequest, { id, command, metadata: own })).position);
+}
+
+/** @returns head of the target branch */
+async function mustBeMergeable(
+  deps: MergeDeps,
+  { project, role, userId }: MergeOrder,
+  row: MergeRequestRow,
+): Promise<string> {
+  mustBeOpen(row);
+  const judgement = await mergeJudge(deps, project, { userId, role })(row);
+  const { requirements, conflicts, lockConflicts, targetHead } = judgement;
+  const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
+  if (unmet.length === 1 && conflicts.length > 0) throw inConflict(conflicts);
+  if (unmet.length > 0 || targetHead === undefined) throw requirementsUnmet(judgement, unmet);
+  if (lockConflicts.length > 0) {
+    const message = `Others have locked ${lockConflicts.join(", ")}.`;
+    const extra = { files: lockConflicts };
+    throw new Refusal("conflict", "lfs_lock.of_others", message, { extra });
+  }
+  return targetHead;
+}
+
+function mustBeOpen({ status }: MergeRequestRow): void {
+  if (status === "OPENED") return;
+  const code = status === "CLOSED" ? "merge_request.closed" : "merge_request.final";
+  throw new Refusal("unprocessable", code, `The merge request is ${status.toLowerCase()}.`);
+}
+
+function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refusal {
+  const { conflicts } = judgement;
+  const errors = unmet.map((field) => ({
+    field,
+    code: "merge.requirement",
+    message: `The requirement ${field} is not met.`,
+  }));
+  const message = `Not met: ${unmet.join(", ")}.`;
+  const extra = conflicts.length > 0 ? { files: conflicts } : {};
+  return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
+}
+
+/** @throws Refusal, see makeMerge; a request that git cannot merge for another reason has failed */
+async function made(
+  deps: MergeDeps,
+  { project, userId, choice }: MergeOrder,
+  row: MergeRequestRow,
+  targetHead: string,
+): Promise<string> {
+  const { db, now } = deps;
+  const repository = await deps.git.ensure(project.id, project.default_branch);
+  const { messages } = await mergeSettingsOf(db, project.id);
+  const squashes = choice.strategy === "SQUASH";
+  const own = squashes ? choice.squashCommitMessage : choice.mergeCommitMessage;
+  const template = squashes ? messages.squashCommitMessage : messages.mergeCommitMessage;
+  const subject = { db, repository, project, row, targetHead, mergedById: userId };
+  try {
+    return await makeMerge({
+      repository,
+      strategy: choice.strategy,
+      targetHead,
+      sourceCommit: row.source_commit,
+      author: identLine(await accountIdent(db, row.author_id), now()),
+      committer: identLine(await accountIdent(db, userId), now()),
+      message: async () =>
+        own ?? filledMessage(template, { ...subject, publicUrl: deps.publicUrl }),
+    });
+  } catch (error) {
+    if (!(error instanceof GitFailure) || error.exitCode === null) throw error;
+    throw await failed(deps, row, error);
+  }
+}
+
+/** Git itself broke on what the branches hold: another attempt would end the same. */
+async function failed(
+  { store, now, visible }: MergeDeps,
+  { id }: MergeRequestRow,
+  error: GitFailure,
+): Promise<Refusal> {
+  const at = now().toISOString();
+  const reason = error.message;
+  const commandId = deterministicId(id, "failed", at);
+  const metadata = bySystem({ commandId }, at);
+  const command = { type: "RecordFailure", reason, at } as const;
+  await visible((await handle(store, mergeRequest, { id, command, metadata })).position);
+  return new Refusal("unprocessable", "merge.failed", "Git could not merge the two branches.");
+}

@@ -1,0 +1,84 @@
+import { decode } from "../../events/core/decode.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { localIdEvents } from "../../events/core/local-id.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { discussionEvents } from "../../events/merge-request/discussion.ts";
+import {
+  type MergeRequestDetails,
+  mergeRequestEvents,
+  mergeRequestStream,
+} from "../../events/merge-request/merge-request.ts";
+import { mentionsIn } from "../../platform/text-reference.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { type Notice, newMentions, notify } from "../user/notify.ts";
+
+/** Sends mail to assignees, reviewers and those whom a request or a note mentions, if they may read it. */
+export const mergeRequestNotification: Reactor = {
+  name: "merge-request-notification",
+  types: new Set([
+    // Of a merge request: it has its number from here on.
+    "LocalIdAssigned",
+    "MergeRequestEdited",
+    "DiscussionStarted",
+    "DiscussionReplied",
+    "DiscussionNoteEdited",
+  ]),
+  async react(event, deps) {
+    const told = await noticeOf(event, deps);
+    return told === undefined ? [] : notify(event, told, deps);
+  },
+};
+
+async function noticeOf(event: Recorded, { store }: WorkerDeps): Promise<Notice | undefined> {
+  if (event.type === "MergeRequestEdited") return requestNotice(event);
+  if (event.type !== "LocalIdAssigned") return noteNotice(event);
+  const { kind, subjectId } = decode(localIdEvents, event).data;
+  if (kind !== "MERGE_REQUEST") return undefined;
+  for await (const first of store.readStream(mergeRequestStream(subjectId))) {
+    return requestNotice(first);
+  }
+  return undefined;
+}
+
+const assignedKind = "MERGE_REQUEST_ASSIGNED";
+
+function requestNotice(recorded: Recorded): Notice | undefined {
+  const { type, stream, data } = decode(mergeRequestEvents, recorded);
+  const of = {
+    about: idInStream(stream),
+    assignedKind,
+    mentionKind: "MERGE_REQUEST_MENTIONED",
+  } as const;
+  if (type === "MergeRequestOpened") {
+    const { projectId, details, openedById: byId } = data;
+    const mentions = mentionsIn(details.description);
+    return { ...of, projectId, byId, assigneeIds: peopleOf(details), mentions };
+  }
+  if (type !== "MergeRequestEdited") return undefined;
+  const { projectId, details, previousDetails, editedById: byId } = data;
+  const before = new Set(peopleOf(previousDetails));
+  const assigneeIds = peopleOf(details).filter((id) => !before.has(id));
+  const mentions = newMentions(details.description, previousDetails.description);
+  return { ...of, projectId, byId, assigneeIds, mentions };
+}
+
+const peopleOf = ({ assignedUserIds, reviewerIds }: MergeRequestDetails): readonly string[] => [
+  ...new Set<string>([...assignedUserIds, ...reviewerIds]),
+];
+
+function noteNotice(recorded: Recorded): Notice | undefined {
+  const { type, data } = decode(discussionEvents, recorded);
+  const of = { assignedKind, mentionKind: "NOTE_MENTIONED", assigneeIds: [] } as const;
+  if (type === "DiscussionStarted") {
+    const { discussionId: about, projectId, message, startedById: byId } = data;
+    return { ...of, about, projectId, byId, mentions: mentionsIn(message) };
+  }
+  if (type === "DiscussionReplied") {
+    const { noteId: about, projectId, message, repliedById: byId } = data;
+    return { ...of, about, projectId, byId, mentions: mentionsIn(message) };
+  }
+  if (type !== "DiscussionNoteEdited") return undefined;
+  const { noteId: about, projectId, message, previousMessage, editedById: byId } = data;
+  return { ...of, about, projectId, byId, mentions: newMentions(message, previousMessage) };
+}

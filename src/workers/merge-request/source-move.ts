@@ -1,0 +1,43 @@
+import { z } from "zod";
+
+import { decode } from "../../events/core/decode.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { repositoryEvents } from "../../events/repository/repository.ts";
+import { openMergeRequestsFrom } from "../../projections/merge-request/merge-request-query.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+import { withNewestSource } from "./source.ts";
+
+const queue = "merge-request-source";
+const moved = ["BranchCreated", "BranchUpdated"] as const;
+
+/** A push to a branch is a new version of the open requests from it. */
+export const mergeRequestSource: Reactor = {
+  name: "merge-request-source",
+  types: new Set(moved),
+  async react(recorded, deps) {
+    const { type, data } = decode(repositoryEvents, recorded);
+    if (type !== "BranchCreated" && type !== "BranchUpdated") return [];
+    const source = { projectId: idInStream(recorded.stream), branch: data.branch };
+    await deps.visible(recorded.position);
+    const open = await openMergeRequestsFrom(deps.db, source);
+    return open.map(({ id }) => ({
+      queue,
+      id: `${id}-${recorded.id}`,
+      data: { projectId: source.projectId, branch: source.branch, mergeRequestId: id },
+    }));
+  },
+  coveredBy: ({ data }) => String(data["mergeRequestId"]),
+};
+
+export const mergeRequestSourceWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({ projectId: z.uuid(), branch: z.string(), mergeRequestId: z.uuid() }),
+  async run({ projectId, branch, mergeRequestId }, deps: WorkerDeps) {
+    const open = await openMergeRequestsFrom(deps.db, { projectId, branch });
+    const row = open.find(({ id }) => id === mergeRequestId);
+    if (row !== undefined) await withNewestSource(deps, row);
+  },
+});

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { Knex } from "knex";
+
+import { handle } from "../../commands/core/handle.ts";
+import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
+import { ObjectId } from "../../events/core/ids.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { headRefOf } from "../../events/merge-request/merge-request.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { copyCommits } from "../../platform/git/copy-commits.ts";
+import { GitFailure } from "../../platform/git/failure.ts";
+import { keepRef } from "../../platform/git/kept-ref.ts";
+import type { GitRepositories } from "../../platform/git/repositories.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { keyedLock } from "../../platform/keyed-lock.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
+import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
+
+export type SourceDeps = Readonly<{
+  store: EventStore;
+  db: Knex;
+  git: GitRepositories;
+  config: Readonly<{ projectBytesMax: number | null }>;
+  visible: (position: bigint | undefined) => Promise<void>;
+  now: () => Date;
+}>;
+
+/** Within this process; another process that does the same at the same time does no harm. */
+const inTurn = keyedLock();
+
+/**
+ * Brings what the source branch holds now into the request, if it is open: the commits, the ref
+ * that keeps them, the event. A branch that is gone leaves the request as it is.
+ *
+ * @returns the request as it is then
+ * @throws Refusal 422 `project.full`
+ */
+export async function withNewestSource(
+  deps: SourceDeps,
+  row: MergeRequestRow,
+): Promise<MergeRequestRow> {
+  if ((await sourceHead(deps.db, row)) === row.source_commit) return row;
+  return inTurn(row.id, async () => {
+    const current = (await findMergeRequestById(deps.db, row.id)) ?? row;
+    const head = await sourceHead(deps.db, current);
+    if (head === current.source_commit) return current;
+    const target = await findProjectById(deps.db, current.project_id);
+    if (target === undefined) return current;
+    const sourceCommit = ObjectId.parse(head);
+    const repository = await bringCommit(deps, current.source_project_id, target, sourceCommit);
+    await keepRef(repository, headRefOf(current.local_id), sourceCommit);
+    await deps.visible(await recordMove(deps, current, target, sourceCommit));
+    return (await findMergeRequestById(deps.db, row.id)) ?? current;
+  });
+}
+
+/** Where the branch stands; what the request has where it is not open or the branch is gone. */
+async function sourceHead(db: Knex, row: MergeRequestRow): Promise<string> {
+  if (row.status !== "OPENED") return row.source_commit;
+  const ref = await findRef(db, row.source_project_id, "branch", row.source_branch);
+  // The branches of a deleted project stay until it is purged.
+  const isGone = ref === undefined || !(await findProjectById(db, row.source_project_id));
+  return isGone ? row.source_commit : ref.object_id;
+}
+
+async function recordMove(
+  { store, db, now }: SourceDeps,
+  { id }: MergeRequestRow,
+  target: ProjectRow,
+  sourceCommit: ObjectId,
+): Promise<bigint | undefined> {
+  const { removeApprovalsOnPush } = await approvalConfigurationOf(db, { project: target });
+  const at = now().toISOString();
+  // The branch may come back to a commit that it had before, so the commit does not name the step.
+  const metadata = bySystem({ commandId: randomUUID() }, at);
+  const type = "RecordSourceMove";
+  const command = { type, sourceCommit, removesApprovals: removeApprovalsOnPush, at } as const;
+  return (await handle(store, mergeRequest, { id, command, metadata })).position;
+}
+
+/**
+ * Makes sure that a commit of the source project is in the repository of the target.
+ *
+ * @throws Refusal 422 `project.full`, 404 `branch.not_found` when a repository is not there
+ */
+export async function bringCommit(
+  deps: Pick<SourceDeps, "db" | "git" | "config">,
+  sourceProjectId: string,
+  target: ProjectRow,
+  commitId: string,
+): Promise<Repository> {
+  const [from, to] = [await deps.git.find(sourceProjectId), await deps.git.find(target.id)];
+  if (from === undefined || to === undefined) {
+    throw new Refusal("not_found", "branch.not_found", "One of the projects has no branches.");
+  }
+  if (sourceProjectId === target.id || (await to.objects.info(commitId)) !== undefined) return to;
+  const bytesMax = await projectBytesLeft(deps)(target);
+  await copyCommits(from, to, commitId, bytesMax).catch((error: unknown) => {
+    if (!(error instanceof GitFailure && /exceeds maximum/.test(error.stderr))) throw error;
+    const message = "The commits are more than the target project may still take.";
+    throw new Refusal("unprocessable", "project.full", message);
+  });
+  return to;
+}

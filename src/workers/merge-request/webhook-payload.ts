@@ -1,0 +1,179 @@
+import { assignLocalId } from "../../commands/core/local-id.ts";
+import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
+import type { ExistingMergeRequest } from "../../commands/merge-request/merge-request-state.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { bySystem } from "../../events/core/system.ts";
+import {
+  type MergeRequestEvent,
+  mergeRequestEvents,
+  mergeRequestStream,
+} from "../../events/merge-request/merge-request.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
+import type { WebhookTopic } from "../../events/webhook/webhook.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import {
+  findMergeRequestById,
+  mergeRequestIdsOf,
+} from "../../projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { whoMovedRef } from "../../projections/repository/git-ref.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { findUserById } from "../../projections/user/user.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { PayloadBuilder } from "../webhook/payload.ts";
+import { mergeJudge, noRequirements } from "./judge.ts";
+
+const topics: Partial<Readonly<Record<MergeRequestEvent["type"], WebhookTopic>>> = {
+  MergeRequestOpened: "MERGE_REQUEST_CREATE",
+  MergeRequestEdited: "MERGE_REQUEST_UPDATE",
+  MergeRequestRetargeted: "MERGE_REQUEST_UPDATE",
+  MergeRequestSourceMoved: "MERGE_REQUEST_UPDATE",
+  MergeRequestApproved: "MERGE_REQUEST_ACCEPT",
+  MergeRequestApprovalWithdrawn: "MERGE_REQUEST_UPDATE",
+  MergeRequestReopened: "MERGE_REQUEST_UPDATE",
+  MergeRequestFailed: "MERGE_REQUEST_UPDATE",
+  MergeRequestClosed: "MERGE_REQUEST_CLOSE",
+  MergeRequestCanceled: "MERGE_REQUEST_CANCEL",
+  MergeRequestMerged: "MERGE",
+};
+
+/** MERGE_REQUEST_* and MERGE, with the request as it was after the event. */
+export const mergeRequestPayload: PayloadBuilder = {
+  types: new Set(Object.keys(topics)),
+  streams: async (projectId, { db }) =>
+    (await mergeRequestIdsOf(db, projectId)).map((id) => mergeRequestStream(id)),
+  async build(recorded, deps) {
+    const event = decode(mergeRequestEvents, recorded);
+    const topic = topics[event.type];
+    const state = await stateAt(event, deps);
+    if (topic === undefined || state === undefined) return undefined;
+    return { projectId: state.projectId, topic, fields: () => fieldsOf(event, state, deps) };
+  },
+};
+
+/** The request as an event left it. */
+async function stateAt(
+  event: Recorded<MergeRequestEvent>,
+  { store }: WorkerDeps,
+): Promise<ExistingMergeRequest | undefined> {
+  let state = mergeRequest.decider.initialState;
+  for await (const recorded of store.readStream(event.stream)) {
+    if (recorded.revision > event.revision) break;
+    state = mergeRequest.decider.evolve(state, decode(mergeRequestEvents, recorded));
+  }
+  return state.status === "absent" ? undefined : state;
+}
+
+async function fieldsOf(
+  event: Recorded<MergeRequestEvent>,
+  state: ExistingMergeRequest,
+  deps: WorkerDeps,
+) {
+  const initiatorId = await initiatorOf(event, state, deps);
+  const requirements = await requirementsOf(state, initiatorId, deps);
+  const localId = await numberOf(event, state, deps);
+  const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
+  const fields = {
+    merge_request: await presentInPayload(state, { localId, canMerge }, deps),
+    merge_requirements: requirements,
+  };
+  if (event.type === "MergeRequestOpened") return fields;
+  const initiator = await userOf(initiatorId, deps);
+  return {
+    ...fields,
+    initiator,
+    ...(event.type === "MergeRequestMerged" ? { merge_commit: event.data.mergeCommit } : {}),
+  };
+}
+
+const statusTitles = {
+  OPENED: "Open",
+  MERGED: "Merged",
+  CLOSED: "Closed",
+  CANCELED: "Canceled",
+  FAILED: "Failed",
+} as const;
+
+/** The fields of a request that every payload about it has. */
+async function presentInPayload(
+  state: ExistingMergeRequest,
+  { localId, canMerge }: Readonly<{ localId: number | null; canMerge: boolean }>,
+  { db, publicUrl }: WorkerDeps,
+) {
+  const project = await findProjectById(db, state.projectId);
+  const place = `${project?.owner_alias}/${project?.alias}`;
+  return {
+    id: state.mergeRequestId,
+    local_id: localId,
+    user_id: state.authorId,
+    author_username: (await findUserById(db, state.authorId))?.alias ?? null,
+    title: state.details.title,
+    description: state.details.description,
+    status: state.status,
+    status_title: statusTitles[state.status],
+    source_project_id: state.sourceProjectId,
+    source_commit: state.sourceCommit,
+    source_branch: state.sourceBranch,
+    target_project_id: state.projectId,
+    target_branch: state.targetBranch,
+    url: `${publicUrl}/project/${place}/merge-request/${localId}`,
+    can_merge: canMerge,
+  };
+}
+
+/** Opening tells of a request before its number is in the read models. */
+async function numberOf(
+  event: Recorded<MergeRequestEvent>,
+  { mergeRequestId: subjectId, projectId }: ExistingMergeRequest,
+  { store, db, now }: WorkerDeps,
+): Promise<number | null> {
+  const known = (await findMergeRequestById(db, subjectId))?.local_id;
+  if (known !== undefined || event.type !== "MergeRequestOpened") return known ?? null;
+  const clock = () => now().toISOString();
+  const subject = { kind: "MERGE_REQUEST", projectId, subjectId } as const;
+  const commandId = deterministicId("number merge request", subjectId);
+  const toNumber = { ...subject, createdPosition: event.position };
+  const metadata = bySystem({ commandId }, clock());
+  return (await assignLocalId({ store, now: clock }, toNumber, metadata)).localId;
+}
+
+/** For whoever brought the event about: whether they could merge the request as it is now. */
+async function requirementsOf(
+  state: ExistingMergeRequest,
+  userId: string | null,
+  { db, git }: WorkerDeps,
+) {
+  const row = await findMergeRequestById(db, state.mergeRequestId);
+  const project = await findProjectById(db, state.projectId);
+  if (row === undefined || project === undefined) return noRequirements;
+  const role = await projectRole(db, project, userId);
+  return (await mergeJudge({ db, git }, project, { userId, role })(row)).requirements;
+}
+
+async function initiatorOf(
+  { type, data, metadata }: Recorded<MergeRequestEvent>,
+  { sourceProjectId, sourceBranch }: ExistingMergeRequest,
+  { db }: WorkerDeps,
+): Promise<string | null> {
+  if (type === "MergeRequestMerged") return data.mergedById;
+  if (type !== "MergeRequestSourceMoved") return metadata.actor.userId;
+  return whoMovedRef(db, sourceProjectId, branchPrefix + sourceBranch, data.sourceCommit);
+}
+
+async function userOf(id: string | null, { db }: WorkerDeps) {
+  return { id, name: id === null ? null : ((await findUserById(db, id))?.alias ?? null) };
+}
+
+/** For payloads about what happens on a request. */
+export async function requestOf(mergeRequestId: string, deps: WorkerDeps) {
+  let state = mergeRequest.decider.initialState;
+  for await (const recorded of deps.store.readStream(mergeRequestStream(mergeRequestId))) {
+    state = mergeRequest.decider.evolve(state, decode(mergeRequestEvents, recorded));
+  }
+  if (state.status === "absent") return null;
+  const localId = (await findMergeRequestById(deps.db, mergeRequestId))?.local_id ?? null;
+  const requirements = await requirementsOf(state, state.authorId, deps);
+  const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
+  return presentInPayload(state, { localId, canMerge }, deps);
+}

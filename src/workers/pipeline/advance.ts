@@ -1,0 +1,205 @@
+import { handle } from "../../commands/core/handle.ts";
+import { type JobCommand, job } from "../../commands/pipeline/job.ts";
+import { nextSteps, type Step, type WaitingJob } from "../../commands/pipeline/next-step.ts";
+import { pipeline } from "../../commands/pipeline/pipeline.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { Job } from "../../platform/queue.ts";
+import { allJobs, findPipelineById, jobSpecs } from "../../projections/pipeline/query.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import { queueInGroup } from "./resource-group.ts";
+
+export const advanceQueue = "pipeline-advance";
+export const triggerQueue = "pipeline-trigger";
+
+export type AdvanceDeps = Pick<WorkerDeps, "store" | "db" | "visible" | "now" | "queues">;
+
+/** Names what a pipeline goes on after: the steps of one cause are written once. */
+export type Cause = Readonly<{ id: string; correlationId: string }>;
+
+const commandsAtOnce = 16;
+
+/**
+ * Does what is next in a pipeline: queues jobs whose turn has come, holds, delays and skips others, and
+ * records the end. It goes by the read model, which the caller has waited for; steps that another
+ * process took first change nothing.
+ *
+ * @returns the log position of the last step, if there was one
+ */
+export async function advancePipeline(
+  deps: AdvanceDeps,
+  pipelineId: string,
+  cause: Cause,
+): Promise<bigint | undefined> {
+  const row = await findPipelineById(deps.db, pipelineId);
+  if (row === undefined || row.jobs === 0) return undefined;
+  const rows = await allJobs(deps.db, pipelineId);
+  // The rest of the plan is still to come.
+  if (rows.length < row.jobs) return undefined;
+  const jobs = new Map(rows.map((each) => [each.id as string, each]));
+  let position: bigint | undefined;
+  for (;;) {
+    const steps = nextSteps([...jobs.values()].map(waiting), deps.now());
+    if (steps.length === 0) break;
+    const reached = await takeSteps(deps, steps, jobs, cause);
+    position = later(position, reached);
+  }
+  return later(position, await finish(deps, row, [...jobs.values()], cause));
+}
+
+export function waiting(row: JobRow): WaitingJob {
+  return {
+    id: row.id,
+    name: row.name,
+    stageIndex: row.stage_index,
+    status: row.status,
+    when: row.job_when,
+    needs: row.needs,
+    mayFail: row.may_fail,
+    released: row.released,
+    delayedUntil: row.delayed_until,
+  };
+}
+
+const statusAfter: Readonly<Record<Step["step"], PipelineStatus>> = {
+  queue: "PENDING",
+  hold: "MANUAL",
+  delay: "CREATED",
+  skip: "SKIPPED",
+};
+
+async function takeSteps(
+  deps: AdvanceDeps,
+  steps: readonly Step[],
+  jobs: Map<string, JobRow>,
+  cause: Cause,
+): Promise<bigint | undefined> {
+  const delays = steps.filter(({ step }) => step === "delay").map(({ jobId }) => jobId);
+  const specs = await jobSpecs(deps.db, delays);
+  let position: bigint | undefined;
+  for (let at = 0; at < steps.length; at += commandsAtOnce) {
+    const taken = steps.slice(at, at + commandsAtOnce).map(async ({ jobId, step }) => {
+      const row = jobs.get(jobId);
+      if (row === undefined) return undefined;
+      const startInSeconds = specs.get(jobId)?.startInSeconds ?? 0;
+      const until = new Date(deps.now().getTime() + startInSeconds * 1_000);
+      const isBlocked = step === "queue" && row.resource_group !== null;
+      const result = isBlocked
+        ? await queueInGroup(deps, row, cause)
+        : { status: statusAfter[step], position: await take(deps, row, step, until, cause) };
+      const delayed_until = step === "delay" ? until : row.delayed_until;
+      jobs.set(jobId, { ...row, status: result.status, delayed_until });
+      return result.position;
+    });
+    for (const reached of await Promise.all(taken)) position = later(position, reached);
+  }
+  return position;
+}
+
+/** The service itself carries out jobs that start other pipelines. */
+export const triggerJob = ({ id: jobId, attempt }: JobRow): Job => ({
+  queue: triggerQueue,
+  id: `${jobId}-${attempt + 1}`,
+  data: { jobId, attempt: attempt + 1 },
+});
+
+async function take(
+  deps: AdvanceDeps,
+  row: JobRow,
+  step: Step["step"],
+  until: Date,
+  cause: Cause,
+): Promise<bigint | undefined> {
+  switch (step) {
+    case "queue": {
+      const position = await orderJob(deps, row, { type: "QueueJob" }, cause);
+      if (row.is_trigger) await deps.queues.add([triggerJob(row)]);
+      return position;
+    }
+    case "hold":
+      return orderJob(deps, row, { type: "HoldJob" }, cause);
+    case "skip":
+      return orderJob(deps, row, { type: "SkipJob" }, cause);
+    case "delay": {
+      const order = { type: "DelayJob", until: until.toISOString() } as const;
+      const position = await orderJob(deps, row, order, cause);
+      await deps.queues.add([
+        {
+          queue: advanceQueue,
+          id: `${row.pipeline_id}-${row.id}-${until.getTime()}`,
+          data: { pipelineId: row.pipeline_id, causeId: cause.id, position: null },
+          delayMs: until.getTime() - deps.now().getTime() + 100,
+        },
+      ]);
+      return position;
+    }
+  }
+}
+
+type Unplaced<Command> = Command extends unknown
+  ? Omit<Command, "jobId" | "pipelineId" | "projectId" | "at">
+  : never;
+
+/** Gives an order to a job on behalf of the service. */
+export async function orderJob(
+  { store, now }: Pick<AdvanceDeps, "store" | "now">,
+  { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt }: JobRow,
+  order: Unplaced<JobCommand>,
+  cause: Cause,
+): Promise<bigint | undefined> {
+  const at = now().toISOString();
+  // Each member of the union lost these fields, and gets them back.
+  const command = { ...order, jobId, pipelineId, projectId, at } as JobCommand;
+  const commandId = deterministicId(cause.id, jobId, order.type, attempt);
+  const metadata = bySystem({ commandId, ...cause }, at);
+  return (await handle(store, job, { id: jobId, command, metadata })).position;
+}
+
+async function finish(
+  { store, now }: AdvanceDeps,
+  row: PipelineRow,
+  jobs: readonly JobRow[],
+  cause: Cause,
+): Promise<bigint | undefined> {
+  const counts = jobs.map(({ status, may_fail }) => ({
+    status,
+    required: status === "MANUAL" && !may_fail,
+    count: 1,
+  }));
+  const status = pipelineStatus(counts);
+  if (!isFinished(status)) return undefined;
+  const at = now();
+  const starts = jobs.flatMap(({ started_at }) => started_at ?? []).map(Number);
+  const ends = jobs.flatMap(({ finished_at }) => finished_at ?? []).map(Number);
+  const ranMs = starts.length === 0 ? 0 : Math.max(...ends, ...starts) - Math.min(...starts);
+  const command = {
+    type: "FinishPipeline",
+    pipelineId: row.id,
+    projectId: row.project_id,
+    status,
+    durationSeconds: Math.max(0, Math.round(ranMs / 1_000)),
+    failureReason: status === "FAILED" ? failureOf(jobs) : null,
+    at: at.toISOString(),
+  } as const;
+  const commandId = deterministicId(cause.id, row.id, "finish", status);
+  const metadata = bySystem({ commandId, ...cause }, at.toISOString());
+  return (await handle(store, pipeline, { id: row.id, command, metadata })).position;
+}
+
+const namedMax = 3;
+
+function failureOf(jobs: readonly JobRow[]): string {
+  const failed = jobs.filter(({ status }) => status === "FAILED");
+  const named = failed
+    .slice(0, namedMax)
+    .map(({ name, failure_reason }) => `${name} (${failure_reason ?? "unknown_failure"})`);
+  const more = failed.length > namedMax ? ` and ${failed.length - namedMax} more` : "";
+  return `Failed jobs: ${named.join(", ")}${more}.`;
+}
+
+export function later(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one > other ? one : other;
+}

@@ -1,0 +1,37 @@
+import { bySystem } from "../../events/core/system.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { hasBegunForGood, olderPipelines } from "../../projections/pipeline/push.ts";
+import { allJobs, findPipelineById } from "../../projections/pipeline/query.ts";
+import type { AdvanceDeps, Cause } from "./advance.ts";
+import { cancelJob, cancelPipeline } from "./lifecycle.ts";
+
+/**
+ * Ends older pipelines of the branch that a new one makes superfluous: whole ones of which no job has
+ * begun that may not be interrupted, or only their interruptible jobs where the file says so.
+ */
+export async function cancelSuperfluous(
+  deps: AdvanceDeps,
+  pipelineId: string,
+  cause: Cause,
+): Promise<void> {
+  const newer = await findPipelineById(deps.db, pipelineId);
+  if (newer === undefined) return;
+  for (const older of await olderPipelines(deps.db, newer)) {
+    const commandId = deterministicId(cause.id, "superfluous", older.id);
+    const metadata = bySystem({ commandId, ...cause }, deps.now().toISOString());
+    const asked = { by: null, metadata };
+    try {
+      if (older.auto_cancel === "interruptible") {
+        for (const job of await allJobs(deps.db, older.id)) {
+          if (job.interruptible) await cancelJob(deps, job, asked);
+        }
+      } else if (!(await hasBegunForGood(deps.db, older.id))) {
+        await cancelPipeline(deps, older, asked);
+      }
+    } catch (error) {
+      // It ended by itself in the meantime.
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}

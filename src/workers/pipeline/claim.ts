@@ -1,0 +1,54 @@
+import { handle } from "../../commands/core/handle.ts";
+import { job } from "../../commands/pipeline/job.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { RevisionConflict } from "../../platform/event-store/event-store.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { type QueuedJob, type QueueFilter, queuedJobs } from "../../projections/pipeline/queue.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+
+export type Claim = Readonly<{
+  agentId: string;
+  /** Which queued jobs fit the agent; see QueueFilter. */
+  filter: Omit<QueueFilter, "limit" | "except">;
+  /** Asked for each job before it is claimed: is its ref protected, does the agent have the features? */
+  mayTake: (job: QueuedJob) => Promise<boolean>;
+  /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
+  tokenHash: string;
+}>;
+
+export type ClaimedJob = Readonly<{ jobId: string; attempt: number; position: bigint | undefined }>;
+
+const candidates = 20;
+
+/**
+ * Gives the agent the next job that fits, and gives it to no other one: the append to the job's
+ * stream decides, in any number of processes. Undefined when no job fits.
+ */
+export async function claimNextJob(
+  { db, store, now }: Pick<WorkerDeps, "db" | "store" | "now">,
+  { agentId, filter, mayTake, tokenHash }: Claim,
+): Promise<ClaimedJob | undefined> {
+  const lost: string[] = [];
+  for (;;) {
+    const queued = await queuedJobs(db, { ...filter, except: lost, limit: candidates });
+    if (queued.length === 0) return undefined;
+    for (const each of queued) {
+      lost.push(each.id);
+      if (!(await mayTake(each))) continue;
+      const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = each;
+      const at = now().toISOString();
+      const place = { jobId, pipelineId, projectId, at };
+      const command = { type: "ClaimJob", ...place, agentId, tokenHash } as const;
+      const commandId = deterministicId("claim", jobId, tokenHash);
+      try {
+        const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
+        const { position } = await handle(store, job, order);
+        return { jobId, attempt, position };
+      } catch (error) {
+        const isTaken = error instanceof Refusal && error.code === "job.taken";
+        if (!isTaken && !(error instanceof RevisionConflict)) throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import { handle } from "../../commands/core/handle.ts";
+import { assignLocalId } from "../../commands/core/local-id.ts";
+import { pipeline } from "../../commands/pipeline/pipeline.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
+import { JobId, PipelineId } from "../../events/pipeline/id.ts";
+import { serviceNumberProject, serviceNumberSubject } from "../../events/pipeline/number.ts";
+import type { PipelineOrigin, PlannedJob } from "../../events/pipeline/pipeline.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { CompiledPipeline } from "../../platform/pipeline-file/compile.ts";
+import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
+import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import { refProtections } from "../../projections/protection/applicable.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import { factsOf, readFile } from "./facts.ts";
+import { predefinedVariables } from "./predefined.ts";
+import { settingVariables } from "./setting-variable.ts";
+
+export type CreateDeps = Pick<
+  WorkerDeps,
+  "store" | "db" | "git" | "vault" | "visible" | "now" | "publicUrl"
+>;
+
+/** One for each process; see docs/adr/0068-pipeline-file.md. */
+export const pipelineFiles: Pick<PipelineCompiler, "compile"> = pipelineCompiler();
+
+export const pipelineFileNames = [".forge-ci.yaml", "gitflic-ci.yaml"] as const;
+
+export type NewPipeline = Readonly<{
+  project: ProjectRow;
+  origin: PipelineOrigin;
+  /** Given at the start, for this pipeline alone. */
+  variables: Readonly<Record<string, string>>;
+  /** Its command id names the pipeline: repeated, it creates nothing more. */
+  metadata: EventMetadata;
+  /** In the place of the project's file. */
+  file?: Readonly<{ name: string; text: string }>;
+}>;
+
+export type CreatedPipeline = Readonly<{
+  pipelineId: PipelineId;
+  localId: number;
+  /** Log position that shows it with its numbers. */
+  position: bigint;
+  jobs: number;
+}>;
+
+/** Nothing came of it: there is no file, its `workflow` refuses, or no job is left. */
+export type NoPipeline = Readonly<{ none: "no_file" | "refused" | "no_jobs" }>;
+
+/** What fits into one append beside the event before it, of the 1 MiB a store takes. */
+const planBytesMax = 384 * 1024;
+
+/**
+ * Creates a pipeline from the file of its commit: plan, jobs and numbers. A file with mistakes makes
+ * a failed pipeline that names them. Every step may be repeated.
+ *
+ * @throws Refusal 503 `pipeline.busy`; StoreUnavailable
+ */
+export async function createPipeline(
+  deps: CreateDeps,
+  { project, origin, variables, metadata, file: given }: NewPipeline,
+): Promise<CreatedPipeline | NoPipeline> {
+  const repository = await deps.git.find(project.id);
+  if (repository === undefined) return { none: "no_file" };
+  const file = given ?? (await projectFile(repository, origin.commitId));
+  if (file === undefined) return { none: "no_file" };
+
+  const [commit, isProtected] = await Promise.all([
+    repository.objects.commit(origin.commitId),
+    isProtectedRef(deps, project, origin),
+  ]);
+  const sources = { project, origin, commit, isProtected, publicUrl: deps.publicUrl };
+  const outer = await settingVariables(deps, { project, isProtected, environment: null });
+  const facts = factsOf(deps, {
+    repository,
+    origin,
+    predefined: predefinedVariables(sources),
+    outer: new Map([
+      ...[...outer].map(([key, { value }]) => [key, value] as const),
+      ...Object.entries(variables),
+    ]),
+  });
+  let compiled: CompiledPipeline | undefined;
+  let failureReason: string | null = null;
+  try {
+    compiled = await pipelineFiles.compile(file.text, file.name, facts);
+    if (compiled.refused) return { none: "refused" };
+    if (compiled.jobs.length === 0) return { none: "no_jobs" };
+  } catch (error) {
+    if (!(error instanceof PipelineFileError)) throw error;
+    failureReason = error.message.slice(0, reasonLengthMax);
+  }
+  return record(deps, { project, origin, variables, metadata, compiled, failureReason });
+}
+
+const reasonLengthMax = 2_000;
+
+type Repository = NonNullable<Awaited<ReturnType<WorkerDeps["git"]["find"]>>>;
+
+/** The file of a commit, by the first of its names. */
+export async function projectFile(
+  repository: Repository,
+  commitId: string,
+): Promise<Readonly<{ name: string; text: string }> | undefined> {
+  for (const name of pipelineFileNames) {
+    const text = await readFile(repository, commitId, name);
+    if (text !== undefined) return { name, text };
+  }
+  return undefined;
+}
+
+/** Whether a rule protects the branch or tag; protected variables and agents are for these. */
+export async function isProtectedRef(
+  { db }: Pick<WorkerDeps, "db">,
+  project: ProjectRow,
+  { ref, isTag }: Pick<PipelineOrigin, "ref" | "isTag">,
+): Promise<boolean> {
+  const protections = await refProtections(db, project);
+  return protections.of(`refs/${isTag ? "tags" : "heads"}/${ref}`) !== null;
+}
+
+type ToRecord = Omit<NewPipeline, "file"> &
+  Readonly<{ compiled: CompiledPipeline | undefined; failureReason: string | null }>;
+
+async function record(
+  deps: CreateDeps,
+  { project, origin, variables, metadata, compiled, failureReason }: ToRecord,
+): Promise<CreatedPipeline> {
+  const pipelineId = PipelineId.parse(deterministicId(metadata.commandId, "pipeline"));
+  const at = deps.now().toISOString();
+  const planned = (compiled?.jobs ?? []).map((spec, place) => ({
+    jobId: JobId.parse(deterministicId(pipelineId, "job", place)),
+    spec,
+  }));
+  const [first = [], ...rest] = partsOf(planned);
+  const sealed =
+    Object.keys(variables).length === 0
+      ? null
+      : await deps.vault.seal(projectSubject(project.id), JSON.stringify(variables));
+  const within = { pipelineId, projectId: project.id, at };
+  const command = {
+    type: "CreatePipeline",
+    ...within,
+    ...origin,
+    variables: sealed,
+    name: compiled?.name ?? null,
+    autoCancel: compiled?.autoCancel ?? "none",
+    jobs: planned.length,
+    failureReason,
+    planned: first,
+  } as const;
+  const created = await handle(deps.store, pipeline, { id: pipelineId, command, metadata });
+  let from = first.length;
+  for (const part of rest) {
+    const more = { type: "PlanJobs", ...within, from, planned: part } as const;
+    const commandId = deterministicId(metadata.commandId, "plan", from);
+    const order = { id: pipelineId, command: more, metadata: { ...metadata, commandId } };
+    await handle(deps.store, pipeline, order);
+    from += part.length;
+  }
+  const numbered = await numberPipeline(deps, {
+    pipelineId,
+    projectId: project.id,
+    jobIds: planned.map(({ jobId }) => jobId),
+    createdPosition: created.position ?? 0n,
+    metadata,
+  });
+  return { pipelineId, jobs: planned.length, ...numbered };
+}
+
+function partsOf(jobs: readonly PlannedJob[]): readonly (readonly PlannedJob[])[] {
+  const parts: PlannedJob[][] = [];
+  let bytes = 0;
+  for (const job of jobs) {
+    const own = Buffer.byteLength(JSON.stringify(job));
+    if (parts.length === 0 || bytes + own > planBytesMax) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(job);
+    bytes += own;
+  }
+  return parts;
+}
+
+export type ToNumber = Readonly<{
+  pipelineId: PipelineId;
+  projectId: ProjectRow["id"];
+  jobIds: readonly JobId[];
+  /** Of the event that created the pipeline. */
+  createdPosition: bigint;
+  metadata: EventMetadata;
+}>;
+
+/** Gives a pipeline and its jobs the numbers they are known by; see docs/adr/0060-local-ids.md. */
+export async function numberPipeline(
+  { store, now }: Pick<CreateDeps, "store" | "now">,
+  { pipelineId, projectId, jobIds, createdPosition, metadata }: ToNumber,
+): Promise<Readonly<{ localId: number; position: bigint }>> {
+  const assign = (kind: "PIPELINE" | "JOB", subjectId: string, within = projectId) =>
+    assignLocalId(
+      { store, now: () => now().toISOString() },
+      { kind, projectId: within, subjectId, createdPosition },
+      metadata,
+    );
+  const [own, service, ...jobs] = await Promise.all([
+    assign("PIPELINE", pipelineId),
+    assign("PIPELINE", serviceNumberSubject(pipelineId), serviceNumberProject),
+    ...jobIds.map((jobId) => assign("JOB", jobId)),
+  ]);
+  const positions = [own, service, ...jobs].map(({ position }) => position);
+  return { localId: own.localId, position: positions.reduce((a, b) => (a > b ? a : b)) };
+}

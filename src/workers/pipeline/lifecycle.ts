@@ -1,0 +1,153 @@
+import { handle } from "../../commands/core/handle.ts";
+import { type JobCommand, job } from "../../commands/pipeline/job.ts";
+import { dependentsOf } from "../../commands/pipeline/next-step.ts";
+import { pipeline } from "../../commands/pipeline/pipeline.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
+import type { UserId } from "../../events/core/ids.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { isFinished } from "../../events/pipeline/status.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { allJobs } from "../../projections/pipeline/query.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { type AdvanceDeps, advancePipeline, later, waiting } from "./advance.ts";
+
+/** What somebody asks of a pipeline or a job, and the envelope of what comes of it. */
+export type Asked = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
+
+const commandsAtOnce = 16;
+
+/**
+ * Ends a pipeline and all of its jobs that have not ended. Repeated, it goes on where it stopped.
+ *
+ * @throws Refusal 422 `pipeline.finished`
+ */
+export async function cancelPipeline(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  asked: Asked,
+): Promise<bigint | undefined> {
+  const canceled = await orderPipeline(deps, row, "CancelPipeline", asked);
+  const jobs = (await allJobs(deps.db, row.id)).filter(({ status }) => !isFinished(status));
+  const order = { type: "CancelJob", by: asked.by, quietly: true } as const;
+  const position = later(canceled, await orderJobs(deps, jobs, order, asked));
+  return goOn(deps, row.id, asked, position);
+}
+
+/** Runs failed and canceled jobs again, and what depends on them; what succeeded stays. */
+export async function restartPipeline(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  asked: Asked,
+): Promise<bigint | undefined> {
+  const jobs = await allJobs(deps.db, row.id);
+  const again = jobs.filter(({ status }) => ["FAILED", "CANCELED", "WARNING"].includes(status));
+  return again.length === 0 ? undefined : resetJobs(deps, row, jobs, again, asked);
+}
+
+/**
+ * Runs one job again, and what depends on it and was skipped or did not succeed.
+ *
+ * @throws Refusal 422 `job.not_finished`
+ */
+export async function restartJob(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  restarted: JobRow,
+  asked: Asked,
+): Promise<bigint | undefined> {
+  const order = { type: "ResetJob", by: asked.by, quietly: false } as const;
+  const position = await orderJobs(deps, [restarted], order, asked);
+  const jobs = await allJobs(deps.db, row.id);
+  return later(position, await resetJobs(deps, row, jobs, [restarted], asked));
+}
+
+/** @throws Refusal 422 `job.finished` */
+export async function cancelJob(
+  deps: AdvanceDeps,
+  row: JobRow,
+  asked: Asked,
+): Promise<bigint | undefined> {
+  const order = { type: "CancelJob", by: asked.by, quietly: false } as const;
+  return goOn(deps, row.pipeline_id, asked, await orderJobs(deps, [row], order, asked));
+}
+
+/**
+ * Starts a manual or delayed job. Jobs that need it and were skipped get another turn.
+ *
+ * @throws Refusal 422 `job.not_playable`
+ */
+export async function playJob(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  played: JobRow,
+  variables: Sealed | null,
+  asked: Asked & Readonly<{ by: UserId }>,
+): Promise<bigint | undefined> {
+  const play = { type: "PlayJob", by: asked.by, variables } as const;
+  const position = await orderJobs(deps, [played], play, asked);
+  const jobs = await allJobs(deps.db, row.id);
+  return later(position, await resetJobs(deps, row, jobs, [played], asked));
+}
+
+async function resetJobs(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  jobs: readonly JobRow[],
+  again: readonly JobRow[],
+  asked: Asked,
+): Promise<bigint | undefined> {
+  const restarted = await orderPipeline(deps, row, "RestartPipeline", asked);
+  const names = dependentsOf(jobs.map(waiting), new Set(again.map(({ name }) => name)));
+  const behind = jobs.filter(({ name, status }) => names.has(name) && status !== "SUCCESS");
+  const reset = [...again, ...behind].filter(({ status }) => isFinished(status));
+  const order = { type: "ResetJob", by: asked.by, quietly: true } as const;
+  const position = later(restarted, await orderJobs(deps, reset, order, asked));
+  return goOn(deps, row.id, asked, position);
+}
+
+/** Does what is next at once, so that the answer shows it. */
+async function goOn(
+  deps: AdvanceDeps,
+  pipelineId: string,
+  { metadata }: Asked,
+  position: bigint | undefined,
+): Promise<bigint | undefined> {
+  await deps.visible(position);
+  const cause = { id: metadata.commandId, correlationId: metadata.correlationId };
+  return later(position, await advancePipeline(deps, pipelineId, cause));
+}
+
+async function orderPipeline(
+  { store, now }: AdvanceDeps,
+  { id, project_id: projectId }: PipelineRow,
+  type: "CancelPipeline" | "RestartPipeline",
+  { by, metadata }: Asked,
+): Promise<bigint | undefined> {
+  const command = { type, pipelineId: id, projectId, by, at: now().toISOString() } as const;
+  return (await handle(store, pipeline, { id, command, metadata })).position;
+}
+
+type Order =
+  | Readonly<{ type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }>
+  | Pick<Extract<JobCommand, { type: "PlayJob" }>, "type" | "by" | "variables">;
+
+async function orderJobs(
+  { store, now }: AdvanceDeps,
+  jobs: readonly JobRow[],
+  order: Order,
+  { metadata }: Asked,
+): Promise<bigint | undefined> {
+  const at = now().toISOString();
+  let position: bigint | undefined;
+  for (let from = 0; from < jobs.length; from += commandsAtOnce) {
+    const some = jobs.slice(from, from + commandsAtOnce).map(async (row) => {
+      const { id: jobId, pipeline_id: pipelineId, project_id: projectId } = row;
+      const command: JobCommand = { ...order, jobId, pipelineId, projectId, at };
+      const commandId = deterministicId(metadata.commandId, jobId, order.type);
+      const envelope = { ...metadata, commandId };
+      return handle(store, job, { id: jobId, command, metadata: envelope });
+    });
+    for (const done of await Promise.all(some)) position = later(position, done.position);
+  }
+  return position;
+}

@@ -1,0 +1,82 @@
+import { z } from "zod";
+
+import { decode } from "../../events/core/decode.ts";
+import { EventMetadata } from "../../events/core/event.ts";
+import { ObjectId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { type RepositoryEvent, repositoryEvents } from "../../events/repository/repository.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { refsOfPush } from "../../projections/pipeline/push.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+import { startPipeline } from "./start.ts";
+
+const queue = "pipeline-create";
+/** A push of more refs starts no pipeline. */
+const refsMax = 100;
+
+type Pushed = Pick<PipelineOrigin, "ref" | "isTag" | "beforeCommitId"> &
+  Readonly<{ commitId: string }>;
+
+/** A pipeline for each branch and tag that a push brought or moved. */
+export const pipelinePush: Reactor = {
+  name: "pipeline-push",
+  types: new Set(["BranchCreated", "BranchUpdated", "TagCreated", "TagUpdated"]),
+  react: async (recorded) => {
+    const event = decode(repositoryEvents, recorded);
+    const pushed = pushedBy(event);
+    if (pushed === undefined) return [];
+    const { metadata, stream, id, position } = recorded;
+    const userId = event.data.changedById;
+    const data = { projectId: idInStream(stream), ...pushed, userId, metadata, eventId: id };
+    return [{ queue, id, data: { ...data, position: String(position) } }];
+  },
+};
+
+/** Undefined for a tag of a tree or a blob. */
+function pushedBy({ type, data }: RepositoryEvent): Pushed | undefined {
+  switch (type) {
+    case "BranchCreated":
+      return { ref: data.branch, isTag: false, commitId: data.commitId, beforeCommitId: null };
+    case "BranchUpdated":
+      return { ref: data.branch, isTag: false, commitId: data.after, beforeCommitId: data.before };
+    case "TagCreated":
+    case "TagUpdated":
+      if (data.commitId === null) return undefined;
+      return { ref: data.tag, isTag: true, commitId: data.commitId, beforeCommitId: null };
+    case "BranchDeleted":
+    case "TagDeleted":
+      return undefined;
+  }
+}
+
+const skipped = /\[(?:ci[ _-]skip|skip[ _-]ci)\]/i;
+
+export const pipelineCreateWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({
+    projectId: z.uuid(),
+    ...PipelineOrigin.pick({ ref: true, isTag: true, beforeCommitId: true, userId: true }).shape,
+    commitId: ObjectId,
+    metadata: EventMetadata,
+    eventId: z.string(),
+    position: z.string(),
+  }),
+  async run({ projectId, metadata, eventId, position, ...pushed }, deps) {
+    await deps.visible(BigInt(position));
+    const project = await findProjectById(deps.db, projectId);
+    if (project === undefined) return;
+    if ((await refsOfPush(deps.db, projectId, metadata.commandId, refsMax + 1)) > refsMax) return;
+    const repository = await deps.git.find(projectId);
+    const commit = await repository?.objects.commit(pushed.commitId);
+    if (commit === undefined || skipped.test(commit.message)) return;
+    const own = { source: "PUSH", parent: null, mergeRequest: null, startedBy: null } as const;
+    const commandId = deterministicId("pipeline of push", eventId);
+    const envelope = { ...metadata, commandId, causationId: eventId };
+    const origin = { ...pushed, ...own };
+    await startPipeline(deps, { project, origin, variables: {}, metadata: envelope });
+  },
+});

@@ -1,0 +1,34 @@
+import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { groupIsBusy, nextInGroup } from "../../projections/pipeline/resource-group.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
+import { type AdvanceDeps, type Cause, orderJob } from "./advance.ts";
+
+/**
+ * Queues a job unless another one of its resource group in the project is queued or runs; it waits
+ * then. A lock of the database keeps two processes from queuing two jobs at one moment, and is held
+ * until the read model shows the queued one.
+ */
+export async function queueInGroup(
+  deps: AdvanceDeps,
+  row: JobRow,
+  cause: Cause,
+): Promise<Readonly<{ status: PipelineStatus; position: bigint | undefined }>> {
+  return deps.db.transaction(async (tx) => {
+    const key = `resource group ${row.project_id} ${row.resource_group}`;
+    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [key]);
+    const isBusy = await groupIsBusy(deps.db, row);
+    const order = isBusy
+      ? ({ type: "BlockJob", reason: "RESOURCE_GROUP" } as const)
+      : ({ type: "QueueJob" } as const);
+    const position = await orderJob(deps, row, order, cause);
+    await deps.visible(position);
+    return { status: isBusy ? "WAITING_FOR_RESOURCE" : "PENDING", position };
+  });
+}
+
+/** Queues the longest waiting job of a group that a job has left. */
+export async function freeGroup(deps: AdvanceDeps, left: JobRow, cause: Cause): Promise<void> {
+  if (left.resource_group === null) return;
+  const next = await nextInGroup(deps.db, left.project_id, left.resource_group);
+  if (next !== undefined) await queueInGroup(deps, next, cause);
+}

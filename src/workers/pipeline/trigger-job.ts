@@ -1,0 +1,192 @@
+import { z } from "zod";
+
+import type { UserId } from "../../events/core/ids.ts";
+import { ObjectId } from "../../events/core/ids.ts";
+import { bySystem } from "../../events/core/system.ts";
+import type { JobSpec, JobTrigger } from "../../events/pipeline/job-spec.ts";
+import { isFinished } from "../../events/pipeline/status.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { expandText } from "../../platform/pipeline-file/expand.ts";
+import { findJobById, findJobSpec, findPipelineById } from "../../projections/pipeline/query.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import {
+  findProject,
+  findProjectById,
+  type ProjectRow,
+} from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+import { type Cause, orderJob, triggerQueue } from "./advance.ts";
+import type { NewPipeline } from "./create.ts";
+import { commitNamed } from "./facts.ts";
+import { startPipeline } from "./start.ts";
+
+/** Deeper ones are a mistake: each level may start several pipelines. */
+const depthMax = 3;
+
+/** Carries out jobs that start another pipeline. Every step may be repeated. */
+export const triggerJobWorker = defineWorker({
+  queue: triggerQueue,
+  concurrency: 2,
+  payload: z.object({ jobId: z.uuid(), attempt: z.int() }),
+  async run({ jobId, attempt }, deps) {
+    const row = await findJobById(deps.db, jobId);
+    const [spec, parent] = await Promise.all([
+      findJobSpec(deps.db, jobId),
+      row && findPipelineById(deps.db, row.pipeline_id),
+    ]);
+    const trigger = spec?.trigger;
+    if (row === undefined || parent === undefined || !spec || !trigger) return;
+    const cause = { id: deterministicId("trigger job", jobId, attempt), correlationId: jobId };
+    const run = { ...row, attempt };
+    await orderJob(deps, run, { type: "RecordJobStarted", agentId: null, attempt }, cause);
+    const wanted = await wantedBy(deps, { row: run, parent, spec, trigger });
+    const started = "why" in wanted ? undefined : await startPipeline(deps, wanted);
+    if (started === undefined || "none" in started) {
+      await fail(deps, run, spec, cause);
+      return;
+    }
+    const { pipelineId: childPipelineId } = started;
+    const triggered = { type: "RecordJobTriggered", childPipelineId } as const;
+    await deps.visible(await orderJob(deps, run, triggered, cause));
+    if (!trigger.depend) await succeed(deps, run, cause);
+    else await settle(deps, childPipelineId, cause);
+  },
+});
+
+const succeed = (deps: WorkerDeps, row: JobRow, cause: Cause) =>
+  orderJob(deps, row, { type: "RecordJobSucceeded", agentId: null, attempt: row.attempt }, cause);
+
+const fail = (deps: WorkerDeps, row: JobRow, rules: JobSpec, cause: Cause) =>
+  orderJob(
+    deps,
+    row,
+    {
+      type: "RecordJobFailed",
+      agentId: null,
+      attempt: row.attempt,
+      reason: "downstream_pipeline_failure",
+      exitCode: null,
+      rules,
+    },
+    cause,
+  );
+
+type Trigger = Readonly<{ row: JobRow; parent: PipelineRow; spec: JobSpec; trigger: JobTrigger }>;
+
+async function wantedBy(
+  deps: WorkerDeps,
+  { row, parent, spec, trigger }: Trigger,
+): Promise<NewPipeline | Readonly<{ why: string }>> {
+  if ((await depthOf(deps, parent)) >= depthMax) return { why: "Pipelines are nested too deep." };
+  const given: Record<string, string> = {};
+  const sealed = trigger.forwardPipeline ? parent.variables : null;
+  const text = sealed === null ? null : await deps.vault.open(sealed);
+  if (text !== null) Object.assign(given, JSON.parse(text));
+  if (trigger.forwardYaml) for (const { key, value } of spec.variables) given[key] = value;
+  const place = await placeOf(deps, trigger, parent, given);
+  if (place === undefined) return { why: "The project, its branch or the right to it is missing." };
+  const { project, ref, isTag, commitId } = place;
+  const origin = {
+    ref,
+    isTag,
+    commitId: ObjectId.parse(commitId),
+    beforeCommitId: null,
+    source: "PARENT_PIPELINE",
+    userId: parent.user_id,
+    parent: { pipelineId: parent.id, jobId: row.id },
+    mergeRequest: null,
+    startedBy: null,
+  } as const;
+  const commandId = deterministicId("child pipeline", row.id, row.attempt);
+  const metadata = bySystem({ commandId, correlationId: row.id }, deps.now().toISOString());
+  const own = trigger.include.length > 0;
+  // JSON is YAML: the file of a child pipeline includes what the job names.
+  const file = {
+    name: `${spec.name}: trigger`,
+    text: JSON.stringify({ include: trigger.include }),
+  };
+  return { project, origin, variables: given, metadata, ...(own && { file }) };
+}
+
+type Place = Readonly<{ project: ProjectRow; ref: string; isTag: boolean; commitId: string }>;
+
+/** A child pipeline runs on the commit of its parent; another project is for its developers. */
+async function placeOf(
+  { db, git }: WorkerDeps,
+  { include, project: name, branch }: JobTrigger,
+  parent: PipelineRow,
+  variables: Readonly<Record<string, string>>,
+): Promise<Place | undefined> {
+  if (include.some((each) => "artifact" in each)) return undefined;
+  if (name === null) {
+    const project = await findProjectById(db, parent.project_id);
+    const { ref, is_tag: isTag, commit_id: commitId } = parent;
+    return project && { project, ref, isTag, commitId };
+  }
+  const expand = (text: string) => expandText(text, (key) => variables[key]);
+  const [ownerAlias = "", alias = ""] = expand(name).split("/");
+  const project = await findProject(db, ownerAlias, alias);
+  if (project === undefined || !(await mayStart(db, project, parent.user_id))) return undefined;
+  const ref = branch === null ? project.default_branch : expand(branch);
+  const repository = await git.find(project.id);
+  const commitId = repository && (await commitNamed(repository, ref));
+  return commitId ? { project, ref, isTag: false, commitId } : undefined;
+}
+
+async function mayStart(
+  db: WorkerDeps["db"],
+  project: ProjectRow,
+  userId: UserId | null,
+): Promise<boolean> {
+  const role = await projectRole(db, project, userId);
+  return role === "DEVELOPER" || role === "ADMIN";
+}
+
+async function depthOf({ db }: WorkerDeps, parent: PipelineRow): Promise<number> {
+  let depth = 0;
+  let at: PipelineRow | undefined = parent;
+  while (at?.parent_pipeline_id && depth <= depthMax) {
+    depth += 1;
+    at = await findPipelineById(db, at.parent_pipeline_id);
+  }
+  return depth;
+}
+
+const settleQueue = "pipeline-child";
+
+/** A job that waits for the pipeline it started ends with it. */
+export const childPipelines: Reactor = {
+  name: "pipeline-child",
+  types: new Set(["PipelineFinished"]),
+  react: async ({ id, data, position }) => [
+    {
+      queue: settleQueue,
+      id,
+      data: { pipelineId: data["pipelineId"], causeId: id, position: String(position) },
+    },
+  ],
+};
+
+export const childPipelineWorker = defineWorker({
+  queue: settleQueue,
+  concurrency: 2,
+  payload: z.object({ pipelineId: z.uuid(), causeId: z.string(), position: z.string() }),
+  async run({ pipelineId, causeId, position }, deps) {
+    await deps.visible(BigInt(position));
+    await settle(deps, pipelineId, { id: causeId, correlationId: pipelineId });
+  },
+});
+
+async function settle(deps: WorkerDeps, childId: string, cause: Cause): Promise<void> {
+  const child = await findPipelineById(deps.db, childId);
+  if (!child?.parent_job_id || !isFinished(child.status)) return;
+  const row = await findJobById(deps.db, child.parent_job_id);
+  const spec = await findJobSpec(deps.db, child.parent_job_id);
+  const isWaiting = row?.status === "RUNNING" && row.child_pipeline_id === child.id;
+  if (row === undefined || !isWaiting || !spec?.trigger?.depend) return;
+  const passed = child.status === "SUCCESS" || child.status === "WARNING";
+  await (passed ? succeed(deps, row, cause) : fail(deps, row, spec, cause));
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+
+import { currentState, handle } from "../../commands/core/handle.ts";
+import { lfsObject } from "../../commands/git/lfs-object.ts";
+import { isExisting, project } from "../../commands/project/project.ts";
+import { EventMetadata } from "../../events/core/event.ts";
+import { ProjectId } from "../../events/core/ids.ts";
+import { lfsInheritanceId } from "../../events/git/lfs-object.ts";
+import { projectEvents } from "../../events/project/project.ts";
+import { repositoryStream } from "../../events/repository/repository.ts";
+import { type RefRecorderDeps, refRecorder } from "../../git/ref-recorder.ts";
+import { copyRepository } from "../../platform/git/copy.ts";
+import { PermanentFailure } from "../../platform/queue.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+
+const queue = "project-fork";
+/** Whoever forks copies at once; this is for a process that did not live to do it. */
+const delayMs = 60_000;
+
+/**
+ * Fills a fork with the branches and tags of the project it was made from, once: a repository that
+ * anything has happened in is left alone. Whether whoever forked may read the source is asked for again,
+ * because a worker may do this long after the request. The refs are announced and recorded as those of a push by
+ * whoever forked.
+ *
+ * @param metadata envelope of the request that forked
+ * @returns the log position that shows the refs, if there are any
+ * @throws PermanentFailure when there is no such fork
+ */
+export async function fillFork(
+  deps: RefRecorderDeps,
+  forkId: string,
+  metadata: EventMetadata,
+): Promise<bigint | undefined> {
+  const { store, git, log } = deps;
+  const fork = await currentState(store, project, forkId);
+  if (!isExisting(fork) || fork.forkedFromId === undefined) {
+    throw new PermanentFailure(`${forkId} is no fork`);
+  }
+  for await (const _ of store.readStreamBackwards(repositoryStream(forkId), 1)) return undefined;
+  if (!(await mayBeCopied(deps, fork.forkedFromId, fork.private, metadata.actor.userId))) {
+    log.info({ forkId, sourceId: fork.forkedFromId }, "fork stays empty: its source is closed now");
+    return undefined;
+  }
+  const source = await git.find(fork.forkedFromId);
+  const refs = await source?.refs();
+  if (source === undefined || refs === undefined || refs.size === 0) return undefined;
+  await inheritLfsObjects(deps, fork.forkedFromId, forkId, metadata);
+
+  const repository = await git.ensure(forkId, fork.defaultBranch);
+  const pushId = randomUUID();
+  const push = {
+    pushId,
+    projectId: forkId,
+    metadata: { ...metadata, commandId: pushId },
+    refs: [...refs].map(([ref, after]) => ({ ref, before: null, after })),
+  };
+  const recorder = refRecorder(deps);
+  await recorder.begin(push);
+  const made = await copyRepository(source, repository, refs);
+  return await recorder.finish(push, new Set(made ? refs.keys() : []));
+}
+
+/** Whether the source may be read by whoever forked it, and shown to those who see the fork. */
+async function mayBeCopied(
+  { db }: RefRecorderDeps,
+  sourceId: string,
+  forkIsPrivate: boolean,
+  userId: string | null,
+): Promise<boolean> {
+  const source = await findProjectById(db, sourceId);
+  if (source === undefined || (source.is_private && !forkIsPrivate)) return false;
+  return (await projectRole(db, source, userId)) !== undefined;
+}
+
+/** What pointers in the copied commits stand for, so that a clone of the fork is whole. */
+async function inheritLfsObjects(
+  { store, now }: RefRecorderDeps,
+  from: string,
+  forkId: string,
+  metadata: EventMetadata,
+): Promise<void> {
+  const [projectId, fromProjectId] = [ProjectId.parse(forkId), ProjectId.parse(from)];
+  const at = now().toISOString();
+  const command = { type: "InheritLfsObjects", projectId, fromProjectId, at } as const;
+  await handle(store, lfsObject, { id: lfsInheritanceId(forkId), command, metadata });
+}
+
+export const projectFork: Reactor = {
+  name: "project-fork",
+  types: new Set(["ProjectCreated"]),
+  react: async ({ id, data, metadata }) => {
+    const { projectId: forkId, forkedFromId } = projectEvents.ProjectCreated.parse(data);
+    return forkedFromId === undefined ? [] : [{ queue, id, data: { forkId, metadata }, delayMs }];
+  },
+};
+
+export const projectForkWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({ forkId: z.uuid(), metadata: EventMetadata }),
+  async run({ forkId, metadata }, deps) {
+    await fillFork(deps, forkId, metadata);
+  },
+});

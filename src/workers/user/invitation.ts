@@ -1,0 +1,102 @@
+import { handle } from "../../commands/core/handle.ts";
+import { membership } from "../../commands/team/membership.ts";
+import { invitation } from "../../commands/user/invitation.ts";
+import { decode } from "../../events/core/decode.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { UserId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import {
+  type InvitationEvent,
+  invitationEvents,
+  invitationSubject,
+} from "../../events/user/invitation.ts";
+import { userEvents } from "../../events/user/user.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { administers, invitationStands } from "../../projections/team/administers.ts";
+import { findParent } from "../../projections/team/owner-scope.ts";
+import { invitationsExpired, invitationsTo } from "../../projections/user/invitation.ts";
+import { causedBy, load } from "../core/caused-by.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+
+const expiredAtOnce = 200;
+
+type Accepted = Extract<InvitationEvent, { type: "InvitationAccepted" }>["data"];
+export type JoinDeps = Pick<WorkerDeps, "store" | "db" | "now">;
+
+/**
+ * Makes the user who accepted a member with the higher of the role held and the role offered. Does
+ * nothing when the inviter is no longer an ADMIN there. The request does it at once, the reactor
+ * after a crash.
+ *
+ * @param cause the event of the acceptance
+ */
+export async function joinByInvitation(
+  { store, db, now }: JoinDeps,
+  cause: Pick<Recorded, "id" | "metadata">,
+  { parentId, parentType, role, userId, invitedById: by, acceptedAt: at }: Accepted,
+): Promise<bigint | undefined> {
+  const parent = await findParent(db, parentType, parentId);
+  if (parent === undefined || !(await administers(db, by, { parentType, parentId }))) {
+    return undefined;
+  }
+  const ownerId = parent.ownerUserId;
+  const command = {
+    type: "AdmitMember",
+    parentId,
+    parentType,
+    ownerId,
+    userId,
+    role,
+    by,
+    at,
+  } as const;
+  const metadata = causedBy(cause, deterministicId("join", cause.id), now());
+  return (await handle(store, membership, { id: parentId, command, metadata })).position;
+}
+
+/** Carries out what follows from invitations, and from an address that was proved. */
+export const invitationFollowUp: Reactor = {
+  name: "invitation-follow-up",
+  types: new Set(["InvitationAccepted", "InvitationRevoked", "UserEmailConfirmed"]),
+  async react(event, deps) {
+    if (event.type === "UserEmailConfirmed") {
+      await acceptByAddress(event, deps);
+      return [];
+    }
+    const { type, data } = decode(invitationEvents, event);
+    if (type === "InvitationAccepted") await joinByInvitation(deps, event, data);
+    // The address of somebody who may not have an account is kept no longer than it is needed.
+    await deps.vault.forget(invitationSubject(data.invitationId));
+    return [];
+  },
+};
+
+/** Invitations from before somebody had an account, to the address they have proved. */
+async function acceptByAddress(event: Recorded, deps: WorkerDeps): Promise<void> {
+  const { store, db, now, visible } = deps;
+  const { emailDigest } = userEvents.UserEmailConfirmed.parse(event.data);
+  const userId = UserId.parse(idInStream(event.stream));
+  await visible(event.position);
+  for (const row of await invitationsTo(db, emailDigest)) {
+    if (!(await invitationStands(db, row))) continue;
+    const { id: invitationId, place_id: id } = row;
+    const at = now().toISOString();
+    const command = { type: "AcceptByAddress", invitationId, userId, at } as const;
+    const metadata = causedBy(event, deterministicId("accept", event.id, invitationId), now());
+    await handle(store, invitation, { id, command, metadata });
+  }
+}
+
+/** Ends invitations that nobody accepted in time. */
+export async function sweepInvitations({ store, db, now }: WorkerDeps): Promise<void> {
+  for (const row of await invitationsExpired(db, now(), expiredAtOnce)) {
+    const { id: invitationId, place_id: id } = row;
+    const { last, state } = await load(store, invitation, id);
+    if (last === undefined || state.open?.invitationId !== invitationId) continue;
+    const at = now().toISOString();
+    const command = { type: "RevokeInvitation", invitationId, by: null, at } as const;
+    const metadata = causedBy(last, deterministicId("expire", invitationId), now());
+    await handle(store, invitation, { id, command, metadata });
+  }
+}

@@ -1,0 +1,121 @@
+import type { Knex } from "knex";
+
+import { unsubscribeToken } from "../../commands/user/notification-preference.ts";
+import { UserId } from "../../events/core/ids.ts";
+import { IssueId } from "../../events/issue/issue.ts";
+import { IssueCommentId } from "../../events/issue/issue-comment.ts";
+import type { NotificationKind } from "../../events/user/mail.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import type { Vault } from "../../platform/key/vault.ts";
+import { type Message, oneLine } from "../../platform/mailer.ts";
+import { clipText } from "../../platform/storable-text.ts";
+import { findIssueCommentById } from "../../projections/issue/issue-comment.ts";
+import { findIssueById } from "../../projections/issue/list.ts";
+import { findNoteById } from "../../projections/merge-request/discussion.ts";
+import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { possibleReaders } from "../../projections/team/reader.ts";
+import { wantsMail } from "../../projections/user/notification-preference.ts";
+import { findUserById } from "../../projections/user/user.ts";
+
+export type WrittenMail = Pick<Message, "subject" | "text" | "unsubscribeUrl">;
+
+type Deps = Readonly<{ vault: Pick<Vault, "digest">; db: Knex; publicUrl: string }>;
+
+type About = Readonly<{ kind: NotificationKind; holderId: string; requestId: string }>;
+
+const titleMax = 100;
+const excerptMax = 2_000;
+
+export const unsubscribePath = "/account/unsubscribe";
+
+/**
+ * Writes a notification. Undefined when what it is about is gone, or when the recipient may not read it now
+ * or wants no such mail.
+ */
+export async function writeNotification(
+  { db, vault, publicUrl }: Deps,
+  { kind, holderId, requestId }: About,
+): Promise<WrittenMail | undefined> {
+  const about = await subjectOf(db, kind, requestId);
+  const project = about && (await findProjectById(db, about.projectId));
+  if (about === undefined || project === undefined) return undefined;
+  const reader = (await possibleReaders(db, project, [holderId])).get(holderId);
+  if (reader?.reads !== true || !(await wantsMail(db, holderId))) return undefined;
+
+  const by = (await findUserById(db, about.byId))?.alias ?? "Somebody";
+  const title = clipText(oneLine(about.title), titleMax);
+  const where = `${project.owner_alias}/${project.alias}`;
+  const path = `/project/${where}/${about.place}`;
+  const token = unsubscribeToken(vault, UserId.parse(holderId));
+  const unsubscribeUrl = `${publicUrl}${unsubscribePath}?token=${token}`;
+  const happened =
+    kind === "ISSUE_ASSIGNED" || kind === "MERGE_REQUEST_ASSIGNED"
+      ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
+      : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
+  const parts = [
+    happened,
+    clipText(about.text, excerptMax),
+    `${publicUrl}${path}`,
+    `To stop such mails: ${unsubscribeUrl}`,
+    "",
+  ];
+  const subject = `[${where}] ${title} (${about.reference})`;
+  return { subject, text: parts.join("\n\n"), unsubscribeUrl };
+}
+
+type Subject = Readonly<{
+  projectId: string;
+  noun: "issue" | "merge request";
+  /** `#12` or `!7`. */
+  reference: string;
+  /** Path below that of the project. */
+  place: string;
+  title: string;
+  text: string;
+  byId: string;
+}>;
+
+async function subjectOf(
+  db: Knex,
+  kind: NotificationKind,
+  id: string,
+): Promise<Subject | undefined> {
+  switch (kind) {
+    case "ISSUE_ASSIGNED":
+    case "ISSUE_MENTIONED":
+      return issueSubject(db, id);
+    case "COMMENT_MENTIONED": {
+      const comment = await findIssueCommentById(db, IssueCommentId.parse(id));
+      const of = comment && (await issueSubject(db, comment.issue_id));
+      return of && { ...of, text: comment.message, byId: comment.author_id };
+    }
+    case "MERGE_REQUEST_ASSIGNED":
+    case "MERGE_REQUEST_MENTIONED":
+      return requestSubject(db, id);
+    case "NOTE_MENTIONED": {
+      const note = await findNoteById(db, id);
+      const of = note && (await requestSubject(db, note.merge_request_id));
+      return of && { ...of, text: note.message, byId: note.author_id };
+    }
+    default:
+      return unreachable(kind);
+  }
+}
+
+async function issueSubject(db: Knex, id: string): Promise<Subject | undefined> {
+  const issue = await findIssueById(db, IssueId.parse(id));
+  if (issue === undefined) return undefined;
+  const { project_id: projectId, local_id, title, description: text, updated_by_id: byId } = issue;
+  const of = { noun: "issue", reference: `#${local_id}`, place: `issue/${local_id}` } as const;
+  return { ...of, projectId, title, text, byId };
+}
+
+async function requestSubject(db: Knex, id: string): Promise<Subject | undefined> {
+  const row = await findMergeRequestById(db, id);
+  if (row === undefined) return undefined;
+  const { project_id: projectId, local_id, title, description: text, author_id: byId } = row;
+  const place = `merge-request/${local_id}`;
+  const of = { noun: "merge request", reference: `!${local_id}`, place } as const;
+  return { ...of, projectId, title, text, byId };
+}

@@ -1,0 +1,84 @@
+import { user } from "../../commands/user/user.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import type { NotificationKind } from "../../events/user/mail.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { Job } from "../../platform/queue.ts";
+import { mentionsIn } from "../../platform/text-reference.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { possibleReaders } from "../../projections/team/reader.ts";
+import { wantsMail } from "../../projections/user/notification-preference.ts";
+import { findUsersByAlias, findUsersById } from "../../projections/user/user.ts";
+import { load } from "../core/caused-by.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import { scheduleMail } from "./mail.ts";
+
+/** Later than this nobody is interested. */
+const lifeMs = 3 * 24 * 60 * 60_000;
+
+/** Whom an event assigns and mentions, by whom, and what it is about. */
+export type Notice = Readonly<{
+  projectId: string;
+  about: string;
+  assignedKind: NotificationKind;
+  mentionKind: NotificationKind;
+  byId: string;
+  assigneeIds: readonly string[];
+  /** Aliases. */
+  mentions: readonly string[];
+}>;
+
+/** Puts a mail to each of them into the outbox, if they may read the project and want such mails. */
+export async function notify(
+  event: Recorded,
+  told: Notice,
+  deps: WorkerDeps,
+): Promise<readonly Job[]> {
+  if (told.assigneeIds.length === 0 && told.mentions.length === 0) return [];
+  await deps.visible(event.position);
+  const jobs: Job[] = [];
+  for (const [userId, kind] of await recipients(told, deps)) {
+    jobs.push(...(await schedule(event, { userId, kind, about: told.about }, deps)));
+  }
+  return jobs;
+}
+
+/** Aliases that a text mentions and the one before it did not. */
+export function newMentions(text: string, before: string): readonly string[] {
+  const known = new Set(mentionsIn(before));
+  return mentionsIn(text).filter((alias) => !known.has(alias));
+}
+
+/** One mail a person: who is assigned and mentioned is told of the assignment. */
+async function recipients(
+  { projectId, assigneeIds, mentions, assignedKind, mentionKind, byId }: Notice,
+  { db }: WorkerDeps,
+): Promise<ReadonlyMap<string, NotificationKind>> {
+  const chosen = new Map<string, NotificationKind>();
+  const project = await findProjectById(db, projectId);
+  if (project === undefined) return chosen;
+  const assigned = await findUsersById(db, assigneeIds);
+  const mentioned = await findUsersByAlias(db, mentions);
+  const people = new Map([...mentioned, ...assigned.values()].map((row) => [row.id, row]));
+  const readers = await possibleReaders(db, project, [...people.keys()]);
+  for (const { id, is_confirmed, banned_at } of people.values()) {
+    const isReachable = is_confirmed && banned_at === null && id !== byId;
+    if (!isReachable || readers.get(id)?.reads !== true || !(await wantsMail(db, id))) continue;
+    chosen.set(id, assigned.has(id) ? assignedKind : mentionKind);
+  }
+  return chosen;
+}
+
+type Recipient = Readonly<{ userId: string; kind: NotificationKind; about: string }>;
+
+async function schedule(
+  event: Recorded,
+  { userId, kind, about }: Recipient,
+  deps: WorkerDeps,
+): Promise<readonly Job[]> {
+  const { state } = await load(deps.store, user, userId);
+  if (state.status === "absent" || state.status === "forgotten") return [];
+  const mailId = deterministicId("notification", event.id, userId);
+  const expiresAt = new Date(deps.now().getTime() + lifeMs).toISOString();
+  const wanted = { kind, to: state.email, holderId: userId, requestId: about, expiresAt };
+  return scheduleMail(event, mailId, wanted, deps);
+}

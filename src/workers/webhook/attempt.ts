@@ -1,0 +1,195 @@
+import { currentState, handle, type Known } from "../../commands/core/handle.ts";
+import {
+  type AttemptRecord,
+  type WebhookDeliveryCommand,
+  type WebhookDeliveryState,
+  webhookDelivery,
+} from "../../commands/webhook/delivery.ts";
+import { type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { invariant } from "../../platform/invariant.ts";
+import type { OutboundResponse } from "../../platform/outbound/http.ts";
+import { PermanentFailure } from "../../platform/queue.ts";
+import { causedBy, load } from "../core/caused-by.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { HealthNotes } from "./health.ts";
+import { failureCode, retryAfterMs, type WebhookMessage, webhookHeaders } from "./request.ts";
+
+const timeoutMs = 10_000;
+const answerBytesMax = 8_192;
+
+/** What follows an attempt; undefined when the delivery is over. */
+export type Next = Readonly<{ attempt: number; at: Date }> | undefined;
+
+type Existing = Exclude<WebhookDeliveryState, { status: "absent" }>;
+type Cause = Pick<Recorded, "id" | "metadata">;
+
+/** The settings of a webhook. */
+export type SettingsOf = (webhookId: string) => Promise<WebhookState>;
+
+/** Reads each webhook once: for attempts that follow one another closely. */
+export function settingsReader({ store }: WorkerDeps): SettingsOf {
+  const read = new Map<string, Promise<WebhookState>>();
+  return (webhookId) => {
+    const state = read.get(webhookId) ?? currentState(store, webhook, webhookId);
+    read.set(webhookId, state);
+    return state;
+  };
+}
+
+export type AttemptOrder = Readonly<{
+  deliveryId: string;
+  /** From 1. */
+  number: number;
+  settingsOf: SettingsOf;
+  health: HealthNotes;
+}>;
+
+/**
+ * Makes an attempt at a delivery, unless it was made already, and records what came of it. Stopping
+ * at any line and running again sends at most one request more, under the same id.
+ */
+export async function attempt(
+  { deliveryId, number, settingsOf, health }: AttemptOrder,
+  deps: WorkerDeps,
+  signal: AbortSignal,
+): Promise<Next> {
+  const { last, ...known } = await load(deps.store, webhookDelivery, deliveryId);
+  const { state } = known;
+  if (state.status === "absent" || last === undefined) {
+    throw new PermanentFailure(`No webhook delivery ${deliveryId}`);
+  }
+  if (state.status !== "pending" || state.attempts >= number) return nextOf(state);
+
+  const before = { ...known, state };
+  const ready = await prepare(state, await settingsOf(state.webhookId), deps);
+  if (ready.abandon !== undefined) {
+    const command = { type: "AbandonDelivery", reason: ready.abandon } as const;
+    const step = { name: `abandon ${number}`, cause: last };
+    return record(deliveryId, before, command, step, deps);
+  }
+  const { url, body, secret } = ready;
+  const message = { deliveryId, action: state.action, body, secret, at: deps.now() };
+  const result = await send(url, message, deps, signal);
+  const response =
+    result.answer === null
+      ? null
+      : await deps.vault.seal(projectSubject(state.projectId), result.answer);
+
+  const command = {
+    type: "RecordAttempt",
+    attempt: number,
+    url,
+    startedAt: message.at.toISOString(),
+    ...result.record,
+    response,
+    jitter: jitterOf(deliveryId, number),
+  } as const;
+  const step = { name: `attempt ${number}`, cause: last };
+  const next = await record(deliveryId, before, command, step, deps);
+  const { status } = result.record;
+  if (status !== null && status >= 200 && status <= 299) await health.success(state.webhookId);
+  else await health.failure(state.webhookId, last);
+  return next;
+}
+
+type Ready =
+  | Readonly<{ abandon?: undefined; url: string; body: string; secret: string | null }>
+  | Readonly<{ abandon: Extract<WebhookDeliveryCommand, { type: "AbandonDelivery" }>["reason"] }>;
+
+/** Where it goes and what it says, by the settings of now. */
+async function prepare(
+  { action, body: sealedBody }: Existing,
+  state: WebhookState,
+  { vault }: WorkerDeps,
+): Promise<Ready> {
+  if (state.status === "absent" || state.status === "deleted")
+    return { abandon: "webhook_deleted" };
+  // Trying out one that is off is how one finds out whether it works again.
+  if (state.status === "off" && action !== "TEST_WEBHOOK") {
+    return { abandon: "webhook_switched_off" };
+  }
+  const body = await vault.open(sealedBody);
+  const secret = state.secret === null ? null : await vault.open(state.secret);
+  if (body === null || (secret === null && state.secret !== null)) {
+    return { abandon: "body_forgotten" };
+  }
+  return { url: state.url, body, secret };
+}
+
+type Sent = Readonly<{
+  record: Omit<AttemptRecord, "attempt" | "url" | "startedAt" | "response">;
+  /** JSON text of what the receiver said. */
+  answer: string | null;
+}>;
+
+/** @throws only when the process is ending: then the attempt does not count. */
+async function send(
+  url: string,
+  message: WebhookMessage,
+  { outbound, now }: WorkerDeps,
+  signal: AbortSignal,
+): Promise<Sent> {
+  const startedAt = performance.now();
+  try {
+    const response = await outbound.request({
+      method: "POST",
+      url,
+      headers: webhookHeaders(message),
+      body: message.body,
+      timeoutMs,
+      bodyBytesMax: answerBytesMax,
+      signal,
+    });
+    const { status, connectMs, firstByteMs, totalMs, headers } = response;
+    const wait = retryAfterMs(headers["retry-after"], now());
+    const times = { connectMs, firstByteMs, totalMs };
+    const record = { status, ...times, failure: null, retryAfterMs: wait };
+    return { record, answer: answerText(response) };
+  } catch (error) {
+    signal.throwIfAborted();
+    const totalMs = Math.round(performance.now() - startedAt);
+    const unanswered = { status: null, connectMs: null, firstByteMs: null, retryAfterMs: null };
+    return { record: { ...unanswered, totalMs, failure: failureCode(error) }, answer: null };
+  }
+}
+
+function answerText({ headers, body, bodyTruncated }: OutboundResponse): string {
+  return JSON.stringify({ headers, body: body.toString("utf8"), bodyTruncated });
+}
+
+type Result =
+  | Omit<Extract<WebhookDeliveryCommand, { type: "RecordAttempt" }>, "at">
+  | Omit<Extract<WebhookDeliveryCommand, { type: "AbandonDelivery" }>, "at">;
+
+async function record(
+  deliveryId: string,
+  before: Known<Existing>,
+  result: Result,
+  step: Readonly<{ name: string; cause: Cause }>,
+  deps: WorkerDeps,
+): Promise<Next> {
+  const now = deps.now();
+  const command = { ...result, at: now.toISOString() } as WebhookDeliveryCommand;
+  const metadata = causedBy(step.cause, deterministicId(step.name, deliveryId), now);
+  await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, before);
+  // Worked out again instead of read again. Had another process been first with this very attempt,
+  // its next one would have the same number, and so its job the same id.
+  const { decide, evolve } = webhookDelivery.decider;
+  const state = decide(before.state, command).reduce<WebhookDeliveryState>(evolve, before.state);
+  invariant(state.status !== "absent", "a recorded delivery exists");
+  return nextOf(state);
+}
+
+function nextOf({ attempts, nextAttemptAt }: Existing): Next {
+  if (nextAttemptAt === null) return undefined;
+  return { attempt: attempts + 1, at: new Date(nextAttemptAt) };
+}
+
+/** From -1 to 1; drawn from the attempt itself, so that doing it again schedules the same. */
+function jitterOf(deliveryId: string, number: number): number {
+  const id = deterministicId("jitter", deliveryId, number);
+  return Number.parseInt(id.slice(0, 8), 16) / 0x7fff_ffff - 1;
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+
+import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { Job } from "../../platform/queue.ts";
+import { defineWorker } from "../core/worker.ts";
+import { attempt, type Next, settingsReader } from "./attempt.ts";
+import { deliveryQueue, retryQueue } from "./dispatch.ts";
+import { healthNotes } from "./health.ts";
+import { claimFirst, type Ended, endFirst, endRetry, endTurn } from "./outbox.ts";
+
+/** A turn ends after so many deliveries or this long, to let other webhooks have theirs. */
+const deliveriesPerTurn = 50;
+const turnMsMax = 2_000;
+/** Claimed together, and together taken out of the line. */
+const deliveriesAtOnce = 10;
+
+/**
+ * Makes the first attempts at the deliveries in a webhook's line, from its head on, whichever
+ * delivery the job was added for. So one webhook's deliveries start one after another, and webhooks
+ * take turns.
+ */
+export const webhookDeliveryWorker = defineWorker({
+  queue: deliveryQueue,
+  concurrency: 50,
+  payload: z.object({
+    webhookId: WebhookId,
+    /** Names the job, so that it gets back what it had claimed before a crash. */
+    turn: z.uuid(),
+  }),
+  async run({ webhookId, turn: id }, deps, signal) {
+    const { db, queues } = deps;
+    const turn = () => ({ id, now: deps.now() });
+    // A turn is short: what was changed meanwhile counts from the next one on.
+    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
+    const startedAt = performance.now();
+    let made = 0;
+    const isOver = () => made >= deliveriesPerTurn || performance.now() - startedAt > turnMsMax;
+
+    let claimed = await claimFirst(db, webhookId, turn(), deliveriesAtOnce);
+    while (claimed.length > 0) {
+      const ended: Ended[] = [];
+      for (const deliveryId of claimed) {
+        const next = await attempt({ deliveryId, number: 1, ...closely }, deps, signal);
+        // Before it leaves the line: after a crash in between, the claim leads back here.
+        if (next !== undefined) await queues.add([retryJob(deliveryId, next, deps.now())]);
+        ended.push({ deliveryId, retryAt: next?.at });
+        made += 1;
+        if (isOver()) break;
+      }
+      if (isOver()) {
+        // In this order: the next turn must find the line free. After a crash in between, this job
+        // runs again and goes on itself.
+        const head = await endTurn(db, webhookId, ended, id);
+        if (head === undefined) return;
+        await queues.add([turnJob(webhookId)]);
+        return;
+      }
+      const claims = { turn: turn(), countMax: deliveriesAtOnce };
+      claimed = await endFirst(db, webhookId, ended, claims);
+    }
+  },
+});
+
+/** Makes the later attempts, each when its time has come. */
+export const webhookRetryWorker = defineWorker({
+  queue: retryQueue,
+  concurrency: 50,
+  payload: z.object({ deliveryId: WebhookDeliveryId, attempt: z.int().min(2) }),
+  async run({ deliveryId, attempt: number }, deps, signal) {
+    const closely = { settingsOf: settingsReader(deps), health: healthNotes(deps) };
+    const order = { deliveryId, number, ...closely };
+    const next = await attempt(order, deps, signal);
+    if (next !== undefined) await deps.queues.add([retryJob(deliveryId, next, deps.now())]);
+    await endRetry(deps.db, deliveryId, next?.at);
+  },
+});
+
+/**
+ * A job that works on a webhook's line from its head.
+ *
+ * @param turn of one's own unless told: a queue ignores a job whose id it knows, and it knows those that
+ *   are done. A turn too many finds nothing to do, a turn too few leaves a line standing.
+ */
+export function turnJob(webhookId: string, turn: string = randomUUID()): Job {
+  return { queue: deliveryQueue, id: turn, data: { webhookId, turn } };
+}
+
+export function retryJob(deliveryId: string, next: NonNullable<Next>, now: Date): Job {
+  return {
+    queue: retryQueue,
+    id: deterministicId("retry", deliveryId, next.attempt),
+    data: { deliveryId, attempt: next.attempt },
+    delayMs: next.at.getTime() - now.getTime(),
+  };
+}

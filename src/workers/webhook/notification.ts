@@ -1,0 +1,108 @@
+import { handle } from "../../commands/core/handle.ts";
+import { webhookDelivery } from "../../commands/webhook/delivery.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { WebhookDeliveryId, type WebhookId } from "../../events/core/ids.ts";
+import { projectSubject } from "../../events/project/project.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { Job } from "../../platform/queue.ts";
+import { findSettings } from "../../projections/instance/settings.ts";
+import { addressesOf } from "../../projections/project/address.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { subscribedTo, subscribersIn } from "../../projections/webhook/webhook.ts";
+import { causedBy } from "../core/caused-by.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { type Notification, payloadText } from "./payload.ts";
+import { payloadBuilders } from "./payloads.ts";
+
+/**
+ * Turns what happened in a project into deliveries to the webhooks that were subscribed to it. It
+ * schedules them itself, one event after another, so that their order in the log is the order in
+ * which things happened.
+ */
+export const webhookNotification: Reactor = {
+  name: "webhook-notification",
+  types: new Set(payloadBuilders.flatMap(({ types }) => [...types])),
+  react: (event, deps) => reactAll([event], deps),
+  reactAll,
+};
+
+/** Most projects have no webhooks, and one question tells it of many events. */
+async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<readonly Job[]> {
+  const told = await Promise.all(
+    events.map(async (event) => ({ event, notification: await notificationOf(event, deps) })),
+  );
+  const projectIds = new Set(told.flatMap(({ notification }) => notification?.projectId ?? []));
+  if (projectIds.size === 0) return [];
+  await deps.visible(events.at(-1)?.position);
+  const subscribers = await subscribersIn(deps.db, [...projectIds]);
+  for (const { event, notification } of told) {
+    if (notification === undefined) continue;
+    const { position } = event;
+    const ids = subscribedTo(subscribers, { ...notification, position })
+      .map(({ id }) => id)
+      .filter((id) => id !== notification.exceptWebhookId);
+    await notify(event, notification, ids, event.id, deps);
+  }
+  return [];
+}
+
+export async function notificationOf(
+  event: Recorded,
+  deps: WorkerDeps,
+): Promise<Notification | undefined> {
+  const builder = payloadBuilders.find(({ types }) => types.has(event.type));
+  return builder?.build(event, deps);
+}
+
+const webhooksAtOnce = 20;
+
+/** Nearly always so; after a crash in between the append finds out. */
+const newStream = {
+  state: webhookDelivery.decider.initialState,
+  revision: "none",
+  position: undefined,
+} as const;
+
+/**
+ * Schedules one delivery to each webhook; repeated under the same occasion it changes nothing.
+ *
+ * @param occasion what makes it one delivery: the event's own id, or the id of a replay
+ */
+export async function notify(
+  event: Recorded,
+  { projectId, topic, fields }: Notification,
+  webhookIds: readonly WebhookId[],
+  occasion: string,
+  deps: WorkerDeps,
+): Promise<void> {
+  if (webhookIds.length === 0) return;
+  const project = await findProjectById(deps.db, projectId);
+  if (project === undefined) return;
+  const addresses = addressesOf(deps, await findSettings(deps.db));
+  const text = payloadText(topic, project, await fields(), addresses);
+  const body = await deps.vault.seal(projectSubject(projectId), text);
+  const schedule = async (webhookId: WebhookId): Promise<void> => {
+    const id = deterministicId("webhook delivery", occasion, event.id, webhookId);
+    const deliveryId = WebhookDeliveryId.parse(id);
+    const now = deps.now();
+    const command = {
+      type: "ScheduleDelivery",
+      deliveryId,
+      webhookId,
+      projectId,
+      action: topic,
+      body,
+      redeliveryOf: null,
+      at: now.toISOString(),
+    } as const;
+    const metadata = causedBy(event, deterministicId("schedule", deliveryId), now);
+    await handle(deps.store, webhookDelivery, { id: deliveryId, command, metadata }, newStream);
+  };
+  // Each webhook has a line of its own. Nothing is begun anew before all have ended.
+  for (let from = 0; from < webhookIds.length; from += webhooksAtOnce) {
+    const some = webhookIds.slice(from, from + webhooksAtOnce);
+    const ends = await Promise.allSettled(some.map(schedule));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  }
+}

@@ -1,0 +1,81 @@
+import { decode } from "../../events/core/decode.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import {
+  type PipelineEvent,
+  pipelineEvents,
+  pipelineStream,
+} from "../../events/pipeline/pipeline.ts";
+import type { WebhookTopic } from "../../events/webhook/webhook.ts";
+import { findPipelineById, pipelineIds } from "../../projections/pipeline/query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { PayloadBuilder } from "./payload.ts";
+
+/** PIPELINE_*: a pipeline was created, or ended in a way that somebody waits for. */
+export const pipelinePayload: PayloadBuilder = {
+  types: new Set(["PipelineCreated", "PipelineFinished"]),
+  streams: async (projectId, { db }) => (await pipelineIds(db, projectId)).map(pipelineStream),
+  async build(recorded, deps) {
+    const event = decode(pipelineEvents, recorded);
+    const topic = topicOf(event);
+    if (topic === undefined) return undefined;
+    return { projectId: event.data.projectId, topic, fields: () => fieldsOf(event, deps) };
+  },
+};
+
+function topicOf(event: PipelineEvent): WebhookTopic | undefined {
+  if (event.type === "PipelineCreated") return "PIPELINE_NEW";
+  if (event.type !== "PipelineFinished") return undefined;
+  switch (event.data.status) {
+    case "SUCCESS":
+      return "PIPELINE_SUCCESS";
+    case "FAILED":
+      return "PIPELINE_FAIL";
+    case "WARNING":
+      return "PIPELINE_WARNING";
+    default:
+      return undefined;
+  }
+}
+
+async function fieldsOf(
+  event: Recorded<PipelineEvent>,
+  { db, git, visible, publicUrl, store }: WorkerDeps,
+) {
+  await visible(event.position);
+  const { pipelineId, projectId } = event.data;
+  const created = await createdEvent(event, store);
+  const [row, project, repository] = await Promise.all([
+    findPipelineById(db, pipelineId),
+    findProjectById(db, projectId),
+    git.find(projectId),
+  ]);
+  const commitId = created?.commitId ?? row?.commit_id ?? null;
+  const commit = commitId === null ? undefined : await repository?.objects.commit(commitId);
+  const localId = row?.local_id ?? null;
+  const path = `${project?.owner_alias}/${project?.alias}/cicd/pipeline/${localId}`;
+  const finished = event.type === "PipelineFinished" ? event.data : undefined;
+  return {
+    pipeline: {
+      id: pipelineId,
+      local_id: localId,
+      url: `${publicUrl}/project/${path}`,
+      ref: created?.ref ?? row?.ref ?? null,
+      status: finished?.status ?? (created?.failureReason ? "FAILED" : "CREATED"),
+      source: created?.source ?? row?.source ?? null,
+      commit_id: commitId,
+      commit: { id: commitId, author_name: commit?.author.name ?? null },
+      duration: finished?.durationSeconds ?? null,
+      failure_reason: finished?.failureReason ?? created?.failureReason ?? null,
+    },
+  };
+}
+
+/** Of the log, as the read model has nothing of a deleted pipeline. */
+async function createdEvent({ data }: PipelineEvent, store: WorkerDeps["store"]) {
+  for await (const recorded of store.readStream(pipelineStream(data.pipelineId))) {
+    const first = decode(pipelineEvents, recorded);
+    return first.type === "PipelineCreated" ? first.data : undefined;
+  }
+  return undefined;
+}

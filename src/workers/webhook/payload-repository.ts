@@ -1,0 +1,204 @@
+import { decode } from "../../events/core/decode.ts";
+import type { EventOf, Recorded } from "../../events/core/event.ts";
+import { ProjectId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import {
+  type RepositoryEvent,
+  repositoryEvents,
+  repositoryStream,
+} from "../../events/repository/repository.ts";
+import type { WebhookTopic } from "../../events/webhook/webhook.ts";
+import { nullObjectId } from "../../platform/git/name.ts";
+import {
+  type PushedCommit,
+  type PushSummary,
+  summarisePush,
+} from "../../platform/git/push/summary.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { unreachable } from "../../platform/invariant.ts";
+import { clipJson, jsonBytes } from "../../platform/storable-text.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { findUserById } from "../../projections/user/user.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { PayloadBuilder } from "./payload.ts";
+
+const commitsMax = 20;
+/**
+ * Bytes as JSON, where a control character takes six. Together the limits keep a payload below 400 KiB,
+ * and its sealed form well below what a store takes as one event (1 MiB).
+ */
+const filesMax = 1_000;
+const filesBytesMax = 128 * 1024;
+const messageBytesMax = 8 * 1024;
+const nameBytesMax = 1_024;
+
+/** Notes have no webhook event. */
+const { NotesChanged: _, ...toldEvents } = repositoryEvents;
+type ToldEvent = EventOf<typeof toldEvents>;
+
+/** BRANCH_* and TAG_*, out of what a push did to the refs of a repository. */
+export const repositoryPayload: PayloadBuilder = {
+  types: new Set(Object.keys(toldEvents)),
+  streams: async (projectId) => [repositoryStream(projectId)],
+  async build(recorded, deps) {
+    const event = decode(toldEvents, recorded);
+    return {
+      projectId: ProjectId.parse(idInStream(recorded.stream)),
+      topic: topicOf(event),
+      fields: () => fieldsOf(event, deps),
+    };
+  },
+};
+
+/** A moved tag is told of as such: who acts on new tags alone should not take it for one. */
+function topicOf({ type }: ToldEvent): WebhookTopic {
+  switch (type) {
+    case "BranchCreated":
+      return "BRANCH_CREATE";
+    case "BranchUpdated":
+      return "BRANCH_UPDATE";
+    case "BranchDeleted":
+      return "BRANCH_DELETE";
+    case "TagCreated":
+      return "TAG_CREATE";
+    case "TagUpdated":
+      return "TAG_UPDATE";
+    case "TagDeleted":
+      return "TAG_DELETE";
+    default:
+      return unreachable(type);
+  }
+}
+
+async function fieldsOf(event: Recorded<ToldEvent>, deps: WorkerDeps) {
+  const user = await userOf(event, deps);
+  const repository = await deps.git.find(idInStream(event.stream));
+  switch (event.type) {
+    case "BranchCreated":
+    case "BranchUpdated":
+    case "BranchDeleted":
+      return {
+        push: await pushOf(event, repository, deps),
+        branch: { name: event.data.branch },
+        user,
+      };
+    case "TagCreated":
+      return { tag: await tagOf(event.data, repository), user };
+    case "TagUpdated": {
+      const tag = await tagOf(event.data, repository);
+      return { tag: { ...tag, before: event.data.before, after: event.data.objectId }, user };
+    }
+    case "TagDeleted":
+      return { tag: await deletedTagOf(event.data, repository), user };
+    default:
+      return unreachable(event);
+  }
+}
+
+type BranchEvent = Extract<
+  ToldEvent,
+  { type: "BranchCreated" | "BranchUpdated" | "BranchDeleted" }
+>;
+
+async function pushOf(
+  event: Recorded<BranchEvent>,
+  repository: Repository | undefined,
+  deps: WorkerDeps,
+) {
+  const [before, after] = endsOf(event);
+  const except = event.type === "BranchCreated" ? await startOf(event, repository, deps) : [before];
+  const summary: PushSummary =
+    repository === undefined || event.type === "BranchDeleted"
+      ? { count: 0, commits: [] }
+      : await summarisePush(repository, after, except, commitsMax);
+  return {
+    ref: `refs/heads/${event.data.branch}`,
+    before,
+    after,
+    total_commits_count: summary.count,
+    commits: presentCommits(summary.commits),
+  };
+}
+
+/** Zeros stand for where there is no branch. */
+function endsOf({ type, data }: BranchEvent): readonly [before: string, after: string] {
+  switch (type) {
+    case "BranchCreated":
+      return [nullObjectId(data.commitId), data.commitId];
+    case "BranchUpdated":
+      return [data.before, data.after];
+    case "BranchDeleted":
+      return [data.commitId, nullObjectId(data.commitId)];
+    default:
+      return unreachable(type);
+  }
+}
+
+/** A new branch brings what the default branch does not have. */
+async function startOf(
+  { stream, data }: Recorded<BranchEvent>,
+  repository: Repository | undefined,
+  { db }: WorkerDeps,
+): Promise<readonly string[]> {
+  const project = await findProjectById(db, idInStream(stream));
+  if (repository === undefined || project === undefined) return [];
+  if (project.default_branch === data.branch) return [];
+  const refs = await repository.refs([`refs/heads/${project.default_branch}`]);
+  return [...refs.values()];
+}
+
+function presentCommits(commits: readonly PushedCommit[]) {
+  const spent = { files: 0, bytes: 0 };
+  const within = (paths: readonly string[]) =>
+    paths.filter((path) => {
+      spent.files += 1;
+      spent.bytes += jsonBytes(path);
+      return spent.files <= filesMax && spent.bytes <= filesBytesMax;
+    });
+  return commits.map(({ commit, files }) => ({
+    id: commit.id,
+    message: clipJson(commit.message, messageBytesMax),
+    author_name: clipJson(commit.author.name, nameBytesMax),
+    author_email: clipJson(commit.author.email, nameBytesMax),
+    timestamp: commit.author.when.toISOString(),
+    added: within(files.added),
+    modified: within(files.modified),
+    removed: within(files.removed),
+  }));
+}
+
+type Tag = Pick<
+  Extract<RepositoryEvent, { type: "TagCreated" }>["data"],
+  "tag" | "objectId" | "commitId" | "lightWeight"
+>;
+
+async function tagOf(
+  { tag: name, objectId, commitId, lightWeight }: Tag,
+  repository: Repository | undefined,
+) {
+  const object = lightWeight ? undefined : await repository?.objects.tag(objectId);
+  return {
+    name,
+    commit_id: commitId ?? object?.targetId ?? null,
+    message: object === undefined ? null : clipJson(object.message, messageBytesMax),
+    light_weight: lightWeight,
+  };
+}
+
+/** What the tag pointed to stays readable for a while after it is gone. */
+async function deletedTagOf(
+  { tag, objectId }: Extract<RepositoryEvent, { type: "TagDeleted" }>["data"],
+  repository: Repository | undefined,
+) {
+  const lightWeight = (await repository?.objects.info(objectId))?.type !== "tag";
+  const commitId = lightWeight ? objectId : null;
+  return tagOf({ tag, objectId, commitId, lightWeight }, repository);
+}
+
+/** Null when the change was found in the repository and nobody is known to have made it. */
+async function userOf({ data }: RepositoryEvent, { db }: WorkerDeps) {
+  const { changedById } = data;
+  if (changedById === null) return null;
+  const user = await findUserById(db, changedById);
+  return { id: changedById, alias: user?.alias ?? null };
+}

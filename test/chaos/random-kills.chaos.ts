@@ -1,0 +1,160 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "chai";
+
+import { sender } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { commit, git, workingCopy } from "../support/git.ts";
+import { randomNumbers } from "../support/random.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { freePort, runProgram, type Service, startService } from "../support/service.ts";
+import { chaosClient } from "./client.ts";
+import { History } from "./history.ts";
+import {
+  type Acknowledged,
+  changeTitle,
+  createBranches,
+  createProjects,
+  revokeTokens,
+} from "./writers.ts";
+
+/** `CHAOS_SECONDS=3600 CHAOS_SEED=7 npm run chaos` kills for an hour what a run before killed. */
+const seconds = Number(process.env["CHAOS_SECONDS"] ?? 60);
+const seed = Number(process.env["CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const victims = ["http", "projections", "workers", "event-store", "postgres"] as const;
+const recoveryMaxMs = 120_000;
+const password = "a password for the chaos test";
+const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+
+describe(`random kills for ${seconds} s, seed ${seed}`, function () {
+  this.timeout((seconds + 600) * 1000);
+
+  let root: string;
+  let service: Service;
+  let history: History;
+  let token: string;
+  let received: () => ReadonlySet<string>;
+  const done: Acknowledged = { projects: [], branches: [], revoked: [], title: { reached: 0 } };
+  const recoveries: { victim: string; ms: number }[] = [];
+
+  before(async () => {
+    root = await mkdtemp(path.join(tmpdir(), "lf-chaos-"));
+    history = new History(path.join(tmpdir(), `ledgerforge-chaos-${seed}.jsonl`));
+    const port = String(await freePort());
+    const environment = { PORT: port, ADMIN_PASSWORD: password, OUTBOUND_ALLOW: "127.0.0.1/32" };
+    service = await startService(path.join(root, "data"), environment);
+    await arrange();
+    await killAtRandom();
+  });
+  after(async () => {
+    await service.stop();
+    await rm(root, { recursive: true, force: true });
+    if (history.faults().length === 0) await rm(history.file, { force: true });
+  });
+
+  it("shows no fault to a client that tries again", () => {
+    expect(history.faults().slice(0, 5), `see ${history.file}`).to.deep.equal([]);
+    expect(done.projects.length).to.be.greaterThan(3);
+    expect(done.branches.length).to.be.greaterThan(3);
+    expect(done.revoked.length).to.be.greaterThan(3);
+  });
+
+  it("keeps everything that was acknowledged", async () => {
+    const send = sender(service.url);
+    for (const alias of done.projects) {
+      const { status } = await send("GET", `/project/admin/${alias}`, { token });
+      expect(status, alias).to.equal(200);
+    }
+    for (const revoked of done.revoked) {
+      expect((await send("GET", "/user/me", { token: revoked })).status).to.equal(403);
+    }
+    const branches = await send("GET", "/project/admin/watched/branch?size=1", { token });
+    const { totalElements } = branches.body["page"] as { totalElements: number };
+    expect(totalElements - 1).to.be.at.least(done.branches.length);
+  });
+
+  it("delivers every webhook within a minute or two of the last kill", async () => {
+    const missing = () => done.branches.filter((branch) => !received().has(branch));
+    await eventually(() => missing().length === 0, 180_000).catch(() => undefined);
+    expect(missing()).to.deep.equal([]);
+  });
+
+  it("leaves nothing that doctor finds", async () => {
+    const environment = { DATA_DIR: path.join(root, "data"), LOG_LEVEL: "silent" };
+    const doctor = runProgram(["doctor", "--read-models"], environment);
+    const [code] = await doctor.exited;
+    expect([code, doctor.output().trim()]).to.deep.equal([0, "Everything fits."]);
+  });
+
+  it("recovers from each kill, and tells how long it took", () => {
+    const times = recoveries.map(({ ms }) => ms).sort((a, b) => a - b);
+    const median = times[Math.floor(times.length / 2)] ?? 0;
+    const counts = `${done.projects.length} projects, ${done.branches.length} branches`;
+    const kills = recoveries.map(({ victim, ms }) => `${victim} ${ms}`).join(", ");
+    process.stdout.write(`      ${counts}; median ${median} ms; ms after each kill: ${kills}\n`);
+    expect(times.length).to.be.greaterThan(0);
+    expect(Math.max(...times)).to.be.lessThan(recoveryMaxMs);
+  });
+
+  async function arrange(): Promise<void> {
+    const send = sender(service.url);
+    const must = async (at: string, options: Parameters<typeof send>[2]) => {
+      const answer = await send("POST", at, options);
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.body;
+    };
+    const scopes = ["USER_READ", "USER_WRITE", "PROJECT_WRITE", "PROJECT_EDIT"];
+    const create = "/user/settings/access-token/create";
+    const headers = { authorization: basic };
+    token = String((await must(create, { headers, body: { name: "chaos", scopes } }))["token"]);
+    const watched = { title: "title 0", alias: "watched", isPrivate: true };
+    await must("/project", { token, body: watched });
+    const receiver = await startReceiver();
+    const branchOf = (body: string): string => /made-\d+/.exec(body)?.[0] ?? "";
+    received = () => new Set(receiver.received.map(({ body }) => branchOf(body)));
+    const hook = { url: receiver.url, events: { BRANCH_CREATE: true } };
+    await must("/project/admin/watched/setting/webhook", { token, body: hook });
+
+    const parent = path.join(root, "work");
+    await mkdir(parent);
+    const copy = await workingCopy(parent, "copy");
+    await commit(copy, "First", { "a.txt": "a\n" });
+    const remote = `${service.url.replace("//", `//admin:${token}@`)}/project/admin/watched.git`;
+    await git(copy, "push", "--quiet", remote, "HEAD:refs/heads/main");
+  }
+
+  async function killAtRandom(): Promise<void> {
+    const random = randomNumbers(seed);
+    const ending = new AbortController();
+    const { signal } = ending;
+    const client = chaosClient(service.url, history, signal);
+    const writing = { client, token, basic, history, signal, done };
+    const writers = [createProjects, createBranches, revokeTokens, changeTitle];
+    const running = writers.map((write) => write(writing));
+    const until = performance.now() + seconds * 1000;
+    while (performance.now() < until) {
+      // How far apart kills are is what is tried here.
+      await delay(500 + random(4_000));
+      const victim = victims[random(victims.length)] ?? "http";
+      await kill(victim);
+    }
+    ending.abort();
+    await Promise.all(running);
+  }
+
+  async function kill(victim: (typeof victims)[number]): Promise<void> {
+    const pid = await service.pidOf(victim).catch(() => undefined);
+    if (pid === undefined) return;
+    const startedAt = performance.now();
+    process.kill(pid, "SIGKILL");
+    history.note({ kind: "kill", what: victim });
+    await eventually(async () => (await service.pidOf(victim)) !== pid, recoveryMaxMs);
+    await eventually(async () => {
+      const { status } = await sender(service.url)("GET", "/health/ready");
+      return status === 200;
+    }, recoveryMaxMs);
+    recoveries.push({ victim, ms: Math.round(performance.now() - startedAt) });
+  }
+});

@@ -1,0 +1,315 @@
+import { type JobCommand, job } from "../../../src/commands/pipeline/job.ts";
+import { PipelineId } from "../../../src/events/pipeline/id.ts";
+import type { JobEvent } from "../../../src/events/pipeline/job.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import { specify } from "../../support/decider.ts";
+import { at } from "../../support/history.ts";
+import { agentId, jobIdOf, pipelineId, projectId, userId } from "../../support/pipeline.ts";
+
+const given = specify(job.decider);
+const place = { jobId: jobIdOf("build"), pipelineId, projectId };
+const within = { ...place, at } as const;
+const otherAgent = deterministicId("other agent");
+const token = "a".repeat(64);
+
+const queued = (attempt = 1): JobEvent => ({
+  type: "JobQueued",
+  data: { ...place, attempt, queuedAt: at },
+});
+const assigned = (attempt = 1): JobEvent => ({
+  type: "JobAssigned",
+  data: { ...place, attempt, agentId, tokenHash: token, assignedAt: at },
+});
+const returned: JobEvent = {
+  type: "JobReturned",
+  data: { ...place, attempt: 1, agentId, returnedAt: at },
+};
+const started = (attempt = 1): JobEvent => ({
+  type: "JobStarted",
+  data: { ...place, attempt, agentId, startedAt: at },
+});
+const succeeded: JobEvent = {
+  type: "JobSucceeded",
+  data: { ...place, attempt: 1, finishedAt: at },
+};
+const failed = (change = {}): JobEvent => ({
+  type: "JobFailed",
+  data: {
+    ...place,
+    attempt: 1,
+    reason: "script_failure",
+    exitCode: 1,
+    allowed: false,
+    finishedAt: at,
+    ...change,
+  },
+});
+const canceled: JobEvent = {
+  type: "JobCanceled",
+  data: { ...place, canceledById: userId, canceledAt: at },
+};
+const reset = (resetById: typeof userId | null = null): JobEvent => ({
+  type: "JobReset",
+  data: { ...place, resetById, resetAt: at },
+});
+const held: JobEvent = { type: "JobHeld", data: { ...place, heldAt: at } };
+const skipped: JobEvent = { type: "JobSkipped", data: { ...place, skippedAt: at } };
+const delayed: JobEvent = { type: "JobDelayed", data: { ...place, until: at, delayedAt: at } };
+const played: JobEvent = {
+  type: "JobPlayed",
+  data: { ...place, playedById: userId, variables: null, playedAt: at },
+};
+const blocked = (reason: "NO_AGENT" | "RESOURCE_GROUP"): JobEvent => ({
+  type: "JobBlocked",
+  data: { ...place, reason, blockedAt: at },
+});
+
+const rules = {
+  allowFailure: { always: false, exitCodes: [] as number[] },
+  retry: { max: 0, when: [] as string[], exitCodes: [] as number[] },
+};
+const fail = (change: Partial<Extract<JobCommand, { type: "RecordJobFailed" }>> = {}) =>
+  ({
+    type: "RecordJobFailed",
+    ...within,
+    agentId,
+    attempt: 1,
+    reason: "script_failure",
+    exitCode: 1,
+    rules,
+    ...change,
+  }) as const;
+const succeed = { type: "RecordJobSucceeded", ...within, agentId, attempt: 1 } as const;
+const claim = { type: "ClaimJob", ...within, agentId, tokenHash: token } as const;
+const start = { type: "RecordJobStarted", ...within, agentId, attempt: 1 } as const;
+const running = [queued(), assigned(), started()] as const;
+
+describe("queuing a job", () => {
+  const queue = { type: "QueueJob", ...within } as const;
+
+  it("counts its runs, and happens once for each", () => {
+    given().when(queue).gives(queued());
+    given(queued()).when(queue).givesNothing();
+    given(...running, failed(), reset())
+      .when(queue)
+      .gives(queued(2));
+    given(...running, succeeded)
+      .when(queue)
+      .givesNothing();
+  });
+
+  it("follows a hold only when somebody plays the job", () => {
+    given(held).when(queue).givesNothing();
+    given(held, played).when(queue).gives(queued());
+    given(blocked("RESOURCE_GROUP")).when(queue).gives(queued());
+  });
+});
+
+describe("a job whose turn comes", () => {
+  it("is held, delayed or skipped once", () => {
+    for (const [command, event] of [
+      [{ type: "HoldJob", ...within }, held],
+      [{ type: "DelayJob", until: at, ...within }, delayed],
+      [{ type: "SkipJob", ...within }, skipped],
+    ] as const) {
+      given().when(command).gives(event);
+      for (const past of [held, delayed, skipped, queued()])
+        given(past).when(command).givesNothing();
+    }
+  });
+
+  it("waits for its resource group before, and for an agent after it is queued", () => {
+    const block = (reason: "NO_AGENT" | "RESOURCE_GROUP") =>
+      ({ type: "BlockJob", reason, ...within }) as const;
+    given().when(block("RESOURCE_GROUP")).gives(blocked("RESOURCE_GROUP"));
+    given().when(block("NO_AGENT")).givesNothing();
+    given(queued()).when(block("NO_AGENT")).gives(blocked("NO_AGENT"));
+    given(queued(), blocked("NO_AGENT")).when(block("NO_AGENT")).givesNothing();
+    given(queued(), blocked("NO_AGENT")).when(claim).gives(assigned());
+  });
+});
+
+describe("playing a job", () => {
+  const play = { type: "PlayJob", ...within, by: userId, variables: null } as const;
+
+  it("is for manual and delayed jobs", () => {
+    given(held).when(play).gives(played);
+    given(delayed).when(play).gives(played);
+    for (const past of [[], [queued()], [...running, succeeded], [held, played], [skipped]]) {
+      given(...past)
+        .when(play)
+        .refuses("job.not_playable");
+    }
+  });
+});
+
+describe("claiming a job", () => {
+  it("gives it to one agent", () => {
+    given(queued()).when(claim).gives(assigned());
+    given(queued(), assigned()).when(claim).givesNothing();
+    const other = { ...claim, agentId: otherAgent, tokenHash: "b".repeat(64) };
+    for (const past of [[queued(), assigned()], running, [], [held], [queued(), canceled]]) {
+      given(...past)
+        .when(other)
+        .refuses("job.taken");
+    }
+  });
+
+  it("gives it to another one when it was returned, and never twice by the same token", () => {
+    given(queued(), assigned(), returned)
+      .when({ ...claim, agentId: otherAgent })
+      .gives({
+        type: "JobAssigned",
+        data: { ...place, attempt: 1, agentId: otherAgent, tokenHash: token, assignedAt: at },
+      });
+  });
+
+  it("ends when the agent does not confirm", () => {
+    const giveBack = { type: "ReturnJob", ...within, agentId, attempt: 1 } as const;
+    given(queued(), assigned()).when(giveBack).gives(returned);
+    given(...running)
+      .when(giveBack)
+      .givesNothing();
+    given(queued(), assigned(), returned).when(giveBack).givesNothing();
+  });
+});
+
+describe("what an agent reports", () => {
+  it("is taken from the agent that has the run", () => {
+    given(queued(), assigned()).when(start).gives(started());
+    given(...running)
+      .when(start)
+      .givesNothing();
+    given(...running)
+      .when(succeed)
+      .gives(succeeded);
+    given(...running)
+      .when(fail())
+      .gives(failed());
+  });
+
+  it("is refused to others, and for runs that are over", () => {
+    for (const command of [start, succeed, fail()]) {
+      given(...running)
+        .when({ ...command, agentId: otherAgent })
+        .refuses("job.not_yours");
+      given(queued(), assigned(), returned).when(command).refuses("job.not_yours");
+      given(...running, succeeded)
+        .when(command)
+        .refuses("job.finished");
+      given(...running, canceled)
+        .when(command)
+        .refuses("job.finished");
+      given(...running, failed(), reset(), queued(2))
+        .when(command)
+        .refuses("job.not_yours");
+    }
+    given(queued(), assigned()).when(succeed).refuses("job.not_yours");
+  });
+
+  it("makes a warning of a failure that the file allows", () => {
+    const codes = { ...rules, allowFailure: { always: false, exitCodes: [3] } };
+    const always = { ...rules, allowFailure: { always: true, exitCodes: [] } };
+    given(...running)
+      .when(fail({ rules: always }))
+      .gives(failed({ allowed: true }));
+    given(...running)
+      .when(fail({ rules: codes }))
+      .gives(failed());
+    given(...running)
+      .when(fail({ rules: codes, exitCode: 3 }))
+      .gives(failed({ allowed: true, exitCode: 3 }));
+  });
+
+  it("starts the job again as often as the file says, and for its reasons", () => {
+    const retry = (change = {}) => ({
+      ...rules,
+      retry: { max: 1, when: ["always"], exitCodes: [], ...change },
+    });
+    given(...running)
+      .when(fail({ rules: retry() }))
+      .gives(failed(), reset());
+    const again = [...running, failed(), reset(), queued(2), assigned(2), started(2)];
+    given(...again)
+      .when(fail({ rules: retry(), attempt: 2 }))
+      .gives(failed({ attempt: 2 }));
+    given(...again.slice(0, 4), reset(userId), queued(2), assigned(2), started(2))
+      .when(fail({ rules: retry(), attempt: 2 }))
+      .gives(failed({ attempt: 2 }), reset());
+
+    const systemOnly = retry({ when: ["runner_system_failure"] });
+    given(...running)
+      .when(fail({ rules: systemOnly }))
+      .gives(failed());
+    for (const reason of ["runner_system_failure", "runner_interrupted"] as const) {
+      given(...running)
+        .when(fail({ rules: systemOnly, reason }))
+        .gives(failed({ reason }), reset());
+    }
+    const byCode = retry({ when: [], exitCodes: [7] });
+    given(...running)
+      .when(fail({ rules: byCode }))
+      .gives(failed());
+    given(...running)
+      .when(fail({ rules: byCode, exitCode: 7 }))
+      .gives(failed({ exitCode: 7 }), reset());
+  });
+});
+
+describe("canceling a job", () => {
+  const cancel = { type: "CancelJob", ...within, by: userId, quietly: false } as const;
+
+  it("ends it whatever it does, once", () => {
+    for (const past of [[], [held], [delayed], [queued()], running]) {
+      given(...past)
+        .when(cancel)
+        .gives(canceled);
+    }
+    given(canceled).when(cancel).refuses("job.finished");
+    given(canceled)
+      .when({ ...cancel, quietly: true })
+      .givesNothing();
+    given(queued(), canceled).when(claim).refuses("job.taken");
+  });
+});
+
+describe("restarting a job", () => {
+  const restart = { type: "ResetJob", ...within, by: userId, quietly: false } as const;
+
+  it("is for jobs that have ended", () => {
+    for (const past of [[...running, failed()], [...running, succeeded], [canceled], [skipped]]) {
+      given(...past)
+        .when(restart)
+        .gives(reset(userId));
+    }
+    for (const past of [[], [queued()], running, [held]]) {
+      given(...past)
+        .when(restart)
+        .refuses("job.not_finished");
+      given(...past)
+        .when({ ...restart, quietly: true })
+        .givesNothing();
+    }
+  });
+});
+
+describe("a job of the service itself", () => {
+  const childPipelineId = PipelineId.parse(deterministicId("child"));
+  const triggered: JobEvent = {
+    type: "JobTriggered",
+    data: { ...place, childPipelineId, triggeredAt: at },
+  };
+
+  it("starts without an agent, and names the pipeline it started once", () => {
+    const byService = { ...start, agentId: null };
+    given(queued())
+      .when(byService)
+      .gives({
+        type: "JobStarted",
+        data: { ...place, attempt: 1, agentId: null, startedAt: at },
+      });
+    const trigger = { type: "RecordJobTriggered", ...within, childPipelineId } as const;
+    given(queued()).when(trigger).gives(triggered);
+    given(queued(), triggered).when(trigger).givesNothing();
+  });
+});

@@ -1,0 +1,137 @@
+import { expect } from "chai";
+
+import {
+  dependentsOf,
+  nextSteps,
+  type WaitingJob,
+} from "../../../src/commands/pipeline/next-step.ts";
+import { type PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/status.ts";
+
+const now = new Date("2026-01-02T03:04:05.678Z");
+
+function jobOf(name: string, change: Partial<WaitingJob> = {}): WaitingJob {
+  return {
+    id: name,
+    name,
+    stageIndex: 1,
+    status: "CREATED",
+    when: "on_success",
+    needs: null,
+    mayFail: false,
+    released: false,
+    delayedUntil: null,
+    ...change,
+  };
+}
+
+const steps = (...jobs: readonly WaitingJob[]) =>
+  nextSteps(jobs, now).map(({ jobId, step }) => `${step} ${jobId}`);
+
+describe("what is next in a pipeline", () => {
+  const second = (change: Partial<WaitingJob> = {}) =>
+    jobOf("second", { stageIndex: 2, ...change });
+
+  it("is the first stage, and each further one once the one before has passed", () => {
+    expect(steps(jobOf("a"), jobOf("b"), second())).to.deep.equal(["queue a", "queue b"]);
+    expect(steps(jobOf("a", { status: "RUNNING" }), second())).to.deep.equal([]);
+    expect(steps(jobOf("a", { status: "SUCCESS" }), second())).to.deep.equal(["queue second"]);
+    expect(steps(jobOf("a", { status: "WARNING" }), second())).to.deep.equal(["queue second"]);
+    expect(steps(jobOf("a", { status: "SKIPPED" }), second())).to.deep.equal(["queue second"]);
+  });
+
+  for (const [when, after] of [
+    ["on_success", { SUCCESS: "queue", FAILED: "skip", CANCELED: "skip" }],
+    ["on_failure", { SUCCESS: "skip", FAILED: "queue", CANCELED: "queue" }],
+    ["always", { SUCCESS: "queue", FAILED: "queue", CANCELED: "queue" }],
+    ["manual", { SUCCESS: "hold", FAILED: "skip", CANCELED: "skip" }],
+    ["delayed", { SUCCESS: "delay", FAILED: "skip", CANCELED: "skip" }],
+  ] as const) {
+    it(`is, for a job ${when}, what the stage before says`, () => {
+      for (const [status, step] of Object.entries(after)) {
+        const before = jobOf("a", { status: status as PipelineStatus });
+        expect(steps(before, second({ when }))).to.deep.equal([`${step} second`]);
+      }
+    });
+  }
+
+  it("passes a manual job over that may fail, and waits for a required one", () => {
+    const manual = (mayFail: boolean) => jobOf("a", { status: "MANUAL", mayFail });
+    expect(steps(manual(true), second())).to.deep.equal(["queue second"]);
+    expect(steps(manual(false), second())).to.deep.equal([]);
+  });
+
+  it("queues what somebody started, and what its time has come for", () => {
+    expect(steps(jobOf("a", { when: "manual", released: true }))).to.deep.equal(["queue a"]);
+    const until = (ms: number) =>
+      jobOf("a", { when: "delayed", delayedUntil: new Date(now.getTime() + ms) });
+    expect(steps(until(0))).to.deep.equal(["queue a"]);
+    expect(steps(until(1))).to.deep.equal([]);
+  });
+
+  it("follows needs, whatever the stages", () => {
+    const last = (needs: readonly string[]) => jobOf("last", { stageIndex: 3, needs });
+    const others = [jobOf("a", { status: "SUCCESS" }), jobOf("b", { status: "RUNNING" })];
+    expect(steps(...others, last(["a"]))).to.deep.equal(["queue last"]);
+    expect(steps(...others, last(["a", "b"]))).to.deep.equal([]);
+    expect(steps(...others, last([]))).to.deep.equal(["queue last"]);
+    expect(steps(jobOf("a", { status: "FAILED" }), last(["a"]))).to.deep.equal(["skip last"]);
+    expect(steps(jobOf("a", { status: "SKIPPED" }), last(["a"]))).to.deep.equal(["skip last"]);
+    const manual = jobOf("a", { status: "MANUAL", mayFail: true });
+    expect(steps(manual, last(["a"]))).to.deep.equal(["skip last"]);
+  });
+});
+
+describe("the jobs that depend on others", () => {
+  it("are found along needs and stages", () => {
+    const jobs = [
+      jobOf("build"),
+      jobOf("lint"),
+      jobOf("unit", { stageIndex: 2, needs: ["build"] }),
+      jobOf("docs", { stageIndex: 2, needs: ["lint"] }),
+      jobOf("more", { stageIndex: 2, needs: ["unit"] }),
+      jobOf("deploy", { stageIndex: 3 }),
+    ];
+    expect([...dependentsOf(jobs, new Set(["build"]))].sort()).to.deep.equal([
+      "deploy",
+      "more",
+      "unit",
+    ]);
+    expect([...dependentsOf(jobs, new Set(["deploy"]))]).to.deep.equal([]);
+  });
+});
+
+describe("the status of a pipeline", () => {
+  const of = (...statuses: readonly (PipelineStatus | "REQUIRED")[]) =>
+    pipelineStatus(
+      statuses.map((status) =>
+        status === "REQUIRED"
+          ? { status: "MANUAL" as const, required: true, count: 1 }
+          : { status, required: false, count: 1 },
+      ),
+    );
+
+  for (const [statuses, expected] of [
+    [["CREATED"], "CREATED"],
+    [["PENDING", "CREATED"], "PENDING"],
+    [["PENDING", "SUCCESS"], "RUNNING"],
+    [["RUNNING", "FAILED"], "RUNNING"],
+    [["WAITING_FOR_RESOURCE", "CREATED"], "WAITING_FOR_RESOURCE"],
+    [["WAITING_FOR_RESOURCE", "SUCCESS"], "RUNNING"],
+    [["CREATED", "SUCCESS"], "RUNNING"],
+    [["SUCCESS", "SKIPPED"], "SUCCESS"],
+    [["SUCCESS", "WARNING"], "WARNING"],
+    [["SUCCESS", "WARNING", "FAILED", "CANCELED"], "FAILED"],
+    [["SUCCESS", "CANCELED"], "CANCELED"],
+    [["SKIPPED"], "SKIPPED"],
+    [["SUCCESS", "MANUAL"], "SUCCESS"],
+    [["WARNING", "MANUAL"], "WARNING"],
+    [["MANUAL"], "SUCCESS"],
+    [["SUCCESS", "REQUIRED"], "MANUAL"],
+    [["REQUIRED", "CREATED"], "MANUAL"],
+    [["REQUIRED", "RUNNING"], "RUNNING"],
+  ] as const) {
+    it(`is ${expected} with jobs ${statuses.join(", ")}`, () => {
+      expect(of(...statuses)).to.equal(expected);
+    });
+  }
+});

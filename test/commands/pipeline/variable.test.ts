@@ -1,0 +1,84 @@
+import { pipelineVariable, variablesMax } from "../../../src/commands/pipeline/variable.ts";
+import { Sealed } from "../../../src/events/core/sealed.ts";
+import type { PipelineVariableEvent } from "../../../src/events/pipeline/variable.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import { specify } from "../../support/decider.ts";
+import { at } from "../../support/history.ts";
+import { projectId, userId } from "../../support/pipeline.ts";
+
+const given = specify(pipelineVariable.decider);
+const settings = {
+  key: "TOKEN",
+  value: Sealed.parse("sealed.project-1.AAAA"),
+  environmentScope: null,
+  masked: true,
+  protected: false,
+  kind: "VARIABLE",
+  description: null,
+} as const;
+const idOf = (name: string) => deterministicId("variable", name);
+const within = (name: string) =>
+  ({ variableId: idOf(name), parentId: projectId, parentType: "PROJECT" }) as const;
+const created = (name: string, change = {}): PipelineVariableEvent => ({
+  type: "PipelineVariableCreated",
+  data: {
+    ...within(name),
+    settings: { ...settings, ...change },
+    createdById: userId,
+    createdAt: at,
+  },
+});
+const deleted: PipelineVariableEvent = {
+  type: "PipelineVariableDeleted",
+  data: { ...within("a"), key: "TOKEN", deletedById: userId, deletedAt: at },
+};
+
+describe("a pipeline variable", () => {
+  const create = { type: "CreateVariable", ...within("a"), settings, by: userId, at } as const;
+
+  it("is created once", () => {
+    given().when(create).gives(created("a"));
+    given(created("a")).when(create).givesNothing();
+  });
+
+  it("has a key of its own for its environments", () => {
+    given(created("b")).when(create).refuses("variable.exists");
+    given(created("b", { environmentScope: "prod" }))
+      .when(create)
+      .gives(created("a"));
+    given(created("a"), deleted, created("b"))
+      .when({
+        type: "ChangeVariable",
+        ...within("b"),
+        change: { description: "x" },
+        by: userId,
+        at,
+      })
+      .gives({
+        type: "PipelineVariableChanged",
+        data: {
+          ...within("b"),
+          settings: { ...settings, description: "x" },
+          changedById: userId,
+          changedAt: at,
+        },
+      });
+    given(created("a"), created("b", { key: "OTHER" }))
+      .when({ type: "ChangeVariable", ...within("b"), change: { key: "TOKEN" }, by: userId, at })
+      .refuses("variable.exists");
+  });
+
+  it("is one of a bounded number", () => {
+    const many = Array.from({ length: variablesMax }, (_, n) => created(`v${n}`, { key: `V${n}` }));
+    given(...many)
+      .when(create)
+      .refuses("variable.too_many");
+  });
+
+  it("is deleted once", () => {
+    const remove = { type: "DeleteVariable", ...within("a"), by: userId, at } as const;
+    given(created("a")).when(remove).gives(deleted);
+    given(created("a"), deleted).when(remove).givesNothing();
+    given().when(remove).refuses("variable.not_found");
+  });
+});

@@ -1,0 +1,31 @@
+import { recovery } from "../../../src/commands/user/recovery.ts";
+import type { RecoveryEvent } from "../../../src/events/user/recovery.ts";
+import { specify } from "../../support/decider.ts";
+
+const given = specify(recovery.decider);
+const at = (minute: number) =>
+  `2026-01-02T0${Math.floor(minute / 60)}:${`${minute % 60}`.padStart(2, "0")}:00.000Z`;
+const asked = (minute: number): RecoveryEvent => ({
+  type: "PasswordResetAsked",
+  data: { emailDigest: "d1", askedAt: at(minute) },
+});
+const ask = (minute: number) =>
+  ({ type: "AskPasswordReset", emailDigest: "d1", at: at(minute) }) as const;
+
+describe("asking for a mail with nothing but an address", () => {
+  it("is noted", () => {
+    given().when(ask(0)).gives(asked(0));
+    given(asked(0))
+      .when({ ...ask(1), type: "AskEmailConfirmation" })
+      .gives({ type: "EmailConfirmationAsked", data: { emailDigest: "d1", askedAt: at(1) } });
+  });
+
+  it("changes nothing a fourth time within an hour, whichever of the two", () => {
+    given(asked(0), asked(1), asked(2)).when(ask(59)).givesNothing();
+    given(asked(0), asked(1), asked(2))
+      .when({ ...ask(3), type: "AskEmailConfirmation" })
+      .givesNothing();
+    given(asked(0), asked(1), asked(2)).when(ask(60)).gives(asked(60));
+    given(asked(0), asked(1), asked(2), asked(60)).when(ask(60)).givesNothing();
+  });
+});

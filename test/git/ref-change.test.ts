@@ -1,0 +1,196 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { expect } from "chai";
+
+import { repositoryStream } from "../../src/events/repository/repository.ts";
+import { changeRefs, type RefOrder } from "../../src/git/ref-change.ts";
+import { findProjectById } from "../../src/projections/project/project.ts";
+import { secretKey } from "../support/app.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
+import { metadataFor } from "../support/history.ts";
+
+const app = await startGitApp();
+const parent = await temporaryDirectory();
+let anna: TestUser;
+let project: TestProject;
+let copy: string;
+let first: string;
+let second: string;
+let count = 0;
+
+before(async () => {
+  anna = await app.user("anna");
+});
+beforeEach(async () => {
+  count += 1;
+  project = await app.project(anna, `project-${count}`);
+  copy = await workingCopy(parent, `copy-${count}`);
+  first = await commit(copy, "First");
+  second = await commit(copy, "Second");
+  await git(copy, "push", "--quiet", app.remote(project, anna), `${first}:refs/heads/main`);
+});
+
+async function told(): Promise<readonly string[]> {
+  const told: string[] = [];
+  for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
+    const who = metadata.actor.alias ?? "the system";
+    told.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
+  }
+  return told;
+}
+
+const intents = () => app.db("push_intent").where({ project_id: project.id });
+const tag = (name: string) => [{ ref: `refs/tags/${name}`, before: null, after: first }];
+
+async function order(over: Partial<RefOrder> = {}): Promise<RefOrder> {
+  const row = await findProjectById(app.db, project.id);
+  if (row === undefined) throw new Error("no project");
+  const actor = { userId: anna.id, alias: "anna", via: "token", tokenId: null } as const;
+  const metadata = metadataFor(randomUUID(), { actor });
+  return { project: row, role: "DEVELOPER", metadata, plan: async () => tag("v1"), ...over };
+}
+
+/** Asks a service that dies on the way; answers once it is dead. */
+async function askDying(when: string, key: string): Promise<void> {
+  const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey];
+  const args = ["--import", "tsx", "test/support/dying-service.ts", when, ...stores];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const ended = once(child, "close");
+  const answer = await ask(line.toString().trim(), key).catch(() => undefined);
+  const [, signal] = (await ended) as [number | null, string | null];
+  expect(answer).to.equal(undefined);
+  expect(signal).to.equal("SIGKILL");
+}
+
+const ask = (url: string, key: string): Promise<Response> =>
+  fetch(`${url}${project.path}/tag/create`, {
+    method: "POST",
+    headers: {
+      authorization: `token ${anna.token}`,
+      "content-type": "application/json",
+      "idempotency-key": key,
+    },
+    body: JSON.stringify({ tagName: "v1", message: "Annotated, so no two are alike" }),
+  });
+
+/** As if the dead process had held the key long ago. */
+const leaseOver = () =>
+  app
+    .db("idempotent_answer")
+    .update({ lease_until: new Date(0) })
+    .whereNull("status");
+
+describe("a service that dies while it changes a ref for somebody", () => {
+  for (const when of ["before", "after"]) {
+    it(`${when} the event is written leaves a change told of once, and answered when asked again`, async () => {
+      const key = randomUUID();
+      await askDying(when, key);
+      const object = await git(copy, "ls-remote", app.remote(project, anna), "refs/tags/v1");
+      expect(object).to.contain("refs/tags/v1");
+      await leaseOver();
+
+      const answer = await ask(app.url, key);
+
+      expect(answer.status).to.equal(200);
+      expect(object).to.contain(((await answer.json()) as { objectId: string }).objectId);
+      expect(await told()).to.deep.equal(["BranchCreated main by anna", "TagCreated v1 by anna"]);
+      expect(await intents()).to.deep.equal([]);
+    });
+  }
+
+  it("and whose caller never asks again is accounted for by the healer", async () => {
+    await askDying("before", randomUUID());
+    expect(await told()).to.have.length(1);
+    await app.refs.heal(new Date());
+    expect(await told()).to.deep.equal(["BranchCreated main by anna", "TagCreated v1 by anna"]);
+  });
+});
+
+describe("changing refs", () => {
+  it("is done anew when an attempt at the same command died before git heard of it", async () => {
+    const asked = await order();
+    const { metadata } = asked;
+    const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: tag("v1") };
+    await app.refs.begin(push);
+    await expect(changeRefs(app, asked)).to.be.rejectedWith("still under way");
+    await intents().update({ created_at: new Date(Date.now() - 60_000) });
+
+    const { refs } = await changeRefs(app, asked);
+    const again = await changeRefs(app, asked);
+
+    expect([...refs]).to.deep.equal([["refs/tags/v1", first]]);
+    expect([...again.refs]).to.deep.equal([...refs]);
+    expect(await intents()).to.deep.equal([]);
+    expect(await told()).to.have.length(2);
+  });
+
+  it("is all or nothing", async () => {
+    const plan = async () => [...tag("v1"), ...tag("main/x"), ...tag("main")];
+    const changing = changeRefs(app, await order({ plan }));
+    await expect(changing).to.be.rejected.then((error) => {
+      expect(error).to.include({ code: "git.busy" });
+    });
+    expect(await told()).to.have.length(1);
+    expect(await intents()).to.deep.equal([]);
+  });
+
+  it("asks what to do anew after a lost race, as often as it is told to", async () => {
+    const asked: (string | null)[] = [];
+    const plan = async () => {
+      const row = await app.db("git_ref").where({ project_id: project.id, name: "main" }).first();
+      asked.push(row.object_id);
+      // Somebody is faster, the first time.
+      if (asked.length === 1) {
+        await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/main`);
+      }
+      return [{ ref: "refs/heads/main", before: row.object_id, after: second }];
+    };
+    const lost = changeRefs(app, await order({ plan }));
+    await expect(lost).to.be.rejectedWith("by somebody else");
+    await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
+
+    asked.length = 0;
+    await changeRefs(app, await order({ plan, retriesMax: 1 }));
+    expect(asked).to.deep.equal([first, second]);
+  });
+
+  it("waits for a place of its own among the intents when its command is under way twice", async () => {
+    const asked = await order();
+    const both = await Promise.allSettled([changeRefs(app, asked), changeRefs(app, asked)]);
+    const done = both.filter(({ status }) => status === "fulfilled");
+    expect(done).not.to.be.empty;
+    expect(await told()).to.have.length(2);
+    expect(await intents()).to.deep.equal([]);
+  });
+
+  it("takes only names of branches, tags and notes", async () => {
+    for (const ref of [
+      "refs/replace/x",
+      "HEAD",
+      "refs/heads/../config",
+      "refs/heads/a\ndelete b",
+    ]) {
+      const plan = async () => [{ ref, before: null, after: first }];
+      await expect(changeRefs(app, await order({ plan })), ref).to.be.rejected;
+    }
+    expect(await told()).to.have.length(1);
+  });
+
+  it("lets merges in where the rule about merging does, and pushes by the rule about pushing", async () => {
+    const rule = { branchTemplate: "main", allowedToPush: "NO_ONE", allowedToMerge: "DEVELOPER" };
+    const made = await fetch(`${app.url}${project.path}/branch-protection/create`, {
+      method: "POST",
+      headers: { authorization: `token ${anna.token}`, "content-type": "application/json" },
+      body: JSON.stringify(rule),
+    });
+    expect(made.status).to.equal(200);
+    const plan = async () => [{ ref: "refs/heads/main", before: first, after: second }];
+    await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/dev`);
+    await expect(changeRefs(app, await order({ plan }))).to.be.rejectedWith("protected branch");
+    await changeRefs(app, await order({ plan, merging: true }));
+    expect((await told()).at(-1)).to.equal("BranchUpdated main by anna");
+  });
+});

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+import { handle } from "../../../src/commands/core/handle.ts";
+import { accessToken } from "../../../src/commands/token/access-token.ts";
+import { user } from "../../../src/commands/user/user.ts";
+import { AccessTokenId } from "../../../src/events/core/ids.ts";
+import { authenticate } from "../../../src/http/access/authenticate.ts";
+import { hashToken, newToken } from "../../../src/platform/key/token.ts";
+import { findTokenCaller } from "../../../src/projections/access/caller.ts";
+import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { metadataFor } from "../../support/history.ts";
+
+const app = await startTestApp();
+const { db, store } = app.deps;
+
+let anna: TestUser;
+let admin: TestUser;
+before(async () => {
+  [anna, admin] = await Promise.all([
+    // Whose login is timed against that of nobody.
+    app.givenUser("anna", { dearHash: true }),
+    app.givenUser("root", { admin: true }),
+  ]);
+});
+
+const basic = (login: string, password: string) =>
+  `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;
+const me = (authorization: string) => app.get("/user/me", { headers: { authorization } });
+const createToken = (authorization: string, name: string = randomUUID()) =>
+  app.post("/user/settings/access-token/create", {
+    headers: { authorization },
+    body: { name, scopes: ["USER_READ"] },
+  });
+const refused = ({ status, body }: Answer) => [status, body["code"]];
+
+describe("a token", () => {
+  it("is taken by either scheme", async () => {
+    for (const scheme of ["token", "Token", "Bearer", "bearer"]) {
+      const answer = await me(`${scheme} ${anna.token}`);
+      expect(answer.status, scheme).to.equal(200);
+      expect(answer.body).to.include({ username: "anna", email: "anna@example.org" });
+    }
+  });
+
+  it("is refused in any other form", async () => {
+    for (const authorization of [
+      "",
+      anna.token,
+      "token",
+      `token ${anna.token} ${anna.token}`,
+      `token ${anna.token.slice(0, -1)}`,
+      `token ${newToken("lfat")}`,
+      basic("anna", anna.token),
+      basic("anna", anna.password),
+      "token ' or 1=1 --",
+      `token ${hashToken(anna.token)}`,
+    ]) {
+      const expected = [403, "auth.token_invalid"];
+      expect(refused(await me(authorization)), authorization).to.deep.equal(expected);
+    }
+    expect(
+      (await app.get(`/user/me?token=${anna.token}&access_token=${anna.token}`)).status,
+    ).to.equal(403);
+  });
+
+  it("is valid to the end of the given time and not after", async () => {
+    const soon = new Date(Date.now() + 60_000);
+    const past = new Date(Date.now() - 1);
+    const valid = await app.givenToken(anna.id, ["USER_READ"], soon.toISOString());
+    const over = await app.givenToken(anna.id, ["USER_READ"], past.toISOString());
+    expect((await me(`token ${valid}`)).status).to.equal(200);
+    expect(refused(await me(`token ${over}`))).to.deep.equal([403, "auth.token_invalid"]);
+  });
+
+  it("is dead once revoked", async () => {
+    const token = await app.givenToken(anna.id, ["USER_READ"]);
+    const row = await findTokenCaller(db, hashToken(token));
+    const command = {
+      type: "RevokeAccessToken",
+      tokenId: AccessTokenId.parse(row!.token_id),
+      by: anna.id,
+      at: new Date().toISOString(),
+    } as const;
+    const order = { id: anna.id, command, metadata: metadataFor(randomUUID()) };
+    await app.deps.visible((await handle(store, accessToken, order)).position);
+    expect(refused(await me(`token ${token}`))).to.deep.equal([403, "auth.token_invalid"]);
+  });
+
+  it("stops with its user's block, comes back with its end, and dies with the user", async () => {
+    const nick = await app.givenUser("nick");
+    const account = `/admin/user/${nick.id}/account`;
+    expect((await app.post(`${account}/ban`, { token: admin.token })).status).to.equal(200);
+    expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect((await createToken(basic("nick", nick.password))).status).to.equal(403);
+
+    expect((await app.post(`${account}/unban`, { token: admin.token })).status).to.equal(200);
+    expect((await me(`token ${nick.token}`)).status).to.equal(200);
+
+    const command = { type: "ForgetUser", at: new Date().toISOString() } as const;
+    const order = { id: nick.id, command, metadata: metadataFor(randomUUID()) };
+    await app.deps.visible((await handle(store, user, order)).position);
+    expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect((await createToken(basic("nick", nick.password))).status).to.equal(403);
+  });
+
+  it("lets nobody in by a header that a proxy would set", async () => {
+    for (const name of ["x-forwarded-user", "x-webauth-user", "remote-user", "x-remote-user"]) {
+      expect((await app.get("/user/me", { headers: { [name]: "root" } })).status).to.equal(403);
+    }
+  });
+});
+
+describe("Basic authentication", () => {
+  it("makes tokens by alias, in any case, or e-mail", async () => {
+    for (const login of ["anna", "ANNA", "anna@example.org", "Anna@Example.org"]) {
+      const answer = await createToken(basic(login, anna.password));
+      expect(answer.status, login).to.equal(200);
+      expect((await me(`token ${answer.body["token"]}`)).body).to.include({ username: "anna" });
+    }
+  });
+
+  it("gives one answer to a wrong password, an unknown user and a token", async () => {
+    const answers = [
+      await createToken(basic("anna", "wrong password")),
+      await createToken(basic("nobody", "wrong password")),
+      await createToken(basic("nobody@example.org", anna.password)),
+      await createToken(basic("anna", "")),
+      await createToken(basic("anna", anna.token)),
+      await createToken(`token ${anna.token}`),
+      await createToken(""),
+    ];
+    const shapes = answers.map(({ status, body }) => {
+      const { requestId: _, ...rest } = body;
+      return JSON.stringify({ status, ...rest });
+    });
+    expect(new Set(shapes).size).to.equal(1);
+    expect(refused(answers[0]!)).to.deep.equal([403, "auth.credentials_invalid"]);
+  });
+
+  it("takes as long for nobody as for somebody", async () => {
+    const time = async (login: string) => {
+      const start = performance.now();
+      await createToken(basic(login, "wrong password"));
+      return performance.now() - start;
+    };
+    const known: number[] = [];
+    const unknown: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      known.push(await time("anna"));
+      unknown.push(await time(`nobody${round}`));
+    }
+    // The hash is a fifth of a second of work; leaving it out would be a factor of fifty.
+    expect(Math.min(...unknown)).to.be.greaterThan(Math.min(...known) / 3);
+  });
+
+  it("turns callers away when too many wait for a hash", async () => {
+    const tries = Array.from({ length: 40 }, (_, n) =>
+      createToken(basic(`nobody${n % 4}`, "wrong password")),
+    );
+    const others = await me(`token ${anna.token}`);
+    expect(others.status).to.equal(200);
+    const statuses = (await Promise.all(tries)).map(({ status }) => status);
+    expect(statuses).to.include(503);
+    expect(statuses.filter((status) => status === 403)).to.have.length.within(8, 16);
+  });
+});
+
+describe("git's credentials", () => {
+  const { basic: prover } = authenticate(app.deps);
+  const prove = (login: string, secret: string) => prover(login, secret, "127.0.0.1");
+
+  it("are the account's password, or a token under any name", async () => {
+    expect((await prove("anna", anna.password))?.userId).to.equal(anna.id);
+    expect((await prove("oauth2", anna.token))?.userId).to.equal(anna.id);
+    const readOnly = await app.givenToken(anna.id, ["PROJECT_READ"]);
+    expect((await prove("x", readOnly))?.scopes).to.deep.equal(new Set(["PROJECT_READ"]));
+  });
+
+  it("are nothing else", async () => {
+    expect(await prove("anna", "wrong password")).to.equal(null);
+    expect(await prove("anna", newToken("lfat"))).to.equal(null);
+    expect(await prove("anna", "p".repeat(1000))).to.equal(null);
+  });
+});

@@ -1,0 +1,149 @@
+import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
+import { expect } from "chai";
+import { fromBufferPromise } from "yauzl";
+
+import { sweepArtifacts } from "../../../src/workers/agent/artifact-sweep.ts";
+import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const { token } = anna;
+const agent = await givenAgent(app, { base: "/project/anna/search/runners", token });
+const { put, begin, take } = agentTalk(app, agent.token);
+
+function upload(
+  job: TakenJob,
+  content: string,
+  query = "",
+  name = "artifacts.zip",
+  by = job.token,
+) {
+  const form = new FormData();
+  form.set("file", new Blob([content]), name);
+  return fetch(`${app.url}/api/v4/jobs/${job.id}/artifacts${query}`, {
+    method: "POST",
+    headers: { "job-token": by },
+    body: form,
+  });
+}
+
+const fetched = (of: number, by: string) =>
+  app.get(`/api/v4/jobs/${of}/artifacts?direct_download=true`, { headers: { "job-token": by } });
+
+const file = `
+stages: [one, two]
+build: {stage: one, script: x, artifacts: {paths: [out], expire_in: 1 day}}
+other: {stage: one, script: x, needs: []}
+use: {stage: two, script: x, dependencies: [build]}
+`;
+
+type Shown = Readonly<Record<string, unknown>>;
+const listed = async (path: string): Promise<readonly Shown[]> =>
+  (
+    (await app.get(`${at.base}/cicd/${path}/artifacts`, { token })).body["_embedded"] as {
+      restPipelineJobArtifactModelList: Shown[];
+    }
+  ).restPipelineJobArtifactModelList;
+
+describe("an artifact", () => {
+  it("is uploaded by a job, fetched by the job that depends on it, and downloaded", async () => {
+    await at.commit({ ".forge-ci.yaml": file });
+    const pipeline = await eventually(async () => (await at.pipelines())[0]);
+    const jobs = [await begin(), await begin()];
+    const named = (name: string) =>
+      jobs.find((job) => (job["job_info"] as { name: string }).name === name) as TakenJob;
+    const [build, other] = [named("build"), named("other")];
+
+    const head = await app.head();
+    expect((await upload(build, "x", "", "a.zip", other.token)).status).to.equal(403);
+    expect((await upload(other, "x")).status).to.equal(403);
+    expect((await upload(build, "x", "?artifact_type=junit")).status).to.equal(403);
+    for (const name of ["../a.zip", "a/b.zip"]) {
+      const answer = await upload(build, "x", "", name);
+      const { fileName } = (await listed(`pipeline/${pipeline?.["localId"]}`))[0] ?? {};
+      expect(answer.status === 422 || !/[/\\]/.test(String(fileName)), name).to.equal(true);
+    }
+    expect(head).to.be.a("bigint");
+    expect((await upload(build, "first", "?expire_in=100+years")).status).to.equal(201);
+    expect((await upload(build, "second")).status).to.equal(201);
+    await put(build, { state: "success" });
+    await put(other, { state: "success" });
+    expect((await upload(build, "late")).status).to.equal(403);
+
+    const use = await take();
+    const [dependency] = use["dependencies"] as {
+      id: number;
+      token: string;
+      artifacts_file: Shown;
+    }[];
+    expect(dependency).to.deep.include({ id: build.id, token: use.token, name: "build" });
+    expect(dependency?.artifacts_file).to.deep.equal({ filename: "artifacts.zip", size: 6 });
+    const answer = await fetched(build.id, use.token);
+    expect([answer.status, answer.text]).to.deep.equal([200, "second"]);
+    expect((await fetched(other.id, use.token)).status).to.equal(403);
+    expect((await fetched(build.id, build.token)).status).to.equal(403);
+    expect((await fetched(build.id, token)).status).to.equal(403);
+
+    const [shown, ...rest] = await listed(`pipeline/${pipeline?.["localId"]}`);
+    expect(rest).to.deep.equal([]);
+    expect(shown).to.include({ fileName: "artifacts.zip", size: 6, fileType: "archive" });
+    const day = Date.parse(String(shown?.["expireAt"])) - Date.now();
+    expect(day).to.be.within(86_000_000, 86_400_000);
+    expect(await listed(`job/${shown?.["jobLocalId"]}`)).to.deep.equal([shown]);
+    const got = await app.get(String(shown?.["downloadUrl"]), { token });
+    expect([got.status, got.text]).to.deep.equal([200, "second"]);
+    await put(use, { state: "running" });
+    await put(use, { state: "success" });
+    expect((await fetched(build.id, use.token)).status).to.equal(403);
+  });
+
+  it("is part of the archive of its pipeline", async () => {
+    const [pipeline] = await at.pipelines();
+    const path = `${at.base}/cicd/pipeline/${pipeline?.["localId"]}/artifacts-download`;
+    const response = await fetch(app.url + path, { headers: { authorization: `token ${token}` } });
+    expect(response.status).to.equal(200);
+    expect(response.headers.get("content-type")).to.equal("application/zip");
+    expect(response.headers.get("content-disposition")).to.include('"search-1-artifacts.zip"');
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(response.headers.get("content-length")).to.equal(String(bytes.length));
+    const archive = await fromBufferPromise(bytes);
+    const files: string[][] = [];
+    for await (const entry of archive.eachEntry()) {
+      files.push([entry.fileName, await text(await archive.openReadStreamPromise(entry))]);
+    }
+    expect(files).to.deep.equal([["build/artifacts.zip", "second"]]);
+  });
+
+  it("expires at its time unless it is locked", async () => {
+    const [pipeline] = await at.pipelines();
+    const path = `pipeline/${pipeline?.["localId"]}`;
+    const [shown] = await listed(path);
+    const one = `${at.base}/cicd/job/${shown?.["jobLocalId"]}/${shown?.["id"]}`;
+    const sweep = async (days: number) => {
+      const now = () => new Date(Date.now() + days * 86_400_000);
+      await sweepArtifacts({ ...app.deps, now } as unknown as WorkerDeps);
+      await app.deps.visible(await app.head());
+    };
+    expect((await app.post(`${one}/lock`, { token })).status).to.equal(200);
+    await sweep(2);
+    expect((await listed(path))[0]).to.include({ locked: true, expireAt: null });
+    expect((await app.post(`${one}/unlock`, { token })).status).to.equal(200);
+    await sweep(0);
+    expect(await listed(path)).to.have.length(1);
+    await sweep(2);
+    expect(await listed(path)).to.deep.equal([]);
+    expect((await app.post(`${one}/lock`, { token })).status).to.equal(404);
+    const all = await app.get(`${at.base}/cicd/${path}/artifacts-download`, { token });
+    expect([all.status, all.body["code"]]).to.deep.equal([404, "artifact.not_found"]);
+    const none = `${at.base}/cicd/job/${shown?.["jobLocalId"]}/artifact/${randomUUID()}/download`;
+    expect((await app.get(none, { token })).status).to.equal(404);
+  });
+});

@@ -1,0 +1,86 @@
+import { expect } from "chai";
+
+import { remembered } from "../../../src/http/core/cached-query.ts";
+import { eventually } from "../../support/eventually.ts";
+
+describe("what is remembered", () => {
+  const counting = (answer: (key: string) => string | undefined = (key) => key) => {
+    const asked: string[] = [];
+    const load = async (key: string) => {
+      asked.push(key);
+      return answer(key);
+    };
+    return { asked, load };
+  };
+
+  it("is loaded once, also when asked for at once", async () => {
+    const { asked, load } = counting();
+    const memory = remembered(load);
+    expect(await Promise.all([memory.get("a"), memory.get("a")])).to.deep.equal(["a", "a"]);
+    expect(await memory.get("a")).to.equal("a");
+    expect(asked).to.deep.equal(["a"]);
+  });
+
+  it("is not that something is missing", async () => {
+    const { asked, load } = counting(() => undefined);
+    const memory = remembered(load);
+    await memory.get("a");
+    await memory.get("a");
+    expect(asked).to.have.length(2);
+  });
+
+  it("is forgotten by what it is, or all of it", async () => {
+    const { asked, load } = counting();
+    const memory = remembered(load);
+    const all = () => Promise.all([memory.get("a"), memory.get("b")]);
+    await all();
+    memory.forget((value) => value === "a");
+    await all();
+    expect(asked).to.deep.equal(["a", "b", "a"]);
+    memory.forget();
+    await all();
+    expect(asked).to.have.length(5);
+  });
+
+  it("is never what was read before a change", async () => {
+    let current = "old";
+    const gates: (() => void)[] = [];
+    const memory = remembered(async () => {
+      const read = current;
+      await new Promise<void>((resolve) => gates.push(resolve));
+      return read;
+    });
+    const early = memory.get("a");
+    current = "new";
+    memory.forget();
+    const late = memory.get("a");
+    // The one that read what was before comes last.
+    gates[1]!();
+    expect(await late).to.equal("new");
+    gates[0]!();
+    expect(await early).to.equal("old");
+    expect(await memory.get("a")).to.equal("new");
+  });
+
+  it("lasts for its time, and takes bounded room", async () => {
+    const { asked, load } = counting();
+    const memory = remembered(load, { lifeMs: 30, entriesMax: 2 });
+    for (const key of ["a", "b", "c", "c"]) await memory.get(key);
+    expect(asked).to.deep.equal(["a", "b", "c"]);
+    await eventually(async () => {
+      await memory.get("c");
+      return asked.length > 3;
+    });
+  });
+
+  it("is not an error", async () => {
+    let fails = true;
+    const memory = remembered(async () => {
+      if (fails) throw new Error("down");
+      return "up";
+    });
+    await expect(memory.get("a")).to.be.rejectedWith("down");
+    fails = false;
+    expect(await memory.get("a")).to.equal("up");
+  });
+});

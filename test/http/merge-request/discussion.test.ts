@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { git } from "../../support/git.ts";
+import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob, carl } = people;
+const text = ["one", "two", "three", "four", "five", ""].join("\n");
+
+let world: MergeWorld;
+let head: string;
+before(async () => {
+  world = await newWorld();
+  head = await world.push("feature", { "feature.txt": text });
+  await world.open();
+});
+
+const at = "/merge-request/1/discussions";
+const create = (body: Json, user: TestUser = carl) => world.post(user, `${at}/create`, body);
+const line = { newLine: 3, oldLine: 0, newPath: "feature.txt", oldPath: "/dev/null" };
+
+async function started(body: Json = {}, user?: TestUser): Promise<Json> {
+  const answer = await create({ message: "Why?", ...body }, user);
+  expect(answer.status, answer.text).to.equal(200);
+  return answer.body;
+}
+
+const read = async (id: unknown) => (await world.get(bob, `${at}/${id}`)).body;
+
+describe("starting a discussion", () => {
+  it("answers the first note, which every reader may write", async () => {
+    const note = await started();
+    expect(note).to.deep.include({
+      discussionUuid: null,
+      message: "Why?",
+      rawMessage: "Why?",
+      resolved: false,
+      resolvable: null,
+      type: "MERGE_REQUEST_COMMENT",
+      formatedDate: "just now",
+      newLine: null,
+      oldLine: null,
+      initialNewLine: null,
+      newPath: null,
+      baseCommit: world.head,
+      startCommit: world.head,
+      targetCommit: head,
+      outdated: false,
+      replies: [],
+    });
+    expect(note["author"]).to.include({ id: carl.id });
+    expect(await read(note["uuid"])).to.deep.equal(note);
+  });
+
+  it("about a line needs all four fields, and a line that is there", async () => {
+    expect(await started(line)).to.deep.include({
+      newLine: 3,
+      oldLine: null,
+      initialNewLine: 3,
+      newPath: "feature.txt",
+      oldPath: "/dev/null",
+    });
+    for (const missing of Object.keys(line)) {
+      const body = { message: "m", ...line, [missing]: undefined };
+      const answer = await create(body);
+      expect(codeOf(answer), missing).to.deep.equal([422, "request.invalid"]);
+      expect((answer.body["errors"] as Json[]).map(({ field }) => field)).to.deep.equal([missing]);
+    }
+    for (const over of [
+      { newLine: 6 },
+      { newLine: 99_999_999 },
+      { newPath: "nowhere.txt" },
+      { newPath: "../../etc/passwd" },
+      { newPath: "." },
+      { oldLine: 1 },
+      { oldLine: 2, oldPath: "a.txt" },
+      { newLine: 0 },
+    ]) {
+      const answer = await create({ message: "m", ...line, ...over });
+      expect(codeOf(answer), JSON.stringify(over)).to.deep.equal([
+        422,
+        "discussion.line_not_found",
+      ]);
+    }
+    expect((await create({ message: "m", ...line, newLine: -1 })).status).to.equal(422);
+  });
+
+  it("is refused without words, and with too many", async () => {
+    for (const message of ["", "  \n", undefined, "x".repeat(100_001)]) {
+      expect((await create({ message })).status).to.equal(422);
+    }
+  });
+
+  it("keeps what is written as it is: markup is the reader's to escape", async () => {
+    const message = "<script>alert(1)</script> **b**";
+    expect(await started({ message })).to.include({ message, rawMessage: message });
+  });
+});
+
+describe("a discussion", () => {
+  const reply = (discussionUuid: unknown, user: TestUser = bob) =>
+    world.post(user, `${at}/reply`, { discussionUuid, message: "Because." });
+
+  it("takes replies; a reply to a reply belongs to the first note", async () => {
+    const root = await started();
+    const first = (await reply(root["uuid"])).body;
+    const second = (await reply(first["uuid"], anna)).body;
+    for (const note of [first, second]) {
+      expect(note).to.include({ discussionUuid: root["uuid"], mergeRequestUuid: null });
+    }
+    const { replies } = (await read(root["uuid"])) as { replies: Json[] };
+    expect(replies.map(({ uuid }) => uuid)).to.deep.equal([first["uuid"], second["uuid"]]);
+    const listed = (await world.get(bob, `${at}?size=200`)).body["_embedded"] as Record<
+      string,
+      Json[]
+    >;
+    const shown = listed["restDiscussionModelList"]!.find(
+      ({ rootNote }) => (rootNote as Json)["uuid"] === root["uuid"],
+    );
+    expect(shown!["replies"]).to.deep.equal(replies);
+  });
+
+  it("is resolved and taken up again by its author, the request's author and developers", async () => {
+    const root = await started({}, bob);
+    const settle = (verb: string, user: TestUser) =>
+      world.post(user, `${at}/${verb}/${root["uuid"]}`);
+    expect(codeOf(await settle("resolve", carl))).to.deep.equal([403, "auth.role_missing"]);
+    for (const [verb, user, resolved] of [
+      ["resolve", anna, true],
+      ["resolve", anna, true],
+      ["unresolve", bob, false],
+      ["unresolve", bob, false],
+    ] as const) {
+      expect((await settle(verb, user)).body).to.include({ uuid: root["uuid"], resolved });
+    }
+    const own = await started();
+    const answer = await world.post(carl, `${at}/resolve/${own["uuid"]}`);
+    expect(answer.body).to.include({ resolved: true });
+  });
+
+  it("lets notes be edited and deleted by their author and administrators alone", async () => {
+    const root = await started();
+    const note = (await reply(root["uuid"])).body;
+    const edit = (user: TestUser, id: unknown) =>
+      world.put(user, `${at}/edit/${id}`, { message: "Better" });
+    const remove = (user: TestUser, id: unknown) => world.delete(user, `${at}/delete/${id}`);
+    expect(codeOf(await edit(bob, root["uuid"]))).to.deep.equal([403, "auth.role_missing"]);
+    expect(codeOf(await remove(carl, note["uuid"]))).to.deep.equal([403, "auth.role_missing"]);
+    expect((await edit(bob, note["uuid"])).body).to.include({ message: "Better" });
+    expect((await edit(carl, root["uuid"])).body).to.include({ message: "Better" });
+    expect((await remove(anna, note["uuid"])).status).to.equal(200);
+    expect((await read(root["uuid"]))["replies"]).to.deep.equal([]);
+    expect((await remove(carl, root["uuid"])).status).to.equal(200);
+    expect(codeOf(await world.get(bob, `${at}/${root["uuid"]}`))).to.deep.equal([
+      404,
+      "discussion.not_found",
+    ]);
+    expect((await reply(root["uuid"])).status).to.equal(404);
+  });
+
+  it("does not exist for another request, project or id", async () => {
+    const root = await started();
+    const other = await newWorld();
+    await other.open();
+    for (const id of [root["uuid"], randomUUID()]) {
+      for (const send of [
+        () => other.get(anna, `${at}/${id}`),
+        () => other.post(anna, `${at}/reply`, { discussionUuid: id, message: "m" }),
+        () => other.post(anna, `${at}/resolve/${id}`),
+        () => other.put(anna, `${at}/edit/${id}`, { message: "m" }),
+        () => other.delete(anna, `${at}/delete/${id}`),
+      ]) {
+        expect(codeOf(await send())).to.deep.equal([404, "discussion.not_found"]);
+      }
+    }
+  });
+});
+
+describe("a discussion about a line", () => {
+  it("follows the line through insertions, renames and edits elsewhere, until it is gone", async () => {
+    const own = await newWorld();
+    await own.push("feature", { "feature.txt": text });
+    await own.open();
+    const root = (await own.post(carl, `${at}/create`, { message: "m", ...line })).body;
+    const place = async () => {
+      const { body } = await own.get(bob, `${at}/${root["uuid"]}`);
+      const { newPath, newLine, initialNewLine, outdated, targetCommit } = body;
+      expect([initialNewLine, targetCommit]).to.deep.equal([3, root["targetCommit"]]);
+      return [newPath, newLine, outdated];
+    };
+    await own.push("feature", { "feature.txt": `zero\n${text}` });
+    expect(await place()).to.deep.equal(["feature.txt", 4, false]);
+    await git(own.copy, "mv", "feature.txt", "renamed.txt");
+    await own.push("feature", { "renamed.txt": `${text}six\n` });
+    expect(await place()).to.deep.equal(["renamed.txt", 3, false]);
+    await own.push("feature", { "renamed.txt": text.replace("three", "3") });
+    expect(await place()).to.deep.equal(["feature.txt", null, true]);
+    // What was gone may come back.
+    await own.push("feature", { "renamed.txt": text });
+    expect(await place()).to.deep.equal(["renamed.txt", 3, false]);
+  });
+});

@@ -1,0 +1,173 @@
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { commit, git, tryGit } from "../../support/git.ts";
+import {
+  codeOf,
+  idOf,
+  type Json,
+  type MergeWorld,
+  mergeWorlds,
+} from "../../support/merge-world.ts";
+
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob, carl } = people;
+
+let world: MergeWorld;
+let forkId: unknown;
+let remote: string;
+
+/** A fork of carl's, who may only read the project, with a branch of its own. */
+beforeEach(async () => {
+  world = await newWorld();
+  const alias = `fork-${world.project.alias}`;
+  const fork = await world.post(carl, "/fork", { ownerAlias: "carl", alias });
+  expect(fork.status, fork.text).to.equal(200);
+  forkId = fork.body["id"];
+  const url = new URL(`/project/carl/${alias}.git`, app.url);
+  Object.assign(url, { username: "carl", password: carl.token });
+  remote = url.href;
+  await git(world.copy, "checkout", "--quiet", "-b", "theirs", "main");
+  await push("f.txt", "fork\n");
+});
+
+async function push(name: string, text: string): Promise<string> {
+  await git(world.copy, "checkout", "--quiet", "theirs");
+  const head = await commit(world.copy, `Fork ${name}`, { [name]: text });
+  await git(world.copy, "push", "--quiet", "--force", remote, "theirs:work");
+  return head;
+}
+
+const open = (user: TestUser = carl, over: Json = {}) =>
+  world.post(user, "/merge-request", {
+    title: "From a fork",
+    sourceBranch: { id: "work" },
+    targetBranch: { id: "main" },
+    sourceProject: { id: forkId },
+    ...over,
+  });
+
+const forkAt = (rest: string) => `/project/carl/fork-${world.project.alias}${rest}`;
+
+describe("a merge request from a fork", () => {
+  it("is opened by who may push to the fork and read the target, and merged by its developers", async () => {
+    expect(codeOf(await open(bob))).to.deep.equal([403, "auth.role_missing"]);
+    const opened = await open();
+    expect(opened.status, opened.text).to.equal(200);
+    expect(opened.body["sourceProject"]).to.include({ id: forkId, ownerAlias: "carl" });
+    // The fork is private: who may not read it is told its id alone.
+    const seen = (await world.get(bob, "/merge-request/1")).body;
+    expect(seen["sourceProject"]).to.deep.include({ id: forkId, title: null, alias: null });
+    expect(codeOf(await world.post(carl, "/merge-request/1/merge"))).to.deep.equal([
+      422,
+      "merge.requirements",
+    ]);
+    const merged = await world.post(bob, "/merge-request/1/merge", { removeSourceBranch: true });
+    expect(idOf(merged.body["status"]), merged.text).to.equal("MERGED");
+    await git(world.copy, "fetch", "--quiet", "origin");
+    expect(await git(world.copy, "show", "origin/main:f.txt")).to.equal("fork");
+    // Bob has no rights in the fork, so its branch stays.
+    expect(await git(world.copy, "ls-remote", remote, "refs/heads/work")).not.to.equal("");
+  });
+
+  it("may be opened at the fork as well, naming the target", async () => {
+    const opened = await app.post(forkAt("/merge-request"), {
+      token: carl.token,
+      body: {
+        title: "Here",
+        sourceBranch: { id: "work" },
+        targetBranch: { id: "main" },
+        targetProject: { id: world.project.id },
+      },
+    });
+    expect(opened.status, opened.text).to.equal(200);
+    expect(opened.body).to.include({ localId: 1, projectAlias: world.project.alias });
+  });
+
+  it("shows pipelines of a private fork to its readers only, and counts them for all", async () => {
+    const configuration = world.at("/merge-request/approval/configuration/edit");
+    const body = { branchPipelineStatusCheckEnabled: true };
+    await app.send("PATCH", configuration, { token: anna.token, body });
+    await push(".forge-ci.yaml", "build:\n  script: [make]\n");
+    await open();
+    const start = { token: carl.token, body: { refName: "work", isTag: false } };
+    const started = await app.post(forkAt("/cicd/pipeline/start"), start);
+    expect(started.status, started.text).to.equal(200);
+    const listed = async (user: TestUser) => {
+      const { body: list } = await world.get(user, "/merge-request/1/pipelines");
+      const { restPipelineModelList: rows } = list["_embedded"] as Record<string, Json[]>;
+      return rows?.map(({ projectId }) => projectId);
+    };
+    expect(await listed(carl)).to.deep.equal([forkId]);
+    expect(await listed(bob)).to.deep.equal([]);
+    const met = async () => (await world.get(bob, "/merge-request/1")).body["mergeRequirements"];
+    expect(await met()).to.include({ LAST_PIPELINE_SUCCESS: false });
+    await app.post(forkAt("/cicd/pipeline/1/cancel"), { token: carl.token });
+    const status = { name: "outside", status: "SUCCESS" };
+    const commitAt = `/commit/${started.body["commitId"]}/status`;
+    await world.post(bob, commitAt, status);
+    // The pipeline of the fork failed, whatever is reported at the target.
+    expect(await met()).to.include({ LAST_PIPELINE_SUCCESS: false });
+    await app.delete(forkAt("/cicd/pipeline/1/delete"), { token: carl.token });
+    expect(await met()).to.include({ LAST_PIPELINE_SUCCESS: true });
+  });
+
+  it("follows pushes to the fork, and lets the target's readers fetch them", async () => {
+    await open();
+    const head = await push("g.txt", "second\n");
+    const { body } = await world.get(bob, "/merge-request/1");
+    expect(body["sourceBranch"]).to.include({ hash: head });
+    await git(world.copy, "fetch", "--quiet", world.remote(bob), "refs/merge-requests/1/head");
+    expect(await git(world.copy, "rev-parse", "FETCH_HEAD")).to.equal(head);
+    const fsck = await tryGit(world.copy, [
+      `--git-dir=${world.gitDir}`,
+      "fsck",
+      "--full",
+      "--strict",
+    ]);
+    expect(fsck.exitCode, fsck.stderr).to.equal(0);
+  });
+
+  it("is merged from the versions kept when the fork is deleted and its author gone", async () => {
+    await open();
+    expect((await app.delete(`/project/${forkId}/delete`, { token: carl.token })).status).to.equal(
+      200,
+    );
+    await app.delete(world.at("/member/carl"), { token: anna.token });
+    const { body } = await world.get(bob, "/merge-request/1");
+    expect(body).to.include({ canMerge: true });
+    expect(body["createdBy"]).to.include({ id: carl.id });
+    expect(codeOf(await world.get(carl, "/merge-request/1"))).to.deep.equal([
+      403,
+      "auth.role_missing",
+    ]);
+    expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
+    await git(world.copy, "fetch", "--quiet", "origin");
+    expect(await git(world.copy, "show", "origin/main:f.txt")).to.equal("fork");
+  });
+
+  it("does not let commits past the locks of others in the target", async () => {
+    await open();
+    const lock = await app.post(world.at(".git/info/lfs/locks"), {
+      token: bob.token,
+      body: { path: "f.txt" },
+      headers: {
+        accept: "application/vnd.git-lfs+json",
+        authorization: `Basic ${Buffer.from(`bob:${bob.token}`).toString("base64")}`,
+      },
+    });
+    expect(lock.status, lock.text).to.equal(201);
+    const view = (await world.get(anna, "/merge-request/1")).body;
+    expect(view).to.deep.include({ hasLockConflicts: true, lockConflicts: ["f.txt"] });
+    expect(codeOf(await world.post(anna, "/merge-request/1/merge"))).to.deep.equal([
+      409,
+      "lfs_lock.of_others",
+    ]);
+    // The commits are in the repository already, kept by the request; a push is still held back.
+    const pushed = await tryGit(world.copy, ["push", "origin", "theirs:refs/heads/around"]);
+    expect(pushed.exitCode).not.to.equal(0);
+    expect(pushed.stderr).to.contain("f.txt is locked by bob");
+    expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
+  });
+});

@@ -1,0 +1,368 @@
+import { expect } from "chai";
+
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+const bob = await app.givenUser("bob");
+
+let projects = 0;
+async function givenPipelines(isPrivate = true) {
+  projects += 1;
+  const project = await app.givenProject(anna, `project${projects}`, { private: isPrivate });
+  return pipelinesOf(app, anna, project);
+}
+
+const twoStages = `
+stages: [build, test]
+compile: {stage: build, script: make}
+unit: {stage: test, script: make test}
+lint: {stage: test, script: make lint, allow_failure: true}
+`;
+const file = ".forge-ci.yaml";
+
+describe("a push with a pipeline file", () => {
+  it("starts a pipeline, whose jobs run stage by stage until it ends", async () => {
+    const ci = await givenPipelines();
+    const hash = await ci.commit({ [file]: twoStages });
+    const [pipeline] = await eventually(async () => {
+      const found = await ci.pipelines();
+      expect(found.map(({ status }) => status)).to.deep.equal(["PENDING"]);
+      return found;
+    });
+    expect(pipeline).to.deep.include({
+      localId: 1,
+      ref: "main",
+      source: "PUSH",
+      userId: anna.id,
+      failureReason: null,
+      beforeCommitId: null,
+    });
+    expect(String(pipeline!["commitId"])).to.contain(hash);
+    expect(await ci.statuses(1)).to.deep.equal({
+      compile: "PENDING",
+      unit: "CREATED",
+      lint: "CREATED",
+    });
+    expect((await ci.jobs(1)).map(({ localId }) => localId)).to.deep.equal([1, 2, 3]);
+
+    expect(await ci.run()).to.equal("compile");
+    expect([await ci.run(), await ci.run("RecordJobFailed")]).to.deep.equal(["unit", "lint"]);
+    await eventually(async () => {
+      const ended = await ci.pipeline(1);
+      expect(ended).to.deep.include({ status: "WARNING" });
+      expect(ended["duration"]).to.be.a("number");
+      return expect(ended["finishedAt"]).to.be.a("string");
+    });
+    expect(await ci.statuses(1)).to.deep.equal({
+      compile: "SUCCESS",
+      unit: "SUCCESS",
+      lint: "WARNING",
+    });
+  });
+
+  it("numbers pipelines and jobs in each project", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" });
+    await eventually(async () => expect(await ci.pipelines()).to.have.length(1));
+    await ci.start();
+    expect((await ci.pipelines()).map(({ localId }) => localId)).to.deep.equal([2, 1]);
+    expect((await ci.jobs(2)).map(({ localId }) => localId)).to.deep.equal([3, 4]);
+  });
+
+  it("makes a failed pipeline of a file with mistakes", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "build:\n  scrpt: make\n" });
+    await eventually(async () => {
+      const [failed] = await ci.pipelines();
+      expect(failed).to.deep.include({ status: "FAILED" });
+      return expect(failed?.["failureReason"]).to.contain(
+        `${file}:2:3: build.scrpt: There is no such keyword`,
+      );
+    });
+  });
+
+  it("starts none when the message says so, without a file, and when the rules leave no job", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ "README.md": "x" });
+    await ci.commit({ [file]: twoStages }, "Add pipelines [skip ci]");
+    await ci.commit({ [file]: "a: {script: x, rules: [{if: $NEVER}]}" });
+    await ci.commit({ [file]: twoStages }, "Now");
+    await eventually(async () => expect(await ci.pipelines()).to.have.length(1));
+  });
+
+  it("ends an older pipeline of the branch that has not begun", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: twoStages });
+    await eventually(async () => expect(await ci.pipelines()).to.have.length(1));
+    await ci.commit({ [file]: `${twoStages}\n# again` });
+    await eventually(async () =>
+      expect((await ci.pipelines()).map(({ status }) => status)).to.deep.equal([
+        "PENDING",
+        "CANCELED",
+      ]),
+    );
+  });
+});
+
+describe("starting a pipeline", () => {
+  it("answers it with its UUID, for the default branch or the one that is named", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x, rules: [{if: $WANTED}]}" });
+    const variables = [{ key: "WANTED", value: "1" }];
+    const started = await ci.start({ variables });
+    expect(started).to.deep.include({ source: "API", ref: "main", status: "PENDING" });
+    expect(started["pipeline_uuid"]).to.equal(started["id"]);
+    expect(await ci.start({ refName: "main", isTag: false, variables })).to.include({ localId: 2 });
+  });
+
+  for (const [what, body, status, code] of [
+    ["no job is left", {}, 422, "pipeline.empty"],
+    ["the branch is not there", { refName: "next", isTag: false }, 404, "branch.not_found"],
+    ["the tag is not there", { refName: "main", isTag: true }, 404, "tag.not_found"],
+    ["it is not said what the ref is", { refName: "main" }, 422, "request.invalid"],
+    ["a variable has no name", { variables: [{ key: "a b", value: "" }] }, 422, "request.invalid"],
+  ] as const) {
+    it(`is refused when ${what}`, async () => {
+      const ci = await givenPipelines();
+      await ci.commit({ [file]: "a: {script: x, rules: [{if: $WANTED}]}" });
+      const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: ci.token, body });
+      expect([answer.status, answer.body["code"]]).to.deep.equal([status, code]);
+    });
+  }
+
+  it("is refused without a file", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ "README.md": "x" });
+    const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: ci.token, body: {} });
+    expect([answer.status, answer.body["code"]]).to.deep.equal([422, "pipeline.no_file"]);
+  });
+
+  it("is for developers", async () => {
+    const ci = await givenPipelines(false);
+    await ci.commit({ [file]: twoStages });
+    const answer = await app.post(`${ci.base}/cicd/pipeline/start`, { token: bob.token, body: {} });
+    expect(answer.status).to.equal(403);
+  });
+});
+
+describe("a pipeline", () => {
+  const post = (at: string, token: string) => app.post(at, { token });
+
+  it("is canceled with its jobs, once, and restarted", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: twoStages });
+    const { localId } = await ci.start();
+    const at = `${ci.base}/cicd/pipeline/${localId}`;
+    const canceled = await post(`${at}/cancel`, ci.token);
+    expect([canceled.status, canceled.body["status"]]).to.deep.equal([200, "CANCELED"]);
+    expect(Object.values(await ci.statuses(localId))).to.deep.equal(Array(3).fill("CANCELED"));
+    expect((await post(`${at}/cancel`, ci.token)).body["code"]).to.equal("pipeline.finished");
+
+    const restarted = await post(`${at}/restart`, ci.token);
+    expect([restarted.status, restarted.body["status"]]).to.deep.equal([200, "PENDING"]);
+    expect(await ci.statuses(localId)).to.include({ compile: "PENDING", unit: "CREATED" });
+  });
+
+  it("keeps what succeeded when it is restarted, and runs again what comes after", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: `${twoStages}\nlast: {stage: .post, script: x}` }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    await ci.run();
+    await ci.run("RecordJobFailed");
+    await ci.run();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "FAILED" }),
+    );
+    expect(await ci.statuses(localId)).to.include({ unit: "FAILED", last: "SKIPPED" });
+    await post(`${ci.base}/cicd/pipeline/${localId}/restart`, ci.token);
+    expect(await ci.statuses(localId)).to.deep.equal({
+      compile: "SUCCESS",
+      unit: "PENDING",
+      lint: "SUCCESS",
+      last: "CREATED",
+    });
+    await ci.run();
+    await ci.run();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
+    );
+  });
+
+  it("is deleted when it has ended", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: twoStages }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const at = `${ci.base}/cicd/pipeline/${localId}`;
+    const running = await app.delete(`${at}/delete`, { token: ci.token });
+    expect([running.status, running.body["code"]]).to.deep.equal([422, "pipeline.running"]);
+    await post(`${at}/cancel`, ci.token);
+    expect((await app.delete(`${at}/delete`, { token: ci.token })).status).to.equal(200);
+    expect((await app.get(at, { token: ci.token })).status).to.equal(404);
+    const list = await app.get(`${ci.base}/cicd/pipeline`, { token: ci.token });
+    expect(list.body["page"]).to.include({ totalElements: 0 });
+  });
+
+  it("is listed by branch, tag and status", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: twoStages }, "Add [skip ci]");
+    await ci.start();
+    for (const [query, count] of [
+      ["?branch=main", 1],
+      ["?branch=next", 0],
+      ["?tag=main", 0],
+      ["?status=PENDING", 1],
+      ["?status=FAILED", 0],
+    ] as const) {
+      expect(await ci.pipelines(query), query).to.have.length(count);
+    }
+    const bad = await app.get(`${ci.base}/cicd/pipeline?status=ODD`, { token: ci.token });
+    expect(bad.status).to.equal(422);
+  });
+
+  it("is not found in another project, and neither are its jobs", async () => {
+    const [ci, other] = [await givenPipelines(), await givenPipelines()];
+    await ci.commit({ [file]: twoStages }, "Add [skip ci]");
+    await ci.start();
+    for (const at of ["pipeline/1", "pipeline/1/jobs", "job/1", "job/x", "pipeline/99999999999"]) {
+      expect(
+        (await app.get(`${other.base}/cicd/${at}`, { token: anna.token })).status,
+        at,
+      ).to.equal(404);
+    }
+  });
+});
+
+describe("a job", () => {
+  const manual = `
+build: {stage: build, script: x}
+release: {stage: test, script: x, when: manual}
+deploy: {stage: deploy, script: x, needs: [release]}
+`;
+
+  it("waits for somebody to start it, and with it what needs it", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: manual }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const jobs = await ci.jobs(localId);
+    const release = `${ci.base}/cicd/job/${jobs[1]!["localId"]}`;
+    const early = await app.post(`${release}/play`, { token: ci.token, body: {} });
+    expect([early.status, early.body["code"]]).to.deep.equal([422, "job.not_playable"]);
+    await ci.run();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
+    );
+    expect(await ci.statuses(localId)).to.include({ release: "MANUAL", deploy: "SKIPPED" });
+    const body = { variables: [{ key: "A", value: "b" }] };
+    const played = await app.post(`${release}/play`, { token: ci.token, body });
+    expect([played.status, played.body["status"]]).to.deep.equal([200, "PENDING"]);
+    expect(await ci.run()).to.equal("release");
+    expect(await ci.run()).to.equal("deploy");
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
+    );
+  });
+
+  it("is canceled and restarted by itself", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const [{ localId: job } = {}] = await ci.jobs(localId);
+    const at = `${ci.base}/cicd/job/${job}`;
+    expect((await app.post(`${at}/cancel`, { token: ci.token })).body["status"]).to.equal(
+      "CANCELED",
+    );
+    expect((await app.post(`${at}/cancel`, { token: ci.token })).body["code"]).to.equal(
+      "job.finished",
+    );
+    expect(await ci.pipeline(localId)).to.include({ status: "PENDING" });
+    expect((await app.post(`${at}/restart`, { token: ci.token })).body["status"]).to.equal(
+      "PENDING",
+    );
+    const again = await app.post(`${at}/restart`, { token: ci.token });
+    expect([again.status, again.body["code"]]).to.deep.equal([422, "job.not_finished"]);
+  });
+
+  it("is tried again as often as its file says", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x, retry: 1}" }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    await ci.run("RecordJobFailed");
+    await ci.run("RecordJobFailed");
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "FAILED" }),
+    );
+    expect(await ci.claim()).to.equal(undefined);
+  });
+
+  it("waits for the other job of its resource group", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x, resource_group: prod}" }, "Add [skip ci]");
+    await ci.start();
+    const { localId } = await ci.start();
+    expect(await ci.pipeline(localId)).to.include({ status: "WAITING_FOR_RESOURCE" });
+    await ci.run();
+    await ci.run();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
+    );
+  });
+
+  it("is given to one agent, however many ask at once", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" }, "Add [skip ci]");
+    await ci.start();
+    const claimed = await Promise.all(Array.from({ length: 12 }, () => ci.claim()));
+    const names = claimed.flatMap((row) => row?.name ?? []);
+    expect(names.sort()).to.deep.equal(["a", "b"]);
+  });
+});
+
+describe("checking a pipeline file", () => {
+  it("answers the jobs as they would be, or what is wrong", async () => {
+    const ci = await givenPipelines();
+    await ci.commit({ "part.yml": "b: {script: y, needs: [a]}" });
+    const lint = async (content: string) =>
+      (await app.post(`${ci.base}/cicd/lint`, { token: ci.token, body: { content } })).body;
+    expect(
+      await lint("include: part.yml\na: {script: x, tags: [t], variables: {K: v}}"),
+    ).to.deep.equal({
+      valid: true,
+      errors: [],
+      warnings: [],
+      jobs: [
+        {
+          name: "b",
+          stage: "test",
+          when: "on_success",
+          allowFailure: false,
+          needs: ["a"],
+          tags: [],
+          variables: {},
+          environment: null,
+        },
+        {
+          name: "a",
+          stage: "test",
+          when: "on_success",
+          allowFailure: false,
+          needs: null,
+          tags: ["t"],
+          variables: { K: "v" },
+          environment: null,
+        },
+      ],
+    });
+    const wrong = await lint("a:\n  skript: x");
+    expect(wrong["valid"]).to.equal(false);
+    expect(wrong["errors"]).to.deep.include({
+      file,
+      line: 2,
+      column: 3,
+      key: "a.skript",
+      message: "There is no such keyword here.",
+    });
+  });
+});

@@ -1,0 +1,175 @@
+import { expect } from "chai";
+
+import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const bob = await app.givenUser("bob");
+const { token } = anna;
+
+let projects = 0;
+async function given() {
+  projects += 1;
+  const project = await app.givenProject(anna, `variables${projects}`);
+  const ci = pipelinesOf(app, anna, project);
+  const at = `${ci.base}/setting/cicd/variable`;
+  const create = (body: object) => app.post(at, { token, body });
+  /** What the first job of a new pipeline gets, by key. */
+  async function seen(body: unknown = {}) {
+    const { localId } = await ci.start(body);
+    const [{ localId: job } = {}] = await ci.jobs(localId);
+    const row = await findJob(app.deps.db, project.id, Number(job));
+    return (await jobPayload(app.deps, row!, "job token"))!;
+  }
+  return { project, ci, at, create, seen };
+}
+
+describe("variables of a project", () => {
+  it("are created, listed, changed and deleted by its administrators", async () => {
+    const { at, create } = await given();
+    const made = await create({ key: "TOKEN", value: "long enough", mask: true });
+    expect([made.status, made.body]).to.deep.equal([
+      200,
+      {
+        id: made.body["id"],
+        key: "TOKEN",
+        value: "long enough",
+        environmentScope: null,
+        mask: true,
+        protected: false,
+        description: null,
+        type: "VARIABLE",
+      },
+    ]);
+    const one = `${at}/${made.body["id"]}`;
+    const changed = await app.put(one, { token, body: { environmentScope: "prod", type: "FILE" } });
+    expect(changed.body).to.include({
+      value: "long enough",
+      environmentScope: "prod",
+      type: "FILE",
+    });
+    const list = await app.get(at, { token });
+    expect(list.body["_embedded"]).to.deep.equal({
+      restPipelineJobVariableModelList: [changed.body],
+    });
+    expect((await app.delete(one, { token })).status).to.equal(200);
+    expect((await app.get(one, { token })).status).to.equal(404);
+    expect((await app.get(at, { token: bob.token })).status).to.equal(403);
+  });
+
+  for (const [what, body, code] of [
+    [
+      "a masked value that is short",
+      { key: "A", value: "short", mask: true },
+      "variable.not_maskable",
+    ],
+    [
+      "a masked value of two lines",
+      { key: "A", value: "long enough\nx", mask: true },
+      "variable.not_maskable",
+    ],
+    ["a key with a dash", { key: "A-B", value: "x" }, "request.invalid"],
+    ["a key that is taken", { key: "TAKEN", value: "x" }, "variable.exists"],
+  ] as const) {
+    it(`refuse ${what}`, async () => {
+      const { create } = await given();
+      await create({ key: "TAKEN", value: "x" });
+      const answer = await create(body);
+      expect([answer.status, answer.body["code"]]).to.deep.equal([422, code]);
+    });
+  }
+
+  it("are not found in another project", async () => {
+    const [one, other] = [await given(), await given()];
+    const { body } = await one.create({ key: "A", value: "x" });
+    for (const method of ["get", "delete"] as const) {
+      expect((await app[method](`${other.at}/${body["id"]}`, { token })).status).to.equal(404);
+    }
+    expect((await app.put(`${other.at}/${body["id"]}`, { token, body: {} })).status).to.equal(404);
+  });
+
+  it("stand in the log only sealed", async () => {
+    const { create, project } = await given();
+    await create({ key: "SECRET", value: "plain text of the secret" });
+    for await (const event of app.deps.store.readStream(`pipelineVariable-${project.id}`)) {
+      expect(JSON.stringify(event.data)).not.to.contain("plain text");
+    }
+  });
+});
+
+describe("what a job is given", () => {
+  const file = ".forge-ci.yaml";
+  const yaml = `
+variables: {LEVEL: file, FILE_ONLY: "$LEVEL"}
+a:
+  script: [one, two]
+  before_script: [zero]
+  after_script: [last]
+  variables: {LEVEL: job}
+  environment: {name: review/$CI_COMMIT_REF_NAME}
+`;
+
+  it("is its steps, its commit and variables of all levels", async () => {
+    const { ci, create, seen, project } = await given();
+    const hash = await ci.commit({ [file]: yaml }, "Title $CI_JOB_TOKEN\n\nBody");
+    await create({ key: "LEVEL", value: "project" });
+    await create({ key: "SCOPED", value: "no", environmentScope: "prod" });
+    await create({ key: "SCOPED", value: "yes", environmentScope: "review/*" });
+    await create({ key: "HIDDEN", value: "hidden value", mask: true });
+    const { variables, steps, git, masked, environment } = await seen({
+      variables: [{ key: "GIVEN", value: "start" }],
+    });
+    const value = Object.fromEntries(variables.map((each) => [each.key, each.value]));
+    expect(value).to.include({
+      LEVEL: "project",
+      SCOPED: "yes",
+      GIVEN: "start",
+      CI_COMMIT_TITLE: "Title $CI_JOB_TOKEN",
+      CI_COMMIT_DESCRIPTION: "Body",
+      CI_COMMIT_BRANCH: "main",
+      CI_PROJECT_ID: project.id,
+      CI_PROJECT_PATH: `anna/${project.alias}`,
+      CI_PIPELINE_SOURCE: "api",
+      CI_JOB_NAME: "a",
+      CI_JOB_STAGE: "test",
+      CI_JOB_TOKEN: "job token",
+      CI_ENVIRONMENT_NAME: "review/main",
+      CI_ENVIRONMENT_SLUG: "review-main",
+    });
+    expect(environment).to.equal("review/main");
+    expect(masked).to.include.members(["hidden value", "job token"]);
+    expect(steps).to.deep.equal([
+      { name: "script", script: ["zero", "one", "two"], when: "on_success" },
+      { name: "after_script", script: ["last"], when: "always" },
+    ]);
+    expect(git.sha).to.contain(hash);
+    expect(git.refspecs).to.have.length(1);
+    expect(git.refspecs[0]).to.match(/^\+[0-9a-f]{40}:refs\/pipelines\/\d+$/);
+    for (const key of ["CI_PROJECT_DIR", "CI_BUILDS_DIR", "CI_JOB_STATUS", "CI_JOB_TIMEOUT"]) {
+      expect(value).not.to.have.property(key);
+    }
+    const flags = (key: string) => variables.find((each) => each.key === key);
+    expect(flags("CI_COMMIT_MESSAGE")).to.include({ raw: true, public: true });
+    expect(flags("HIDDEN")).to.include({ masked: true, public: false });
+    expect(flags("FILE_ONLY")).to.include({ raw: false, value: "$LEVEL" });
+  });
+
+  it("has protected variables on protected branches only", async () => {
+    const { ci, create, seen } = await given();
+    await ci.commit({ [file]: yaml });
+    await create({ key: "GUARDED", value: "x", protected: true });
+    const keys = async () => (await seen()).variables.map(({ key }) => key);
+    expect(await keys()).not.to.include("GUARDED");
+    const rule = {
+      branchTemplate: "main",
+      allowedToPush: "DEVELOPER",
+      allowedToMerge: "DEVELOPER",
+    };
+    const made = await app.post(`${ci.base}/branch-protection/create`, { token, body: rule });
+    expect(made.status, made.text).to.equal(200);
+    expect(await keys()).to.include("GUARDED");
+  });
+});

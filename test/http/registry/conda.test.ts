@@ -1,0 +1,86 @@
+import { expect } from "chai";
+
+import { startTestApp } from "../../support/app.ts";
+import { tar, zip } from "../../support/archive.ts";
+import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const path = "/project/anna/forge/repositories";
+const at = repositoriesAt(app, path, anna.token);
+const { token } = anna;
+
+/** A frame of zstd that holds the bytes as they are (RFC 8878, 3.1.1: raw blocks). */
+function zstd(content: Buffer): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(content.length);
+  const header = Buffer.concat([Buffer.from("28b52ffda0", "hex"), size]);
+  const block = Buffer.alloc(3);
+  block.writeUIntLE((content.length << 3) | 1, 0, 3);
+  return Buffer.concat([header, block, content]);
+}
+
+function conda(index: Readonly<Record<string, unknown>>): Buffer {
+  const info = tar([["info/index.json", JSON.stringify(index)]]);
+  return zip([
+    ["metadata.json", '{"conda_pkg_format_version": 2}'],
+    ["info-tool-1.0-py_0.tar.zst", zstd(info)],
+  ]);
+}
+
+const tool = { name: "tool", version: "1.0", build: "py_0", subdir: "linux-64" };
+const name = "tool-1.0-py_0.conda";
+
+describe("a package of conda", () => {
+  it("is stored under its platform and downloaded from there", async () => {
+    const { repositoryUuid: id } = await at.local("main", "conda");
+    const content = conda(tool);
+    const stored = await app.put(`${path}/${id}/conda/${name}`, { token, body: content });
+    expect(stored.status, stored.text).to.equal(200);
+    expect(stored.body).to.include({ version: "1.0" });
+    for (const nodePath of ["main/linux-64", `linux-64/${name}`, "/linux-64/"]) {
+      const again = `${path}/${id}/conda/${name}?nodePath=${encodeURIComponent(nodePath)}`;
+      expect((await app.put(again, { token, body: content })).status, nodePath).to.equal(200);
+    }
+    const url = `${app.url}${path}/${id}/conda`;
+    const headers = { authorization: `token ${token}` };
+    const answer = await fetch(`${url}/linux-64/${name}`, { headers });
+    expect(Buffer.from(await answer.arrayBuffer())).to.deep.equal(content);
+    expect((await fetch(`${url}/noarch/${name}`, { headers })).status).to.equal(404);
+  });
+
+  it("is refused when it is not what its path says", async () => {
+    const { repositoryUuid: id } = await at.local("strict", "conda");
+    const head = await app.head();
+    const put = (file: string, body: Buffer, nodePath = "") =>
+      app.put(`${path}/${id}/conda/${file}?nodePath=${nodePath}`, { token, body });
+    expectRefusal(await put("other-1.0-py_0.conda", conda(tool)), 422, "package.file_mismatch");
+    expectRefusal(await put(name, conda(tool), "osx-arm64"), 422, "package.file_mismatch");
+    expectRefusal(await put(name, conda(tool), "nowhere"), 422, "package.name_invalid");
+    expectRefusal(await put("tool.tar.bz2", conda(tool)), 422, "package.name_invalid");
+    expectRefusal(await put(name, Buffer.from("x")), 422, "package.file_malformed");
+    const escaping = conda({ ...tool, subdir: "../../etc" });
+    expectRefusal(await put(name, escaping), 422, "package.file_malformed");
+    expect(await app.head()).to.equal(head);
+  });
+
+  it("needs a local repository: 405 without one for deployment, 409 where it may not be replaced", async () => {
+    const fixed = await at.local("fixed", "conda", { packageReuploadType: "NONE" });
+    const virtual = await at.virtual("all", "conda", {
+      includedRepositoryUuids: [fixed.repositoryUuid],
+    });
+    const put = (id: string, body: Buffer) =>
+      app.put(`${path}/${id}/conda/${name}`, { token, body });
+    const refused = await put(virtual.repositoryUuid, conda(tool));
+    expectRefusal(refused, 405, "registry.no_deployment_repository");
+    const virtualSettings = { deploymentRepositoryUuid: fixed.repositoryUuid };
+    await at.change(virtual.repositoryUuid, { type: "VIRTUAL", virtualSettings });
+    expect((await put(virtual.repositoryUuid, conda(tool))).status).to.equal(200);
+    const other = conda({ ...tool, license: "MIT" });
+    expectRefusal(await put(fixed.repositoryUuid, other), 409, "package_file.exists");
+    const npm = await at.local("npm", "npm");
+    const wrong = await put(npm.repositoryUuid, conda(tool));
+    expectRefusal(wrong, 404, "registry_repository.not_found");
+  });
+});

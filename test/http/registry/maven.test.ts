@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { expect } from "chai";
+
+import { compareMavenVersions } from "../../../src/platform/package/maven-metadata.ts";
+import { startTestApp } from "../../support/app.ts";
+import { repositoriesAt } from "../../support/registry.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const base = `${app.url}/registry/project/anna/forge/repository/mvn`;
+const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+
+before(() => at.local("mvn", "maven", { packageReuploadType: "NONE" }));
+
+const put = (path: string, body: string) =>
+  fetch(`${base}/${path}`, { method: "PUT", headers: { authorization }, body });
+const get = (path: string) => fetch(`${base}/${path}`, { headers: { authorization } });
+const text = async (path: string) => {
+  const answer = await get(path);
+  expect(answer.status, path).to.equal(200);
+  return answer.text();
+};
+const sum = (name: string, content: string) => createHash(name).update(content).digest("hex");
+
+/** In the order in which Maven 3.8 deploys. */
+async function deploy(path: string, content: string): Promise<void> {
+  expect((await put(path, content)).status, path).to.equal(201);
+  for (const name of ["sha1", "md5"]) {
+    expect((await put(`${path}.${name}`, sum(name, content))).status).to.equal(201);
+  }
+}
+
+describe("the Maven layout", () => {
+  it("asks for credentials before it answers", async () => {
+    const answer = await fetch(`${base}/org/acme/lib/maven-metadata.xml`);
+    expect(answer.status).to.equal(401);
+    expect((await get("org/acme/none/maven-metadata.xml")).status).to.equal(404);
+  });
+
+  it("keeps a release and makes its metadata, which clients cannot change", async () => {
+    for (const version of ["1.0", "1.10", "1.9-rc1"]) {
+      await deploy(`org/acme/lib/${version}/lib-${version}.jar`, `jar ${version}`);
+      await deploy(`org/acme/lib/${version}/lib-${version}.pom`, `pom ${version}`);
+      const forged = "<metadata><versioning><latest>666</latest></versioning></metadata>";
+      expect((await put("org/acme/lib/maven-metadata.xml", forged)).status).to.equal(201);
+    }
+    expect(await text("org/acme/lib/1.0/lib-1.0.jar")).to.equal("jar 1.0");
+    for (const name of ["md5", "sha1", "sha256", "sha512"]) {
+      const told = await text(`org/acme/lib/1.0/lib-1.0.jar.${name}`);
+      expect(told).to.equal(sum(name, "jar 1.0"));
+    }
+    const metadata = await text("org/acme/lib/maven-metadata.xml");
+    expect(metadata).to.contain("<latest>1.10</latest><release>1.10</release>");
+    expect(metadata).to.contain("<version>1.0</version><version>1.10</version>");
+    expect(await text("org/acme/lib/maven-metadata.xml.sha1")).to.equal(sum("sha1", metadata));
+  });
+
+  it("refuses a sum that does not match and a release that is there with other content", async () => {
+    await deploy("org/acme/once/1/once-1.jar", "one");
+    expect((await put("org/acme/once/1/once-1.jar.sha1", "0".repeat(40))).status).to.equal(400);
+    expect((await put("org/acme/once/1/once-1.jar", "two")).status).to.equal(409);
+    expect((await put("org/acme/once/1/once-1.jar", "one")).status, "again").to.equal(201);
+    expect(await text("org/acme/once/1/once-1.jar")).to.equal("one");
+  });
+
+  it("keeps the builds of a snapshot and names the newest of each file", async () => {
+    const folder = "org/acme/snap/2.0-SNAPSHOT";
+    const first = "2.0-20261121.120000-1";
+    const second = "2.0-20261122.090000-2";
+    await deploy(`${folder}/snap-${first}.jar`, "first");
+    await deploy(`${folder}/snap-${first}-sources.jar`, "sources");
+    await deploy(`${folder}/snap-${second}.jar`, "second");
+    const metadata = await text(`${folder}/maven-metadata.xml`);
+    expect(metadata).to.contain(
+      "<snapshot><timestamp>20261122.090000</timestamp><buildNumber>2</buildNumber></snapshot>",
+    );
+    expect(metadata).to.contain(`<extension>jar</extension><value>${second}</value>`);
+    expect(metadata).to.contain(
+      `<classifier>sources</classifier><extension>jar</extension><value>${first}</value>`,
+    );
+    expect(await text(`${folder}/snap-${first}.jar`)).to.equal("first");
+    const artifact = await text("org/acme/snap/maven-metadata.xml");
+    expect(artifact).to.contain("<versions><version>2.0-SNAPSHOT</version></versions>");
+    expect(artifact).not.to.contain("<release>");
+  });
+
+  it("takes no file that is not named like its folder", async () => {
+    const head = await app.head();
+    for (const path of [
+      "org/acme/lib/1.0/other-1.0.jar",
+      "org/acme/lib/1.0/lib-2.0.jar",
+      "org/acme/lib/1.0/lib-1.0x.jar",
+      "org/acme/snap/2.0-SNAPSHOT/snap-2.0-20261121.jar",
+      "org/ac me/lib/1.0/lib-1.0.jar",
+      "lib-1.0.jar",
+    ]) {
+      expect((await put(path, "x")).status, path).to.equal(422);
+    }
+    expect(await app.head()).to.equal(head);
+  });
+});
+
+describe("versions of Maven", () => {
+  it("are ordered by value and meaning", () => {
+    const sorted = [
+      "1.0-alpha-1",
+      "1.0-beta",
+      "1.0-m2",
+      "1.0-rc1",
+      "1.0-SNAPSHOT",
+      "1.0",
+      "1.0-sp1",
+      "1.0.1",
+      "1.2",
+      "1.10",
+      "2",
+    ];
+    const mixed = [...sorted].reverse().sort(compareMavenVersions);
+    expect(mixed).to.deep.equal(sorted);
+    expect(compareMavenVersions("1", "1.0")).to.equal(0);
+  });
+});

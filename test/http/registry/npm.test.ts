@@ -1,0 +1,210 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+
+import { startTestApp } from "../../support/app.ts";
+import { npmTarball } from "../../support/archive.ts";
+import { temporaryDirectory } from "../../support/git.ts";
+import { needsProgram } from "../../support/program.ts";
+import { repositoriesAt } from "../../support/registry.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const run = promisify(execFile);
+const headers = { authorization: `Bearer ${anna.token}` };
+const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
+const ask = (repository: string, rest: string, more: Record<string, string> = {}) =>
+  fetch(`${baseOf(repository)}/${rest}`, { headers: { ...headers, ...more } });
+
+type Manifest = Readonly<Record<string, unknown>> &
+  Readonly<{ dist: Readonly<{ tarball: string; shasum: string }> }>;
+type Packument = Readonly<{ versions: Readonly<Record<string, Manifest>> }> &
+  Readonly<Record<string, unknown>>;
+
+before(async () => {
+  await at.local("npm", "npm", { isDeletePackageAllowed: true });
+  await at.local("fixed", "npm", { packageReuploadType: "NONE" });
+});
+
+/** A body as npm sends it. */
+function publication(name: string, version: string, tarball: Buffer, tag = "latest") {
+  const file = `${name}-${version}.tgz`;
+  return JSON.stringify({
+    _id: name,
+    name,
+    "dist-tags": { [tag]: version },
+    versions: { [version]: { name, version } },
+    access: null,
+    _attachments: {
+      [file]: {
+        content_type: "application/octet-stream",
+        data: tarball.toString("base64"),
+        length: tarball.length,
+      },
+    },
+  });
+}
+
+const publish = (repository: string, name: string, body: string) =>
+  fetch(`${baseOf(repository)}/${name.replace("/", "%2f")}`, {
+    method: "PUT",
+    headers: { ...headers, "content-type": "application/json" },
+    body,
+  });
+
+describe("npm", () => {
+  needsProgram("npm");
+
+  /** Runs npm with a configuration of its own. */
+  async function npm(directory: string, ...args: readonly string[]): Promise<string> {
+    const registry = `${baseOf("npm")}/`;
+    const config = [
+      `registry=${registry}`,
+      `${registry.replace(/^http:/, "")}:_authToken=${anna.token}`,
+      `cache=${path.join(directory, ".cache")}`,
+      "update-notifier=false",
+      "fund=false",
+      "audit=false",
+    ];
+    await writeFile(path.join(directory, ".npmrc"), config.join("\n"));
+    const env = { PATH: process.env["PATH"], HOME: directory };
+    const { stdout } = await run("npm", [...args], { cwd: directory, env });
+    return stdout;
+  }
+
+  async function source(manifest: Readonly<Record<string, unknown>>): Promise<string> {
+    const directory = await temporaryDirectory();
+    await writeFile(path.join(directory, "package.json"), JSON.stringify(manifest));
+    await writeFile(path.join(directory, "index.js"), "module.exports = 42;\n");
+    return directory;
+  }
+
+  it("publishes, installs, tags, deprecates and unpublishes a package with a scope", async () => {
+    const name = "@acme/answer";
+    const one = await source({ name, version: "1.0.0", bin: "index.js" });
+    await npm(one, "publish");
+    const two = await source({ name, version: "2.0.0-beta.1", dependencies: {} });
+    await npm(two, "publish", "--tag", "next");
+
+    const user = await source({ name: "user", version: "1.0.0" });
+    await npm(user, "install", name);
+    const installed = path.join(user, "node_modules", "@acme", "answer", "package.json");
+    expect(JSON.parse(await readFile(installed, "utf8"))).to.include({ version: "1.0.0" });
+    await npm(user, "install", `${name}@next`);
+    expect(JSON.parse(await readFile(installed, "utf8"))).to.include({ version: "2.0.0-beta.1" });
+    await npm(user, "ci");
+
+    await npm(user, "dist-tag", "add", `${name}@1.0.0`, "stable");
+    expect(await npm(user, "dist-tag", "ls", name)).to.contain("stable: 1.0.0");
+    await npm(user, "deprecate", `${name}@1.0.0`, "Use the second.");
+    expect(await npm(user, "view", `${name}@1.0.0`, "deprecated")).to.contain("Use the second.");
+    await npm(user, "unpublish", `${name}@1.0.0`);
+    expect(JSON.parse(await npm(user, "view", name, "versions", "--json"))).to.deep.equal([
+      "2.0.0-beta.1",
+    ]);
+    expect((await npm(user, "whoami")).trim()).to.equal("anna");
+    await npm(user, "unpublish", name, "--force");
+    expect((await ask("npm", "@acme%2fanswer")).status).to.equal(404);
+  }).timeout(120_000);
+});
+
+describe("the npm protocol", () => {
+  it("answers a package whole and abbreviated, made from the tarball alone", async () => {
+    const manifest = { name: "left", version: "1.2.3", scripts: { install: "x" }, readme: "Long" };
+    const lies = publication("left", "1.2.3", npmTarball(manifest)).replace(
+      '"versions":{"1.2.3":{',
+      '"versions":{"1.2.3":{"dependencies":{"evil":"1"},',
+    );
+    expect((await publish("npm", "left", lies)).status).to.equal(201);
+    const whole = (await (await ask("npm", "left")).json()) as Packument;
+    const version = whole.versions["1.2.3"];
+    expect(version).to.include({ _id: "left@1.2.3", hasInstallScript: true });
+    expect(version).not.to.have.any.keys("dependencies", "readme");
+    expect(version?.dist.tarball).to.equal(`${baseOf("npm")}/left/-/left-1.2.3.tgz`);
+    expect(whole["dist-tags"]).to.deep.equal({ latest: "1.2.3" });
+    const accept = "application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8";
+    const short = await ask("npm", "left", { accept });
+    expect(short.headers.get("content-type")).to.equal("application/vnd.npm.install-v1+json");
+    expect(Object.keys((await short.json()) as object).sort()).to.deep.equal([
+      "dist-tags",
+      "modified",
+      "name",
+      "versions",
+    ]);
+    const latest = (await (await ask("npm", "left/latest")).json()) as Record<string, unknown>;
+    expect(latest["version"]).to.equal("1.2.3");
+    const found = (await (await ask("npm", "-/v1/search?text=LEF")).json()) as { total: number };
+    expect(found.total).to.equal(1);
+  });
+
+  it("refuses a tarball of another package or version, and what is no publication", async () => {
+    const head = await app.head();
+    const tarball = npmTarball({ name: "right", version: "1.0.0" });
+    const statuses: number[] = [];
+    for (const body of [
+      publication("wrong", "1.0.0", tarball),
+      publication("wrong", "2.0.0", npmTarball({ name: "wrong", version: "1.0.0" })),
+      publication("wrong", "1.0.0", Buffer.from("no tarball")),
+      publication("wrong", "1.0.0", tarball).slice(0, -40),
+      publication("wrong", "1.0.0", tarball).replace('"data":"', '"data":"!!!!'),
+      "[]",
+      "",
+    ]) {
+      statuses.push((await publish("npm", "wrong", body)).status);
+    }
+    expect(statuses).to.deep.equal([422, 422, 422, 400, 400, 422, 400]);
+    expect((await publish("npm", "WRONG", publication("WRONG", "1.0.0", tarball))).status).to.equal(
+      422,
+    );
+    expect(await app.head()).to.equal(head);
+    const { count } = (await app.deps.db("public.blob_hold").count().first()) ?? {};
+    expect(Number(count)).to.equal(0);
+  });
+
+  it("keeps a published version where overwriting is off", async () => {
+    const once = publication("once", "1.0.0", npmTarball({ name: "once", version: "1.0.0" }));
+    const other = publication(
+      "once",
+      "1.0.0",
+      npmTarball({ name: "once", version: "1.0.0", description: "other" }),
+    );
+    expect((await publish("fixed", "once", once)).status).to.equal(201);
+    const again = await publish("fixed", "once", other);
+    expect(again.status).to.equal(409);
+    expect(await again.json())
+      .to.have.property("error")
+      .that.matches(/not overwritten/);
+    const removed = await fetch(`${baseOf("fixed")}/once/-rev/1`, { method: "DELETE", headers });
+    expect(removed.status).to.equal(403);
+  });
+
+  it("finds a package of a virtual repository in the first members that have it", async () => {
+    const own = await at.local("own", "npm");
+    const shared = await at.local("shared", "npm");
+    const includedRepositoryUuids = [own.repositoryUuid, shared.repositoryUuid];
+    await at.virtual("all", "npm", { includedRepositoryUuids });
+    const tarball = (description: string, version: string) =>
+      npmTarball({ name: "both", version, description });
+    await publish("own", "both", publication("both", "1.0.0", tarball("own", "1.0.0")));
+    await publish("shared", "both", publication("both", "1.0.0", tarball("shared", "1.0.0")));
+    await publish("shared", "both", publication("both", "1.1.0", tarball("shared", "1.1.0")));
+    const whole = (await (await ask("all", "both")).json()) as Packument;
+    expect(Object.keys(whole.versions)).to.have.members(["1.0.0", "1.1.0"]);
+    expect(whole.versions["1.0.0"]?.["description"]).to.equal("own");
+    const file = await ask("all", "both/-/both-1.0.0.tgz");
+    expect(file.headers.get("x-checksum-sha1")).to.equal(whole.versions["1.0.0"]?.dist.shasum);
+  });
+
+  it("lists nothing of an upload that stops at any tenth", async () => {
+    const body = publication("cut", "1.0.0", npmTarball({ name: "cut", version: "1.0.0" }));
+    for (let tenth = 1; tenth < 10; tenth += 1) {
+      const part = body.slice(0, Math.floor((body.length * tenth) / 10));
+      expect((await publish("npm", "cut", part)).status, String(tenth)).to.be.within(400, 422);
+    }
+    expect((await ask("npm", "cut")).status).to.equal(404);
+  });
+});

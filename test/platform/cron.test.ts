@@ -1,0 +1,37 @@
+import { expect } from "chai";
+
+import { CronError, checkCron, nextRun } from "../../src/platform/cron.ts";
+
+const now = new Date("2026-03-28T12:00:00.000Z");
+const next = (cron: string, timezone = "UTC") => nextRun(cron, timezone, now)?.toISOString();
+
+describe("a crontab expression", () => {
+  it("names times in its time zone, across the change to summer time", () => {
+    expect(next("0 3 * * *")).to.equal("2026-03-29T03:00:00.000Z");
+    expect(next("0 4 * * *", "Europe/Berlin")).to.equal("2026-03-29T02:00:00.000Z");
+    expect(next("0 4 * * 1", "America/New_York")).to.equal("2026-03-30T08:00:00.000Z");
+  });
+
+  it("may name no time at all", () => {
+    expect(nextRun("0 0 30 2 *", "UTC", now)).to.equal(null);
+    expect(() => checkCron("0 0 30 2 *", "UTC", now)).to.throw(CronError, "never runs");
+  });
+
+  for (const [what, cron, timezone] of [
+    ["six fields", "0 0 3 * * *", "UTC"],
+    ["a word", "0 3 * * sometimes", "UTC"],
+    ["nothing", "", "UTC"],
+    ["an unknown time zone", "0 3 * * *", "Mars/Olympus"],
+    ["every minute", "* * * * *", "UTC"],
+    ["every second minute", "*/2 * * * *", "UTC"],
+    ["a very long text", `${"1,".repeat(100)}1 * * * *`, "UTC"],
+  ] as const) {
+    it(`is refused with ${what}`, () => {
+      expect(() => checkCron(cron, timezone, now)).to.throw(CronError);
+    });
+  }
+
+  it("may run every five minutes", () => {
+    expect(() => checkCron("*/5 * * * *", "UTC", now)).not.to.throw();
+  });
+});

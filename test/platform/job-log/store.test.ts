@@ -1,0 +1,67 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import {
+  appendLog,
+  beginRun,
+  closeLog,
+  findRun,
+  readLog,
+} from "../../../src/platform/job-log/store.ts";
+import { testDatabase } from "../../support/database.ts";
+
+const { db } = await testDatabase();
+
+async function givenRun() {
+  const key = { job_id: randomUUID(), attempt: 1 };
+  const others = { project_id: randomUUID(), agent_id: randomUUID(), token_hash: "hash" };
+  await beginRun(db, { ...key, ...others, contact_at: new Date() });
+  return key;
+}
+
+async function shown(key: Awaited<ReturnType<typeof givenRun>>, first = 0, last?: number) {
+  const run = await findRun(db, key);
+  const end = last ?? Number(run?.stored ?? 0n) - 1;
+  const parts: Buffer[] = [];
+  for await (const part of readLog(db, key, { first, last: end })) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+const piece = (first: number, text: string) => ({ first, data: Buffer.from(text), forms: [] });
+
+describe("the log of a run", () => {
+  it("is read as it was appended, whole and in part", async () => {
+    const key = await givenRun();
+    await appendLog(db, key, piece(0, "one "));
+    expect(await appendLog(db, key, piece(4, "two "))).to.deep.equal({ fits: true, received: 8 });
+    await appendLog(db, key, piece(8, "three"));
+    expect(await shown(key)).to.equal("one two three");
+    expect(await shown(key, 2, 9)).to.equal("e two th");
+    expect(await shown(key, 13, 20)).to.equal("");
+  });
+
+  it("takes equal pieces at one moment once, and pieces at another place never", async () => {
+    const key = await givenRun();
+    const all = await Promise.all([1, 2, 3, 4].map(() => appendLog(db, key, piece(0, "text"))));
+    expect(all.filter(({ fits }) => fits)).to.have.length(1);
+    expect(all.every(({ received }) => received === 4)).to.equal(true);
+    expect((await appendLog(db, key, piece(5, "x"))).fits).to.equal(false);
+    expect(await shown(key)).to.equal("text");
+  });
+
+  it("is cut once at the limit, by a line, while offsets go on", async () => {
+    const key = await givenRun();
+    const append = (first: number, text: string) =>
+      appendLog(db, key, { ...piece(first, text), bytesMax: 6 });
+    await append(0, "1234");
+    await append(4, "5678");
+    expect(await append(8, "90")).to.deep.equal({ fits: true, received: 10 });
+    await closeLog(db, key, [], 6);
+    expect(await shown(key)).to.match(/^123456\n\[The log is longer than [^\n]+\]\n$/);
+  });
+
+  it("of an unknown run takes nothing", async () => {
+    const key = { job_id: randomUUID(), attempt: 1 };
+    expect(await appendLog(db, key, piece(0, "x"))).to.deep.equal({ fits: false, received: 0 });
+  });
+});

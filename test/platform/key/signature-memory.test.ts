@@ -1,0 +1,97 @@
+import { expect } from "chai";
+
+import type { SignatureCheck } from "../../../src/platform/git/signature.ts";
+import {
+  checkSignatures,
+  HeardChecks,
+  sweepSignatureChecks,
+} from "../../../src/platform/key/signature-memory.ts";
+import { testDatabase } from "../../support/database.ts";
+
+const { db } = await testDatabase();
+const now = new Date("2026-01-01T00:00:00Z");
+const later = (days: number): Date => new Date(now.getTime() + days * 24 * 60 * 60_000);
+const good: SignatureCheck = { kind: "good", keyId: "SHA256:a" };
+const bad: SignatureCheck = { kind: "bad", keyId: "SHA256:a" };
+
+let asked: string[] = [];
+let answer: SignatureCheck = good;
+const question = (objectId: string, ...keyIds: string[]) => ({
+  objectId,
+  keyIds,
+  ask: async () => {
+    asked.push(objectId);
+    return answer;
+  },
+});
+const rows = () => db("public.signature_check");
+
+beforeEach(async () => {
+  asked = [];
+  answer = good;
+  await rows().delete();
+});
+
+describe("what is remembered of signatures", () => {
+  it("is asked of git once, for all processes", async () => {
+    const questions = [question("c1", "k1"), question("c2", "k1")];
+    const heard = new HeardChecks();
+    for (const process of [heard, heard, new HeardChecks()]) {
+      expect(await checkSignatures(db, questions, now, process)).to.deep.equal([good, good]);
+    }
+    expect(asked).to.deep.equal(["c1", "c2"]);
+    expect(await rows()).to.have.length(2);
+  });
+
+  it("is asked once by many at the same time", async () => {
+    const heard = new HeardChecks();
+    const ask = () => checkSignatures(db, [question("c1", "k1")], now, heard);
+    await Promise.all([ask(), ask(), ask()]);
+    expect(asked).to.deep.equal(["c1"]);
+  });
+
+  it("is of the signed and all of the keys, in any order", async () => {
+    await checkSignatures(db, [question("c1", "k1", "k2")], now, new HeardChecks());
+    await checkSignatures(db, [question("c1", "k2", "k1")], now, new HeardChecks());
+    expect(asked).to.have.length(1);
+    for (const other of [question("c1", "k1"), question("c1"), question("c2", "k1", "k2")]) {
+      asked = [];
+      await checkSignatures(db, [other], now, new HeardChecks());
+      expect(asked).to.have.length(1);
+    }
+  });
+
+  for (const [what, told, holds, over] of [
+    ["that a key signed, for months", good, 100, 181],
+    ["that it signed until it expires", { ...good, until: later(3) }, 2, 4],
+    ["what speaks against it, for hours", bad, 0.9, 1.1],
+    ["what speaks against it, for hours", { ...bad, kind: "expired" }, 0.9, 1.1],
+  ] as const) {
+    it(`is ${what}`, async () => {
+      answer = told;
+      const heard = new HeardChecks();
+      await checkSignatures(db, [question("c1", "k1")], now, heard);
+      for (const process of [heard, new HeardChecks()]) {
+        await checkSignatures(db, [question("c1", "k1")], later(holds), process);
+      }
+      expect(asked).to.have.length(1);
+      await sweepSignatureChecks(db, later(holds));
+      expect(await rows()).to.have.length(1);
+
+      await checkSignatures(db, [question("c1", "k1")], later(over), heard);
+      expect(asked).to.have.length(2);
+      await rows().update({ holds_until: later(holds) });
+      await sweepSignatureChecks(db, later(over));
+      expect(await rows()).to.deep.equal([]);
+    });
+  }
+
+  it("is nothing where nothing was found out", async () => {
+    for (const told of [{ kind: "unsupported", program: "gpg" }, { kind: "unfinished" }] as const) {
+      answer = told;
+      const [check] = await checkSignatures(db, [question("c1", "k1")], now, new HeardChecks());
+      expect(check).to.deep.equal(told);
+      expect(await rows()).to.deep.equal([]);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { Sealed } from "../../../src/events/core/sealed.ts";
+import { openVault } from "../../../src/platform/key/vault.ts";
+import { testDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const { db } = await testDatabase();
+
+describe("the vault", () => {
+  const secret = "a secret key of the test suite";
+  const subject = `user-${randomUUID()}`;
+
+  it("opens what it sealed, also from another process", async () => {
+    const sealed = await openVault(db, secret).seal(subject, "anna@example.org ✓");
+    expect(sealed).not.to.include("anna");
+    expect(await openVault(db, secret).open(sealed)).to.equal("anna@example.org ✓");
+  });
+
+  it("never seals the same text to the same bytes", async () => {
+    const vault = openVault(db, secret);
+    expect(await vault.seal(subject, "x")).not.to.equal(await vault.seal(subject, "x"));
+  });
+
+  it("agrees on one key when many seal for a new subject at once", async () => {
+    const fresh = `project-${randomUUID()}`;
+    const vaults = Array.from({ length: 8 }, () => openVault(db, secret));
+    const sealed = await Promise.all(vaults.map((vault, n) => vault.seal(fresh, `secret ${n}`)));
+    const reader = openVault(db, secret);
+    expect(await Promise.all(sealed.map((text) => reader.open(text)))).to.deep.equal(
+      sealed.map((_, n) => `secret ${n}`),
+    );
+  });
+
+  it("gives null for what was sealed for somebody who was forgotten since", async () => {
+    const gone = `user-${randomUUID()}`;
+    const vault = openVault(db, secret);
+    const other = openVault(db, secret);
+    const sealed = await vault.seal(gone, "private");
+    expect(await other.open(sealed)).to.equal("private");
+    await vault.forget(gone);
+    expect(await vault.open(sealed)).to.equal(null);
+    await eventually(async () => expect(await other.open(sealed)).to.equal(null));
+  });
+
+  it("refuses text that was altered or moved to another subject", async () => {
+    const vault = openVault(db, secret);
+    const other = `user-${randomUUID()}`;
+    await vault.seal(other, "so that there is a key");
+    const sealed = await vault.seal(subject, "private");
+    const moved = Sealed.parse(sealed.replace(subject, other));
+    await expect(vault.open(moved)).to.be.rejected;
+    const last = sealed.endsWith("A") ? "B" : "A";
+    await expect(vault.open(Sealed.parse(sealed.slice(0, -2) + last + last))).to.be.rejected;
+  });
+
+  it("cannot read with another secret key", async () => {
+    const sealed = await openVault(db, secret).seal(subject, "private");
+    await expect(openVault(db, "another secret key of the suite").open(sealed)).to.be.rejected;
+  });
+
+  it("digests by purpose and by secret key", () => {
+    const vault = openVault(db, secret);
+    const digest = vault.digest("email", "anna@example.org");
+    expect(digest).to.match(/^[0-9a-f]{64}$/);
+    expect(vault.digest("email", "anna@example.org")).to.equal(digest);
+    expect(vault.digest("other", "anna@example.org")).not.to.equal(digest);
+    expect(openVault(db, "another secret key").digest("email", "anna@example.org")).not.to.equal(
+      digest,
+    );
+  });
+});

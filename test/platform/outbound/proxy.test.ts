@@ -1,0 +1,174 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect } from "chai";
+
+import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
+import type { Resolve } from "../../../src/platform/outbound/http.ts";
+import { type OutboundDoor, openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
+
+const seen: string[] = [];
+const web = createServer((incoming, response) => {
+  seen.push(`${incoming.method} ${incoming.url} ${incoming.headers.host}`);
+  expect(incoming.headers).not.to.have.property("proxy-authorization");
+  if (incoming.url === "/moved") return void response.writeHead(302, { location: "/" }).end();
+  incoming.pipe(response.writeHead(200, { "x-kept": "yes" }));
+});
+/** Says back what it hears: stands for a server that speaks TLS, which the proxy does not look into. */
+const echo = createTcpServer((socket) => socket.pipe(socket).on("error", () => undefined));
+const ports = await Promise.all([web, echo].map(listening));
+const [webPort = 0, echoPort = 0] = ports;
+after(() => [web, echo].forEach((server) => void server.close()));
+
+async function listening(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+let answers: readonly string[] = [];
+const resolve: Resolve = (_hostname, done) =>
+  done(
+    null,
+    answers.map((address) => ({ address, family: 4 })),
+  );
+const allow = parseOutboundAllow(["127.0.0.1/32"]);
+const proxy = openOutboundProxy({ allow, resolve });
+const strict = openOutboundProxy({ allow: parseOutboundAllow([]), resolve });
+after(() => Promise.all([proxy.close(), strict.close()]));
+beforeEach(() => {
+  answers = ["127.0.0.1"];
+  seen.length = 0;
+});
+
+const credentials = ({ proxyUrl }: OutboundDoor): string => {
+  const { username, password } = new URL(proxyUrl);
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+};
+
+/** A request in clear, as a program sends it to its proxy. */
+async function ask(door: OutboundDoor, url: string, body = "", authorization = credentials(door)) {
+  const { port } = new URL(door.proxyUrl);
+  const asking = request({
+    port,
+    host: "127.0.0.1",
+    path: url,
+    method: "POST",
+    headers: { "proxy-authorization": authorization, host: new URL(url).host },
+    agent: false,
+  }).end(body);
+  const [response] = (await once(asking, "response")) as [IncomingMessage];
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+/** The first line a tunnel is answered by, and the socket to go on with. */
+async function tunnel(door: OutboundDoor, authority: string) {
+  const { port } = new URL(door.proxyUrl);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(
+    `CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n` +
+      `proxy-authorization: ${credentials(door)}\r\n\r\n`,
+  );
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return { socket, line: chunk.toString().split("\r\n")[0] };
+}
+
+describe("the proxy for programs of our own", () => {
+  it("leads a request in clear to the host of its door, and hands redirects back", async () => {
+    const door = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
+    const found = await ask(door, `http://git.example:${webPort}/a?b=c`, "hello");
+    expect([found.status, found.body, found.headers["x-kept"]]).to.deep.equal([
+      200,
+      "hello",
+      "yes",
+    ]);
+    expect(seen).to.deep.equal([`POST /a?b=c git.example:${webPort}`]);
+    expect((await ask(door, `http://git.example:${webPort}/moved`)).status).to.equal(302);
+    door.close();
+  });
+
+  it("leads an encrypted connection there", async () => {
+    const door = await proxy.open(`https://git.example:${echoPort}/a.git`, 1_000);
+    const { socket, line } = await tunnel(door, `git.example:${echoPort}`);
+    expect(line).to.equal("HTTP/1.1 200 Connected");
+    socket.write("hello");
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    expect(chunk.toString()).to.equal("hello");
+    const closed = once(socket, "close");
+    door.close();
+    await closed;
+  });
+
+  it("leads nowhere else", async () => {
+    const door = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
+    for (const url of [
+      `http://other.example:${webPort}/`,
+      `http://git.example:${echoPort}/`,
+      `http://127.0.0.1:${webPort}/`,
+      `https://git.example:${webPort}/`,
+    ]) {
+      expect((await ask(door, url)).status, url).to.equal(403);
+    }
+    expect((await tunnel(door, `git.example:${webPort}`)).line).to.contain("403");
+    expect(door.refusal()?.message).to.equal("The host is not on the public internet.");
+    expect(seen).to.deep.equal([]);
+    const secure = await proxy.open(`https://git.example:${echoPort}/`, 1_000);
+    expect((await tunnel(secure, `git.example:${webPort}`)).line).to.contain("403");
+    expect((await ask(secure, `http://git.example:${echoPort}/`)).status).to.equal(403);
+  });
+
+  it("opens only to its own credentials, and not when it was closed", async () => {
+    const door = await proxy.open(`http://git.example:${webPort}/`, 1_000);
+    const another = await proxy.open(`http://other.example:${webPort}/`, 1_000);
+    const url = `http://git.example:${webPort}/`;
+    for (const wrong of ["", "Basic eDp5", credentials(door).slice(0, -4)]) {
+      expect((await ask(door, url, "", wrong)).status).to.equal(407);
+    }
+    expect((await ask(door, url, "", credentials(another))).status).to.equal(403);
+    door.close();
+    expect((await ask(door, url)).status).to.equal(407);
+  });
+
+  for (const bad of [["10.0.0.1"], ["127.0.0.1"], ["8.8.8.8", "169.254.169.254"], []]) {
+    it(`refuses a name that is resolved to ${bad.join(" and ") || "nothing"}`, async () => {
+      for (const scheme of ["http", "https"]) {
+        const door = await strict.open(`${scheme}://git.example:${webPort}/`, 1_000);
+        // Later than the URL was looked at: what the resolver says at the connection counts.
+        answers = bad;
+        const authority = `git.example:${webPort}`;
+        if (scheme === "http")
+          expect((await ask(door, `http://${authority}/`)).status).to.equal(403);
+        else expect((await tunnel(door, authority)).line).to.contain("403");
+        expect(door.refusal()?.message).to.contain("not on the public internet");
+      }
+      expect(seen).to.deep.equal([]);
+    });
+  }
+
+  for (const url of [
+    "file:///etc/passwd",
+    "ext::sh",
+    "ssh://-o/x",
+    "/tmp/x",
+    "http://a:b@c.example",
+  ]) {
+    it(`opens no door to ${url}`, async () => {
+      await expect(proxy.open(url, 1)).to.be.rejectedWith(/URL|http/);
+    });
+  }
+
+  it("cuts off what is larger than agreed", async () => {
+    const door = await proxy.open(`http://git.example:${webPort}/`, 10);
+    const asked = ask(door, `http://git.example:${webPort}/`, "x".repeat(1_000));
+    await expect(asked).to.be.rejectedWith(/aborted|hang up|ECONNRESET/);
+    expect(door.refusal()?.message).to.equal("More than 10 bytes came.");
+    const secure = await proxy.open(`https://git.example:${echoPort}/`, 10);
+    const { socket } = await tunnel(secure, `git.example:${echoPort}`);
+    const closed = once(socket, "close");
+    socket.write("x".repeat(1_000));
+    await closed;
+    expect(secure.refusal()?.message).to.equal("More than 10 bytes came.");
+  });
+});

@@ -1,0 +1,100 @@
+import { expect } from "chai";
+
+import { compile, problems } from "../../support/pipeline-file.ts";
+
+async function within(limitMs: number, work: () => Promise<unknown>): Promise<void> {
+  const started = performance.now();
+  await work();
+  expect(performance.now() - started).to.be.below(limitMs);
+}
+
+/** Ten lists, each holding the one before ten times. */
+function laughs(levels: number): string {
+  const lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]"];
+  for (let level = 1; level <= levels; level += 1) {
+    const previous = `*a${level - 1}`;
+    lines.push(`a${level}: &a${level} [${Array.from({ length: 10 }, () => previous).join(", ")}]`);
+  }
+  return lines.join("\n");
+}
+
+describe("a hostile pipeline file", () => {
+  it("does not expand anchors beyond a limit", () =>
+    within(500, async () => {
+      expect((await problems(`job: {script: x}\n${laughs(20)}`))[0]).to.contain(
+        "The anchors expand to more than 200000 values.",
+      );
+      const long = `a: &a ${"x".repeat(100_000)}\nb: [${Array(60).fill("*a").join(", ")}]`;
+      expect((await problems(long))[0]).to.contain("more than 4194304 characters");
+    }));
+
+  it("does not expand references beyond a limit", () =>
+    within(2_000, async () => {
+      const file = Array.from({ length: 9 }, (_, n) => {
+        const next = `!reference [.j${n + 1}, script]`;
+        return `.j${n}: {script: [${Array(10).fill(next).join(", ")}]}`;
+      });
+      const text = `${file.join("\n")}\n.j9: {script: [x]}\njob: {script: !reference [.j0, script]}`;
+      expect((await problems(text))[0]).to.match(/more than|nested/);
+    }));
+
+  it("is refused beyond 512 KiB, before anything is parsed", () =>
+    within(500, async () => {
+      expect((await problems("a: b\n".repeat(200_000)))[0]).to.contain("larger than 524288 bytes");
+    }));
+
+  it("is not nested without end", async () => {
+    for (const text of [
+      "[".repeat(100_000),
+      "- ".repeat(100_000),
+      "? ".repeat(100_000),
+      "{a: ".repeat(50_000),
+      `a: ${"[".repeat(200)}${"]".repeat(200)}`,
+      Array.from({ length: 500 }, (_, n) => `${" ".repeat(n)}a:`).join("\n"),
+    ]) {
+      expect((await problems(text))[0]).to.contain("nested deeper than 64");
+    }
+  });
+
+  it("makes no more than 2000 jobs", () =>
+    within(20_000, async () => {
+      const file = Array.from({ length: 10_000 }, (_, n) => `j${n}: {script: x}`).join("\n");
+      expect((await problems(file))[0]).to.contain("more than 2000 jobs");
+    }));
+
+  it("has many equal keys in time that grows with their number", () =>
+    within(10_000, async () => {
+      const keys = Array.from({ length: 50_000 }, (_, n) => `k${n}: 1`).join("\n");
+      expect(await problems(keys)).to.have.length(1);
+    }));
+
+  it("does not multiply a large template into jobs beyond a limit", async () => {
+    const template = `.t: {script: [${"x".repeat(60_000)}]}`;
+    const jobs = Array.from({ length: 100 }, (_, n) => `j${n}: {extends: .t}`).join("\n");
+    expect((await problems(`${template}\n${jobs}`))[0]).to.contain("4194304 bytes together");
+  });
+
+  it("does not compare paths with globs without end", () =>
+    within(30_000, async () => {
+      const paths = async () => Array.from({ length: 50_000 }, (_, n) => `dir/${n}/file.txt`);
+      const rules = Array.from({ length: 100 }, (_, n) => `{exists: ["**/${n}/gone"]}`).join(", ");
+      expect((await problems(`job: {script: x, rules: [${rules}]}`, { paths }))[0]).to.contain(
+        "too many paths",
+      );
+    }));
+
+  it("may name keys that objects have by themselves", async () => {
+    const { jobs } = await compile("constructor: {script: x}\ntoString: {script: y}");
+    expect(jobs.map(({ name }) => name)).to.deep.equal(["constructor", "toString"]);
+    expect(await problems("__proto__: {script: x}")).to.deep.equal([]);
+    expect(await problems("job: {extends: toString, script: x}")).to.have.length(1);
+  });
+
+  it("compiles 1000 jobs in the time of a request", () =>
+    within(3_000, async () => {
+      const file = Array.from({ length: 1_000 }, (_, n) =>
+        n === 0 ? "j0: {script: x}" : `j${n}: {script: x, needs: [j${n - 1}]}`,
+      ).join("\n");
+      expect((await compile(file)).jobs).to.have.length(1_000);
+    }));
+});

@@ -1,0 +1,52 @@
+import { expect } from "chai";
+
+import { problems } from "../../support/pipeline-file.ts";
+
+describe("a pipeline file", () => {
+  describe("with mistakes", () => {
+    it("names line, column, key and reason of each", async () => {
+      const file = `job:
+  script: 5
+  imge: x
+  retry: 7
+other: []
+third:
+  stage: nowhere
+  artifacts:
+    when: sometimes
+`;
+      expect(await problems(file)).to.deep.equal([
+        "2:3 job.script: It must be text or a list of texts.",
+        "3:3 job.imge: There is no such keyword here.",
+        "4:3 job.retry.max: It must be at most 2.",
+        "5:1 other: It is no keyword, and a job must be a map of keywords.",
+        "9:5 third.artifacts.when: It must be on_success, on_failure or always.",
+      ]);
+    });
+
+    for (const [what, text, reason] of [
+      ["broken YAML", "job: [", "1:7"],
+      ["two documents", "a: 1\n---\nb: 2", "more than one document"],
+      ["a list at the top", "- a", "must be a map"],
+      ["an unknown anchor", "a: *b", "anchor b is not defined"],
+      ["an anchor inside itself", "a: &a [*a]", "anchor a is not defined"],
+      ["NUL in a script", 'job: {script: "a\\0b"}', "NUL"],
+      ["an unknown stage", "job: {stage: x, script: y}", "There is no stage x among"],
+      ["a missing script", "job: {stage: test}", "neither script nor trigger"],
+      ["a delayed job without a time", "job: {script: x, when: delayed}", "needs start_in"],
+      ["rules with only", "job: {script: x, rules: [], only: [a]}", "together with only"],
+      ["a bad name of a variable", "variables: {a-b: x}", "is no name of a variable"],
+      ["a map for a variable", "variables: {A: {b: c}}", "variables.A"],
+      ["a bad duration", "job: {script: x, timeout: soon}", "must be a duration"],
+    ] as const) {
+      it(`refuses ${what}`, async () => {
+        expect((await problems(text)).join("\n")).to.contain(reason);
+      });
+    }
+
+    it("reports twenty at most", async () => {
+      const file = Array.from({ length: 100 }, (_, n) => `j${n}: []`).join("\n");
+      expect(await problems(file)).to.have.length(20);
+    });
+  });
+});

@@ -1,0 +1,93 @@
+import { expect } from "chai";
+
+import { mentionsIn, referencesIn } from "../../src/platform/text-reference.ts";
+
+const hash = "9fceb02d0ae598e95dc970b74767f19372d61af8";
+const targets = (text: string) => referencesIn(text).map(({ target }) => target);
+const closed = (text: string) =>
+  referencesIn(text).flatMap(({ target, closes }) => (closes ? [target] : []));
+
+describe("references in a text", () => {
+  for (const [text, expected] of [
+    ["See #12 and !7.", ["#12", "!7"]],
+    ["(#1), [#2] **#3** #4", ["#1", "#2", "#3", "#4"]],
+    ["#12 again #12", ["#12"]],
+    ["anna/forge#5, Anna/for.ge!6", ["anna/forge#5", "Anna/for.ge!6"]],
+    [`as in ${hash}, not ${hash.slice(0, 12)}`, [hash]],
+    [`${hash}${hash.slice(0, 24)}`, [`${hash}${hash.slice(0, 24)}`]],
+    [`x${hash} ${hash}0 ${hash.toUpperCase()}`, []],
+    ["#0 #012 #x # 5 &#39; a#5 ##6 #7a https://example.org/a#8", []],
+    ["#12345678901", []],
+    ["", []],
+  ] as const) {
+    it(`are ${JSON.stringify(expected)} in "${text.slice(0, 50)}"`, () => {
+      expect(targets(text)).to.deep.equal(expected);
+    });
+  }
+
+  for (const [text, expected] of [
+    ["Closes #1", ["#1"]],
+    ["close #1 closed #2 closing #3", ["#1", "#2", "#3"]],
+    ["Fix #1, fixes #2; FIXED #3 fixing #4", ["#1", "#2", "#3", "#4"]],
+    ["resolve #1 resolves #2 resolved #3", ["#1", "#2", "#3"]],
+    ["Implements #1", ["#1"]],
+    ["Fixes: #1, #2 and #3, and #4", ["#1", "#2", "#3", "#4"]],
+    ["Closes issue #1. See #2", ["#1"]],
+    ["Closes #1, see #2", ["#1"]],
+    ["Closes anna/forge#5", ["anna/forge#5"]],
+    ["Closes !7", []],
+    ["encloses #1, prefix #2, closest #3", []],
+    ["closes\n\n#1", []],
+    ["#1 is named before Closes #1", ["#1"]],
+  ] as const) {
+    it(`close ${JSON.stringify(expected)} in "${text}"`, () => {
+      expect(closed(text)).to.deep.equal(expected);
+    });
+  }
+
+  it("are at most 100", () => {
+    const text = Array.from({ length: 200 }, (_, index) => `#${index + 1}`).join(" ");
+    expect(referencesIn(text)).to.have.length(100);
+  });
+});
+
+describe("mentions in a text", () => {
+  for (const [text, expected] of [
+    ["@anna, @Boris: look (@clara).", ["anna", "boris", "clara"]],
+    ["@anna @ANNA", ["anna"]],
+    ["mail@example.org a/@b @@c @d@e", []],
+    ["@dora.-", ["dora"]],
+  ] as const) {
+    it(`are ${JSON.stringify(expected)} in "${text}"`, () => {
+      expect(mentionsIn(text)).to.deep.equal(expected);
+    });
+  }
+
+  it("are at most 50", () => {
+    const text = Array.from({ length: 99 }, (_, index) => `@u${index}`).join(" ");
+    expect(mentionsIn(text)).to.have.length(50);
+  });
+});
+
+describe("the search for references and mentions", () => {
+  const repeated = (part: string, length: number) => part.repeat(length / part.length);
+  const timeOf = (text: string): number => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let run = 0; run < 5; run += 1) {
+      const start = performance.now();
+      referencesIn(text);
+      mentionsIn(text);
+      best = Math.min(best, performance.now() - start);
+    }
+    return best;
+  };
+
+  for (const part of ["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_"]) {
+    it(`takes time in proportion to a text of "${part}"`, () => {
+      const [short, long] = [8_192, 65_536].map((length) => timeOf(repeated(part, length)));
+      // Eight times the text; twice that leaves room for a busy machine.
+      expect(long).to.be.lessThan(16 * short! + 20);
+      expect(long).to.be.lessThan(200);
+    });
+  }
+});

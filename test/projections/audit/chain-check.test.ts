@@ -1,0 +1,116 @@
+import { expect } from "chai";
+import type { Recorded } from "../../../src/events/core/event.ts";
+import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
+import {
+  type ChainCheck,
+  checkChain,
+  type KeptMark,
+} from "../../../src/projections/audit/chain-check.ts";
+import { auditEntryProjection } from "../../../src/projections/audit/entry.ts";
+import { chainHead, logChainProjection } from "../../../src/projections/audit/log-chain.ts";
+import { project } from "../../../src/projections/core/projection.ts";
+import { testDatabase } from "../../support/database.ts";
+import { testEventStore } from "../../support/event-store.ts";
+import { append, sent } from "../../support/parcel.ts";
+import { context, reset } from "../../support/projection.ts";
+
+const { db } = await testDatabase();
+const { store } = await testEventStore();
+const { signal } = new AbortController();
+
+/** The log as somebody with access to the disks might have left it. */
+function changed(change: (log: Recorded[]) => void): EventStore {
+  return {
+    ...store,
+    async *readAll() {
+      const log: Recorded[] = [];
+      for await (const event of store.readAll()) log.push(event);
+      change(log);
+      yield* log;
+    },
+  };
+}
+
+async function check(log: EventStore = store, kept?: KeptMark): Promise<ChainCheck> {
+  return checkChain({ db, store: log }, { signal, ...(kept && { kept }) });
+}
+
+const firstOf = (result: ChainCheck) => (result.equal ? "nothing" : result.first);
+
+describe("verifying the log", () => {
+  before(async () => {
+    for (let n = 0; n < 25; n += 1) {
+      await append(store, `parcel-${n}`, ...Array.from({ length: 100 }, () => sent("Anna")));
+    }
+  });
+  beforeEach(async () => {
+    const log: Recorded[] = [];
+    for await (const event of store.readAll()) log.push(event);
+    for (const projection of [auditEntryProjection, logChainProjection]) {
+      await reset(db, projection);
+      for (let n = 0; n < log.length; n += 1_000) {
+        await project(db, projection, log.slice(n, n + 1_000), context);
+      }
+    }
+  });
+
+  it("finds an untouched log unchanged", async () => {
+    expect(await check()).to.deep.equal({ equal: true, head: await chainHead(db) });
+  });
+
+  it("does not mind events that came after the head", async () => {
+    await append(store, "parcel-new", sent("Boris"));
+    expect((await check()).equal).to.equal(true);
+  });
+
+  it("names an event that was changed", async () => {
+    const log = changed((events) => {
+      events[1_234] = { ...events[1_234]!, data: { to: "Mallory" } };
+    });
+    const result = await check(log);
+    expect(firstOf(result)).to.match(/^ParcelSent at \d+ in parcel-12 was changed$/);
+    expect(result).to.deep.include({ equal: false });
+  });
+
+  it("names an event that is missing, at the end as well", async () => {
+    expect(firstOf(await check(changed((events) => void events.splice(700, 1))))).to.match(
+      /in parcel-7 is missing$/,
+    );
+    const ended = changed((events) => void events.splice(2_400));
+    expect(firstOf(await check(ended))).to.match(/in parcel-24 is missing$/);
+  });
+
+  it("names an event that was added", async () => {
+    const between = changed((events) => {
+      events.splice(11, 0, { ...events[10]!, stream: "parcel-x" });
+    });
+    expect(firstOf(await check(between))).to.match(/was added$/);
+  });
+
+  it("notices two events that changed places", async () => {
+    const log = changed((events) => {
+      [events[5], events[6]] = [events[6]!, events[5]!];
+    });
+    expect((await check(log)).equal).to.equal(false);
+  });
+
+  it("notices a mark that was changed", async () => {
+    await db("log_chain_mark")
+      .where({ events: 1_000 })
+      .update({ chain: Buffer.alloc(32) });
+    expect(firstOf(await check())).to.match(/not with a mark of the chain/);
+  });
+
+  it("proves a past that was changed and rebuilt by a mark kept outside", async () => {
+    const { events, chain } = await chainHead(db);
+    expect((await check(store, { events, chain })).equal).to.equal(true);
+    expect((await check(store, { events: 1_500n, chain })).equal).to.equal(false);
+    expect((await check(store, { events: events + 5n, chain })).equal).to.equal(false);
+  });
+
+  it("has nothing to say of an empty log", async () => {
+    await reset(db, logChainProjection);
+    const nothing = changed((events) => void events.splice(0));
+    expect((await check(nothing)).equal).to.equal(true);
+  });
+});

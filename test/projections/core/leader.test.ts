@@ -1,0 +1,90 @@
+import { expect } from "chai";
+import { whileLeader, withLock } from "../../../src/projections/core/leader.ts";
+import { testDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const { url, db } = await testDatabase();
+const none = new AbortController().signal;
+const untilAborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve());
+  });
+const kill = (name: string) =>
+  db.raw(
+    `select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and application_name = ? and datname = current_database()`,
+    [`lock ${name}`],
+  );
+
+describe("a lock that lives as long as its session", () => {
+  it("is held by one, and free as soon as that one is done", async () => {
+    const inner = await withLock(url, "a", none, async () =>
+      withLock(url, "a", none, async () => 1),
+    );
+    expect(inner).to.deep.equal({ result: undefined });
+    expect(await withLock(url, "a", none, async () => 2)).to.deep.equal({ result: 2 });
+  });
+
+  it("is another one by another name", async () => {
+    const both = await withLock(url, "a", none, () => withLock(url, "b", none, async () => 1));
+    expect(both).to.deep.equal({ result: { result: 1 } });
+  });
+
+  it("is free when its holder failed", async () => {
+    const failing = withLock(url, "a", none, () => Promise.reject(new Error("no")));
+    await expect(failing).to.be.rejectedWith("no");
+    expect(await withLock(url, "a", none, async () => 2)).to.deep.equal({ result: 2 });
+  });
+
+  it("tells its holder when the session is lost", async () => {
+    await withLock(url, "a", none, async (held) => {
+      expect(held.aborted).to.equal(false);
+      await kill("a");
+      await untilAborted(held);
+    });
+  });
+});
+
+describe("leading", () => {
+  it("is one's turn at a time, and passes on when the leader is gone", async () => {
+    const ends = [new AbortController(), new AbortController()];
+    const leading = new Set<number>();
+    let most = 0;
+    const running = ends.map(({ signal }, index) =>
+      whileLeader(
+        url,
+        "turns",
+        signal,
+        async (held) => {
+          leading.add(index);
+          most = Math.max(most, leading.size);
+          await untilAborted(held);
+          leading.delete(index);
+        },
+        () => undefined,
+      ),
+    );
+    await eventually(() => leading.size === 1);
+    const [first] = leading;
+    ends[first!]?.abort();
+    await eventually(() => leading.size === 1 && !leading.has(first!));
+    for (const end of ends) end.abort();
+    await Promise.all(running);
+    expect(most).to.equal(1);
+  });
+
+  it("is tried again after a failure, which is told", async () => {
+    const end = new AbortController();
+    const told: unknown[] = [];
+    let turns = 0;
+    const lead = async () => {
+      turns += 1;
+      if (turns === 1) throw new Error("not today");
+      end.abort();
+    };
+    await whileLeader(url, "again", end.signal, lead, (error) => told.push(error));
+    expect(turns).to.equal(2);
+    expect(told.map(String)).to.deep.equal(["Error: not today"]);
+  });
+});

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "chai";
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { type Projection, project } from "../../../src/projections/core/projection.ts";
+import { testDatabase } from "../../support/database.ts";
+import { history } from "../../support/history.ts";
+import { parcel, received, receiver, sent } from "../../support/parcel.ts";
+import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+
+const applied: bigint[] = [];
+const probe: Projection = {
+  ...parcel,
+  async apply(tx, event, used) {
+    applied.push(event.position);
+    await parcel.apply(tx, event, used);
+  },
+};
+
+const log = history(
+  ["parcel-1", sent("Anna")],
+  ["parcel-2", sent("Boris")],
+  ["parcel-1", received],
+  ["letter-1", { type: "LetterSent", data: {} }],
+);
+
+const { db } = await testDatabase();
+
+describe("projection", () => {
+  const tables = async () => ({
+    ...(await rowsOf(db, parcel)),
+    position: (await readCheckpoints(db)).map(({ position }) => position),
+  });
+
+  beforeEach(async () => {
+    applied.length = 0;
+    await reset(db, parcel);
+  });
+
+  it("turns events into rows and moves past those it does not know", async () => {
+    await project(db, probe, log, context);
+
+    expect(await tables()).to.deep.equal({
+      parcel: [
+        { id: "1", sent_to: "Anna", received_by: receiver },
+        { id: "2", sent_to: "Boris", received_by: null },
+      ],
+      position: [4n],
+    });
+  });
+
+  it("handles only what its handlers do not ignore", () => {
+    expect([...parcel.types]).to.deep.equal(["ParcelSent", "ParcelReceived"]);
+  });
+
+  it("ends the same when deliveries repeat and overlap", async () => {
+    await project(db, probe, log, context);
+    const once = await tables();
+
+    for (const repeated of [log.slice(0, 1), log.slice(1), log]) {
+      await project(db, probe, repeated, context);
+      expect(await tables()).to.deep.equal(once);
+    }
+    expect(applied).to.deep.equal([1n, 2n, 3n]);
+  });
+
+  it("applies only the new part of a batch that overlaps", async () => {
+    await project(db, probe, log.slice(0, 2), context);
+    await project(db, probe, log.slice(1), context);
+
+    expect(applied).to.deep.equal([1n, 2n, 3n]);
+  });
+
+  it("ends the same when replayed from the start, emptied or not", async () => {
+    await project(db, probe, log, context);
+    const live = await tables();
+
+    await rewind(db, parcel);
+    await project(db, probe, log, context);
+    expect(await tables()).to.deep.equal(live);
+
+    await reset(db, parcel);
+    for (const event of log) await project(db, probe, [event], context);
+    expect(await tables()).to.deep.equal(live);
+  });
+
+  it("moves neither rows nor checkpoint when one event of a batch fails", async () => {
+    await project(db, probe, log.slice(0, 1), context);
+    const before = await tables();
+    const broken = { ...received, data: { by: "not a uuid" } };
+    const batch = [log[1]!, { ...log[2]!, ...broken }];
+
+    await expect(project(db, probe, batch, context)).to.be.rejectedWith(
+      "Projection parcel cannot apply ParcelReceived at 3 in parcel-1",
+    );
+
+    expect(await tables()).to.deep.equal(before);
+  });
+
+  it("applies each event once when eight processes deliver the same batch", async () => {
+    const seen: bigint[] = [];
+    const slow = {
+      ...parcel,
+      apply: async (_tx: unknown, { position }: Recorded) => {
+        seen.push(position);
+        // Long enough for the others to arrive while this one holds the lock.
+        await delay(20);
+      },
+    };
+
+    await Promise.all(Array.from({ length: 8 }, () => project(db, slow, log, context)));
+
+    expect(seen).to.deep.equal([1n, 2n, 3n]);
+  });
+});

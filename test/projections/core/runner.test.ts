@@ -1,0 +1,196 @@
+import { expect } from "chai";
+import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { uninstall } from "../../../src/projections/core/install.ts";
+import type { Projection } from "../../../src/projections/core/projection.ts";
+import { runProjections } from "../../../src/projections/core/runner.ts";
+import { testDatabase } from "../../support/database.ts";
+import { testEventStore } from "../../support/event-store.ts";
+import { eventually } from "../../support/eventually.ts";
+import { append, parcelsInto, received, receiver, sent } from "../../support/parcel.ts";
+import { context, rowsOf } from "../../support/projection.ts";
+
+const { url, db } = await testDatabase();
+const { store } = await testEventStore();
+
+const parcel = parcelsInto("parcel");
+const copy = parcelsInto("parcel_copy");
+/** Cannot take a parcel for Mallory. */
+const picky: Projection = {
+  ...parcelsInto("parcel_picky"),
+  async apply(tx, event, used) {
+    if (event.data["to"] === "Mallory") throw new Error("not for Mallory");
+    await parcelsInto("parcel_picky").apply(tx, event, used);
+  },
+};
+
+const logged: string[] = [];
+const note = (_fields: object, message: string) => void logged.push(message);
+const log = { info: note, warn: note, error: note };
+
+/** A process that runs projections. */
+function start(...projections: readonly Projection[]) {
+  const abort = new AbortController();
+  const deps = { databaseUrl: url, db, store, projections, context, log };
+  const ended = runProjections(deps, abort.signal);
+  const stop = async (): Promise<void> => {
+    abort.abort();
+    await ended;
+  };
+  running.push(stop);
+  return { stop };
+}
+const running: (() => Promise<void>)[] = [];
+
+const checkpoint = async (name: string) =>
+  (await readCheckpoints(db)).find((row) => row.name === name);
+const reached = (name: string, position: bigint) =>
+  eventually(async () => (await checkpoint(name))?.position === position);
+const parcels = async (of: Projection) => (await rowsOf(db, of))[of.tables[0]!];
+
+describe("running projections", () => {
+  afterEach(async () => {
+    for (const stop of running.splice(0)) await stop();
+    for (const projection of [parcel, copy, picky]) await uninstall(db, projection);
+    logged.length = 0;
+  });
+
+  it("installs tables, catches up and follows", async () => {
+    const before = await append(store, "parcel-1", sent("Anna"));
+    start(parcel);
+    await reached("parcel", before);
+
+    const after = await append(store, "parcel-1", received);
+    await reached("parcel", after);
+
+    expect(await parcels(parcel)).to.deep.include({
+      id: "1",
+      sent_to: "Anna",
+      received_by: receiver,
+    });
+  });
+
+  it("moves the checkpoint past events that nobody handles", async () => {
+    start(parcel);
+    await reached("parcel", await append(store, "letter-1", { type: "LetterSent", data: {} }));
+  });
+
+  it("stops a projection at the event it cannot apply, while the others go on", async () => {
+    start(parcel, picky);
+    await reached("parcel_picky", await append(store, "parcel-2", sent("Boris")));
+
+    const good = await append(store, "parcel-3", sent("Clara"));
+    await append(store, "parcel-4", sent("Mallory"));
+    await reached("parcel", await append(store, "parcel-5", sent("Dora")));
+    await eventually(async () => (await checkpoint("parcel_picky"))?.state === "failed");
+
+    const { position, failure } = (await checkpoint("parcel_picky"))!;
+    expect(position).to.equal(good);
+    expect(failure).to.match(/ParcelSent at \d+ in parcel-4: not for Mallory/);
+    expect(logged).to.include("projection stopped");
+    expect((await parcels(picky))!.map((row) => (row as { id: string }).id)).to.not.include("5");
+  });
+
+  it("tries a stopped projection again with the next leader, without skipping", async () => {
+    const first = start(parcel, picky);
+    await append(store, "parcel-6", sent("Mallory"));
+    await eventually(async () => (await checkpoint("parcel_picky"))?.state === "failed");
+    await first.stop();
+
+    const repaired = parcelsInto("parcel_picky");
+    start(parcel, repaired);
+    await eventually(async () => (await checkpoint("parcel_picky"))?.state === "live");
+
+    expect(await parcels(repaired)).to.deep.equal(await parcels(parcel));
+  });
+
+  it("brings a new projection up beside the live ones", async () => {
+    const first = start(parcel);
+    await reached("parcel", await append(store, "parcel-7", sent("Egon")));
+    await first.stop();
+
+    start(parcel, copy);
+    await eventually(async () => (await checkpoint("parcel_copy"))?.state === "live");
+    await reached("parcel_copy", await append(store, "parcel-7", received));
+
+    expect(await parcels(copy)).to.deep.equal(await parcels(parcel));
+  });
+
+  it("builds a projection of another version again", async () => {
+    const first = start(parcel);
+    await reached("parcel", await append(store, "parcel-8", sent("Fritz")));
+    await first.stop();
+    const base = parcelsInto("parcel", 2);
+    const next: Projection = {
+      ...base,
+      create: async (tx) => {
+        await base.create(tx);
+        await tx.schema.alterTable("parcel", (table) => table.integer("weight").defaultTo(0));
+      },
+    };
+
+    start(next);
+    await eventually(async () => (await checkpoint("parcel"))?.version === 2);
+    await reached("parcel", await append(store, "parcel-8", received));
+
+    expect(await parcels(next)).to.deep.include({
+      id: "8",
+      sent_to: "Fritz",
+      received_by: receiver,
+      weight: 0,
+    });
+  });
+
+  it("leaves tables alone that another release has built", async () => {
+    start(parcel, copy);
+    const before = await append(store, "parcel-20", sent("Ida"));
+    await reached("parcel", before);
+    await db("projection_checkpoint").where({ name: "parcel" }).update({ version: 2 });
+
+    await reached("parcel_copy", await append(store, "parcel-20", received));
+
+    expect((await checkpoint("parcel"))?.position).to.equal(before);
+    expect(await parcels(parcel)).to.deep.include({ id: "20", sent_to: "Ida", received_by: null });
+  });
+
+  it("fills the gap of a checkpoint that was set back", async () => {
+    start(parcel);
+    await reached("parcel", await append(store, "parcel-9", sent("Gerda")));
+    await db("read_model.parcel").delete();
+    await db("projection_checkpoint").update({ position: -1 });
+
+    await reached("parcel", await append(store, "parcel-9", received));
+
+    expect(await parcels(parcel)).to.deep.include({
+      id: "9",
+      sent_to: "Gerda",
+      received_by: receiver,
+    });
+  });
+
+  it("hands over to a standby when the leader's connection dies", async () => {
+    const applied: string[] = [];
+    const named = (process: string): Projection => ({
+      ...parcel,
+      async apply(tx, event, used) {
+        applied.push(process);
+        await parcel.apply(tx, event, used);
+      },
+    });
+    start(named("first"));
+    await eventually(() => logged.includes("leading the projections"));
+    start(named("second"));
+    await reached("parcel", await append(store, "parcel-10", sent("Hans")));
+    expect(new Set(applied)).to.deep.equal(new Set(["first"]));
+
+    await db.raw(
+      `select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+       where locktype = 'advisory' and application_name = 'lock projections'
+         and datname = current_database()`,
+    );
+    await eventually(() => logged.filter((message) => message.startsWith("leading")).length === 2);
+    applied.length = 0;
+    await reached("parcel", await append(store, "parcel-10", received));
+
+    expect(applied).to.deep.equal(["second"]);
+  });
+});

@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+import type { AnyEvent, Recorded } from "../../../src/events/core/event.ts";
+import { ProjectId } from "../../../src/events/core/ids.ts";
+import { localIdStream } from "../../../src/events/core/local-id.ts";
+import { issueStream } from "../../../src/events/issue/issue.ts";
+import { projectStream } from "../../../src/events/project/project.ts";
+import { project } from "../../../src/projections/core/projection.ts";
+import { issueProjection } from "../../../src/projections/issue/issue.ts";
+import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
+import { testDatabase } from "../../support/database.ts";
+import { at, history } from "../../support/history.ts";
+import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+
+const { db } = await testDatabase();
+const projectId = ProjectId.parse(randomUUID());
+const by = randomUUID();
+const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+
+type Written = readonly [string, AnyEvent];
+
+const created = (issueId: string, of: string = projectId): Written => [
+  issueStream(issueId),
+  {
+    type: "IssueCreated",
+    data: {
+      issueId,
+      projectId: of,
+      title: "Search",
+      description: "",
+      status: "OPEN",
+      assigneeIds: [],
+      labelIds: [],
+      createdById: by,
+      createdAt: at,
+    },
+  },
+];
+const numbered = (subjectId: string, localId: number, kind = "ISSUE"): Written => [
+  localIdStream("ISSUE", projectId),
+  { type: "LocalIdAssigned", data: { kind, projectId, localId, subjectId, assignedAt: at } },
+];
+const edited = (issueId: string, status: string): Written => [
+  issueStream(issueId),
+  {
+    type: "IssueEdited",
+    data: {
+      projectId,
+      details: { status },
+      previousDetails: { status: "OPEN" },
+      editedById: by,
+      editedAt: at,
+    },
+  },
+];
+const deleted = (issueId: string): Written => [
+  issueStream(issueId),
+  { type: "IssueDeleted", data: { projectId, title: "Search", deletedById: by, deletedAt: at } },
+];
+const purged: Written = [
+  projectStream(projectId),
+  { type: "ProjectPurged", data: { projectId, purgedAt: at } },
+];
+
+const apply = (events: readonly Recorded[]) => project(db, issueProjection, events, context);
+
+async function totals(): Promise<Record<string, number>> {
+  const rows = await db("issue_total").where("project_id", projectId);
+  return Object.fromEntries(rows.map(({ status, total }) => [status, Number(total)]));
+}
+
+beforeEach(() => reset(db, issueProjection));
+
+describe("the issue read model", () => {
+  it("counts the issues of a project that have a number, by status", async () => {
+    await apply(history(created(first), created(second), created(third)));
+    expect(await totals()).to.deep.equal({});
+    const rest = [numbered(first, 1), numbered(second, 2), edited(second, "CLOSED")];
+    await rewind(db, issueProjection);
+    await apply(history(created(first), created(second), created(third), ...rest));
+    expect(await totals()).to.deep.equal({ OPEN: 1, CLOSED: 1 });
+  });
+
+  it("ends the same in one batch, event by event, and repeated", async () => {
+    const log = history(
+      created(first),
+      numbered(first, 1),
+      created(second),
+      edited(first, "IN_PROGRESS"),
+      numbered(second, 2),
+      deleted(first),
+      created(third),
+      edited(second, "COMPLETED"),
+      numbered(third, 3),
+    );
+    await apply(log);
+    const atOnce = await rowsOf(db, issueProjection);
+    expect(await totals()).to.deep.equal({ COMPLETED: 1, OPEN: 1 });
+
+    await rewind(db, issueProjection);
+    await apply(log);
+    expect(await rowsOf(db, issueProjection)).to.deep.equal(atOnce);
+
+    await reset(db, issueProjection);
+    for (const event of log) await apply([event]);
+    expect(await rowsOf(db, issueProjection)).to.deep.equal(atOnce);
+  });
+
+  it("ignores the numbers of other kinds of things", async () => {
+    await apply(history(created(first), numbered(first, 7, "MERGE_REQUEST")));
+    expect(await db("issue").pluck("local_id")).to.deep.equal([null]);
+  });
+
+  it("finds issues that were left without a number", async () => {
+    await apply(history(created(first), created(second), numbered(first, 1)));
+    const later = new Date(Date.parse(at) + 1);
+    expect(await unnumberedIssues(db, later, 10)).to.deep.equal([
+      { id: second, project_id: projectId },
+    ]);
+    expect(await unnumberedIssues(db, new Date(at), 10)).to.deep.equal([]);
+  });
+
+  it("drops everything of a purged project, and nothing else", async () => {
+    const kept = randomUUID();
+    await apply(history(created(first), numbered(first, 1), created(kept, by), purged));
+    expect(await db("issue").pluck("id")).to.deep.equal([kept]);
+    expect(await totals()).to.deep.equal({});
+  });
+});

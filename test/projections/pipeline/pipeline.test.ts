@@ -1,0 +1,185 @@
+import { expect } from "chai";
+import type { AnyEvent } from "../../../src/events/core/event.ts";
+import { localIdStream } from "../../../src/events/core/local-id.ts";
+import { jobStream } from "../../../src/events/pipeline/job.ts";
+import {
+  jobNumber,
+  placeOfNumber,
+  serviceNumberProject,
+  serviceNumberSubject,
+} from "../../../src/events/pipeline/number.ts";
+import { pipelineStream } from "../../../src/events/pipeline/pipeline.ts";
+import { project } from "../../../src/projections/core/projection.ts";
+import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
+import {
+  findPipeline,
+  lastPipeline,
+  listJobs,
+  listPipelines,
+} from "../../../src/projections/pipeline/query.ts";
+import { queuedJobs } from "../../../src/projections/pipeline/queue.ts";
+import { testDatabase } from "../../support/database.ts";
+import { at, history } from "../../support/history.ts";
+import {
+  agentId,
+  commitId,
+  created,
+  jobIdOf,
+  pipelineId,
+  planned,
+  projectId,
+  specOf,
+  userId,
+} from "../../support/pipeline.ts";
+import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+
+const { db } = await testDatabase();
+const part = { limit: 10, offset: 0 };
+
+type Written = readonly [stream: string, event: AnyEvent];
+
+const ofPipeline = (event: AnyEvent): Written => [pipelineStream(pipelineId), event];
+const ofJob = (name: string, type: string, data: object = {}): Written => [
+  jobStream(jobIdOf(name)),
+  { type, data: { jobId: jobIdOf(name), pipelineId, projectId, ...data } },
+];
+const number = (
+  kind: "PIPELINE" | "JOB",
+  subjectId: string,
+  localId: number,
+  of = projectId,
+): Written => [
+  localIdStream(kind, of),
+  { type: "LocalIdAssigned", data: { kind, projectId: of, localId, subjectId, assignedAt: at } },
+];
+
+const begun: readonly Written[] = [
+  ofPipeline(created(3)),
+  ofPipeline(
+    planned(
+      specOf("a"),
+      specOf("b", { tags: ["linux"] }),
+      specOf("c", { stage: "deploy", stageIndex: 3 }),
+    ),
+  ),
+  number("PIPELINE", pipelineId, 1),
+  number("PIPELINE", serviceNumberSubject(pipelineId), 7, serviceNumberProject),
+  number("JOB", jobIdOf("a"), 1),
+  number("JOB", jobIdOf("b"), 2),
+  number("JOB", jobIdOf("c"), 3),
+  ofJob("a", "JobQueued", { attempt: 1, queuedAt: at }),
+  ofJob("b", "JobQueued", { attempt: 1, queuedAt: at }),
+];
+const assigned = { attempt: 1, agentId, tokenHash: "a".repeat(64), assignedAt: at };
+const whole: readonly Written[] = [
+  ...begun,
+  ofJob("a", "JobAssigned", assigned),
+  ofJob("a", "JobStarted", { attempt: 1, agentId, startedAt: at }),
+  ofJob("a", "JobSucceeded", { attempt: 1, finishedAt: at }),
+  ofJob("b", "JobCanceled", { canceledById: userId, canceledAt: at }),
+  ofJob("c", "JobSkipped", { skippedAt: at }),
+  ofPipeline({
+    type: "PipelineFinished",
+    data: {
+      pipelineId,
+      projectId,
+      status: "CANCELED",
+      durationSeconds: 4,
+      failureReason: null,
+      finishedAt: at,
+    },
+  }),
+  ofPipeline({
+    type: "PipelineRestarted",
+    data: { pipelineId, projectId, restartedById: userId, restartedAt: at },
+  }),
+  ofJob("b", "JobReset", { resetById: userId, resetAt: at }),
+  ofJob("b", "JobHeld", { heldAt: at }),
+];
+
+const apply = (events: readonly Written[]) =>
+  project(db, pipelineProjection, history(...events), context);
+
+describe("the pipeline read model", () => {
+  beforeEach(() => reset(db, pipelineProjection));
+
+  it("shows a pipeline once it has a number, with a status that follows from its jobs", async () => {
+    await apply(begun.slice(0, 2));
+    expect(await listPipelines(db, projectId, {}, part)).to.deep.equal({ rows: [], total: 0 });
+    await apply(begun);
+    const { rows, total } = await listPipelines(db, projectId, {}, part);
+    expect([
+      rows.map(({ local_id, status, number }) => [local_id, status, number]),
+      total,
+    ]).to.deep.equal([[[1, "PENDING", 7n]], 1]);
+    const jobs = await listJobs(db, pipelineId, part);
+    expect(jobs.rows.map(({ name, local_id, status }) => [name, local_id, status])).to.deep.equal([
+      ["a", 1, "PENDING"],
+      ["b", 2, "PENDING"],
+      ["c", 3, "CREATED"],
+    ]);
+    expect(await lastPipeline(db, projectId, { commitId })).to.include({ status: "PENDING" });
+    expect(await lastPipeline(db, projectId, { ref: "main", isTag: true })).to.equal(undefined);
+  });
+
+  it("queues jobs for agents that have their tags", async () => {
+    await apply(begun);
+    const names = async (tags: readonly string[], runUntagged: boolean) =>
+      (await queuedJobs(db, { tags, runUntagged, limit: 10 })).map(({ name }) => name);
+    expect(await names([], true)).to.deep.equal(["a"]);
+    expect(await names(["linux", "more"], true)).to.deep.equal(["a", "b"]);
+    expect(await names(["linux"], false)).to.deep.equal(["b"]);
+    expect(await names(["other"], false)).to.deep.equal([]);
+    const except = [jobIdOf("a")];
+    expect(await queuedJobs(db, { tags: [], runUntagged: true, except, limit: 10 })).to.deep.equal(
+      [],
+    );
+    const projectIds = [serviceNumberProject];
+    expect(
+      await queuedJobs(db, { tags: [], runUntagged: true, projectIds, limit: 10 }),
+    ).to.deep.equal([]);
+    await apply(whole);
+    expect(await names(["linux"], true)).to.deep.equal([]);
+  });
+
+  it("forgets a deleted pipeline, and counts it no more", async () => {
+    const deleted = {
+      type: "PipelineDeleted",
+      data: { pipelineId, projectId, deletedById: null, deletedAt: at },
+    };
+    await apply([...whole, ofPipeline(deleted)]);
+    expect(await findPipeline(db, projectId, 1)).to.equal(undefined);
+    expect(await listPipelines(db, projectId, {}, part)).to.deep.equal({ rows: [], total: 0 });
+    const { pipeline_job, pipeline_job_spec } = await rowsOf(db, pipelineProjection);
+    expect([pipeline_job, pipeline_job_spec]).to.deep.equal([[], []]);
+  });
+
+  it("ends the same when delivered again, in parts, or from the start", async () => {
+    const events = history(...whole);
+    await project(db, pipelineProjection, events, context);
+    const live = await rowsOf(db, pipelineProjection);
+    expect(live["pipeline"]).to.have.length(1);
+
+    for (const some of [events.slice(0, 1), events.slice(4), events]) {
+      await project(db, pipelineProjection, some, context);
+      expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
+    }
+    await rewind(db, pipelineProjection);
+    await project(db, pipelineProjection, events, context);
+    expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
+
+    await reset(db, pipelineProjection);
+    for (const event of events) await project(db, pipelineProjection, [event], context);
+    expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
+  });
+});
+
+describe("the numbers that agents know", () => {
+  it("name a pipeline and a place in it", () => {
+    const own = jobNumber(7n, 3);
+    expect(placeOfNumber(own)).to.deep.equal({ pipelineNumber: 7, place: 3 });
+    expect(jobNumber(7n, 4_095)).to.be.below(jobNumber(8n, 0));
+    expect(serviceNumberSubject(serviceNumberSubject(pipelineId))).to.equal(pipelineId);
+    expect(serviceNumberSubject(pipelineId)).not.to.equal(pipelineId);
+  });
+});

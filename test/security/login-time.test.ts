@@ -1,0 +1,238 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { expect } from "chai";
+
+import { startTestApp } from "../support/app.ts";
+import { browser, hiddenFields, type Shown } from "../support/browser.ts";
+import { exchange, givenApplication, givenCode, type TestApplication } from "../support/oauth.ts";
+import { needsProgram } from "../support/program.ts";
+import { peopleDn, reader, startSlapd } from "../support/slapd.ts";
+import { change, connectionOf, openLoginPages } from "../support/sso.ts";
+
+/**
+ * Family 21 at the pages and at the token endpoint: neither the answer nor the time it takes tells
+ * whether there is such an account, here or in a directory.
+ */
+
+const app = await startTestApp({ reachesLoopback: true });
+const root = await app.givenUser("root", { admin: true });
+const anna = await app.givenUser("anna", { dearHash: true });
+const wrong = "not the password";
+const people = [{ uid: "clara", password: "clara's secret", mail: "clara@dir.example.org" }];
+const port = await slowLine((await startSlapd(people)).port, 40);
+let count = 0;
+const nobody = () => {
+  count += 1;
+  return `nobody-${count}`;
+};
+
+before(async () => {
+  await openLoginPages(app, root);
+  await change(app, root, "lock-account", { lockUser: true, maxAttempts: 1_000 });
+});
+
+/** Both in turn, so that whatever else the machine does slows both. @returns how much longer the first took */
+async function ratio(known: () => Promise<unknown>, unknown: () => Promise<unknown>) {
+  const rounds = 7;
+  const took = async (act: () => Promise<unknown>) => {
+    const start = performance.now();
+    await act();
+    return performance.now() - start;
+  };
+  const [one, other]: [number[], number[]] = [[], []];
+  for (let n = 0; n < rounds; n += 1) {
+    one.push(await took(known));
+    other.push(await took(unknown));
+  }
+  const median = (times: number[]) => times.sort((a, b) => a - b)[(rounds - 1) / 2] ?? 0;
+  return median(one) / median(other);
+}
+
+/** A form of which the same page is sent again and again. */
+async function form(path: string) {
+  const visitor = browser(app.url);
+  const fields = hiddenFields((await visitor.open(path)).text, path.split("?")[0] ?? "");
+  return (more: Readonly<Record<string, string>>) =>
+    visitor.post(path.split("?")[0] ?? "", { ...fields, ...more });
+}
+
+/** What a page says, apart from what was typed into it. */
+const told = ({ status, text, headers }: Shown, typed: string) => [
+  status,
+  text.replaceAll(typed, "…"),
+  [...headers].filter(([name]) => !/^(content-length|date|x-request-id)$/.test(name)),
+];
+
+describe("the login page", () => {
+  for (const login of [anna.alias, `${anna.alias}@example.org`]) {
+    it(`answers a wrong password of ${login} as it answers nobody, word for word`, async () => {
+      const send = await form("/login?choose=1");
+      const name = nobody();
+      const known = told(await send({ login, password: wrong }), login);
+      expect(known[0]).to.equal(403);
+      expect(told(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
+    });
+  }
+
+  it("takes as long for both", async () => {
+    const send = await form("/login?choose=1");
+    const known = () => send({ login: anna.alias, password: wrong });
+    expect(await ratio(known, () => send({ login: nobody(), password: wrong }))).to.be.within(
+      0.4,
+      2.5,
+    );
+  });
+});
+
+describe("with a directory, which takes its time", () => {
+  needsProgram("slapd", "slapadd");
+  let path = "";
+  before(async () => {
+    const body = {
+      name: "Directory",
+      url: `ldap://127.0.0.1:${port}`,
+      plaintext: true,
+      baseDn: peopleDn,
+      bindDn: reader.dn,
+      bindPassword: reader.password,
+      userFilter: "(uid={login})",
+    };
+    path = `/login/ldap/${await connectionOf(app, root, "ldap", body)}`;
+    const send = await form(`${path}?returnTo=/console`);
+    const { location } = await send({ login: "clara", password: "clara's secret" });
+    expect(location).to.equal("/console");
+  });
+
+  it("its page answers nobody as it answers a wrong password, in the same time", async () => {
+    const send = await form(`${path}?returnTo=/console`);
+    const name = nobody();
+    const known = told(await send({ login: "clara", password: wrong }), "clara");
+    expect(known[0]).to.equal(403);
+    expect(told(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
+    const asked = () => send({ login: "clara", password: wrong });
+    // Each question to the directory counts here: one more or less would show.
+    expect(await ratio(asked, () => send({ login: nobody(), password: wrong }))).to.be.within(
+      0.8,
+      1.25,
+    );
+  });
+
+  for (const login of ["clara", anna.alias]) {
+    it(`the login page takes as long for ${login} as for nobody`, async () => {
+      const send = await form("/login?choose=1");
+      const asked = () => send({ login, password: wrong });
+      expect(await ratio(asked, () => send({ login: nobody(), password: wrong }))).to.be.within(
+        0.7,
+        1.4,
+      );
+    });
+  }
+
+  it("the login page asks it for nobody else's password", async () => {
+    const send = await form("/login?choose=1");
+    const { status } = await send({ login: anna.alias, password: "clara's secret" });
+    expect(status).to.equal(403);
+  });
+});
+
+describe("a forgotten password", () => {
+  it("is answered for nobody as for somebody, in the same time", async () => {
+    const send = await form("/account/forgot-password");
+    const name = `${nobody()}@example.org`;
+    const known = told(await send({ email: "anna@example.org" }), "anna@example.org");
+    expect(known[0]).to.equal(200);
+    expect(told(await send({ email: name }), name)).to.deep.equal(known);
+    let somebody = 0;
+    const users = await Promise.all(
+      Array.from({ length: 9 }, (_, n) => app.givenUser(`somebody-${n}`)),
+    );
+    // Each address once: over the limit of mails nothing is written.
+    const asked = () => send({ email: `${users[somebody++]?.alias}@example.org` });
+    const others = () => send({ email: `${nobody()}@example.org` });
+    expect(await ratio(asked, others)).to.be.within(0.4, 2.5);
+  });
+
+  it("is set by no link that was not sent, in the same time whoever it names", async () => {
+    const link = (holder: string) => holder.replaceAll("-", "") + "a".repeat(64);
+    const set = (holder: string) =>
+      app.post("/user/password-reset/confirm", {
+        body: {
+          token: link(holder),
+          password: "a new password",
+          passwordConfirm: "a new password",
+        },
+      });
+    const known = await set(anna.id);
+    const unknown = await set(randomUUID());
+    expect([known.status, known.body["code"]]).to.deep.equal([422, "link.invalid"]);
+    expect([unknown.status, unknown.body["code"]]).to.deep.equal([422, "link.invalid"]);
+    expect(
+      await ratio(
+        () => set(anna.id),
+        () => set(randomUUID()),
+      ),
+    ).to.be.within(0.3, 3.3);
+  });
+});
+
+describe("the token endpoint", () => {
+  let own: TestApplication;
+  let foreign: TestApplication;
+  before(async () => {
+    own = await givenApplication(app, anna);
+    foreign = await givenApplication(app, root);
+  });
+
+  it("answers an unknown application as one with a wrong secret, in the same time", async () => {
+    const ask = (clientId: string) => exchange(app, { ...own, clientId, clientSecret: wrong }, "x");
+    const [known, unknown] = [await ask(own.clientId), await ask(randomUUID())];
+    expect(known.status).to.equal(401);
+    expect([unknown.status, unknown.text]).to.deep.equal([known.status, known.text]);
+    expect(
+      await ratio(
+        () => ask(own.clientId),
+        () => ask(randomUUID()),
+      ),
+    ).to.be.within(0.3, 3.3);
+  });
+
+  it("answers a code of another application as one that nobody has, in the same time", async () => {
+    const visitor = browser(app.url);
+    await visitor.logIn(anna);
+    const code = await givenCode(visitor, foreign);
+    const [known, unknown] = [await exchange(app, own, code), await exchange(app, own, "x")];
+    expect(known.status).to.equal(400);
+    expect([unknown.status, unknown.text]).to.deep.equal([known.status, known.text]);
+    const took = await ratio(
+      () => exchange(app, own, code),
+      () => exchange(app, own, nobody()),
+    );
+    expect(took).to.be.within(0.3, 3.3);
+    expect((await exchange(app, foreign, code)).status).to.equal(200);
+  });
+});
+
+/** A way to a port of this machine on which each answer takes so long. @returns its port */
+async function slowLine(port: number, delayMs: number): Promise<number> {
+  const open = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(port, "127.0.0.1");
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(socket);
+      socket.on("error", () => other.destroy());
+      socket.on("close", () => setTimeout(() => other.destroy(), delayMs + 10));
+    }
+    near.pipe(far);
+    far.on("data", (bytes) => setTimeout(() => near.write(bytes), delayMs));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  after(() => {
+    server.close();
+    for (const socket of open) socket.destroy();
+  });
+  return (server.address() as AddressInfo).port;
+}

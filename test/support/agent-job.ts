@@ -1,0 +1,51 @@
+import { expect } from "chai";
+import { info } from "./agent.ts";
+import type { Answer, TestApp } from "./app.ts";
+
+export type TakenJob = Readonly<{
+  id: number;
+  token: string;
+  [field: string]: unknown;
+}>;
+
+/** What an agent says to the service about jobs. */
+export function agentTalk(app: Pick<TestApp, "send" | "post" | "put">, agentToken: string) {
+  const poll = (over: Readonly<Record<string, unknown>> = {}): Promise<Answer> =>
+    app.post("/api/v4/jobs/request", {
+      body: { token: agentToken, system_id: "s_1", info, ...over },
+      headers: { "runner-token": agentToken },
+    });
+
+  const put = (job: TakenJob, body: Readonly<Record<string, unknown>>, token = job.token) =>
+    app.put(`/api/v4/jobs/${job.id}`, {
+      body: { token, info, output: {}, ...body },
+      headers: { "job-token": token },
+    });
+
+  async function take(): Promise<TakenJob> {
+    const answer = await poll();
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.body as TakenJob;
+  }
+
+  async function begin(): Promise<TakenJob> {
+    const job = await take();
+    const answer = await put(job, { state: "running" });
+    expect(answer.status, answer.text).to.equal(200);
+    return job;
+  }
+
+  function patch(job: TakenJob, first: number, data: string | Buffer, range?: string) {
+    const bytes = Buffer.from(data);
+    return app.send("PATCH", `/api/v4/jobs/${job.id}/trace?debug_trace=false`, {
+      body: new Uint8Array(bytes),
+      headers: {
+        "content-type": "text/plain",
+        "job-token": job.token,
+        "content-range": range ?? `${first}-${first + bytes.length - 1}`,
+      },
+    });
+  }
+
+  return { poll, put, take, begin, patch };
+}

@@ -1,0 +1,58 @@
+import featuresGrpc from "@eventstore/db-client/generated/serverfeatures_grpc_pb.js";
+import streamsGrpc from "@eventstore/db-client/generated/streams_grpc_pb.js";
+import type { ReadReq } from "@eventstore/db-client/generated/streams_pb.js";
+import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
+import { Server, ServerCredentials, type ServerWritableStream } from "@grpc/grpc-js";
+
+import { getSupportedMethods } from "../../src/embedded/event-store/cluster-service.ts";
+import { eventually } from "./eventually.ts";
+
+type Answer = InstanceType<typeof streamsPb.ReadResp>;
+type Call = ServerWritableStream<InstanceType<typeof ReadReq>, Answer>;
+export type Reading = (call: Call) => void;
+
+/** A server whose reads answer as a test says, in what released versions of EventStoreDB do. */
+export async function startShim(): Promise<
+  Readonly<{ url: string; reads: Call[]; read: (how: Reading) => void }>
+> {
+  const reads: Call[] = [];
+  let answer: Reading = (call) => void call.end();
+  const server = new Server();
+  server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods });
+  const read = (call: Call): void => {
+    reads.push(call);
+    answer(call);
+  };
+  const missing = (): never => {
+    throw new Error("not served by the shim");
+  };
+  const names = ["append", "batchAppend", "delete", "tombstone"];
+  const others = Object.fromEntries(names.map((name) => [name, missing]));
+  server.addService(streamsGrpc.StreamsService, { read, ...others } as never);
+  let port = 0;
+  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_error, bound) => {
+    port = bound;
+  });
+  await eventually(() => port > 0);
+  after(() => server.forceShutdown());
+  const url = `esdb://127.0.0.1:${port}?tls=false`;
+  return {
+    url,
+    reads,
+    read(how) {
+      answer = how;
+    },
+  };
+}
+
+export const confirmed = (): Answer =>
+  new streamsPb.ReadResp().setConfirmation(
+    new streamsPb.ReadResp.SubscriptionConfirmation().setSubscriptionId("shim"),
+  );
+
+export const checkpoint = (commit: bigint, prepare: bigint): Answer =>
+  new streamsPb.ReadResp().setCheckpoint(
+    new streamsPb.ReadResp.Checkpoint()
+      .setCommitPosition(String(commit))
+      .setPreparePosition(String(prepare)),
+  );

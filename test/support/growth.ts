@@ -1,0 +1,49 @@
+import { expect } from "chai";
+
+/** Below this many milliseconds a measurement says nothing about growth. */
+const noiseMs = 40;
+/** Eight times the input takes eight times as long; a square of it would take 64 times. */
+const growthMax = 24;
+const sizes = [1, 2, 4, 8] as const;
+
+/**
+ * Measures work at 1, 2, 4 and 8 times an input. Fails when the time grows far faster than the input,
+ * at the first size that shows it. What is over the limit is measured again, because the machine may
+ * have been busy.
+ *
+ * @param prepare makes the input of a size, outside of what is measured
+ * @param work what it throws is an answer as well: parsers refuse most of their inputs
+ */
+export async function expectLinear<Input>(
+  unit: number,
+  prepare: (size: number) => Input,
+  work: (input: Input) => unknown,
+): Promise<void> {
+  const times: number[] = [];
+  for (const factor of sizes) {
+    const input = prepare(unit * factor);
+    const allowed = Math.max(noiseMs, (growthMax / 8) * factor * (times[0] ?? noiseMs));
+    let time = await millisecondsOf(work, input);
+    for (let turn = 0; turn < 3 && time >= allowed; turn += 1) {
+      time = Math.min(time, await millisecondsOf(work, input));
+    }
+    times.push(time);
+    const told = times.map((ms) => ms.toFixed(1)).join(", ");
+    expect(time, `ms at 1, 2, 4, 8 times ${unit}: ${told}`).to.be.lessThan(allowed);
+  }
+}
+
+async function millisecondsOf<Input>(
+  work: (input: Input) => unknown,
+  input: Input,
+): Promise<number> {
+  // Of this process: what others do on the machine counts for nothing.
+  const start = process.cpuUsage();
+  try {
+    await work(input);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+  }
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1_000;
+}

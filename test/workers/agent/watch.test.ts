@@ -1,0 +1,118 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect } from "chai";
+
+import { lookAt, silenceMs } from "../../../src/workers/agent/watch.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const search = await app.givenProject(anna, "search");
+const other = await app.givenProject(anna, "other");
+const at = pipelinesOf(app, anna, search);
+const runners = { base: "/project/anna/search/runners", token: anna.token };
+const agent = await givenAgent(app, runners);
+const { poll, put, take, begin, patch } = agentTalk(app, agent.token);
+
+const { db, store } = app.deps;
+/** Looks as a worker would after so much time; it has been up for longer. */
+const lookAfter = async (ms: number) => {
+  const row = await db("pipeline_job")
+    .whereNotNull("assigned_at")
+    .orderBy("assigned_at", "desc")
+    .first();
+  const now = () => new Date(Date.now() + ms);
+  const next = await lookAt({ db, store, now }, { jobId: row.id, attempt: row.attempt }, 0);
+  const newest = await store.head();
+  await app.deps.visible(newest);
+  return next;
+};
+
+let files = 0;
+async function givenPipeline(more = "") {
+  files += 1;
+  await at.commit({ ".forge-ci.yaml": `# ${files}\nbuild:\n  script: [make]\n${more}` });
+  return at.start();
+}
+const statusOf = async (pipeline: Readonly<Record<string, unknown>>) =>
+  (await at.statuses(pipeline["localId"]))["build"];
+
+describe("an agent that claims a job and dies", () => {
+  it("loses the job when it does not confirm it: another one gets it", async () => {
+    const pipeline = await givenPipeline();
+    const lost = await take();
+    expect(await lookAfter(10_000)).to.be.within(1, 21_000);
+    expect(await lookAfter(31_000)).to.equal(undefined);
+    const job = (await poll()).body as TakenJob;
+    expect(job.id).to.equal(lost.id);
+    expect(job.token).not.to.equal(lost.token);
+    const late = await put(lost, { state: "running" });
+    expect(late.status).to.equal(403);
+    expect((await patch(lost, 0, "late")).status).to.equal(403);
+    expect((await put(job, { state: "running" })).status).to.equal(200);
+    await put(job, { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("fails the job after a minute of silence, not while it is heard", async () => {
+    const pipeline = await givenPipeline();
+    const job = await begin();
+    expect(await lookAfter(silenceMs - 10_000)).to.be.within(1, 10_000);
+    await put(job, { state: "running" });
+    expect(await statusOf(pipeline)).to.equal("RUNNING");
+    expect(await lookAfter(silenceMs + 1_000)).to.equal(undefined);
+    expect(await statusOf(pipeline)).to.equal("FAILED");
+    const row = await db("pipeline_job").where({ status: "FAILED" }).first();
+    expect(row.failure_reason).to.equal("runner_system_failure");
+    const late = await put(job, { state: "success" });
+    expect([late.status, late.headers.get("job-status")]).to.deep.equal([403, "failed"]);
+    expect(await statusOf(pipeline)).to.equal("FAILED");
+  });
+
+  it("has the job tried again where the file says so", async () => {
+    const pipeline = await givenPipeline("  retry: {max: 1, when: runner_system_failure}\n");
+    await begin();
+    await lookAfter(silenceMs + 1_000);
+    expect(await statusOf(pipeline)).to.equal("CREATED");
+  });
+
+  it("is given time when the service itself was down", async () => {
+    await givenPipeline();
+    const job = await begin();
+    const row = await db("pipeline_job")
+      .whereNotNull("assigned_at")
+      .orderBy("assigned_at", "desc")
+      .first();
+    const now = () => new Date(Date.now() + 3_600_000);
+    const upSince = now().getTime() - 5_000;
+    const which = { jobId: row.id, attempt: row.attempt };
+    expect(await lookAt({ db, store, now }, which, upSince)).to.be.within(50_000, 55_000);
+    await put(job, { state: "success" });
+  });
+});
+
+describe("the token of a job", () => {
+  const fetched = async (project: string, token: string) => {
+    const url = new URL(`${app.url}/project/anna/${project}.git`);
+    url.username = "gitlab-ci-token";
+    url.password = token;
+    const env = { ...process.env, GIT_TERMINAL_PROMPT: "0" };
+    return promisify(execFile)("git", ["ls-remote", url.href], { env }).then(
+      ({ stdout }) => stdout,
+      () => "refused",
+    );
+  };
+
+  it("fetches the project of the job while it runs, and nothing else", async () => {
+    const pipeline = await givenPipeline();
+    const job = await begin();
+    expect(await fetched(search.alias, job.token)).to.include(String(pipeline["commitId"]));
+    expect(await fetched(other.alias, job.token)).to.equal("refused");
+    expect((await app.get("/project/anna/search", { token: job.token })).status).to.equal(403);
+    await put(job, { state: "success" });
+    expect(await fetched(search.alias, job.token)).to.equal("refused");
+  });
+});

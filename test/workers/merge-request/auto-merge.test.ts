@@ -1,0 +1,137 @@
+import { expect } from "chai";
+
+import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { autoMergeWorker } from "../../../src/workers/merge-request/auto-merge.ts";
+import { startTestApp } from "../../support/app.ts";
+import {
+  codeOf,
+  idOf,
+  type Json,
+  type MergeWorld,
+  mergeWorlds,
+} from "../../support/merge-world.ts";
+
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob, carl } = people;
+const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
+
+let world: MergeWorld;
+beforeEach(async () => {
+  world = await newWorld();
+  await configure({ branchPipelineStatusCheckEnabled: true });
+  await world.open();
+});
+
+/** What a system outside says of the source commit. */
+async function status(value: string, name = "outside"): Promise<void> {
+  const row = await findMergeRequest(app.deps.db, world.project.id, 1);
+  const hash = row?.source_commit;
+  const answer = await world.post(bob, `/commit/${hash}/status`, { name, status: value });
+  expect(answer.status, answer.text).to.equal(200);
+}
+
+async function configure(body: Json): Promise<void> {
+  const at = world.at("/merge-request/approval/configuration/edit");
+  expect((await app.send("PATCH", at, { token: anna.token, body })).status).to.equal(200);
+}
+
+const wait = (body: Json = {}) =>
+  world.post(bob, "/merge-request/1/merge", { mergeWhenPipelineSucceeds: true, ...body });
+const view = async () => (await world.get(anna, "/merge-request/1")).body;
+
+/** One look at whether the merge can be made now. */
+async function look(): Promise<void> {
+  const row = await findMergeRequest(app.deps.db, world.project.id, 1);
+  await autoMergeWorker.runJob({ mergeRequestId: row!.id }, deps, new AbortController().signal);
+}
+
+describe("merging when the pipeline succeeds", () => {
+  it("waits while a demanded pipeline has not succeeded, and then merges as it was asked", async () => {
+    const answer = await wait({ mergeStrategy: "SQUASH", squashCommitMessage: "Awaited" });
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.body).to.include({ mergeWhenPipelineSucceeds: true, canMerge: false });
+    await look();
+    expect(idOf((await view())["status"])).to.equal("OPENED");
+    await configure({ branchPipelineStatusCheckEnabled: false });
+    await look();
+    await look();
+    const merged = await view();
+    expect(idOf(merged["status"])).to.equal("MERGED");
+    expect(merged["mergedBy"]).to.include({ id: bob.id });
+    expect(merged["mergeCommit"]).to.include({ shortMessage: "Awaited" });
+    expect(merged["mergeWhenPipelineSucceeds"]).to.equal(false);
+    const moves = (await world.told()).filter((line) => line.startsWith("BranchUpdated main"));
+    expect(moves).to.deep.equal(["BranchUpdated main by bob"]);
+  });
+
+  it("waits for every status of the source commit, and merges once all have passed", async () => {
+    await status("RUNNING");
+    expect((await view())["mergeRequirements"]).to.include({ LAST_PIPELINE_SUCCESS: false });
+    await wait();
+    await status("SUCCESS");
+    await status("RUNNING", "second");
+    await look();
+    expect(idOf((await view())["status"])).to.equal("OPENED");
+    await status("SUCCESS", "second");
+    expect((await view())["mergeRequirements"]).to.include({ LAST_PIPELINE_SUCCESS: true });
+    await look();
+    expect(idOf((await view())["status"])).to.equal("MERGED");
+  });
+
+  it("ends without a merge when a pipeline fails, even one that is not demanded", async () => {
+    await configure({ branchPipelineStatusCheckEnabled: false });
+    await status("RUNNING");
+    expect((await wait()).body).to.include({ mergeWhenPipelineSucceeds: true });
+    await status("FAILED");
+    await look();
+    const after = await view();
+    expect(after).to.include({ mergeWhenPipelineSucceeds: false });
+    expect(idOf(after["status"])).to.equal("OPENED");
+  });
+
+  it("takes the pipeline of the source for that of the result while it is up to date", async () => {
+    await configure({ mergeResultPipelineStatusCheckEnabled: true });
+    await status("SUCCESS");
+    const met = async () => (await view())["mergeRequirements"];
+    expect(await met()).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: true });
+    await world.push("main", { "other.txt": "o\n" });
+    const behind = { LAST_PIPELINE_SUCCESS: true, MERGE_RESULTS_PIPELINE_SUCCESS: false };
+    expect(await met()).to.include(behind);
+  });
+
+  it("is taken back by DELETE, a push and closing", async () => {
+    const stops = [
+      () => world.delete(anna, "/merge-request/1/merge"),
+      () => world.push("feature", { "more.txt": "m\n" }),
+      () => world.post(anna, "/merge-request/1/close"),
+    ];
+    for (const stop of stops) {
+      expect((await wait()).body).to.include({ mergeWhenPipelineSucceeds: true });
+      await stop();
+      expect(await view()).to.include({ mergeWhenPipelineSucceeds: false });
+    }
+    expect(codeOf(await world.delete(carl, "/merge-request/1/merge"))).to.deep.equal([
+      403,
+      "auth.role_missing",
+    ]);
+  });
+
+  it("merges at once where nothing is left to wait for, and is refused where more is missing", async () => {
+    await world.put(anna, "/merge-request/1", { workInProgress: true });
+    expect(codeOf(await wait())).to.deep.equal([422, "merge.requirements"]);
+    await world.put(anna, "/merge-request/1", { workInProgress: false });
+    await configure({ branchPipelineStatusCheckEnabled: false });
+    expect(idOf((await wait()).body["status"])).to.equal("MERGED");
+  });
+
+  it("ends without a merge when who asked for it lost the right to", async () => {
+    await wait();
+    await app.delete(world.at("/member/bob"), { token: anna.token });
+    await configure({ branchPipelineStatusCheckEnabled: false });
+    await look();
+    const after = await view();
+    expect(after).to.include({ mergeWhenPipelineSucceeds: false });
+    expect(idOf(after["status"])).to.equal("OPENED");
+  });
+});

@@ -1,0 +1,115 @@
+import { expect } from "chai";
+
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { startReceiver } from "../../support/receiver.ts";
+
+const app = await startTestApp({ workers: true });
+const receiver = await startReceiver();
+const anna = await app.givenUser("anna");
+const bob = await app.givenUser("bob");
+const file = ".forge-ci.yaml";
+
+describe("a job that starts a pipeline", () => {
+  const parent = `
+child: {trigger: {include: child.yml, strategy: depend}, variables: {FROM: parent}}
+after: {stage: deploy, script: x}
+`;
+  const child =
+    'inner: {script: x, rules: [{if: \'$FROM == "parent" && $CI_PIPELINE_SOURCE == "parent_pipeline"\'}]}';
+
+  it("ends as that pipeline does", async () => {
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "depend"));
+    await ci.commit({ [file]: parent, "child.yml": child }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    await eventually(async () => {
+      const [child] = await ci.pipelines("?status=PENDING");
+      return expect(child).to.include({ source: "PARENT_PIPELINE" });
+    });
+    expect(await ci.statuses(localId)).to.deep.equal({ child: "RUNNING", after: "CREATED" });
+    expect(await ci.run()).to.equal("inner");
+    await eventually(async () =>
+      expect(await ci.statuses(localId)).to.include({ child: "SUCCESS" }),
+    );
+    expect(await ci.run()).to.equal("after");
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
+    );
+  });
+
+  it("fails when nothing can be started", async () => {
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "broken"));
+    await ci.commit(
+      { [file]: "a: {trigger: {include: gone.yml, strategy: depend}}" },
+      "Add [skip ci]",
+    );
+    const { localId } = await ci.start();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "FAILED" }),
+    );
+  });
+
+  it("starts one of another project only for its developers", async () => {
+    const foreign = await app.givenProject(bob, "foreign", { private: false });
+    const theirs = pipelinesOf(app, bob, foreign);
+    await theirs.commit({ [file]: "x: {script: x}" }, "Add [skip ci]");
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "upstream"));
+    await ci.commit({ [file]: "a: {trigger: {project: bob/foreign}}" }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "FAILED" }),
+    );
+    expect(await theirs.pipelines()).to.have.length(0);
+  });
+});
+
+describe("webhooks of pipelines", () => {
+  it("hear of a new one and of its end, with all fields", async () => {
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "hooked"));
+    const events = {
+      PIPELINE_NEW: true,
+      PIPELINE_SUCCESS: true,
+      PIPELINE_FAIL: true,
+      PIPELINE_WARNING: true,
+    };
+    const body = { url: receiver.url, secret: "s", events };
+    expect(
+      (await app.post(`${ci.base}/setting/webhook`, { token: ci.token, body })).status,
+    ).to.equal(200);
+    const commitId = await ci.commit({ [file]: "a: {script: x}" }, "Add [skip ci]");
+    await ci.start();
+    await ci.run();
+    await eventually(() => expect(receiver.received).to.have.length(2));
+    const payloads = receiver.received.map((request) => JSON.parse(request.body));
+    expect(payloads.map(({ action }) => action)).to.deep.equal([
+      "PIPELINE_NEW",
+      "PIPELINE_SUCCESS",
+    ]);
+    const { pipeline } = payloads[1];
+    expect(pipeline).to.include({
+      local_id: 1,
+      ref: "main",
+      status: "SUCCESS",
+      source: "API",
+      failure_reason: null,
+    });
+    expect(pipeline.url).to.equal(`${app.url}/project/anna/hooked/cicd/pipeline/1`);
+    expect(pipeline.commit_id).to.contain(commitId);
+    expect(pipeline.commit).to.include({ id: pipeline.commit_id });
+    expect(pipeline.duration).to.be.a("number");
+    expect(payloads[0].pipeline).to.include({ status: "CREATED", duration: null });
+  });
+
+  it("hear of one whose file is wrong as failed", async () => {
+    receiver.reset();
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "wrong"));
+    const body = { url: receiver.url, events: { PIPELINE_FAIL: true } };
+    await app.post(`${ci.base}/setting/webhook`, { token: ci.token, body });
+    await ci.commit({ [file]: "a: []" });
+    await eventually(() => expect(receiver.received).to.have.length(1));
+    const { action, pipeline } = JSON.parse(receiver.received[0]!.body);
+    expect([action, pipeline.status]).to.deep.equal(["PIPELINE_FAIL", "FAILED"]);
+    expect(pipeline.failure_reason).to.contain("a: It is no keyword");
+  });
+});
