@@ -141,10 +141,53 @@ describe("the address an authorization is sent to", () => {
     for (const redirect_uri of others) await leadsNowhere({ ...parameters, redirect_uri });
   });
 
-  it("has no other port for an application with a server", async () => {
-    const onServer = await givenApplication(app, owner, { callback: local });
-    const redirect_uri = "http://127.0.0.1:50123/callback";
-    await leadsNowhere({ client_id: onServer.clientId, scope: "USER_READ", redirect_uri });
+  it("may have another port on loopback for an application with a server too", async () => {
+    const { clientId } = await givenApplication(app, owner, { callback: "http://localhost/in" });
+    const parameters = { client_id: clientId, scope: "USER_READ" };
+    const redirect_uri = "http://localhost:50123/in";
+    expect((await visitor.open(authorizePath({ ...parameters, redirect_uri }))).status).to.equal(
+      200,
+    );
+    for (const other of ["http://127.0.0.1/in", "http://localhost.evil.example/in"]) {
+      await leadsNowhere({ ...parameters, redirect_uri: other });
+    }
+  });
+
+  it("may have a private-use scheme, with a challenge", async () => {
+    const reverse = "org.example.app:/callback";
+    const { clientId } = await givenApplication(app, owner, { callback: reverse });
+    const parameters = { client_id: clientId, scope: "USER_READ", redirect_uri: reverse };
+    const bare = await visitor.open(authorizePath(parameters));
+    expect(bare.location).to.match(/^org\.example\.app:\/callback\?error=invalid_request/);
+    const page = await visitor.open(authorizePath({ ...parameters, ...pkce }));
+    expect(page.headers.get("content-security-policy")).to.contain(" org.example.app:;");
+    const { location } = await visitor.submit(page, "/oauth/authorize", { decision: "allow" });
+    expect(location).to.match(/^org\.example\.app:\/callback\?code=/);
+    for (const redirect_uri of ["org.example.app:/other", "org.example.app:callback"]) {
+      await leadsNowhere({ ...parameters, ...pkce, redirect_uri });
+    }
+  });
+
+  it("is registered only where RFC 8252 and https lead", async () => {
+    const refused = [
+      "http://app.example/callback",
+      "http://127.0.0.2/callback",
+      "https://name:word@app.example/callback",
+      "https://app.example/callback#x",
+      "myapp:/callback",
+      "javascript:alert(1)",
+      "java.script",
+      "data:text/html,x",
+      "ftp://app.example/",
+      "https://app.example/a b",
+      "org.example.app:/\\evil",
+    ];
+    const { token } = owner;
+    for (const authCallbackUrl of refused) {
+      const body = { name: "Dashboard", authCallbackUrl };
+      const { status } = await app.post("/user/settings/oauth", { token, body });
+      expect(status, authCallbackUrl).to.equal(422);
+    }
   });
 
   it("is nowhere for an application that is unknown or was not registered", async () => {
@@ -252,6 +295,27 @@ describe("a code", () => {
       expect(body["error"]).to.equal("invalid_grant");
     }
     expect((await exchange(app, server, code)).status).to.equal(200);
+  });
+
+  it("ends when the address of its application changes, what was given stays", async () => {
+    const changing = await givenApplication(app, owner, { callback });
+    const given = await exchange(app, changing, await givenCode(visitor, changing));
+    const code = await givenCode(visitor, changing);
+    const { token } = owner;
+    const change = (authCallbackUrl: string) => {
+      const body = { name: "Other name", authCallbackUrl };
+      return app.put(`/user/settings/oauth/${changing.id}`, { token, body });
+    };
+    const kept = await givenCode(visitor, changing);
+    expect((await change(callback)).status).to.equal(200);
+    expect((await exchange(app, changing, kept)).status).to.equal(200);
+    expect((await change("https://app.example/elsewhere")).status).to.equal(200);
+    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
+    expect((await change(callback)).status).to.equal(200);
+    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
+    expect(await opens(given.body["access_token"])).to.equal(true);
+    const renewed = await refresh(app, changing, given.body["refresh_token"]);
+    expect(renewed.status).to.equal(200);
   });
 
   it("is too old after two minutes", async () => {

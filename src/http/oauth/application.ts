@@ -19,6 +19,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
+import { isRegistrable } from "./redirect.ts";
 
 const ApplicationView = z
   .object({
@@ -49,7 +50,14 @@ const NewApplication = z
     name: z.string().trim().min(1).max(255),
     description: z.string().max(10_000).nullish(),
     homepageUrl: z.union([z.literal(""), Link]).nullish(),
-    authCallbackUrl: Link,
+    authCallbackUrl: z
+      .string()
+      .min(1)
+      .max(2_000)
+      .refine(
+        isRegistrable,
+        "An https address, one on loopback, or one of a scheme with a dot, without a fragment and credentials",
+      ),
     standalone: bool().default(false),
   })
   .meta({ id: "NewOAuthApplication" });

@@ -11,6 +11,7 @@ import type { Scope } from "../../events/token/access-token.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { callbackChangedSince } from "../../projections/oauth/application.ts";
 import type { OAuthAuthorizationRow } from "../../projections/oauth/authorization.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
@@ -44,7 +45,10 @@ export async function exchangeCode(
   deps: Deps,
 ): Promise<Issued> {
   // A code that comes twice is in two hands, whatever else is right or wrong with the request.
-  if (row.access_hash === null) mustFit(row, exchange);
+  if (row.access_hash === null) {
+    mustFit(row, exchange);
+    if (await callbackChangedSince(deps.db, row.application_id, row.approved_at)) throw notGood();
+  }
   const { issued, tokens } = makeTokens(row.scopes, deps.now());
   await give(row, { type: "RedeemOAuthCode", tokens, at: deps.now().toISOString() }, request, deps);
   await mustBeGiven(row, tokens, deps);

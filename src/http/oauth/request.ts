@@ -3,7 +3,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { type ClientRow, findClient } from "../../projections/oauth/application.ts";
 import type { Deps } from "../core/deps.ts";
 import type { OAuthErrorCode } from "./error.ts";
-import { isRedirectOf, withParameters } from "./redirect.ts";
+import { isPrivateUse, isRedirectOf, withParameters } from "./redirect.ts";
 import { parseScopes } from "./scope.ts";
 
 /** Each parameter with the names that clients in the field send it by. */
@@ -62,7 +62,8 @@ export async function readAuthorizeRequest(
     return refuse("unsupported_response_type", "Only response_type=code is known.");
   }
   const challenge = read("challenge");
-  const wrong = wrongChallenge(client, challenge, read("challengeMethod"));
+  const mustProve = client.is_standalone || isPrivateUse(redirectUri);
+  const wrong = wrongChallenge(mustProve, challenge, read("challengeMethod"));
   if (wrong !== undefined) return refuse("invalid_request", wrong);
   const scopes = parseScopes(read("scope") ?? "");
   if (scopes === undefined) return refuse("invalid_scope", "Name scopes that there are.");
@@ -81,12 +82,12 @@ export function answerAt(
 
 /** RFC 7636. What is wrong with it; undefined when nothing. */
 function wrongChallenge(
-  client: ClientRow,
+  mustProve: boolean,
   challenge: string | undefined,
   method: string | undefined,
 ): string | undefined {
   if (challenge === undefined && method === undefined) {
-    return client.is_standalone ? "This application must send a code_challenge." : undefined;
+    return mustProve ? "This application must send a code_challenge." : undefined;
   }
   // A challenge that is the verifier itself protects from nothing.
   if (method !== "S256") return "code_challenge_method must be S256.";

@@ -19,11 +19,13 @@ export type OAuthApplicationRow = Readonly<{
   /** Opened only for its owner's eyes. */
   client_secret: Sealed;
   created_at: Date;
+  /** Codes that were given before are void; null when the address never changed. */
+  callback_changed_at: Date | null;
 }>;
 
 export const oauthApplicationProjection = defineProjection({
   name: "oauth_application",
-  version: 1,
+  version: 2,
   tables: ["oauth_application"],
   async create(tx) {
     await tx.schema.createTable("oauth_application", (table) => {
@@ -37,6 +39,7 @@ export const oauthApplicationProjection = defineProjection({
       table.text("client_id").notNullable().unique();
       table.text("client_secret").notNullable();
       table.timestamp("created_at").notNullable();
+      table.timestamp("callback_changed_at");
       table.index(["owner_id", "created_at", "id"]);
     });
   },
@@ -51,12 +54,18 @@ export const oauthApplicationProjection = defineProjection({
         client_id: data.clientId,
         client_secret: data.clientSecret,
         created_at: new Date(data.createdAt),
+        callback_changed_at: null,
       };
       await tx<OAuthApplicationRow>("oauth_application").insert(row).onConflict("id").merge();
     },
     OAuthApplicationChanged: async (tx, { stream, data }) => {
+      const id = idInStream(stream);
       await tx<OAuthApplicationRow>("oauth_application")
-        .where("id", idInStream(stream))
+        .where({ id })
+        .whereNot({ callback_url: data.details.authCallbackUrl })
+        .update({ callback_changed_at: new Date(data.changedAt) });
+      await tx<OAuthApplicationRow>("oauth_application")
+        .where({ id })
         .update(columnsOf(data.details));
     },
     OAuthApplicationRegistered: async (tx, { stream }) => {
@@ -93,6 +102,15 @@ export function findOAuthApplication(
   id: string,
 ): Promise<OAuthApplicationRow | undefined> {
   return db<OAuthApplicationRow>("oauth_application").where({ id, owner_id: ownerId }).first();
+}
+
+/** Whether the address that codes are sent to changed since then. */
+export async function callbackChangedSince(db: Knex, id: string, time: Date): Promise<boolean> {
+  const row = await db<OAuthApplicationRow>("oauth_application")
+    .where({ id })
+    .andWhere("callback_changed_at", ">=", time)
+    .first("id");
+  return row !== undefined;
 }
 
 export type ClientRow = OAuthApplicationRow & Readonly<{ owner_alias: string }>;
