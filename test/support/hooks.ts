@@ -1,5 +1,7 @@
+import { inspect } from "node:util";
 import { use } from "chai";
 import chaiAsPromised from "chai-as-promised";
+import Mocha from "mocha";
 
 use(chaiAsPromised);
 
@@ -9,6 +11,30 @@ const unhandled: unknown[] = [];
 process.on("unhandledRejection", (reason) => {
   unhandled.push(reason);
 });
+
+/**
+ * A failure travels from the process of a parallel run as JSON, which has no bigint: mocha would report
+ * none of the file's tests, and not say which failed.
+ */
+type Fail = (this: unknown, test: unknown, error: unknown, force?: boolean) => unknown;
+const runner = Mocha.Runner.prototype as unknown as { fail: Fail };
+const { fail } = runner;
+runner.fail = function (test, error, force) {
+  for (const [key, value] of Object.entries(error ?? {})) {
+    const sent = canBeSent(value) ? value : inspect(value, { depth: 6, sorted: true });
+    Reflect.set(error as object, key, sent);
+  }
+  return fail.call(this, test, error, force);
+};
+
+function canBeSent(value: unknown): boolean {
+  try {
+    JSON.stringify(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Fails the test during which, or just before which, a promise was rejected unheard. */
 export const mochaHooks = {
