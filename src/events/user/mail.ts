@@ -25,6 +25,8 @@ export const NotificationKind = z.enum([
   "MERGE_REQUEST_MENTIONED",
   /** In a note of a discussion of a merge request. */
   "NOTE_MENTIONED",
+  /** A project or team is offered to them. */
+  "TRANSFER_OFFERED",
 ]);
 export type NotificationKind = z.output<typeof NotificationKind>;
 
@@ -40,8 +42,8 @@ export const mailEvents = {
     /** Stream that knows the link: of the account or the invitation. Of a notification: the recipient. */
     holderId: z.uuid(),
     /**
-     * The request whose link it carries; of a notification, the issue, merge request or note it is about. The text is
-     * written when the mail is sent: it holds a secret, or what the recipient may read only now.
+     * The request whose link it carries; of a notification, the issue, merge request, note or transfer it is about. The
+     * text is written when the mail is sent: it holds a secret, or what the recipient may read only now.
      */
     requestId: z.uuid(),
     /** Later than this it is of no use. */

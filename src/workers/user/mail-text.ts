@@ -22,6 +22,7 @@ export type MailTextDeps = Readonly<{
   vault: Pick<Vault, "digest">;
   db: Knex;
   publicUrl: string;
+  now: () => Date;
 }>;
 
 /** Where in the console the links of mails lead. */

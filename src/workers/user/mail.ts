@@ -5,6 +5,7 @@ import { type MailCommand, mail } from "../../commands/user/mail.ts";
 import { user } from "../../commands/user/user.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
+import { transferOfferEvents } from "../../events/team/transfer-offer.ts";
 import { invitationEvents } from "../../events/user/invitation.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -32,6 +33,7 @@ export const mailOutbox: Reactor = {
   name: "mail-outbox",
   types: new Set([
     "InvitationMade",
+    "TransferOffered",
     "UserEmailChanged",
     "UserEmailConfirmationRequested",
     "UserPasswordResetRequested",
@@ -68,6 +70,7 @@ async function mailsFor(event: Recorded, { store }: WorkerDeps): Promise<readonl
     const { email, invitationId, expiresAt } = invitationEvents.InvitationMade.parse(event.data);
     return [{ kind: "INVITATION", to: email, holderId, requestId: invitationId, expiresAt }];
   }
+  if (event.type === "TransferOffered") return await transferMails(event, store);
   const { state } = await load(store, user, holderId);
   if (state.status === "absent" || state.status === "forgotten") return [];
   const to = state.email;
@@ -89,6 +92,17 @@ async function mailsFor(event: Recorded, { store }: WorkerDeps): Promise<readonl
   if (link.emailDigest !== state.emailDigest) return [];
   const { confirmationId: requestId, expiresAt } = link;
   return [{ kind: "EMAIL_CONFIRMATION", to, holderId, requestId, expiresAt }];
+}
+
+async function transferMails(
+  event: Recorded,
+  store: WorkerDeps["store"],
+): Promise<readonly WantedMail[]> {
+  const offer = transferOfferEvents.TransferOffered.parse(event.data);
+  const { offerId: requestId, recipientId: holderId, expiresAt } = offer;
+  const { state } = await load(store, user, holderId);
+  if (state.status === "absent" || state.status === "forgotten") return [];
+  return [{ kind: "TRANSFER_OFFERED", to: state.email, holderId, requestId, expiresAt }];
 }
 
 /** Sends what waits. A crash after the server took it and before it is noted sends it again, as itself. */

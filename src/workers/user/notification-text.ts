@@ -15,12 +15,18 @@ import { findNoteById } from "../../projections/merge-request/discussion.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { possibleReaders } from "../../projections/team/reader.ts";
+import { findTransfer } from "../../projections/team/transfer-offer.ts";
 import { wantsMail } from "../../projections/user/notification-preference.ts";
 import { findUserById } from "../../projections/user/user.ts";
 
 export type WrittenMail = Pick<Message, "subject" | "text" | "unsubscribeUrl">;
 
-type Deps = Readonly<{ vault: Pick<Vault, "digest">; db: Knex; publicUrl: string }>;
+type Deps = Readonly<{
+  vault: Pick<Vault, "digest">;
+  db: Knex;
+  publicUrl: string;
+  now: () => Date;
+}>;
 
 type About = Readonly<{ kind: NotificationKind; holderId: string; requestId: string }>;
 
@@ -34,8 +40,47 @@ export const unsubscribePath = "/account/unsubscribe";
  * or wants no such mail.
  */
 export async function writeNotification(
+  deps: Deps,
+  about: About,
+): Promise<WrittenMail | undefined> {
+  const { kind } = about;
+  if (kind === "TRANSFER_OFFERED") return await writeTransfer(deps, about);
+  return await writeMention(deps, { ...about, kind });
+}
+
+/** Names the requests that answer the offer; what is offered may be private, so only its name is told. */
+async function writeTransfer(
+  { db, vault, publicUrl, now }: Deps,
+  { holderId, requestId }: About,
+): Promise<WrittenMail | undefined> {
+  const offer = await findTransfer(db, { id: requestId }, now());
+  if (offer?.recipient_id !== holderId || !(await wantsMail(db, holderId))) return undefined;
+  const { offered_by_alias: by, owner_alias: owner, alias, thing_type: type } = offer;
+  const what = `the ${type.toLowerCase()} ${type === "PROJECT" ? `${owner}/${alias}` : alias}`;
+  const until = offer.expires_at.toISOString().slice(0, 10);
+  const at = `${publicUrl}/user/transfer/${requestId}`;
+  const { unsubscribeUrl, hint } = unsubscribing({ vault, publicUrl }, holderId);
+  const parts = [
+    `${by} offers you ${what}. It becomes yours when you accept, until ${until}:`,
+    `POST ${at}/accept\nPOST ${at}/decline`,
+    "If you do not want it, there is nothing to do.",
+    hint,
+    "",
+  ];
+  return { subject: `${by} offers you ${what}`, text: parts.join("\n\n"), unsubscribeUrl };
+}
+
+function unsubscribing({ vault, publicUrl }: Pick<Deps, "vault" | "publicUrl">, userId: string) {
+  const token = unsubscribeToken(vault, UserId.parse(userId));
+  const unsubscribeUrl = `${publicUrl}${unsubscribePath}?token=${token}`;
+  return { unsubscribeUrl, hint: `To stop such mails: ${unsubscribeUrl}` };
+}
+
+type MentionKind = Exclude<NotificationKind, "TRANSFER_OFFERED">;
+
+async function writeMention(
   { db, vault, publicUrl }: Deps,
-  { kind, holderId, requestId }: About,
+  { kind, holderId, requestId }: About & Readonly<{ kind: MentionKind }>,
 ): Promise<WrittenMail | undefined> {
   const about = await subjectOf(db, kind, requestId);
   const project = about && (await findProjectById(db, about.projectId));
@@ -47,19 +92,12 @@ export async function writeNotification(
   const title = clipText(oneLine(about.title), titleMax);
   const where = `${project.owner_alias}/${project.alias}`;
   const path = `/project/${where}/${about.place}`;
-  const token = unsubscribeToken(vault, UserId.parse(holderId));
-  const unsubscribeUrl = `${publicUrl}${unsubscribePath}?token=${token}`;
+  const { unsubscribeUrl, hint } = unsubscribing({ vault, publicUrl }, holderId);
   const happened =
     kind === "ISSUE_ASSIGNED" || kind === "MERGE_REQUEST_ASSIGNED"
       ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
       : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
-  const parts = [
-    happened,
-    clipText(about.text, excerptMax),
-    `${publicUrl}${path}`,
-    `To stop such mails: ${unsubscribeUrl}`,
-    "",
-  ];
+  const parts = [happened, clipText(about.text, excerptMax), `${publicUrl}${path}`, hint, ""];
   const subject = `[${where}] ${title} (${about.reference})`;
   return { subject, text: parts.join("\n\n"), unsubscribeUrl };
 }
@@ -76,11 +114,7 @@ type Subject = Readonly<{
   byId: string;
 }>;
 
-async function subjectOf(
-  db: Knex,
-  kind: NotificationKind,
-  id: string,
-): Promise<Subject | undefined> {
+async function subjectOf(db: Knex, kind: MentionKind, id: string): Promise<Subject | undefined> {
   switch (kind) {
     case "ISSUE_ASSIGNED":
     case "ISSUE_MENTIONED":

@@ -160,6 +160,15 @@ describe("transferring a project", () => {
     given(created, transferred).when(transfer).givesNothing();
   });
 
+  it("is refused when it belongs to somebody else than at the time of the offer", () => {
+    given(created)
+      .when({ ...transfer, fromOwnerId: tools })
+      .refuses("project.changed");
+    given(created)
+      .when({ ...transfer, fromOwnerId: facts.ownerId })
+      .gives(transferred);
+  });
+
   it("is refused when the alias was changed meanwhile", () => {
     given(created, renamed).when(transfer).refuses("project.changed");
   });

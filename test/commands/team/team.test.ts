@@ -111,6 +111,16 @@ describe("transferring a team", () => {
       .when({ ...toAcme, ownerId: by, ownerType: "USER" })
       .gives(transferred(by, acme));
   });
+
+  it("is refused when it belongs to somebody else than at the time of the offer", () => {
+    const toAcme = { type: "TransferTeam", ownerId: acme, ownerType: "COMPANY", by, at } as const;
+    given(created)
+      .when({ ...toAcme, fromOwnerId: acme })
+      .refuses("team.changed");
+    given(created)
+      .when({ ...toAcme, fromOwnerId: by })
+      .gives(transferred(acme, by));
+  });
 });
 
 describe("deleting a team", () => {
