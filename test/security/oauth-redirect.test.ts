@@ -89,7 +89,6 @@ describe("the address an authorization is sent to", () => {
       "javascript:alert(1)",
       "data:text/html,x",
       "https://app.example/callback,https://evil.example",
-      "https://app.example/callback https://evil.example",
     ];
     for (const redirect of others) {
       for (const name of ["redirect_uri", "redirectUrl", "redirect_url"]) {
@@ -165,28 +164,6 @@ describe("the address an authorization is sent to", () => {
     expect(location).to.match(/^org\.example\.app:\/callback\?code=/);
     for (const redirect_uri of ["org.example.app:/other", "org.example.app:callback"]) {
       await leadsNowhere({ ...parameters, ...pkce, redirect_uri });
-    }
-  });
-
-  it("is registered only where RFC 8252 and https lead", async () => {
-    const refused = [
-      "http://app.example/callback",
-      "http://127.0.0.2/callback",
-      "https://name:word@app.example/callback",
-      "https://app.example/callback#x",
-      "myapp:/callback",
-      "javascript:alert(1)",
-      "java.script",
-      "data:text/html,x",
-      "ftp://app.example/",
-      "https://app.example/a b",
-      "org.example.app:/\\evil",
-    ];
-    const { token } = owner;
-    for (const authCallbackUrl of refused) {
-      const body = { name: "Dashboard", authCallbackUrl };
-      const { status } = await app.post("/user/settings/oauth", { token, body });
-      expect(status, authCallbackUrl).to.equal(422);
     }
   });
 
@@ -295,27 +272,6 @@ describe("a code", () => {
       expect(body["error"]).to.equal("invalid_grant");
     }
     expect((await exchange(app, server, code)).status).to.equal(200);
-  });
-
-  it("ends when the address of its application changes, what was given stays", async () => {
-    const changing = await givenApplication(app, owner, { callback });
-    const given = await exchange(app, changing, await givenCode(visitor, changing));
-    const code = await givenCode(visitor, changing);
-    const { token } = owner;
-    const change = (authCallbackUrl: string) => {
-      const body = { name: "Other name", authCallbackUrl };
-      return app.put(`/user/settings/oauth/${changing.id}`, { token, body });
-    };
-    const kept = await givenCode(visitor, changing);
-    expect((await change(callback)).status).to.equal(200);
-    expect((await exchange(app, changing, kept)).status).to.equal(200);
-    expect((await change("https://app.example/elsewhere")).status).to.equal(200);
-    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
-    expect((await change(callback)).status).to.equal(200);
-    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
-    expect(await opens(given.body["access_token"])).to.equal(true);
-    const renewed = await refresh(app, changing, given.body["refresh_token"]);
-    expect(renewed.status).to.equal(200);
   });
 
   it("is too old after two minutes", async () => {

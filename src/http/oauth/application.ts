@@ -57,7 +57,8 @@ const NewApplication = z
       .refine(
         isRegistrable,
         "An https address, one on loopback, or one of a scheme with a dot, without a fragment and credentials",
-      ),
+      )
+      .meta({ example: "https://app.example.org/callback" }),
     standalone: bool().default(false),
   })
   .meta({ id: "NewOAuthApplication" });

@@ -45,6 +45,25 @@ describe("OAuth applications", () => {
     expect((await app.delete(one, own)).status).to.equal(404);
   });
 
+  it("take only https, loopback and private-use addresses to return to", async () => {
+    const refused = [
+      "http://app.example/callback",
+      "http://127.0.0.2/callback",
+      "https://name:word@app.example/callback",
+      "https://app.example/callback#x",
+      "myapp:/callback",
+      "javascript:alert(1)",
+      "java.script",
+      "data:text/html,x",
+      "ftp://app.example/",
+      "https://app.example/a b",
+      "org.example.app:/\\evil",
+    ];
+    for (const authCallbackUrl of refused) {
+      expect((await create({ authCallbackUrl })).status, authCallbackUrl).to.equal(422);
+    }
+  });
+
   it("are nobody else's: not shown, changed, registered or deleted", async () => {
     const { body } = await create();
     const one = `${at}/${body["id"]}`;

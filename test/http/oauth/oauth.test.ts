@@ -347,3 +347,27 @@ describe("the older forms of the exchange", () => {
     expect(await opens(body["accessToken"])).to.equal(false);
   });
 });
+
+describe("a code that is not exchanged", () => {
+  it("ends when the address of its application changes, what was given stays", async () => {
+    const callback = "https://app.example/callback";
+    const changing = await givenApplication(app, owner);
+    const given = await exchange(app, changing, await givenCode(visitor, changing));
+    const code = await givenCode(visitor, changing);
+    const { token } = owner;
+    const change = (authCallbackUrl: string) => {
+      const body = { name: "Other name", authCallbackUrl };
+      return app.put(`/user/settings/oauth/${changing.id}`, { token, body });
+    };
+    const kept = await givenCode(visitor, changing);
+    expect((await change(callback)).status).to.equal(200);
+    expect((await exchange(app, changing, kept)).status).to.equal(200);
+    expect((await change("https://app.example/elsewhere")).status).to.equal(200);
+    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
+    expect((await change(callback)).status).to.equal(200);
+    expect((await exchange(app, changing, code)).body["error"]).to.equal("invalid_grant");
+    expect(await opens(given.body["access_token"])).to.equal(true);
+    const renewed = await refresh(app, changing, given.body["refresh_token"]);
+    expect(renewed.status).to.equal(200);
+  });
+});
