@@ -72,7 +72,7 @@ export async function startTestApp(options: TestAppOptions = {}) {
   after(async () => {
     for (const close of closing.reverse()) await close();
   });
-  const { url: databaseUrl, db } = await testDatabase();
+  const { url: databaseUrl, db } = await testDatabase("app");
   const { store, url: eventStoreUrl } = await testEventStore();
   const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-app-"));
   const log = pino({ level: process.env["TEST_LOG_LEVEL"] ?? "silent" });

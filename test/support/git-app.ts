@@ -55,7 +55,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   after(async () => {
     for (const close of closing.reverse()) await close();
   });
-  const { url: databaseUrl, db } = await testDatabase();
+  const { url: databaseUrl, db } = await testDatabase("app");
   const { store, url: eventStoreUrl } = await testEventStore();
   const dataDir = await temporaryDirectory();
   const logged: string[] = [];

@@ -44,7 +44,7 @@ export async function testWorkers(): Promise<TestWorkers> {
   after(async () => {
     for (const close of closing.reverse()) await close();
   });
-  const { url: databaseUrl, db } = await testDatabase();
+  const { url: databaseUrl, db } = await testDatabase("app");
   const { store, url: eventStoreUrl } = await testEventStore();
   const dataDir = await temporaryDirectory();
   const log: string[] = [];
