@@ -19,6 +19,7 @@ import type { GitCaller, GitPlace } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import type { Push } from "./push-intent.ts";
+import { takenBefore } from "./push-repeated.ts";
 import { readPushHead } from "./push-stream.ts";
 import type { RefRecorder } from "./ref-recorder.ts";
 
@@ -48,6 +49,8 @@ export type PreparedPush = Readonly<{
   denyForced: boolean;
   /** What `Push` says. */
   together: boolean;
+  /** The client wants all refs changed or none. */
+  atomic: boolean;
   /** Largest pack that git may take in. */
   inputBytesMax: number;
   /** Has to agree before git changes refs. */
@@ -93,7 +96,8 @@ export async function preparePush(
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
   const inputBytesMax = Math.min(room, pushBytesMax);
-  return { push, commands, refused, denyForced, together, gate, inputBytesMax, sideBand };
+  const atomic = head.capabilities.has("atomic");
+  return { push, commands, refused, denyForced, together, atomic, gate, inputBytesMax, sideBand };
 }
 
 const pushAgain = "the rules of the project changed while the push was under way; push again";
@@ -149,9 +153,12 @@ export async function carryOut(
   const { push, refused, sideBand, answer, requestId } = underway;
   try {
     const { report, exitCode } = await runGit(underway, deps.log);
+    const repository = await deps.git.find(push.projectId);
+    const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
-    if (sideBand) for (const line of recorded) answer.write(remark(line));
-    answer.end(report.rest(refused));
+    const standing = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
+    if (sideBand) for (const line of [...standing, ...recorded]) answer.write(remark(line));
+    answer.end(report.rest(refused, taken));
     return { exitCode };
   } catch (error) {
     underway.stop();

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { EventMetadata } from "../events/core/event.ts";
 import type { Role } from "../events/core/role.ts";
 import { branchPrefix, tagPrefix } from "../events/repository/repository.ts";
@@ -35,8 +36,8 @@ export type RefOrder = Readonly<{
    * @throws Refusal when it cannot be done
    */
   plan: (repository: Repository) => Promise<readonly RefUpdate[]>;
-  /** Lost races to make good; 0 when not given: the caller is told of the first. */
-  retriesMax?: number;
+  /** Plans again after lost races, for a while; else the caller is told of the first. */
+  retries?: boolean;
   /** Agreed on in a merge request: the rules about merging apply. */
   merging?: boolean;
 }>;
@@ -51,8 +52,14 @@ export type RefsChanged = Readonly<{
 /** An attempt this old is not under way any more; requests lose their Idempotency-Key later still. */
 const attemptMaxMs = 20_000;
 
-/** Who lost a race waits for the others of this process that did, instead of racing them again. */
+/** Who lost a race goes before everybody of this process who comes later. */
 const inTurn = keyedLock();
+
+/** Other processes and pushes win races too: longer than any crowd of them lasts. */
+const retryMaxMs = 30_000;
+const pauseMaxMs = 250;
+/** Of changes that must not be planned again: git itself has waited for the lock each time. */
+const busyRetriesMax = 2;
 
 /**
  * Changes refs as a push does: held against the rules, announced before git hears of it, all or
@@ -61,16 +68,18 @@ const inTurn = keyedLock();
  *
  * @throws Refusal 403 `branch.protected`, `tag.protected`; 409 `branch.moved`, `tag.moved`;
  *   422 `branch.exists`, `tag.exists`, `ref.name_conflict`, and for deleting a default or protected
- *   branch; 503 `git.busy`
+ *   branch; 503 `git.busy` when a lock was not given back, and after all retries
  */
 export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
-  const { project, retriesMax = 0 } = order;
+  const { project, retries = false } = order;
   const earlier = await madeEarlier(deps, order);
   if (earlier.refs.size > 0) return earlier;
   const repository = await deps.git.ensure(project.id, project.default_branch);
+  const until = performance.now() + retryMaxMs;
   for (let attempt = 0; ; attempt += 1) {
     const tryIt = () => attemptOnce(deps, order, repository);
-    const tried = await (attempt === 0 ? tryIt() : inTurn(project.id, tryIt));
+    const waits = attempt > 0 || inTurn.isHeld(project.id);
+    const tried = await (waits ? inTurn(project.id, tryIt) : tryIt());
     if (!("lost" in tried)) return tried;
     await deps.visible(tried.position);
     // It may have been this command that was faster, asked for twice.
@@ -81,7 +90,14 @@ export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<
       await deps.visible(await refRecorder(deps).reconcile(project.id));
       await order.plan(repository);
     }
-    if (attempt >= retriesMax) throw await whyNot(repository, tried.lost);
+    const why = await whyNot(repository, tried.lost);
+    const mayPass = retries
+      ? why.code !== nameConflict
+      : why.code === busyCode && attempt < busyRetriesMax;
+    if (!mayPass) throw why;
+    if (performance.now() > until) throw busy();
+    // Those of other processes wait for times of their own.
+    await delay(Math.random() * Math.min(pauseMaxMs, 10 * 2 ** attempt));
   }
 }
 
@@ -209,11 +225,18 @@ async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promi
     const other = before === null ? await refInTheWay(repository, ref) : undefined;
     if (other !== undefined) {
       const message = `${nameOf(ref)} cannot be beside ${nameOf(other)}: one would be inside the other.`;
-      return new Refusal("unprocessable", "ref.name_conflict", message);
+      return new Refusal("unprocessable", nameConflict, message);
     }
   }
+  return busy();
+}
+
+const nameConflict = "ref.name_conflict";
+const busyCode = "git.busy";
+
+function busy(): Refusal {
   const message = "The repository is being changed by somebody else at this moment.";
-  return new Refusal("unavailable", "git.busy", message, { retryAfterSeconds: 1 });
+  return new Refusal("unavailable", busyCode, message, { retryAfterSeconds: 1 });
 }
 
 function stillUnderWay(): Refusal {

@@ -1,10 +1,14 @@
 /** Runs what is given under the same key one after another, in the order it came. */
-export type KeyedLock = <Result>(key: string, run: () => Promise<Result>) => Promise<Result>;
+export type KeyedLock = (<Result>(key: string, run: () => Promise<Result>) => Promise<Result>) &
+  Readonly<{
+    /** Whether something runs or waits under the key. */
+    isHeld: (key: string) => boolean;
+  }>;
 
 /** A lock within this process. Keys that nobody waits for take no memory. */
 export function keyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>();
-  return async (key, run) => {
+  const inTurn = async <Result>(key: string, run: () => Promise<Result>): Promise<Result> => {
     const before = tails.get(key) ?? Promise.resolve();
     const result = before.then(run, run);
     // The next in line waits for the end, whatever it is.
@@ -16,4 +20,5 @@ export function keyedLock(): KeyedLock {
       if (tails.get(key) === tail) tails.delete(key);
     }
   };
+  return Object.assign(inTurn, { isHeld: (key: string) => tails.has(key) });
 }

@@ -24,8 +24,6 @@ import { mustFindCommit } from "./revision.ts";
 
 const actionsMax = 1_000;
 const messageLengthMax = 64 * 1024;
-/** Commits to one branch at the same time do not disturb each other, unless they touch the same files. */
-const retriesMax = 8;
 
 const NewCommit = z
   .object({
@@ -74,7 +72,7 @@ const createCommit = route({
       const after = await commitFiles(repository, { ...files, parentId, ...body }, request, deps);
       return [{ ref, before, after }];
     };
-    const { refs } = await changeRefsFor(request, deps, { plan, retriesMax });
+    const { refs } = await changeRefsFor(request, deps, { plan, retries: true });
     return presentCommit(refs.get(ref), request, deps);
   },
 });

@@ -18,9 +18,6 @@ import { CommitView } from "./commit-view.ts";
 import { changeRefsFor, mustFindRef, type Writing } from "./ref-change.ts";
 import { mustFindCommit } from "./revision.ts";
 
-/** A branch that moves on meanwhile is tried again on what it has become. */
-const retriesMax = 8;
-
 const picking = {
   method: "post",
   tag: "Commits",
@@ -107,7 +104,7 @@ async function pick(hash: string, branchName: string, request: Writing, deps: De
     await writeObjects(repository, [made]);
     return [{ ref, before, after: made.id }];
   };
-  const { refs } = await changeRefsFor(request, deps, { plan, retriesMax });
+  const { refs } = await changeRefsFor(request, deps, { plan, retries: true });
   return presentCommit(refs.get(ref), request, deps);
 }
 

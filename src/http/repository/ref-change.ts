@@ -12,7 +12,7 @@ export type Writing = RequestFor<"project:DEVELOPER">;
 export async function changeRefsFor(
   request: Writing,
   deps: Deps,
-  how: Pick<RefOrder, "plan" | "retriesMax">,
+  how: Pick<RefOrder, "plan" | "retries">,
 ): Promise<RefsChanged> {
   const { project, role } = request;
   const metadata = await request.metadata();

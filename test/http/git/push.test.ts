@@ -1,8 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
 
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
+import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
 
@@ -33,6 +34,24 @@ async function told(): Promise<readonly string[]> {
     );
   }
   return told;
+}
+
+/** The commands of a push and a pack without objects; answers git's report. */
+async function sendPush(commands: readonly string[]): Promise<string> {
+  const head = Buffer.from("PACK\0\0\0\x02\0\0\0\0", "latin1");
+  const pack = Buffer.concat([head, createHash("sha1").update(head).digest()]);
+  const url = new URL(`${app.remote(project)}/git-receive-pack`);
+  const basic = Buffer.from(`${anna.alias}:${anna.token}`).toString("base64");
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${basic}`,
+      "content-type": "application/x-git-receive-pack-request",
+    },
+    body: Buffer.concat([...commands.map((line) => packet(line)), flushPacket, pack]),
+  });
+  expect(answer.status).to.equal(200);
+  return answer.text();
 }
 
 describe("a push", () => {
@@ -121,6 +140,28 @@ describe("a push", () => {
     const [row] = await app.db("git_ref").where({ project_id: project.id });
     expect(row.commit_id).to.equal(winner.id);
   });
+
+  for (const atomic of [false, true]) {
+    it(`repeated after the first took effect is no failure${atomic ? ", also atomic" : ""}`, async () => {
+      const before = await commit(copy, "Base");
+      await git(copy, "push", "--quiet", "origin", "main");
+      const id = await commit(copy, "Next");
+      await git(copy, "push", "--quiet", "origin", "main", "main:dev");
+      // As a client asks that saw the refs before the first push came to an end.
+      const none = "0".repeat(40);
+      const wish = (from: string, to: string, ref: string) => `${from} ${to} refs/heads/${ref}`;
+      const capabilities = `\0report-status${atomic ? " atomic" : ""}`;
+      const push = (...wishes: string[]) =>
+        sendPush(wishes.map((line, index) => line + (index === 0 ? capabilities : "")));
+
+      const repeated = await push(wish(before, id, "main"), wish(none, id, "dev"));
+      expect(repeated).to.contain("ok refs/heads/main").and.contain("ok refs/heads/dev");
+      const other = await push(wish(before, id, "main"), wish(none, before, "dev"));
+      expect(other).to.contain("ng refs/heads/dev");
+      expect(other).to.contain(`${atomic ? "ng" : "ok"} refs/heads/main`);
+      expect(await told()).to.have.length(3);
+    });
+  }
 
   it("many at once, each to its own branch, are all told of once", async () => {
     await commit(copy, "Base");

@@ -50,15 +50,19 @@ export class PushReport {
    * What was held back.
    *
    * @param refused ref → why git never heard of it; the client is told as if git had refused it
+   * @param taken refs that git did not change because they stood where the push wants them
    */
-  rest(refused: ReadonlyMap<string, string> = new Map()): Buffer {
+  rest(
+    refused: ReadonlyMap<string, string> = new Map(),
+    taken: ReadonlySet<string> = new Set(),
+  ): Buffer {
     const report = Buffer.concat(this.#report);
     // Without a report there is nothing a client would read about single refs.
-    if (refused.size === 0 || report.length === 0) {
+    if ((refused.size === 0 && taken.size === 0) || report.length === 0) {
       return Buffer.concat([...this.#held, this.#unread]);
     }
     const whole = Buffer.concat([
-      report.subarray(0, report.length - flushPacket.length),
+      ...this.#lines().map((line) => packet(`${told(line, taken)}\n`)),
       ...[...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`)),
       flushPacket,
     ]);
@@ -67,18 +71,41 @@ export class PushReport {
 
   /** Refs that git says it changed; undefined when the client did not ask for a report or none came. */
   made(): ReadonlySet<string> | undefined {
+    const lines = this.#lines();
+    if (!lines.some((line) => line.startsWith("unpack "))) return undefined;
+    return new Set(lines.flatMap((line) => (line.startsWith("ok ") ? [line.slice(3)] : [])));
+  }
+
+  /**
+   * Refs that git could not change because they are not where the client saw them, or are locked. Nothing that
+   * was refused for what it is.
+   */
+  raced(): readonly string[] {
+    return this.#lines().flatMap((line) => {
+      const [, ref = "", why = ""] = /^ng (\S+) (.*)$/.exec(line) ?? [];
+      return raceReason.test(why) ? [ref] : [];
+    });
+  }
+
+  #lines(): readonly string[] {
     const report = Buffer.concat(this.#report);
-    const made = new Set<string>();
-    let unpacked = false;
+    const lines: string[] = [];
     for (let offset = 0; ; ) {
       const next = packetAt(report, offset);
-      if (next.kind !== "data") return unpacked ? made : undefined;
+      if (next.kind !== "data") return lines;
       offset = next.end;
-      const line = next.payload.toString("utf8").replace(/\n$/, "");
-      if (line.startsWith("unpack ")) unpacked = true;
-      if (line.startsWith("ok ")) made.add(line.slice(3));
+      lines.push(next.payload.toString("utf8").replace(/\n$/, ""));
     }
   }
+}
+
+/** What receive-pack says of a lost race, in all versions of git. */
+const raceReason =
+  /failed to update ref|cannot lock ref|already exists|incorrect old value|transaction failed/;
+
+function told(line: string, taken: ReadonlySet<string>): string {
+  const ref = /^ng (\S+) /.exec(line)?.[1];
+  return ref !== undefined && taken.has(ref) ? `ok ${ref}` : line;
 }
 
 /** The whole report of a push of which git heard nothing, because every ref was refused. */

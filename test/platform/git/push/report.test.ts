@@ -51,6 +51,19 @@ describe("what receive-pack prints", () => {
     expect(rest.equals(flushPacket)).to.equal(true);
   });
 
+  it("tells that refs of a lost race were changed, when they stand where they shall", () => {
+    const reader = new PushReport(false);
+    const lines = [
+      "unpack ok",
+      "ng refs/heads/a failed to update ref",
+      "ng refs/heads/b hook declined",
+    ];
+    reader.push(Buffer.concat([...lines.map((line) => packet(`${line}\n`)), flushPacket]));
+    expect(reader.raced()).to.deep.equal(["refs/heads/a"]);
+    const rest = reader.rest(new Map(), new Set(["refs/heads/a"])).toString();
+    expect(rest).to.contain("ok refs/heads/a").and.contain("ng refs/heads/b hook declined");
+  });
+
   it("says nothing when git died before it could report", () => {
     expect(new PushReport(true).made()).to.equal(undefined);
     const reader = new PushReport(true);
