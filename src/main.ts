@@ -1,5 +1,6 @@
-import type { Config } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
+import { UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
 
 /** What can be started apart from each other, any number of times. */
@@ -118,12 +119,26 @@ async function openWork(repositories: Repositories) {
 
 type Work = Awaited<ReturnType<typeof openWork>>;
 
+const firstPingMs = 2_000;
+
+/** A store that is away is waited for by those who need it; one of a wrong version is told of at once. */
+async function mustSupportStore({ store, close }: Platform): Promise<void> {
+  try {
+    await store.ping(firstPingMs);
+  } catch (error) {
+    if (!(error instanceof UnsupportedServer)) return;
+    await close();
+    throw new ConfigError(`${error.message}.`);
+  }
+}
+
 /** Runs roles in this process until closed. */
 export async function startRoles(
   config: Config,
   names: readonly RoleName[],
 ): Promise<RunningRoles> {
   const platform = await openPlatform(config, names.join(" "));
+  await mustSupportStore(platform);
   const running: Running[] = [platform];
   const close = async (): Promise<void> => {
     for (const part of running.toReversed()) await part.close();

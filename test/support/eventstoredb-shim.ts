@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import featuresGrpc from "@eventstore/db-client/generated/serverfeatures_grpc_pb.js";
+import sharedPb from "@eventstore/db-client/generated/shared_pb.js";
 import streamsGrpc from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import type { ReadReq } from "@eventstore/db-client/generated/streams_pb.js";
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
@@ -12,13 +14,18 @@ type Call = ServerWritableStream<InstanceType<typeof ReadReq>, Answer>;
 export type Reading = (call: Call) => void;
 
 /** A server whose reads answer as a test says, in what released versions of EventStoreDB do. */
-export async function startShim(): Promise<
-  Readonly<{ url: string; reads: Call[]; read: (how: Reading) => void }>
-> {
+export async function startShim(
+  version?: string,
+): Promise<Readonly<{ url: string; reads: Call[]; read: (how: Reading) => void }>> {
   const reads: Call[] = [];
   let answer: Reading = (call) => void call.end();
   const server = new Server();
-  server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods });
+  const features: typeof getSupportedMethods = (call, reply) =>
+    getSupportedMethods(call, (error, methods) => {
+      if (version !== undefined) methods?.setEventStoreServerVersion(version);
+      reply(error, methods);
+    });
+  server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods: features });
   const read = (call: Call): void => {
     reads.push(call);
     answer(call);
@@ -49,6 +56,22 @@ export const confirmed = (): Answer =>
   new streamsPb.ReadResp().setConfirmation(
     new streamsPb.ReadResp.SubscriptionConfirmation().setSubscriptionId("shim"),
   );
+
+/** An event whose data is `{}`, where an event is in $all. */
+export const eventAt = (commit: bigint, prepare: bigint): Answer => {
+  const recorded = new streamsPb.ReadResp.ReadEvent.RecordedEvent()
+    .setId(new sharedPb.UUID().setString(randomUUID()))
+    .setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from("shim-1")))
+    .setCommitPosition(String(commit))
+    .setPreparePosition(String(prepare))
+    .setData(Buffer.from("{}"))
+    .setCustomMetadata(Buffer.from("{}"));
+  const properties = recorded.getMetadataMap();
+  properties.set("type", "Shown").set("content-type", "application/json").set("created", "0");
+  return new streamsPb.ReadResp().setEvent(
+    new streamsPb.ReadResp.ReadEvent().setEvent(recorded).setCommitPosition(String(commit)),
+  );
+};
 
 export const checkpoint = (commit: bigint, prepare: bigint): Answer =>
   new streamsPb.ReadResp().setCheckpoint(

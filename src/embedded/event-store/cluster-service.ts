@@ -9,7 +9,7 @@ import { uuidOf } from "./codec.ts";
 import { ticksPerMs } from "./event.ts";
 
 /** What clients may expect of the server: the newest protocol whose semantics are kept here. */
-const protocolVersion = "24.10.0";
+const protocolVersion = "24.10.5";
 
 /** Tells clients which calls exist; they append by batches because this list says so. */
 export const getSupportedMethods: handleUnaryCall<Empty, featuresPb.SupportedMethods> = (

@@ -13,6 +13,16 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** The user of the service lacks rights in the store; docs/operations.md says which. */
+export class StoreDenied extends Error {
+  override readonly name = "StoreDenied";
+}
+
+/** The server is not one that this release works with; asking again does not help. */
+export class UnsupportedServer extends Error {
+  override readonly name = "UnsupportedServer";
+}
+
 export type Appended = Readonly<{
   /** Position of the last event of the append. */
   position: bigint;
@@ -57,7 +67,10 @@ export type EventStore = Readonly<{
   subscribeAll: (
     options: Readonly<{ after?: bigint | undefined; signal: AbortSignal }>,
   ) => AsyncIterable<SubscriptionItem>;
-  /** @throws StoreUnavailable when the store does not answer within the limit. */
+  /**
+   * @throws StoreUnavailable when the store does not answer within the limit; UnsupportedServer, as every other
+   *   call does then
+   */
   ping: (timeoutMs: number) => Promise<void>;
   close: () => Promise<void>;
 }>;

@@ -5,7 +5,7 @@ import {
 } from "@eventstore/db-client";
 import { status } from "@grpc/grpc-js";
 
-import { RevisionConflict, StoreUnavailable } from "./event-store.ts";
+import { RevisionConflict, StoreDenied, StoreUnavailable } from "./event-store.ts";
 
 /** Types of the client's errors after which the same call may succeed later. */
 const outageTypes: ReadonlySet<string> = new Set([
@@ -42,7 +42,7 @@ export function storeError(error: unknown): Error {
   if (error instanceof AccessDeniedError) {
     const text =
       "EventStoreDB denies access; docs/operations.md says what its user has to be granted";
-    return new Error(text, { cause: error });
+    return new StoreDenied(text, { cause: error });
   }
   if (isOutage(error)) {
     return new StoreUnavailable(error.message || "The event store did not answer", {

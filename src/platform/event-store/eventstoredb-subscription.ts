@@ -9,6 +9,7 @@ import {
 import { StoreUnavailable, type SubscriptionItem } from "./event-store.ts";
 import { storeError } from "./eventstoredb-error.ts";
 import { recordedOf } from "./eventstoredb-record.ts";
+import { mustBeSupported } from "./server-version.ts";
 
 /** Checkpoints come every so many times 32 events looked at. */
 const checkpointInterval = 8;
@@ -24,8 +25,15 @@ const resubscribeDelayMs = { first: 100, max: 5_000 };
  */
 const positionsEnd = 2n ** 63n;
 
-/** Of an event or a checkpoint, as the server tells it; the port keeps the commit position alone. */
+/** Of an event or a checkpoint, as the server tells it. */
 type Place = Readonly<{ commit: bigint; prepare: bigint }>;
+
+/**
+ * The position that says no more than both of a checkpoint do. Where `prepare` lies before `commit`, an event
+ * committed at `commit` may come still, and to go on after (commit, commit) would miss it; going on after
+ * (prepare, prepare) looks again at what lies between. See docs/adr/0105-two-positions.md.
+ */
+const reachedAt = ({ commit, prepare }: Place): bigint => (prepare < commit ? prepare : commit);
 
 /** The client in use, and who hears of its failures and may replace it. */
 export type Clients = Readonly<{
@@ -47,6 +55,7 @@ export async function* subscribeAll(
   while (!signal.aborted) {
     const client = current();
     try {
+      await mustBeSupported(client);
       for await (const { item, at } of subscribeOnce(client, place, signal)) {
         delayMs = resubscribeDelayMs.first;
         place = at ?? place;
@@ -74,7 +83,7 @@ async function* subscribeOnce(
     // Into the stream of events itself: the callback alone would overtake those still in flight.
     checkpointReached: (subscription, { commit, prepare }) => {
       if (commit >= positionsEnd) return;
-      const item = { kind: "checkpoint", position: commit } as const;
+      const item = { kind: "checkpoint", position: reachedAt({ commit, prepare }) } as const;
       subscription.push({ item, at: { commit, prepare } } satisfies Placed);
     },
   });

@@ -24,6 +24,7 @@ import {
 import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
 import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
 import { subscribeAll } from "./eventstoredb-subscription.ts";
+import { mustBeSupported } from "./server-version.ts";
 import { mustBeStorable } from "./storable.ts";
 
 /**
@@ -59,6 +60,7 @@ export function openEventStore(url: string): EventStore {
   const using = async <Result>(run: (client: EventStoreDBClient) => Promise<Result>) => {
     const used = client;
     try {
+      await mustBeSupported(used);
       return await run(used);
     } catch (error) {
       renewAfter(used, error);
@@ -68,6 +70,7 @@ export function openEventStore(url: string): EventStore {
   async function* giving(read: (client: EventStoreDBClient) => AsyncIterable<Recorded>) {
     const used = client;
     try {
+      await mustBeSupported(used);
       yield* read(used);
     } catch (error) {
       renewAfter(used, error);
@@ -88,12 +91,18 @@ export function openEventStore(url: string): EventStore {
     end: () => using(async (used) => (await newestOf(used))?.position),
     subscribeAll: ({ after, signal }) =>
       subscribeAll({ current: () => client, onError: renewAfter }, after, signal),
-    ping: (timeoutMs) => using((used) => ping(used, timeoutMs)),
+    ping: (timeoutMs) =>
+      within(
+        timeoutMs,
+        "The event store does not answer",
+        using((used) => ping(used, timeoutMs)),
+      ),
     close: () => Promise.race([client.dispose(), sleep(closeTimeoutMs, undefined, { ref: false })]),
   };
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
+
 /** The client's own connection strings know no sockets; its constructor takes any target of gRPC. */
 export function clientOf(url: string): EventStoreDBClient {
   if (!url.startsWith("esdb+unix:")) return EventStoreDBClient.connectionString(url);

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
+import { StoreDenied, UnsupportedServer } from "../../platform/event-store/event-store.ts";
 import { connectPostgres } from "../../platform/postgres.ts";
+
+/** Between tries that fail for a reason which does not pass by itself, such as rights that are missing. */
+const refusedPauseMs = 5_000;
+/** A reason that stays the same is told again so often. */
+const tellAgainMs = 60_000;
 
 /** How long a standby takes at most to notice that the leader is gone. */
 const standbyPollMs = 250;
@@ -24,6 +30,8 @@ export async function withLock<Result>(
 /**
  * Runs `lead` whenever this process is the leader, until the signal aborts; a standby otherwise.
  * That only one leads saves work; what keeps two from doing harm is the lock of the checkpoint rows.
+ *
+ * @param onError called once a minute for a failure that stays the same
  */
 export async function whileLeader(
   url: string,
@@ -32,19 +40,29 @@ export async function whileLeader(
   lead: (held: AbortSignal) => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<void> {
+  let told: Readonly<{ message: string; at: number }> | undefined;
+  const tell = (error: unknown): void => {
+    const message = String(error);
+    const now = performance.now();
+    if (told?.message === message && now - told.at < tellAgainMs) return;
+    told = { message, at: now };
+    onError(error);
+  };
   while (!signal.aborted) {
+    let pauseMs = standbyPollMs;
     try {
       await withSession(url, name, signal, async (client, held) => {
         while (!(await tryLock(client, name))) {
-          await pause(held);
+          await pause(held, standbyPollMs);
           held.throwIfAborted();
         }
         await lead(held);
       });
     } catch (error) {
-      if (!signal.aborted) onError(error);
+      if (!signal.aborted) tell(error);
+      if (isDenied(error)) pauseMs = refusedPauseMs;
     }
-    await pause(signal);
+    await pause(signal, pauseMs);
   }
 }
 
@@ -65,8 +83,11 @@ async function withSession<Result>(
   }
 }
 
-async function pause(signal: AbortSignal): Promise<void> {
-  await delay(standbyPollMs, undefined, { signal }).catch(() => undefined);
+const isDenied = (error: unknown): boolean =>
+  error instanceof StoreDenied || error instanceof UnsupportedServer;
+
+async function pause(signal: AbortSignal, ms: number): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => undefined);
 }
 
 async function tryLock(client: pg.Client, name: string): Promise<boolean> {

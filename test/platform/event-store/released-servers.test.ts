@@ -5,11 +5,13 @@ import {
   type EventStore,
   StoreUnavailable,
   type SubscriptionItem,
+  UnsupportedServer,
 } from "../../../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
+import { serverVersionProblem } from "../../../src/platform/event-store/server-version.ts";
 import { testDatabase } from "../../support/database.ts";
 import { spawnEventStore } from "../../support/event-store-child.ts";
-import { checkpoint, confirmed, startShim } from "../../support/eventstoredb-shim.ts";
+import { checkpoint, confirmed, eventAt, startShim } from "../../support/eventstoredb-shim.ts";
 import { eventually } from "../../support/eventually.ts";
 import { newEvent, newStream } from "../../support/test-event.ts";
 
@@ -47,7 +49,7 @@ describe("the port to servers that behave like EventStoreDB 24.10 and 25.0", () 
     });
     await following(async (items) => {
       await eventually(() => items.length > 0);
-      expect(items).to.deep.equal([{ kind: "checkpoint", position: 7n }]);
+      expect(items).to.deep.equal([{ kind: "checkpoint", position: 5n }]);
     });
   });
 
@@ -64,6 +66,30 @@ describe("the port to servers that behave like EventStoreDB 24.10 and 25.0", () 
       const both = [position?.getCommitPosition(), position?.getPreparePosition()];
       expect(both).to.deep.equal(["7", "5"]);
     });
+  });
+
+  it("misses no event after a restart between the two positions of a checkpoint", async () => {
+    shim.read((call) => {
+      call.write(confirmed());
+      call.write(checkpoint(27n, 25n));
+    });
+    let reached = 0n;
+    await following(async (items) => {
+      await eventually(() => items.length > 0);
+      reached = items[0]?.kind === "checkpoint" ? items[0].position : 0n;
+    });
+    // As a server does: what lies after both positions that it is given.
+    shim.read((call) => {
+      const position = call.request.getOptions()?.getAll()?.getPosition();
+      const [commit, prepare] = [position?.getCommitPosition(), position?.getPreparePosition()];
+      call.write(confirmed());
+      if (BigInt(commit ?? 0) < 27n || BigInt(prepare ?? 0) < 27n) call.write(eventAt(27n, 27n));
+    });
+    const stop = new AbortController();
+    for await (const item of store.subscribeAll({ after: reached, signal: stop.signal })) {
+      expect(item.kind === "event" && item.event.position > reached).to.equal(true);
+      stop.abort();
+    }
   });
 
   for (const text of ["No leader info available in response", "Server Is Not Ready"]) {
@@ -86,6 +112,36 @@ describe("the port to servers that behave like EventStoreDB 24.10 and 25.0", () 
     const denied = failing(status.PERMISSION_DENIED, "Access Denied", "access-denied");
     shim.read((call) => void call.emit("error", denied));
     await expect(store.head()).to.be.rejectedWith("docs/operations.md");
+  });
+});
+
+describe("the version of a server", () => {
+  for (const version of ["24.10.0", "24.10.4", "24.6.0.2100", "25.0.0", "unknown"]) {
+    it(`${version} is refused by name, by every call`, async () => {
+      const shim = await startShim(version);
+      const store = openEventStore(shim.url);
+      const calls = [
+        () => store.ping(5_000),
+        () => store.head(),
+        () => store.append(newStream(), "none", [newEvent(0)]),
+        async () => {
+          for await (const _ of store.subscribeAll({ signal: new AbortController().signal })) break;
+        },
+      ];
+      for (const call of calls) {
+        await expect(call()).to.be.rejectedWith(
+          UnsupportedServer,
+          `EventStoreDB ${version} is not`,
+        );
+      }
+      expect(shim.reads).to.deep.equal([]);
+      await store.close();
+    });
+  }
+
+  it("is supported from 24.10.5 and 25.0.1 on", () => {
+    const versions = ["24.10.5", "24.10.12", "25.0.1", "25.0.1.1234-rc.1", "25.1.0", "26.0.0"];
+    for (const version of versions) expect(serverVersionProblem(version)).to.equal(undefined);
   });
 });
 

@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { StoreDenied } from "../../../src/platform/event-store/event-store.ts";
 import { whileLeader, withLock } from "../../../src/projections/core/leader.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -87,4 +88,27 @@ describe("leading", () => {
     expect(turns).to.equal(2);
     expect(told.map(String)).to.deep.equal(["Error: not today"]);
   });
+});
+
+it("tells a reason that stays once, and does not try all the time", async () => {
+  const ending = new AbortController();
+  const told: unknown[] = [];
+  let tries = 0;
+  const lead = async () => {
+    tries += 1;
+    throw new StoreDenied("no rights");
+  };
+  const leading = whileLeader(url, "denied", ending.signal, lead, (error) => told.push(error));
+  await eventually(() => told.length > 0);
+  let other = 0;
+  const passing = async () => {
+    other += 1;
+    throw new Error("passes");
+  };
+  const beside = whileLeader(url, "beside", ending.signal, passing, (error) => told.push(error));
+  await eventually(() => other > 2);
+  ending.abort();
+  await Promise.all([leading, beside]);
+  expect(tries).to.equal(1);
+  expect(told.map(String)).to.deep.equal(["StoreDenied: no rights", "Error: passes"]);
 });
