@@ -38,7 +38,8 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
   projections: {
     agent: ["pipeline", "project", "user"],
     access: ["token", "user"],
-    core: ["audit", "user"],
+    audit: ["user"],
+    core: ["user"],
     instance: ["user"],
     issue: ["user"],
     label: ["user"],
@@ -63,6 +64,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
   http: {
     agent: ["access", "file", "pipeline"],
     access: ["login", "page"],
+    audit: ["access"],
     console: ["access", "login", "oauth", "page", "token", "user"],
     core: ["access", "login"],
     git: ["access", "file"],

@@ -1,62 +1,104 @@
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
-import type { AuditFilter } from "../projections/audit/entry.ts";
+import type { AuditFilter } from "../projections/audit/entry-query.ts";
+import { auditCsv, auditCsvHead, auditJson } from "../projections/audit/format.ts";
+import { subjectKinds, typesOfKind } from "../projections/audit/subject.ts";
 import { type AuditLine, auditTrail } from "../projections/audit/trail.ts";
 import { findProject } from "../projections/project/project.ts";
+import { findCompany } from "../projections/team/company.ts";
+import { findTeam } from "../projections/team/team.ts";
 import { findUser } from "../projections/user/user.ts";
 import { auditText } from "./audit-text.ts";
 import { runVerify } from "./audit-verify.ts";
 import { writeLines } from "./lines.ts";
 import { type Stores, withStores } from "./stores.ts";
 
+const text = { type: "string" } as const;
+const flag = { type: "boolean", default: false } as const;
+
 /**
- * Shows who did what, when, from where, and what it changed: `audit [--project owner/alias]
- * [--user alias] [--since 2026-01-31] [--json]`. `audit verify` proves that the log is unchanged.
+ * Shows who did what, when, from where, and what it changed, oldest first: `audit [--project owner/alias
+ * | --team alias | --company alias] [--user alias] [--kind KIND] [--type Type,Type] [--subject id]
+ * [--since 2026-01-31] [--until 2026-02-28T12:00:00Z] [--json | --csv]`. It asks as the routes
+ * `/admin/audit` and its kind do. `audit verify` proves that the log is unchanged.
  */
 export async function run(args: readonly string[]): Promise<number> {
   if (args[0] === "verify") return runVerify(args.slice(1));
   const { values } = parseArgs({
     args: [...args],
     options: {
-      project: { type: "string" },
-      user: { type: "string" },
-      since: { type: "string" },
-      json: { type: "boolean", default: false },
+      ...{ project: text, team: text, company: text, user: text, kind: text, type: text },
+      ...{ subject: text, since: text, until: text, json: flag, csv: flag },
     },
   });
-  const toText = values.json ? auditJson : auditText;
+  const toText = values.csv ? auditCsv : values.json ? jsonText : auditText;
   return withStores("audit", async (stores) => {
     const filter = await readFilter(stores, values);
-    await writeLines(lines(stores, filter, toText));
+    await writeLines(
+      lines(stores, filter, { toText, head: values.csv ? auditCsvHead : undefined }),
+    );
     return 0;
   });
 }
 
+type Form = Readonly<{ toText: (line: AuditLine) => string; head: string | undefined }>;
+
 async function* lines(
   { db, store, vault }: Stores,
   filter: AuditFilter,
-  toText: (line: AuditLine) => string,
+  { toText, head }: Form,
 ): AsyncGenerator<string> {
+  if (head !== undefined) yield head;
   for await (const line of auditTrail({ db, store, open: vault.open }, filter)) yield toText(line);
 }
 
-/** Positions are numbers on the wire: nobody else's exceed what JSON readers hold exactly. */
-function auditJson(line: AuditLine): string {
-  return JSON.stringify({ ...line, position: String(line.position) });
+const jsonText = (line: AuditLine): string => JSON.stringify(auditJson(line));
+
+type Option =
+  | ("project" | "team" | "company" | "user")
+  | ("kind" | "type" | "subject" | "since" | "until");
+type Wanted = Readonly<Partial<Record<Option, string | undefined>>>;
+
+async function readFilter({ db }: Stores, wanted: Wanted): Promise<AuditFilter> {
+  const { user, subject, since, until } = wanted;
+  const placeId = await placeIdOf(db, wanted);
+  const types = typesOf(wanted);
+  return {
+    ...(placeId !== undefined && { placeId }),
+    ...(types !== undefined && { types }),
+    ...(user !== undefined && { actorId: await userId(db, user) }),
+    ...(subject !== undefined && { subjectId: subject }),
+    ...(since !== undefined && { since: instant("since", since) }),
+    ...(until !== undefined && { until: instant("until", until) }),
+  };
 }
 
-type Wanted = Readonly<{
-  project?: string | undefined;
-  user?: string | undefined;
-  since?: string | undefined;
-}>;
+async function placeIdOf(
+  db: Stores["db"],
+  { project, team, company }: Wanted,
+): Promise<string | undefined> {
+  const given = [project, team, company].filter((name) => name !== undefined);
+  if (given.length > 1) throw new ConfigError("Give one of --project, --team and --company.");
+  if (project !== undefined) return projectId(db, project);
+  if (team !== undefined) return mustBe(await findTeam(db, team), `team ${team}`);
+  return company === undefined
+    ? undefined
+    : mustBe(await findCompany(db, company), `company ${company}`);
+}
 
-async function readFilter({ db }: Stores, { project, user, since }: Wanted): Promise<AuditFilter> {
-  return {
-    ...(project !== undefined && { projectId: await projectId(db, project) }),
-    ...(user !== undefined && { actorId: await userId(db, user) }),
-    ...(since !== undefined && { since: instant(since) }),
-  };
+function mustBe(row: Readonly<{ id: string }> | undefined, name: string): string {
+  if (row === undefined) throw new ConfigError(`No ${name}.`);
+  return row.id;
+}
+
+function typesOf({ kind, type }: Wanted): readonly string[] | undefined {
+  const types = type?.split(",").map((each) => each.trim());
+  if (kind === undefined) return types;
+  if (!subjectKinds.includes(kind)) {
+    throw new ConfigError(`--kind takes one of ${subjectKinds.join(", ")}.`);
+  }
+  const ofKind = typesOfKind(kind);
+  return types === undefined ? ofKind : ofKind.filter((each) => types.includes(each));
 }
 
 async function projectId(db: Stores["db"], name: string): Promise<string> {
@@ -66,17 +108,14 @@ async function projectId(db: Stores["db"], name: string): Promise<string> {
   return project.id;
 }
 
-async function userId(db: Stores["db"], alias: string): Promise<string> {
-  const user = await findUser(db, alias);
-  if (user === undefined) throw new ConfigError(`No user ${alias}.`);
-  return user.id;
-}
+const userId = async (db: Stores["db"], alias: string): Promise<string> =>
+  mustBe(await findUser(db, alias), `user ${alias}`);
 
 /** A day or an instant; a day begins in UTC. */
-function instant(text: string): Date {
+function instant(option: string, text: string): Date {
   const date = new Date(text);
   if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(date.getTime())) {
-    throw new ConfigError(`--since takes a day or an instant such as 2026-01-31T12:00:00Z.`);
+    throw new ConfigError(`--${option} takes a day or an instant such as 2026-01-31T12:00:00Z.`);
   }
   return date;
 }

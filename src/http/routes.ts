@@ -1,4 +1,5 @@
 import { agentSectionRoutes } from "./agent/routes.ts";
+import { auditSectionRoutes } from "./audit/routes.ts";
 import type { Route } from "./core/route.ts";
 import { instanceSectionRoutes } from "./instance/routes.ts";
 import { issueSectionRoutes } from "./issue/routes.ts";
@@ -21,6 +22,7 @@ import { webhookSectionRoutes } from "./webhook/routes.ts";
 /** Every declared operation. What is not here does not exist: no route is mounted by hand. */
 export const routes: readonly Route[] = [
   ...agentSectionRoutes,
+  ...auditSectionRoutes,
   ...instanceSectionRoutes,
   ...issueSectionRoutes,
   ...labelRoutes,

@@ -9,7 +9,12 @@ const line: AuditLine = {
   ip: "192.0.2.7",
   type: "ProjectRenamed",
   stream: "project-1",
-  projectId: "1",
+  placeId: "1",
+  eventId: "e",
+  tokenName: null,
+  subject: { kind: "PROJECT", id: "1", title: "Old" },
+  correlationId: "c",
+  causationId: null,
   changes: [{ field: "title", before: "Old", after: "New" }],
 };
 

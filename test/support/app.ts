@@ -142,7 +142,7 @@ export function sender(base: string) {
       ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
     } as RequestInit);
     const text = await response.text();
-    const json = /json/.test(response.headers.get("content-type") ?? "");
+    const json = /[/+]json/.test(response.headers.get("content-type") ?? "");
     const parsed = json && text !== "" ? JSON.parse(text) : {};
     const contentType = response.headers.get("content-type") ?? "";
     const { status } = response;

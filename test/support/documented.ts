@@ -49,6 +49,7 @@ export function undocumented(answered: Answered): string | undefined {
   if (content === undefined || answered.text === "") return undefined;
   if (content["*/*"] !== undefined) return undefined;
   if (content[type] === undefined) return `${name} as ${type || "nothing"}`;
+  if (!/json$/.test(type) || type.endsWith("ndjson")) return undefined;
   const wrong = known.check(`${route.operationId} ${status}`, content[type].schema, answered.text);
   return wrong === undefined ? undefined : `${name} against its schema: ${wrong}`;
 }

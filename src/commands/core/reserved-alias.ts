@@ -6,6 +6,7 @@ import { Refusal } from "../../platform/refusal.ts";
  */
 const reserved: ReadonlySet<string> = new Set([
   "all",
+  "audit",
   "change-email",
   "change-password",
   "change-username",

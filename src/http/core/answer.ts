@@ -24,6 +24,11 @@ export type StreamReply = Readonly<{
   headers?: Readonly<Record<string, string>>;
 }>;
 
+/** What a handler answers instead of its declared JSON, in a form that the caller asked for. */
+export class Streamed {
+  constructor(readonly reply: StreamReply) {}
+}
+
 /** An answer before it is put on the wire, so that it can be kept and given again. */
 export type Answer = Readonly<{
   status: number;

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Settings } from "../../events/instance/settings.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import type { Access } from "../access/access.ts";
-import type { StreamReply } from "./answer.ts";
+import type { Streamed, StreamReply } from "./answer.ts";
 import type { Deps } from "./deps.ts";
 import type { Listed, PageRequest } from "./paging.ts";
 import type { RequestContext, RequestFor } from "./request.ts";
@@ -20,7 +20,7 @@ type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type ResultOf<R extends Reply, List> = R extends z.ZodType
   ? List extends string
     ? Listed<z.input<R>>
-    : z.input<R>
+    : z.input<R> | Streamed
   : R extends "stream"
     ? StreamReply
     : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that answers nothing returns nothing.
@@ -57,6 +57,8 @@ type Declaration = Readonly<{
   notForApplications?: true;
   /** Further statuses that a stream reply may have, and what each says. */
   otherAnswers?: Readonly<Record<number, string>>;
+  /** Content types that the handler answers beside JSON when asked to, as `Streamed`. */
+  alsoAs?: readonly string[];
   /** What such refusals look like, by status; all others are problem documents. */
   protocolErrors?: Readonly<{ statuses: readonly number[]; schema: z.ZodType }>;
   /** The answer holds what is shown once: nobody on the way may keep it. */

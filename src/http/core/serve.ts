@@ -21,6 +21,7 @@ import {
   type Answer,
   emptyAnswer,
   jsonAnswer,
+  Streamed,
   type StreamReply,
   send,
   streamAnswer,
@@ -82,7 +83,7 @@ async function serveInOrder(
 
   const limits = bodyLimitsOf(route, bodyLimits);
   // A reader that stalls holds a process, or a file, for as long.
-  if (route.reply === "stream") watchConnection(ctx, downloadLimits);
+  if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
   const work = async (): Promise<void> => {
     const body = await takeIn(ctx, asked, limits);
     const immutable: { tag?: string } = {};
@@ -302,6 +303,7 @@ async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<An
   if (reply === "empty") return emptyAnswer(status);
   // The declared reply is "stream", so the handler's type was StreamReply.
   if (reply === "stream") return streamAnswer(status, result as StreamReply);
+  if (result instanceof Streamed) return streamAnswer(status, result.reply);
   if (list === undefined) return jsonAnswer(status, encode(reply, result));
   invariant(input.page !== undefined, "a list is always asked for by page");
   // The declaration has a list, so the handler's type was Listed.

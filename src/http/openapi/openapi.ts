@@ -284,7 +284,9 @@ function success(route: Route, writer: SchemaWriter): Json {
     return { description: "The bytes.", headers, content };
   }
   const schema = list === undefined ? reply : envelopeOf(list, reply);
-  return { description: "Done.", headers, content: json(schema, "output", writer) };
+  const others = (route.alsoAs ?? []).map((type) => [type, { schema: { type: "string" } }]);
+  const content = { ...json(schema, "output", writer), ...Object.fromEntries(others) };
+  return { description: "Done.", headers, content };
 }
 
 function json(schema: z.ZodType, io: "input" | "output", writer: SchemaWriter): Json {

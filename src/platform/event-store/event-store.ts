@@ -50,8 +50,11 @@ export type EventStore = Readonly<{
     expected: ExpectedRevision,
     events: readonly NewEvent[],
   ) => Promise<Appended>;
-  /** Events of a stream in order, from `fromRevision` (0); nothing for a stream that does not exist. */
-  readStream: (stream: string, fromRevision?: bigint) => AsyncIterable<Recorded>;
+  /**
+   * Events of a stream in order, from `fromRevision` (0), at most `countMax` of them; nothing for a
+   * stream that does not exist.
+   */
+  readStream: (stream: string, fromRevision?: bigint, countMax?: number) => AsyncIterable<Recorded>;
   /** Events of a stream, newest first. */
   readStreamBackwards: (stream: string, countMax?: number) => AsyncIterable<Recorded>;
   /** The log after `after` (from the start when undefined), system events left out. */

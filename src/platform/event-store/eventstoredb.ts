@@ -80,8 +80,10 @@ export function openEventStore(url: string): EventStore {
   return {
     append: (stream, expected, events) =>
       appends.run(() => using((used) => append(used, stream, expected, events))),
-    readStream: (stream, fromRevision = 0n) =>
-      giving((used) => recorded(() => used.readStream(stream, { fromRevision }, readAhead))),
+    readStream: (stream, fromRevision = 0n, countMax = undefined) => {
+      const options = { fromRevision, ...limit(countMax) };
+      return giving((used) => recorded(() => used.readStream(stream, options, readAhead)));
+    },
     readStreamBackwards: (stream, countMax) => {
       const options = { direction: BACKWARDS, fromRevision: END, ...limit(countMax) } as const;
       return giving((used) => recorded(() => used.readStream(stream, options, readAhead)));

@@ -7,8 +7,12 @@ export type Change = Readonly<{ field: string; before?: unknown; after?: unknown
 
 export type Data = Readonly<Record<string, unknown>>;
 
-/** What is shown for what only its owner may read. */
-export const sealedMark = "«sealed»";
+/** What is shown in the place of what nobody is shown: which kind of thing it is. */
+export const marks = {
+  personal: "«personal data»",
+  secret: "«secret»",
+  digest: "«digest»",
+} as const;
 
 /** Told by the entry itself already. */
 const told = /^(?:\w+ById|\w+At)$/;
@@ -39,8 +43,10 @@ export function saidAfter(before: Data, { type, data }: AnyEvent): Data {
 }
 
 /** Where a stream tells of several things, each has said what it said by itself. */
-const thingOf = ({ fileId }: Data): string | undefined =>
-  typeof fileId === "string" ? `file ${fileId}` : undefined;
+const thingOf = ({ fileId, variableId }: Data): string | undefined => {
+  if (typeof fileId === "string") return `file ${fileId}`;
+  return typeof variableId === "string" ? `variable ${variableId}` : undefined;
+};
 
 /** Only what changed is said of the settings, and nothing of what they begin as. */
 const settingsBefore = (before: Data): Data => ({
@@ -55,7 +61,7 @@ const settingsBefore = (before: Data): Data => ({
  * @param before what was said in its stream before it, see saidAfter
  */
 export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
-  const fields = Object.keys(data).filter((field) => !told.test(field) && !isOld(field));
+  const fields = toldFields(data);
   const subject = subjectOf(data, fields);
   const thing = thingOf(data);
   const said = thing === undefined ? before : fieldsOf(before[thing]);
@@ -64,7 +70,7 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
     if (field === "after" || (field === "objectId" && "before" in data)) {
       return [{ field: "changed", before: data["before"], after }];
     }
-    const previous = `previous${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+    const previous = previousName(field);
     if (previous in data) return changed(field, data[previous], after);
     if (field === subject) return changed(field, data["previous"], after);
     if (ending.test(type) && !isName(field)) return [{ field, before: shown(field, after) }];
@@ -74,6 +80,22 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
     if (type === "SettingsChanged") return changed(field, settingsBefore(before), after);
     return changed(field, said[field] ?? null, after);
   });
+}
+
+const toldFields = (data: Data): readonly string[] =>
+  Object.keys(data).filter((field) => !told.test(field) && !isOld(field));
+
+const previousName = (field: string): string =>
+  `previous${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+
+/** Whether the old value of a field it changes stands in the events before it alone. */
+export function saysNoBefore({ type, data }: AnyEvent): boolean {
+  if (!isChanging(type) || "before" in data) return false;
+  const fields = toldFields(data);
+  const subject = subjectOf(data, fields);
+  return fields.some(
+    (field) => field !== subject && !isName(field) && !(previousName(field) in data),
+  );
 }
 
 /** Of which field `previous` is the old value: of the only one that is no name. */
@@ -105,6 +127,12 @@ function shown(field: string, value: unknown): unknown {
       Object.entries(value).map(([name, part]) => [name, shown(name, part)]),
     );
   }
-  const hidden = Sealed.safeParse(value).success || (value !== null && digests.test(field));
-  return hidden ? sealedMark : value;
+  if (Sealed.safeParse(value).success) return kindOfSealed(field, String(value));
+  return value !== null && digests.test(field) ? marks.digest : value;
 }
+
+const opensDoors = /password|secret|token/i;
+
+/** What is sealed for a person is theirs; for a project or the instance, and keys of all kinds, secret. */
+const kindOfSealed = (field: string, sealed: string): string =>
+  sealed.startsWith("sealed.user-") && !opensDoors.test(field) ? marks.personal : marks.secret;

@@ -1,51 +1,76 @@
-import type { Knex } from "knex";
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
-import { categoryOf, idInStream } from "../../events/core/stream.ts";
+import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
 import type { Projection, Tx } from "../core/projection.ts";
+import { placeNamedBy, subjectId } from "./subject.ts";
 
 /** One a event: enough to find what somebody looks for; what it says is read from the log. */
 export type AuditEntryRow = Readonly<{
   position: bigint;
+  event_id: string;
   stream: string;
   revision: bigint;
   type: string;
+  /** Of the thing it is about; see subject.ts. */
+  subject_id: string;
   actor_id: string | null;
   actor_alias: string | null;
   via: string;
   token_id: string | null;
-  /** The project it happened in; null for what happens outside of projects. */
-  project_id: string | null;
+  /** The project, team, company or account it belongs to; null for what belongs to none. */
+  place_id: string | null;
   /** Opened when somebody asks, so that it is gone when the person is forgotten. */
   ip: Sealed | null;
   occurred_at: Date;
+  correlation_id: string;
+  causation_id: string | null;
   /** Of the event, see events/canonical.ts: shows which one was changed. */
   digest: Buffer;
 }>;
 
+/** Names of tokens and OAuth applications, also of those that are gone. */
+export type AuditNameRow = Readonly<{ id: string; name: string }>;
+
 export const auditEntryProjection: Projection = {
   name: "audit_entry",
-  version: 1,
-  tables: ["audit_entry"],
+  version: 2,
+  tables: ["audit_entry", "audit_day", "audit_name"],
   async create(tx) {
     await tx.schema.createTable("audit_entry", (table) => {
       table.bigInteger("position").primary();
-      table.text("stream").notNullable();
+      for (const column of ["event_id", "stream"]) table.text(column).notNullable();
       table.bigInteger("revision").notNullable();
-      table.text("type").notNullable();
+      for (const column of ["type", "subject_id"]) table.text(column).notNullable();
       table.uuid("actor_id");
       table.text("actor_alias");
       table.text("via").notNullable();
       table.uuid("token_id");
-      table.uuid("project_id");
+      table.uuid("place_id");
       table.text("ip");
       table.timestamp("occurred_at").notNullable();
+      table.text("correlation_id").notNullable();
+      table.text("causation_id");
       table.binary("digest").notNullable();
       table.unique(["stream", "revision"]);
-      table.index(["project_id", "position"]);
+      table.index(["place_id", "position"]);
+      table.index(["place_id", "type", "position"]);
+      table.index(["type", "position"]);
       table.index(["actor_id", "position"]);
+      table.index(["subject_id", "position"]);
+      table.index(["correlation_id", "position"]);
+      table.index(["event_id"]);
+    });
+    // Which positions a day's events have: a time is found by position.
+    await tx.schema.createTable("audit_day", (table) => {
+      table.date("day").primary();
+      table.bigInteger("first_position").notNullable();
+      table.bigInteger("last_position").notNullable();
+    });
+    await tx.schema.createTable("audit_name", (table) => {
+      table.uuid("id").primary();
+      table.text("name").notNullable();
     });
   },
   types: everyType,
@@ -54,71 +79,98 @@ export const auditEntryProjection: Projection = {
 };
 
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
-  const projects = await projectsOfStreams(tx, events);
-  const rows = events.map((event) => rowOf(event, projects));
+  const places = await placesOfStreams(tx, events);
+  const rows = events.map((event) => rowOf(event, places));
   await tx<AuditEntryRow>("audit_entry").insert(rows).onConflict("position").merge();
+  await noteDays(tx, rows);
+  await noteNames(tx, events);
 }
 
-function rowOf(event: Recorded, projects: Map<string, string>): AuditEntryRow {
-  const { position, stream, revision, type, metadata } = event;
-  const named = projectNamedBy(event);
-  if (named !== undefined) projects.set(stream, named);
+function rowOf(event: Recorded, places: Map<string, string>): AuditEntryRow {
+  const { id, position, stream, revision, type, metadata } = event;
+  const named = placeNamedBy(event) ?? places.get(parentStream(event) ?? stream);
+  if (named !== undefined) places.set(stream, named);
   return {
     position,
+    event_id: id,
     stream,
     revision,
     type,
+    subject_id: subjectId(event),
     actor_id: metadata.actor.userId,
     actor_alias: metadata.actor.alias,
     via: metadata.actor.via,
     token_id: metadata.actor.tokenId,
-    project_id: projects.get(stream) ?? null,
+    place_id: places.get(stream) ?? null,
     ip: metadata.ip,
     occurred_at: new Date(metadata.occurredAt),
+    correlation_id: metadata.correlationId,
+    causation_id: metadata.causationId,
     digest: eventDigest(event),
   };
 }
 
-const projectStreams = new Set(["project", "repository"]);
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-function projectNamedBy({ stream, data }: Recorded): string | undefined {
-  const id = projectStreams.has(categoryOf(stream)) ? idInStream(stream) : data["projectId"];
-  return typeof id === "string" && uuid.test(id) ? id : undefined;
+/** A package belongs where its repository does, or to the project whose registry it is in. */
+function parentStream({ data }: Recorded): string | undefined {
+  const { registryId } = data;
+  return typeof registryId === "string" ? `registryRepository-${registryId}` : undefined;
 }
 
-/** The first event of a stream names its project for those that follow. */
-async function projectsOfStreams(
-  tx: Tx,
-  events: readonly Recorded[],
-): Promise<Map<string, string>> {
-  const unnamed = events.filter((event) => projectNamedBy(event) === undefined);
-  const streams = [...new Set(unnamed.map(({ stream }) => stream))];
+/** The first event of a stream names its place for those that follow. */
+async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map<string, string>> {
+  const unnamed = events.filter((event) => placeNamedBy(event) === undefined);
+  const streams = [...new Set(unnamed.map((event) => parentStream(event) ?? event.stream))];
   if (streams.length === 0) return new Map();
   const rows = await tx("audit_entry")
     .whereIn("stream", streams)
-    .whereNotNull("project_id")
-    .distinct<{ stream: string; project_id: string }[]>("stream", "project_id");
-  return new Map(rows.map((row) => [row.stream, row.project_id]));
+    .whereNotNull("place_id")
+    .distinct<{ stream: string; place_id: string }[]>("stream", "place_id");
+  return new Map(rows.map((row) => [row.stream, row.place_id]));
 }
 
-export type AuditFilter = Readonly<{
-  projectId?: string;
-  actorId?: string;
-  since?: Date;
-}>;
+async function noteDays(tx: Tx, rows: readonly AuditEntryRow[]): Promise<void> {
+  const days = new Map<string, { first: bigint; last: bigint }>();
+  for (const { position, occurred_at } of rows) {
+    const day = occurred_at.toISOString().slice(0, 10);
+    const known = days.get(day) ?? { first: position, last: position };
+    days.set(day, {
+      first: position < known.first ? position : known.first,
+      last: position > known.last ? position : known.last,
+    });
+  }
+  const noted = [...days].map(([day, { first, last }]) => ({
+    day,
+    first_position: first,
+    last_position: last,
+  }));
+  await tx("audit_day")
+    .insert(noted)
+    .onConflict("day")
+    .merge({
+      first_position: tx.raw("least(audit_day.first_position, excluded.first_position)"),
+      last_position: tx.raw("greatest(audit_day.last_position, excluded.last_position)"),
+    });
+}
 
-/** A page of entries after a position, oldest first. */
-export async function listAuditEntries(
-  db: Knex,
-  filter: AuditFilter,
-  after: bigint,
-  countMax: number,
-): Promise<readonly AuditEntryRow[]> {
-  const { projectId, actorId, since } = filter;
-  const query = db<AuditEntryRow>("audit_entry").where("position", ">", after);
-  if (projectId !== undefined) query.andWhere({ project_id: projectId });
-  if (actorId !== undefined) query.andWhere({ actor_id: actorId });
-  if (since !== undefined) query.andWhere("occurred_at", ">=", since);
-  return query.orderBy("position").limit(countMax).select("*");
+async function noteNames(tx: Tx, events: readonly Recorded[]): Promise<void> {
+  for (const { type, data } of events) {
+    if (type === "AccessTokenCreated") await noteName(tx, data["tokenId"], data["name"]);
+    if (type === "OAuthApplicationCreated") {
+      const details = data["details"] as Readonly<Record<string, unknown>> | undefined;
+      await noteName(tx, data["applicationId"], details?.["name"]);
+    }
+    if (type === "OAuthAuthorizationApproved") {
+      const id = String(data["applicationId"]);
+      const application = await tx<AuditNameRow>("audit_name").where({ id }).first();
+      await noteName(tx, data["authorizationId"], application?.name);
+    }
+  }
+}
+
+async function noteName(tx: Tx, id: unknown, name: unknown): Promise<void> {
+  if (typeof id !== "string" || typeof name !== "string") return;
+  await tx<AuditNameRow>("audit_name")
+    .insert({ id, name: storableText(name) })
+    .onConflict("id")
+    .merge();
 }

@@ -81,6 +81,20 @@ export async function highestRole(
   return typeof rank === "number" ? Role.options[rank] : undefined;
 }
 
+/** Those of the users who are members of one of these. */
+export async function membersAmong(
+  db: Knex,
+  userIds: readonly string[],
+  parentIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (userIds.length === 0) return new Set();
+  const rows = await db<MemberRow>("member")
+    .whereIn("user_id", userIds)
+    .whereIn("parent_id", parentIds)
+    .distinct("user_id");
+  return new Set(rows.map(({ user_id }) => user_id));
+}
+
 export type ShownMember = UserRow & Readonly<{ role: Role }>;
 
 export type MemberFilter = Readonly<{

@@ -50,9 +50,9 @@ const limitOf = ({ config, now }: WorkerDeps): Date =>
 const kept = ["push_intent", "push_count_progress", "mirror_sync", "repository_size", "job_run"];
 
 /** Of the audit, because the read model has dropped them with the project. */
-async function webhooksEver(db: Knex, project_id: string): Promise<readonly string[]> {
+async function webhooksEver(db: Knex, projectId: string): Promise<readonly string[]> {
   const streams = await db<AuditEntryRow>("audit_entry")
-    .where({ project_id, type: "WebhookCreated" })
+    .where({ place_id: projectId, type: "WebhookCreated" })
     .pluck("stream");
   return streams.map(idInStream);
 }

@@ -100,7 +100,7 @@ describe("editing a comment", () => {
     expectOk(await edit(localId, id, "After"));
     const auditDeps = { ...app.deps, open: app.deps.vault.open };
     const changes: unknown[] = [];
-    for await (const entry of auditTrail(auditDeps, { projectId: forge.id })) {
+    for await (const entry of auditTrail(auditDeps, { placeId: forge.id })) {
       if (entry.type === "IssueCommentEdited") changes.push(entry.changes);
     }
     expect(changes.at(-1)).to.deep.include({ field: "message", before: "Before", after: "After" });

@@ -1,10 +1,7 @@
 import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
-import {
-  type AuditEntryRow,
-  auditEntryProjection,
-  listAuditEntries,
-} from "../../../src/projections/audit/entry.ts";
+import { type AuditEntryRow, auditEntryProjection } from "../../../src/projections/audit/entry.ts";
+import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { testDatabase } from "../../support/database.ts";
 import { history, metadataFor } from "../../support/history.ts";
@@ -29,6 +26,8 @@ const log = history(
   return { ...recorded, metadata: { ...metadataFor(id), actor, occurredAt } as const };
 }) as ReturnType<typeof history>;
 
+const oldest = (filter: AuditFilter, range: { after?: bigint; limit?: number } = {}) =>
+  listAuditEntries(db, filter, { order: "oldest", limit: 100, ...range });
 const types = (rows: readonly AuditEntryRow[]) => rows.map(({ type }) => type);
 
 describe("the audit trail", () => {
@@ -36,7 +35,7 @@ describe("the audit trail", () => {
 
   it("has an entry for every event, of types unknown to this version too", async () => {
     await project(db, auditEntryProjection, log, context);
-    const rows = await listAuditEntries(db, {}, -1n, 100);
+    const rows = await oldest({});
     expect(types(rows)).to.deep.equal(log.map(({ type }) => type));
     expect(rows[1]).to.deep.include({
       position: 2n,
@@ -45,13 +44,13 @@ describe("the audit trail", () => {
       actor_id: anna,
       actor_alias: "anna",
       via: "token",
-      project_id: projectId,
+      place_id: projectId,
       occurred_at: new Date("2026-01-02T00:00:00.000Z"),
     });
   });
 
   it("knows the project of events that do not name it, batch by batch or one by one", async () => {
-    const found = async () => types(await listAuditEntries(db, { projectId }, -1n, 100));
+    const found = async () => types(await oldest({ placeId: projectId }));
     const expected = ["ProjectCreated", "WebhookCreated", "WebhookDeleted", "BranchCreated"];
 
     await project(db, auditEntryProjection, log, context);
@@ -65,11 +64,45 @@ describe("the audit trail", () => {
   it("is found by actor and time, page by page", async () => {
     await project(db, auditEntryProjection, log, context);
 
-    const byAnna = await listAuditEntries(db, { actorId: anna }, -1n, 100);
+    const byAnna = await oldest({ actorId: anna });
     expect(types(byAnna)).to.deep.equal(["ProjectCreated", "WebhookDeleted", log[5]!.type]);
     const since = new Date("2026-01-05T00:00:00.000Z");
-    expect(await listAuditEntries(db, { since }, -1n, 100)).to.have.length(2);
-    const page = await listAuditEntries(db, {}, 2n, 2);
+    expect(await oldest({ since })).to.have.length(2);
+    const until = new Date("2026-01-03T00:00:00.000Z");
+    expect(await oldest({ until })).to.have.length(2);
+    expect(await oldest({ since: until, until: since })).to.have.length(2);
+    expect(await oldest({ since: new Date("2027-01-01T00:00:00.000Z") })).to.deep.equal([]);
+    const page = await oldest({}, { after: 2n, limit: 2 });
     expect(page.map(({ position }) => position)).to.deep.equal([3n, 4n]);
+  });
+
+  it("is found by types, newest first, across types and pages", async () => {
+    await project(db, auditEntryProjection, log, context);
+    const newest = (filter: AuditFilter, range: { before?: bigint; limit: number }) =>
+      listAuditEntries(db, filter, { order: "newest", ...range });
+    const wanted = ["ProjectCreated", "BranchCreated", "WebhookDeleted"];
+
+    const first = await newest({ types: wanted }, { limit: 2 });
+    expect(types(first)).to.deep.equal(["BranchCreated", "WebhookDeleted"]);
+    const second = await newest({ types: wanted }, { before: 4n, limit: 2 });
+    expect(types(second)).to.deep.equal(["ProjectCreated"]);
+    const inPlace = await newest({ types: wanted, placeId: anna }, { limit: 2 });
+    expect(inPlace).to.deep.equal([]);
+    expect(await newest({ types: [] }, { limit: 2 })).to.deep.equal([]);
+  });
+
+  it("is found by the thing it is about, a branch by its name", async () => {
+    await project(db, auditEntryProjection, log, context);
+    expect(types(await oldest({ subjectId: "main" }))).to.deep.equal(["BranchCreated"]);
+    expect(types(await oldest({ subjectId: "1" }))).to.deep.equal([
+      ...["WebhookCreated", "WebhookDeleted", "SomethingOfALaterVersion"],
+    ]);
+  });
+
+  it("takes names that no index takes whole", async () => {
+    const branch = `${"x".repeat(100_000)}\0`;
+    const long = history([`repository-${projectId}`, event("BranchCreated", { branch })]);
+    await project(db, auditEntryProjection, long, context);
+    expect(await oldest({ subjectId: branch })).to.have.length(1);
   });
 });

@@ -52,7 +52,7 @@ describe("who did what, when, from where", () => {
         "UserRegistered",
         [
           { field: "alias", after: "anna" },
-          { field: "email", after: "«sealed»" },
+          { field: "email", after: "«personal data»" },
         ],
       ],
       ["UserAliasChanged", [{ field: "alias", before: "anna", after: "ann" }]],
@@ -94,7 +94,7 @@ describe("what an event changed", () => {
     const data = { title: "New", url: "u", secret: "sealed.project-1.bbbb" };
     expect(changesOf("WebhookChanged", data, before)).to.deep.equal([
       { field: "title", before: "Old", after: "New" },
-      { field: "secret", before: "«sealed»", after: "«sealed»" },
+      { field: "secret", before: "«secret»", after: "«secret»" },
     ]);
   });
 

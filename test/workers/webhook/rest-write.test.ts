@@ -71,7 +71,7 @@ describe("what is written over REST", () => {
 
     const { db, store, vault } = app.platform;
     const lines: string[] = [];
-    const filter = { projectId: world.project.id };
+    const filter = { placeId: world.project.id };
     for await (const line of auditTrail({ db, store, open: vault.open }, filter)) {
       if (!/^(?:Branch|Tag)[A-Z]/.test(line.type)) continue;
       lines.push(`${line.type} by ${line.actor.alias} from ${line.ip}`);

@@ -1,0 +1,61 @@
+import { Readable } from "node:stream";
+import { asCaller } from "../../platform/caller-share.ts";
+import { Limiter } from "../../platform/limiter.ts";
+import type { AuditFilter } from "../../projections/audit/entry-query.ts";
+import { auditCsv, auditCsvHead, auditJson } from "../../projections/audit/format.ts";
+import {
+  type AuditDeps,
+  type AuditPageRequest,
+  auditTrail,
+} from "../../projections/audit/trail.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { RequestFor } from "../core/request.ts";
+
+type Export = Readonly<{
+  filter: AuditFilter;
+  range: AuditPageRequest;
+  format: "jsonl" | "csv";
+  request: RequestFor<"user">;
+}>;
+
+/** An export holds a place as long as its reader takes. */
+const exports = new Limiter(8, 2);
+
+/** Everything that fits, newest first, as fast as it is taken. Rights are asked for again as it goes on. */
+export function exportOf(deps: AuditDeps, order: Export): StreamReply {
+  const isCsv = order.format === "csv";
+  return {
+    body: Readable.from(lines(deps, order), { objectMode: false }),
+    type: isCsv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson",
+    fileName: `audit.${order.format}`,
+  };
+}
+
+async function* lines(
+  deps: AuditDeps,
+  { filter, range, format, request }: Export,
+): AsyncGenerator<string> {
+  const release = await asCaller(request.userId, place);
+  try {
+    if (format === "csv") yield `${auditCsvHead}\r\n`;
+    const { before, after } = range;
+    const trail = auditTrail(deps, filter, {
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+      order: "newest",
+      beforePage: request.mustStillMay,
+    });
+    for await (const line of trail) {
+      yield format === "csv" ? `${auditCsv(line)}\r\n` : `${JSON.stringify(auditJson(line))}\n`;
+    }
+  } finally {
+    release();
+  }
+}
+
+/** Waits for a place among the exports. @returns what gives it back */
+function place(): Promise<() => void> {
+  return new Promise((taken, failed) => {
+    exports.run(() => new Promise<void>((release) => taken(release))).catch(failed);
+  });
+}
