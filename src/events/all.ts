@@ -3,6 +3,7 @@ import { twoFactorEvents } from "./access/two-factor.ts";
 import { agentEvents } from "./agent/agent.ts";
 import { artifactEvents } from "./agent/artifact.ts";
 import { registrationEvents } from "./agent/registration.ts";
+import { containerTagEvents } from "./container/tag.ts";
 import type { EventSchemas } from "./core/event.ts";
 import { localIdEvents } from "./core/local-id.ts";
 import { reservationEvents } from "./core/reservation.ts";
@@ -65,6 +66,7 @@ export const slices = {
   "agent/agent": agentEvents,
   "agent/artifact": artifactEvents,
   "agent/registration": registrationEvents,
+  "container/tag": containerTagEvents,
   "core/local-id": localIdEvents,
   "core/reservation": reservationEvents,
   "git/lfs-lock": lfsLockEvents,

@@ -12,6 +12,7 @@ import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
 import type { Gate } from "./access/gate.ts";
 import { roleAccess } from "./access/role-access.ts";
+import { containerRegistry } from "./container/registry.ts";
 import { buildApp } from "./core/app.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
@@ -102,6 +103,7 @@ function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Mid
     gitHttp({ ...proving, ...pushes }),
     lfsHttp({ ...proving, bytesLeft }),
     nativeRegistry({ ...deps, authenticate, gate, limit }),
+    containerRegistry({ ...deps, authenticate, gate, limit }),
     queueDashboard({ authenticate, queues, queueNames, publicUrl, session: sessionCaller(deps) }),
   ];
 }

@@ -4,6 +4,7 @@ import { agentProjection } from "./agent/agent.ts";
 import { artifactProjection } from "./agent/artifact.ts";
 import { auditEntryProjection } from "./audit/entry.ts";
 import { logChainProjection } from "./audit/log-chain.ts";
+import { containerManifestProjection } from "./container/manifest.ts";
 import type { Projection } from "./core/projection.ts";
 import { lfsLockProjection } from "./git/lfs-lock.ts";
 import { lfsObjectProjection } from "./git/lfs-object.ts";
@@ -80,6 +81,7 @@ export const allProjections: readonly Projection[] = [
   notificationPreferenceProjection,
   oauthApplicationProjection,
   oauthAuthorizationProjection,
+  containerManifestProjection,
   packageVersionProjection,
   pipelineProjection,
   pipelineLifetimeProjection,

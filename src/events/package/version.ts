@@ -16,6 +16,7 @@ export const PackageType = z.enum([
   "opm",
   "cargo",
   "conda",
+  "container",
 ]);
 export type PackageType = z.output<typeof PackageType>;
 

@@ -42,7 +42,16 @@ export async function registryAccess(
   right: Right,
   deps: RegistryAccessDeps,
 ): Promise<RegistryAccess> {
-  const caller = await callerOf(ctx, deps);
+  return accessOf(await registryCaller(ctx, deps), name, right, deps);
+}
+
+/** The same for a caller who is known. @throws as `registryAccess` */
+export async function accessOf(
+  caller: Caller,
+  name: NativeName,
+  right: Right,
+  deps: RegistryAccessDeps,
+): Promise<RegistryAccess> {
   if (caller.userId === null) {
     const repository = right === "read" ? await openRepository(name, deps) : undefined;
     if (repository === undefined) throw unauthorised();
@@ -104,8 +113,11 @@ async function ownerFor(
   throw new Refusal("forbidden", "auth.admin_required", message);
 }
 
-/** Basic with a password or a token, `Bearer`, `token`, or the bare token that cargo sends. */
-async function callerOf(ctx: Context, { authenticate }: RegistryAccessDeps): Promise<Caller> {
+/** Basic with a password or a token, `Bearer`, `token`, or the bare token that cargo sends. @throws HttpRefusal 401 */
+export async function registryCaller(
+  ctx: Context,
+  { authenticate }: Pick<RegistryAccessDeps, "authenticate">,
+): Promise<Caller> {
   const header = ctx.get("authorization");
   if (header === "") return anonymous;
   const credentials = isToken(header)

@@ -32,7 +32,7 @@ import {
   type RegistryPlace,
   registryPlaces,
 } from "./owner.ts";
-import { changedSettings, settingsOf } from "./settings.ts";
+import { changedSettings, mustBeNamable, settingsOf } from "./settings.ts";
 import { presentRepository, RegistryRepositoryView } from "./view.ts";
 
 const tag = "Registry repositories";
@@ -211,6 +211,7 @@ async function create(body: NewRepository, request: RequestContext, deps: Deps) 
   const repositoryId = RegistryRepositoryId.parse(
     deterministicId(request.commandId, "registry repository"),
   );
+  mustBeNamable(body);
   const owner = ownerOf(request);
   const { repositoryName: name, packageType, description } = body;
   const command = {

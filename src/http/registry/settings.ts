@@ -63,6 +63,17 @@ const virtualDefaults: VirtualSettings = {
   deploymentRepositoryId: null,
 };
 
+/** A part of an image's name, OCI distribution-spec, "Pulling manifests"; clients write it in lower case. */
+const imageNamePart = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/i;
+
+/** Clients cannot name images in a repository whose name is no part of an image's name. @throws Refusal 422 */
+export function mustBeNamable({ packageType, repositoryName }: NewRepository): void {
+  if (packageType !== "container" || imageNamePart.test(repositoryName)) return;
+  const message =
+    "Images cannot be named by it: use letters and digits, parted by one of . _ __ or dashes.";
+  throw invalid([{ field: "repositoryName", code: "error.field.value", message }]);
+}
+
 /** @throws Refusal 422 */
 export async function settingsOf(
   body: NewRepository,

@@ -71,6 +71,8 @@ type Recording = Readonly<{
   target: RegistryRepositoryRow;
   type: PackageType;
   isImmutable?: boolean | undefined;
+  /** Whether other content may take a file's place, where that is not for the repository to say. */
+  overwrite?: boolean;
   uploadType?: "API" | "TRANSPORT";
   /** Runs before the event is appended; see NativeRequest. */
   mustStill: () => Promise<void>;
@@ -83,10 +85,11 @@ type Recording = Readonly<{
  */
 export async function record(
   { inspected, blob }: Received,
-  { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill }: Recording,
+  recording: Recording,
   request: RequestContext,
   deps: Deps,
 ): Promise<PackageCoordinates> {
+  const { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill } = recording;
   try {
     await mustStill();
     const coordinates = coordinatesOf(target.id, type, inspected);
@@ -94,7 +97,8 @@ export async function record(
     const { packageVersionId: id } = coordinates;
     const { settings } = target;
     const overwrite =
-      !isImmutable && settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE";
+      recording.overwrite ??
+      (!isImmutable && settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE");
     const file = {
       fileId: packageFileIdOf(id, fileName),
       name: fileName,

@@ -31,6 +31,8 @@ export type Blobs = Readonly<{
   put: (source: Readable, options: PutOptions) => Promise<HeldBlob>;
   /** The same without other digests than the one it is named by: for content whose name is known. */
   putPlain: (source: Readable, options: SpoolOptions) => Promise<Omit<HeldBlob, "digests">>;
+  /** Holds what is stored already, for something new that is to refer to it; undefined when it is not there. */
+  hold: (digest: BlobDigest) => Promise<Omit<HeldBlob, "digests"> | undefined>;
   stat: (digest: BlobDigest) => Promise<BlobInfo | undefined>;
   /** @throws BlobMissing */
   read: (digest: BlobDigest, range?: BlobRange) => Promise<Readable>;
@@ -55,25 +57,16 @@ const holdHours = 24;
 export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
   const { stat, read, list, sweep, close } = storage;
 
-  function hold(id: string, digest: BlobDigest): Promise<void> {
-    return inTurn(db, digest, async (tx) => {
-      const held_until = tx.raw("now() + make_interval(hours => ?)", [holdHours]);
-      await tx("public.blob_hold").insert({ id, digest, held_until });
-    });
-  }
-
   async function publish(
     spooled: Spooled,
     inspect?: PutOptions["inspect"],
   ): Promise<Omit<HeldBlob, "digests">> {
     const { file, digest, bytes } = spooled;
     const id = randomUUID();
-    const release = async (): Promise<void> => {
-      await db("public.blob_hold").where({ id }).delete();
-    };
+    const release = () => releaseHold(db, id);
     try {
       await inspect?.(file, bytes);
-      await hold(id, digest);
+      await insertHold(db, id, digest);
       // Held first: what is there by now cannot be taken away before it is referred to.
       await storage.publish(spooled);
     } catch (error) {
@@ -94,16 +87,8 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
       return publish(await spoolPlain(source, storage.spoolDirectory, options));
     },
 
-    removeUnless: (digest, referred) =>
-      inTurn(db, digest, async (tx) => {
-        const held = await tx("public.blob_hold")
-          .where({ digest })
-          .where("held_until", ">=", tx.fn.now())
-          .first("id");
-        if (held !== undefined || (await referred())) return false;
-        await storage.remove(digest);
-        return true;
-      }),
+    hold: (digest) => holdStored(digest, { db, storage }),
+    removeUnless: (digest, referred) => removeUnless(digest, referred, { db, storage }),
 
     stat,
     read,
@@ -114,6 +99,46 @@ export function blobsOn(storage: BlobStorage, db: Knex): Blobs {
     },
     close,
   };
+}
+
+type Kept = Readonly<{ db: Knex; storage: BlobStorage }>;
+
+async function holdStored(digest: BlobDigest, { db, storage }: Kept): ReturnType<Blobs["hold"]> {
+  const id = randomUUID();
+  await insertHold(db, id, digest);
+  // Held first: what is there by now stays.
+  const found = await storage.stat(digest);
+  if (found !== undefined)
+    return { digest, bytes: found.bytes, release: () => releaseHold(db, id) };
+  await releaseHold(db, id);
+  return undefined;
+}
+
+function removeUnless(
+  digest: BlobDigest,
+  referred: () => Promise<boolean>,
+  { db, storage }: Kept,
+): Promise<boolean> {
+  return inTurn(db, digest, async (tx) => {
+    const held = await tx("public.blob_hold")
+      .where({ digest })
+      .where("held_until", ">=", tx.fn.now())
+      .first("id");
+    if (held !== undefined || (await referred())) return false;
+    await storage.remove(digest);
+    return true;
+  });
+}
+
+function insertHold(db: Knex, id: string, digest: BlobDigest): Promise<void> {
+  return inTurn(db, digest, async (tx) => {
+    const held_until = tx.raw("now() + make_interval(hours => ?)", [holdHours]);
+    await tx("public.blob_hold").insert({ id, digest, held_until });
+  });
+}
+
+async function releaseHold(db: Knex, id: string): Promise<void> {
+  await db("public.blob_hold").where({ id }).delete();
 }
 
 /** Those who begin to hold a blob and those who remove it take turns, in all processes. */

@@ -2,6 +2,9 @@ import type { Knex } from "knex";
 
 /** Columns that refer to blobs by their digest. Whoever adds a table that does adds it here. */
 const references = [
+  { table: "container_manifest_blob", column: "sha256" },
+  { table: "public.container_blob", column: "sha256" },
+  { table: "public.container_upload_chunk", column: "sha256" },
   { table: "job_artifact", column: "sha256" },
   { table: "lfs_object", column: "oid" },
   { table: "package_file", column: "sha256" },

@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 
+import { containerBytes } from "../container/manifest.ts";
 import { lfsBytes } from "../git/lfs-object.ts";
 import { packageBytes } from "../package/registry.ts";
 import type { ProjectRow } from "./project.ts";
@@ -26,12 +27,13 @@ export async function bytesTaken(
   projectId: string,
   repository: Measurable,
 ): Promise<number> {
-  const [objects, lfs, packages] = await Promise.all([
+  const [objects, lfs, packages, containers] = await Promise.all([
     repository.bytes(),
     lfsBytes(db, projectId),
     packageBytes(db, projectId),
+    containerBytes(db, projectId),
   ]);
-  return objects + lfs + packages;
+  return objects + lfs + packages + containers;
 }
 
 type Sized = Readonly<{

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { sweepContainers } from "../../platform/container/upload.ts";
 import { referredBlobs } from "../../projections/git/blob-reference.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -30,6 +31,7 @@ export const blobCollectionWorker = defineWorker({
   async run(_payload, deps, signal) {
     const { blobs, store, visible, now, log } = deps;
     await visible(await store.head());
+    await sweepContainers(deps.db);
     await blobs.sweep(new Date(now().getTime() - leftOverMs));
     const removed = { blobs: 0 };
     let batch: string[] = [];

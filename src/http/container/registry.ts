@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import type { Context, Middleware } from "koa";
+
+import { asCaller } from "../../platform/caller-share.ts";
+import { containerTokens } from "../../platform/container/token.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { ApiLimit } from "../access/api-limit.ts";
+import { type Answer, jsonAnswer, send } from "../core/answer.ts";
+import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { peerOf } from "../core/peer.ts";
+import { requestContext } from "../core/serve.ts";
+import { stateOf } from "../core/state.ts";
+import { watchConnection } from "../core/stream.ts";
+import type { RegistryAccessDeps } from "../registry/access.ts";
+import { type ContainerAccessDeps, containerAccess, issueToken, mustBeKnown } from "./access.ts";
+import { blobCalls } from "./blob.ts";
+import type { ContainerCall, ContainerRequest } from "./call.ts";
+import { containerCodeOf, containerRefusal } from "./error.ts";
+import { listingCalls } from "./listing.ts";
+import { manifestCalls } from "./manifest.ts";
+import { type ImageName, readImageName } from "./name.ts";
+import { uploadCalls } from "./upload.ts";
+
+const calls: readonly ContainerCall[] = [
+  ...uploadCalls,
+  ...blobCalls,
+  ...manifestCalls,
+  ...listingCalls,
+];
+
+/** The name is as long as it can be: an image may be called `tags` or `blobs`. */
+const form =
+  /^\/v2\/(?<name>.+)\/(?<rest>blobs\/uploads\/?[^/]*|(?:blobs|manifests|referrers)\/[^/]+|tags\/list)\/?$/;
+const pathLengthMax = 1_024;
+/** A line that is silent for so long is dead; the largest layer on a slow one takes hours. */
+const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
+
+type ContainerDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
+type Using = ContainerAccessDeps & ContainerDeps;
+
+/**
+ * The registry of container images, at `/v2/`: OCI distribution-spec 1.1, with the tokens of Docker's
+ * distribution. Other paths are passed on.
+ */
+export function containerRegistry(given: ContainerDeps): Middleware {
+  const deps: Using = { ...given, tokens: containerTokens(given.vault, given.now) };
+  return async (ctx, next) => {
+    if (ctx.path !== "/v2" && !ctx.path.startsWith("/v2/")) return await next();
+    stateOf(ctx).operationId = "container-registry";
+    ctx.set("Docker-Distribution-API-Version", "registry/2.0");
+    try {
+      watchConnection(ctx, limits);
+      await answer(ctx, deps);
+    } catch (error) {
+      refuse(ctx, error, deps);
+    }
+  };
+}
+
+async function answer(ctx: Context, deps: Using): Promise<void> {
+  const isRead = ctx.method === "GET" || ctx.method === "HEAD";
+  const plain = ctx.path.replace(/\/$/, "");
+  if (plain === "/v2" && isRead) {
+    const caller = await mustBeKnown(ctx, deps);
+    await deps.limit(ctx, caller, peerOf(ctx));
+    return send(ctx, jsonAnswer(200, {}), undefined);
+  }
+  if (plain === "/v2/token") {
+    if (!isRead)
+      throw new HttpRefusal(405, "route.method_not_allowed", "Use GET.", { Allow: "GET" });
+    send(ctx, jsonAnswer(200, await issueToken(ctx, deps)), undefined);
+    ctx.set("Cache-Control", "no-store");
+    return;
+  }
+  await answerCall(ctx, deps);
+}
+
+async function answerCall(ctx: Context, deps: Using): Promise<void> {
+  const { name, rest } = named(ctx);
+  const { call, params } = callAt(ctx, rest);
+  stateOf(ctx).operationId = call.operationId;
+  const access = await containerAccess(ctx, name, call.right, deps);
+  const { caller, repository, again: mustStill } = access;
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  await deps.limit(ctx, caller, peerOf(ctx));
+  const proved = { caller, resolved: undefined, admission: mustStill };
+  const request = requestContext(ctx, deps, { ...proved, commandId: randomUUID(), immutable: {} });
+  const readable: ContainerRequest["readable"] = (other) => readableImage(ctx, other, deps);
+  await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
+    const about = { ctx, name, params, repository, caller, request, mustStill, readable };
+    const answered: Answer = await call.handle(about, deps);
+    send(ctx, answered, undefined);
+  });
+}
+
+async function readableImage(ctx: Context, name: ImageName, deps: Using) {
+  try {
+    return (await containerAccess(ctx, name, "read", deps)).repository;
+  } catch (error) {
+    if (error instanceof HttpRefusal || error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+/** @throws HttpRefusal 404 */
+function named(ctx: Context): Readonly<{ name: ImageName; rest: string }> {
+  const groups = ctx.path.length > pathLengthMax ? undefined : form.exec(ctx.path)?.groups;
+  if (groups === undefined) throw nothingHere();
+  const { name = "", rest = "" } = groups;
+  return { name: readImageName(name), rest: rest.replace(/%3a/gi, ":") };
+}
+
+/** @throws HttpRefusal 404, 405 */
+function callAt(ctx: Context, rest: string) {
+  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
+  const fitting = calls.flatMap((call) => {
+    const match = call.path.exec(rest);
+    return match === null ? [] : [{ call, params: match.groups ?? {} }];
+  });
+  const found = fitting.find(({ call }) => call.method === method);
+  if (found !== undefined) return found;
+  if (fitting.length === 0) throw nothingHere();
+  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
+  const message = `${ctx.method} is not a method of this path.`;
+  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
+}
+
+function nothingHere() {
+  return containerRefusal(404, "NAME_UNKNOWN", "There is nothing at this path.");
+}
+
+/** OCI distribution-spec, "Error Codes". */
+function refuse(ctx: Context, error: unknown, { log }: Pick<Using, "log">): void {
+  if (ctx.headerSent) throw error;
+  const state = stateOf(ctx);
+  const { requestId } = state;
+  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
+  if (status >= 500 && !(error instanceof Refusal)) {
+    log.error({ err: error, requestId }, "request failed");
+  }
+  state.code = code;
+  const { message } = JSON.parse(body) as Readonly<{ message: string }>;
+  ctx.status = status;
+  ctx.set(headers);
+  const detail = { code, requestId };
+  ctx.body = JSON.stringify({
+    errors: [{ code: containerCodeOf(status, code), message, detail }],
+  });
+  ctx.set("Content-Type", "application/json; charset=utf-8");
+}

@@ -1,0 +1,74 @@
+import { containerTag } from "../../commands/container/tag.ts";
+import { currentState, handle } from "../../commands/core/handle.ts";
+import { type PackageId, UserId } from "../../events/core/ids.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import { digestOfTag, manifestsWithDigests } from "../../projections/container/manifest.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import type { Deps } from "../core/deps.ts";
+import type { ContainerRequest } from "./call.ts";
+import { containerRefusal } from "./error.ts";
+
+/** OCI distribution-spec, "Pulling manifests". */
+const form = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
+
+/** @throws HttpRefusal 400 */
+export function mustBeTag(text: string): void {
+  if (form.test(text)) return;
+  const message = "A tag is up to 128 letters, digits, dots, underscores and dashes.";
+  throw containerRefusal(400, "MANIFEST_INVALID", message);
+}
+
+const streamId = (packageId: PackageId, tag: string): string =>
+  deterministicId("container tag", packageId, tag);
+
+type Tagged = Readonly<{ packageId: PackageId; tag: string }>;
+
+/** @throws Refusal 409 when it names another manifest, and the repository overwrites nothing */
+export async function setTag(
+  { request }: ContainerRequest,
+  {
+    packageId,
+    tag,
+    digest,
+    target,
+  }: Tagged & Readonly<{ digest: string; target: RegistryRepositoryRow }>,
+  deps: Deps,
+): Promise<void> {
+  const { settings } = target;
+  const overwrite = settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE";
+  const freed = await freedDigest({ packageId, tag }, deps);
+  const by = UserId.parse(request.userId);
+  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const command = { type: "SetContainerTag", ...of, digest, overwrite, freed } as const;
+  const metadata = await request.metadata();
+  const order = { id: streamId(packageId, tag), command, metadata };
+  await request.visible((await handle(deps.store, containerTag, order)).position);
+}
+
+/** What the tag names when that is deleted, or was and came again without its tags. */
+async function freedDigest(
+  { packageId, tag }: Tagged,
+  { store, db }: Pick<Deps, "store" | "db">,
+): Promise<string | null> {
+  const digest = await digestOfTag(db, packageId, tag);
+  if (digest === undefined) {
+    const { digest: said } = await currentState(store, containerTag, streamId(packageId, tag));
+    return said;
+  }
+  const version = packageVersionIdOf(packageId, { version: digest, key: digest });
+  return (await manifestsWithDigests(db, [version])).length === 0 ? digest : null;
+}
+
+export async function removeTag(
+  { request }: ContainerRequest,
+  { packageId, tag }: Tagged,
+  deps: Deps,
+): Promise<void> {
+  const by = UserId.parse(request.userId);
+  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const command = { type: "RemoveContainerTag", ...of } as const;
+  const metadata = await request.metadata();
+  const order = { id: streamId(packageId, tag), command, metadata };
+  await request.visible((await handle(deps.store, containerTag, order)).position);
+}
