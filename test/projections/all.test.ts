@@ -11,6 +11,7 @@ import { context, reset, rewind, rowsOf } from "../support/projection.ts";
 
 /** Categories of streams that are not named like the file of their events. */
 const otherCategories: Readonly<Record<string, string>> = {
+  "container/tag": "containerTag",
   "merge-request/approval-rule": "approval",
   "oauth/application": "oauthApplication",
   "oauth/authorization": "oauthAuthorization",
