@@ -17,6 +17,13 @@ export const PackageType = z.enum([
   "cargo",
   "conda",
   "container",
+  "helm",
+  "go",
+  "debian",
+  "rubygem",
+  "rpm",
+  "cran",
+  "conan",
 ]);
 export type PackageType = z.output<typeof PackageType>;
 

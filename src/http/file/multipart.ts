@@ -6,11 +6,18 @@ import type { Incoming } from "../core/request.ts";
 import { invalid } from "../core/schema.ts";
 
 /** One file of a form, to be read to its end. */
-export type FormFile = Readonly<{ fileName: string; content: Readable }>;
+export type FormFile = Readonly<{
+  fileName: string;
+  content: Readable;
+  /** Under which it stands. */
+  key: string;
+}>;
 
 export type FormFiles<Taken> = Readonly<{
   /** Under which files are expected. */
   key: string;
+  /** Whether they are taken under other keys too. */
+  anyKey?: boolean;
   filesMax: number;
   /** Reads one file as it comes; it is over before the next one begins. */
   take: (file: FormFile, index: number) => Promise<Taken>;
@@ -64,11 +71,14 @@ export async function receiveFiles<Taken>(
       stream.on("error", () => content.destroy(notMultipart("it is malformed or was cut")));
       stream.pipe(content);
       contents.push(content);
-      if (key !== form.key) {
+      if (key !== form.key && form.anyKey !== true) {
         fail(misplaced(key ?? "", form.key));
         return;
       }
-      const taken = form.take({ fileName: nameOf(fileName), content }, takes.length);
+      const taken = form.take(
+        { fileName: nameOf(fileName), content, key: key ?? "" },
+        takes.length,
+      );
       taken.catch(fail);
       takes.push(taken);
     };

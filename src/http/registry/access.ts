@@ -113,12 +113,12 @@ async function ownerFor(
   throw new Refusal("forbidden", "auth.admin_required", message);
 }
 
-/** Basic with a password or a token, `Bearer`, `token`, or the bare token that cargo sends. @throws HttpRefusal 401 */
+/** Basic with a password or a token, `Bearer`, `token`, or the bare token of cargo, gem and NuGet. @throws HttpRefusal 401 */
 export async function registryCaller(
   ctx: Context,
   { authenticate }: Pick<RegistryAccessDeps, "authenticate">,
 ): Promise<Caller> {
-  const header = ctx.get("authorization");
+  const header = ctx.get("authorization") || ctx.get("x-nuget-apikey");
   if (header === "") return anonymous;
   const credentials = isToken(header)
     ? (["token", header] as const)

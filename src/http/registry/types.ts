@@ -2,13 +2,14 @@ import { cargoType } from "./type/cargo.ts";
 import { genericType, opmType } from "./type/generic.ts";
 import { mavenType } from "./type/maven.ts";
 import { npmType } from "./type/npm.ts";
+import { nugetType } from "./type/nuget.ts";
 import { pypiType } from "./type/pypi.ts";
 import type { RegistryType } from "./type.ts";
 
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
-  [cargoType, genericType, mavenType, npmType, opmType, pypiType].map((type) => [
-    type.packageType,
-    type,
-  ]),
+  [
+    ...[cargoType, genericType, mavenType, npmType, nugetType, opmType],
+    ...[pypiType],
+  ].map((type) => [type.packageType, type]),
 );

@@ -42,19 +42,139 @@ export function nugetFileName(name: PackageName, version: PackageVersionName): s
   return `${name.key}.${version.key}.nupkg`;
 }
 
+/** What indexes show of a package; texts as its manifest has them. */
+export type NuspecDependencies = Readonly<{
+  targetFramework?: string;
+  dependencies: readonly Readonly<{ id: string; range: string }>[];
+}>;
+
+export type NuspecMetadata = Readonly<{
+  /** The manifest itself. */
+  nuspec: string;
+  fields: Readonly<Record<string, string>>;
+  dependencyGroups: readonly NuspecDependencies[];
+  packageTypes: readonly string[];
+}>;
+
 /** Which package a .nupkg is of, by the manifest in it. @throws Refusal 422 */
 export async function readNupkg(file: string): Promise<PackageFileName> {
-  const metadata = child(nuspecOf(await readZipEntry(file, manifestFile)), "metadata");
+  const { metadata: _, ...name } = await readNuspec(file);
+  return name;
+}
+
+/** The same, with what indexes show of it. @throws Refusal 422 */
+export async function readNuspec(
+  file: string,
+): Promise<PackageFileName & Readonly<{ metadata: NuspecMetadata }>> {
+  const nuspec = await readZipEntry(file, manifestFile);
+  const metadata = child(nuspecOf(nuspec), "metadata");
   const id = metadata && child(metadata, "id")?.textContent?.trim();
   const told = metadata && child(metadata, "version")?.textContent?.trim();
   if (!id || !told) throw badFile("Its .nuspec names no id or no version.");
-  const types = metadata.getElementsByTagNameNS("*", "packageType");
-  const symbols = Array.from(types).some((each) => each.getAttribute("name") === "SymbolsPackage");
-  if (symbols) throw badFile("This is a package of symbols, which are not kept here.");
+  const types = Array.from(metadata.getElementsByTagNameNS("*", "packageType"));
+  const packageTypes = types.flatMap((each) => each.getAttribute("name") ?? []);
+  if (packageTypes.includes("SymbolsPackage")) {
+    throw badFile("This is a package of symbols, which are not kept here.");
+  }
   const packageName = nugetName(id);
   const version = nugetVersion(told);
   const fileName = nugetFileName(packageName, version);
-  return { packageName, version, fileName, languageVersion: null };
+  const shown = fieldNames.flatMap((name) => {
+    const text = child(metadata, name)?.textContent?.trim() ?? "";
+    return text === "" ? [] : [[name, text.slice(0, fieldLengthMax)] as const];
+  });
+  return {
+    packageName,
+    version,
+    fileName,
+    languageVersion: null,
+    metadata: {
+      nuspec,
+      fields: Object.fromEntries(shown),
+      dependencyGroups: dependencyGroupsOf(metadata),
+      packageTypes: packageTypes.length === 0 ? ["Dependency"] : packageTypes,
+    },
+  };
+}
+
+/** Fields of a manifest that registrations and search results repeat. */
+const fieldNames = [
+  "title",
+  "authors",
+  "description",
+  "summary",
+  "language",
+  "tags",
+  "license",
+  "licenseUrl",
+  "projectUrl",
+  "iconUrl",
+  "requireLicenseAcceptance",
+] as const;
+const fieldLengthMax = 16_000;
+
+/** Of groups, each for a framework, or in older manifests without one. @throws Refusal 422 */
+function dependencyGroupsOf(metadata: XmlElement): readonly NuspecDependencies[] {
+  const all = child(metadata, "dependencies");
+  if (all === undefined) return [];
+  const named = (parent: XmlElement, name: string) =>
+    Array.from(parent.childNodes).filter(({ localName }) => localName === name);
+  const dependenciesIn = (parent: XmlElement) =>
+    named(parent, "dependency").map((each) => ({
+      id: nugetName(each.getAttribute("id") ?? "").name,
+      range: each.getAttribute("version") || "(, )",
+    }));
+  const loose = dependenciesIn(all);
+  const groups = named(all, "group").map((group) => {
+    const targetFramework = group.getAttribute("targetFramework") ?? "";
+    const dependencies = dependenciesIn(group);
+    return targetFramework === "" ? { dependencies } : { targetFramework, dependencies };
+  });
+  return loose.length === 0 ? groups : [{ dependencies: loose }, ...groups];
+}
+
+/** Whether clients that know no SemVer 2 must not see it: dots in the pre-release, build metadata. */
+export const isSemVer2 = (version: string): boolean => /-[^+]*\.|\+/.test(version);
+
+/** Whether it is a version for testers. */
+export const isPrerelease = (version: string): boolean => /^[^+]*-/.test(version);
+
+/** Order of versions: numbers, then pre-releases before what they lead to (SemVer 2, 11). */
+export function compareNuget(a: string, b: string): number {
+  const [one, other] = [partsOf(a), partsOf(b)];
+  for (let at = 0; at < 4; at += 1) {
+    const difference = (one.numbers[at] ?? 0n) - (other.numbers[at] ?? 0n);
+    if (difference !== 0n) return difference < 0n ? -1 : 1;
+  }
+  if (one.labels.length === 0 || other.labels.length === 0) {
+    return Math.sign(other.labels.length - one.labels.length);
+  }
+  return compareLabels(one.labels, other.labels);
+}
+
+function partsOf(version: string) {
+  const [numbers = "", ...rest] = version.replace(/\+.*$/, "").toLowerCase().split("-");
+  const labels = rest.join("-");
+  return {
+    numbers: numbers.split(".").map(BigInt),
+    labels: labels === "" ? [] : labels.split("."),
+  };
+}
+
+function compareLabels(one: readonly string[], other: readonly string[]): number {
+  for (let at = 0; at < Math.max(one.length, other.length); at += 1) {
+    const [a, b] = [one[at], other[at]];
+    if (a === undefined || b === undefined) return a === undefined ? -1 : 1;
+    if (a === b) continue;
+    const [isNumber, isOther] = [/^\d+$/.test(a), /^\d+$/.test(b)];
+    if (isNumber !== isOther) return isNumber ? -1 : 1;
+    if (isNumber) {
+      if (BigInt(a) === BigInt(b)) continue;
+      return BigInt(a) < BigInt(b) ? -1 : 1;
+    }
+    return a < b ? -1 : 1;
+  }
+  return 0;
 }
 
 function nuspecOf(text: string): XmlElement {

@@ -1,11 +1,12 @@
 import type { Knex } from "knex";
 
-import type { PackageVersionId } from "../../events/core/ids.ts";
+import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import type { PackageFileRow, PackageRow } from "./version.ts";
 
 /** A file with what its version is like: a line of an index. */
 export type ListedFile = PackageFileRow &
   Readonly<{
+    package_id: PackageId;
     version_id: PackageVersionId;
     version: string;
     version_created_at: Date;
@@ -13,7 +14,8 @@ export type ListedFile = PackageFileRow &
     deprecation: string;
   }>;
 
-function listedFiles(db: Knex) {
+/** Of versions that are not deleted. */
+export function listedFiles(db: Knex) {
   return db("package_file as file")
     .join("package_version as version", "version.id", "file.package_version_id")
     .whereNull("version.deleted_at")

@@ -61,7 +61,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 2,
+  version: 3,
   tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
   async create(tx) {
     await tx.schema.createTable("package", (table) => {
@@ -95,6 +95,9 @@ export const packageVersionProjection = defineProjection({
     await tx.schema.createTable("package_registry", (table) => {
       table.text("id").primary();
       table.text("owner_id").notNullable().index();
+      // Position and time of the last change of what its indexes show.
+      table.bigInteger("revision").notNullable().defaultTo(0);
+      table.timestamp("changed_at");
     });
     await tx.schema.createTable("package_file", (table) => {
       table.uuid("id").primary();
@@ -135,14 +138,18 @@ export const packageVersionProjection = defineProjection({
     PackageTagRemoved: async (tx, { data: { packageId: package_id, tag } }) => {
       await tx("package_tag").where({ package_id, tag }).delete();
     },
-    PackageVersionYanked: (tx, { stream, data }) =>
-      changeVersion(tx, stream, { yank_reason: data.reason }),
-    PackageVersionUnyanked: (tx, { stream }) => changeVersion(tx, stream, { yank_reason: null }),
-    PackageVersionDeprecated: (tx, { stream, data }) =>
-      changeVersion(tx, stream, { deprecation: data.message }),
-    PackageVersionDeleted: (tx, { stream, data }) =>
-      changeVersion(tx, stream, { deleted_at: new Date(data.deletedAt) }),
-    PackageVersionRestored: (tx, { stream }) => changeVersion(tx, stream, { deleted_at: null }),
+    PackageVersionYanked: (tx, { stream, position, data }) =>
+      changeVersion(tx, stream, { yank_reason: data.reason }, [data, position, data.yankedAt]),
+    PackageVersionUnyanked: (tx, { stream, position, data }) =>
+      changeVersion(tx, stream, { yank_reason: null }, [data, position, data.unyankedAt]),
+    PackageVersionDeprecated: (tx, { stream, position, data }) =>
+      changeVersion(tx, stream, { deprecation: data.message }, [data, position, data.deprecatedAt]),
+    PackageVersionDeleted: (tx, { stream, position, data }) => {
+      const deleted_at = new Date(data.deletedAt);
+      return changeVersion(tx, stream, { deleted_at }, [data, position, data.deletedAt]);
+    },
+    PackageVersionRestored: (tx, { stream, position, data }) =>
+      changeVersion(tx, stream, { deleted_at: null }, [data, position, data.restoredAt]),
     PackageVersionCreated: async (tx, { position, data }) => {
       const { packageId, packageVersionId, version } = data;
       const ofPackage = {
@@ -166,8 +173,14 @@ export const packageVersionProjection = defineProjection({
         .onConflict("id")
         .merge();
     },
-    PackageFileStored: (tx, { stream, data }) => putFile(tx, stream, data, data.storedAt),
-    PackageFileReplaced: (tx, { stream, data }) => putFile(tx, stream, data, data.replacedAt),
+    PackageFileStored: async (tx, { stream, position, data }) => {
+      await putFile(tx, stream, data, data.storedAt);
+      await touch(tx, [data, position, data.storedAt]);
+    },
+    PackageFileReplaced: async (tx, { stream, position, data }) => {
+      await putFile(tx, stream, data, data.replacedAt);
+      await touch(tx, [data, position, data.replacedAt]);
+    },
   },
 });
 
@@ -190,8 +203,23 @@ async function putFile(
   await tx("package_version").where({ id }).update({ language_version });
 }
 
-async function changeVersion(tx: Tx, stream: string, change: Partial<StoredVersion>) {
+async function changeVersion(
+  tx: Tx,
+  stream: string,
+  change: Partial<StoredVersion>,
+  changed: Changed,
+): Promise<void> {
   await tx<StoredVersion>("package_version").where("id", idInStream(stream)).update(change);
+  await touch(tx, changed);
+}
+
+type Changed = readonly [of: Readonly<{ packageId: PackageId }>, position: bigint, at: string];
+
+async function touch(tx: Tx, [{ packageId }, position, at]: Changed): Promise<void> {
+  const registry = tx("package").where("id", packageId).select("registry_id");
+  await tx("package_registry")
+    .whereRaw("id = (?)", [registry])
+    .update({ revision: position, changed_at: new Date(at) });
 }
 
 async function dropRegistries(

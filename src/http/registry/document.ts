@@ -1,0 +1,127 @@
+import { LRUCache } from "lru-cache";
+
+import type { PackageType } from "../../events/package/version.ts";
+import type { PackageName } from "../../platform/package/coordinates.ts";
+import { filesOfPackage, type ListedFile } from "../../projections/package/registry.ts";
+import { registryRevisions } from "../../projections/package/registry-index.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import type { Answer } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import { packageNotFound } from "../package/request.ts";
+import { localSources, packageIdsIn } from "./source.ts";
+import type { NativeRequest } from "./type.ts";
+
+/** Documents of whole repositories, of all of them together. */
+const cacheBytesMax = 128 * 1024 ** 2;
+/** A change within the same second has the same date: until then a document is given without one. */
+const settledMs = 5_000;
+
+/** What a repository shows, at one time. */
+export type RepositoryState = Readonly<{
+  /** Equal as long as nothing that its indexes show has changed. */
+  key: string;
+  /** Local repositories that it shows, in order. */
+  sources: readonly RegistryRepositoryRow[];
+  /** Of the last change; null when there was none. */
+  changedAt: Date | null;
+}>;
+
+export async function stateOfRepository(
+  repository: RegistryRepositoryRow,
+  deps: Pick<Deps, "db">,
+): Promise<RepositoryState> {
+  const sources = await localSources(repository, deps);
+  const ids = sources.map(({ id }) => id);
+  const revisions = await registryRevisions(deps.db, ids);
+  const parts = ids.map((id) => `${id}@${revisions.get(id)?.revision ?? 0n}`);
+  const times = ids.flatMap((id) => revisions.get(id)?.changed_at ?? []);
+  const newest = Math.max(...times.map((time) => time.getTime()));
+  return {
+    key: `${repository.id}:${parts.join(",")}`,
+    sources,
+    changedAt: times.length === 0 ? null : new Date(newest),
+  };
+}
+
+/**
+ * Dates the answer and leaves it out when the caller has it (RFC 9110, 13.1.3), for clients that know no
+ * entity tags. What a virtual repository shows changes with its members, which no date tells.
+ */
+export function dated(
+  { ctx, repository, request }: NativeRequest,
+  { changedAt }: Pick<RepositoryState, "changedAt">,
+  answer: Answer,
+  { now }: Pick<Deps, "now">,
+): Answer {
+  const isSettled = changedAt !== null && now().getTime() - changedAt.getTime() >= settledMs;
+  if (!isSettled || repository.settings.type !== "LOCAL") return answer;
+  const dates = { "Last-Modified": changedAt.toUTCString() };
+  const since = Date.parse(request.header("if-modified-since"));
+  const isTagged = request.header("if-none-match") !== "";
+  const isOlder = Math.floor(changedAt.getTime() / 1_000) * 1_000 > since;
+  if (isTagged || Number.isNaN(since) || isOlder || ctx.method !== "GET") {
+    return { ...answer, headers: { ...answer.headers, ...dates } };
+  }
+  return { status: 304, headers: dates, body: "" };
+}
+
+type Kept = Readonly<{ value: object; bytes: number }>;
+const kept = new LRUCache<string, Kept>({
+  maxSize: cacheBytesMax,
+  sizeCalculation: ({ bytes }) => Math.max(1, bytes),
+});
+const building = new Map<string, Promise<object>>();
+
+/**
+ * The document of this key, made once for all who ask at the same time and kept for those who ask later.
+ *
+ * @param bytesOf of memory that it takes
+ */
+export async function keptDocument<Value extends object>(
+  key: string,
+  make: () => Promise<Value>,
+  bytesOf: (value: Value) => number,
+): Promise<Value> {
+  const known = kept.get(key);
+  if (known !== undefined) return known.value as Value;
+  const begun = building.get(key);
+  if (begun !== undefined) return (await begun) as Value;
+  const made = make();
+  building.set(key, made);
+  try {
+    const value = await made;
+    kept.set(key, { value, bytes: bytesOf(value) });
+    return value;
+  } finally {
+    building.delete(key);
+  }
+}
+
+type Named = Readonly<{ type: PackageType; name: PackageName }>;
+
+/**
+ * The files of a package in all local repositories that have it; of those that are the same by `keyOf`, the
+ * first.
+ *
+ * @throws Refusal 404 when there are none
+ */
+export async function filesNamed(
+  repository: RegistryRepositoryRow,
+  named: Named,
+  keyOf: (file: ListedFile) => string,
+  deps: Deps,
+): Promise<readonly ListedFile[]> {
+  const ids = await packageIdsIn(repository, named, deps);
+  const all = await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)));
+  const found = new Map<string, ListedFile>();
+  for (const file of all.flat()) {
+    const key = keyOf(file);
+    if (!found.has(key)) found.set(key, file);
+  }
+  if (found.size === 0) throw packageNotFound();
+  return [...found.values()];
+}
+
+/** What was told of the file when it was stored. */
+export const metadataOf = ({ metadata }: Pick<ListedFile, "metadata">): unknown =>
+  JSON.parse(metadata ?? "{}");

@@ -1,0 +1,160 @@
+import {
+  coordinatesOf,
+  packageFileIdOf,
+  packageVersionIdOf,
+} from "../../../platform/package/coordinates.ts";
+import { nugetName, nugetVersion, readNuspec } from "../../../platform/package/nuget.ts";
+import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { fileNotFound, orNotFound } from "../../package/request.ts";
+import { sendFile } from "../send-file.ts";
+import { deploymentOf, packageIdsIn } from "../source.ts";
+import { change } from "../store.ts";
+import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { storeUpload } from "../upload.ts";
+import { nugetPackage, packageOf, type } from "./nuget-package.ts";
+import { registrationCalls } from "./nuget-registration.ts";
+import { searchCalls } from "./nuget-search.ts";
+
+/** learn.microsoft.com/nuget/api/service-index */
+const getServiceIndex: NativeCall = {
+  method: "GET",
+  path: /^(?:v3\/)?index\.json$/,
+  right: "read",
+  operationId: "get-nuget-service-index",
+  handle: async ({ base }) => {
+    const resource = (path: string, ...types: readonly string[]) =>
+      types.map((each) => ({ "@id": `${base}/${path}`, "@type": each }));
+    return jsonAnswer(200, {
+      version: "3.0.0",
+      resources: [
+        ...resource("flat/", "PackageBaseAddress/3.0.0"),
+        ...resource("registration/", "RegistrationsBaseUrl", "RegistrationsBaseUrl/3.0.0-beta"),
+        ...resource("registration-gz/", "RegistrationsBaseUrl/3.4.0"),
+        ...resource(
+          "registration-semver2/",
+          "RegistrationsBaseUrl/3.6.0",
+          "RegistrationsBaseUrl/Versioned",
+        ),
+        ...resource(
+          "query",
+          "SearchQueryService",
+          "SearchQueryService/3.0.0-beta",
+          "SearchQueryService/3.5.0",
+        ),
+        ...resource(
+          "autocomplete",
+          "SearchAutocompleteService",
+          "SearchAutocompleteService/3.0.0-beta",
+          "SearchAutocompleteService/3.5.0",
+        ),
+        ...resource("package", "PackagePublish/2.0.0"),
+      ],
+    });
+  },
+};
+
+const listVersions: NativeCall = {
+  method: "GET",
+  path: /^flat\/(?<id>[^/]+)\/index\.json$/,
+  right: "read",
+  operationId: "list-nuget-versions",
+  async handle(native, deps) {
+    const { versions } = await packageOf(native, deps);
+    return jsonAnswer(200, { versions: versions.map(({ key }) => key) });
+  },
+};
+
+const download: NativeCall = {
+  method: "GET",
+  path: /^flat\/(?<id>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)\.(?<kind>nupkg|nuspec)$/,
+  right: "read",
+  operationId: "download-nuget-file",
+  async handle(native, deps) {
+    const { params, repository, request } = native;
+    const { id = "", version = "", file = "", kind } = params;
+    const of = orNotFound(() => ({ name: nugetName(id), version: nugetVersion(version) }));
+    const expected = `${of.name.key}.${of.version.key}`;
+    if (kind === "nuspec") {
+      if (file.toLowerCase() !== of.name.key) throw fileNotFound();
+      const found = await nugetPackage(of.name, native, deps);
+      const one = found.versions.find(({ key }) => key === of.version.key);
+      if (one === undefined) throw fileNotFound();
+      return streamAnswer(200, { body: one.metadata.nuspec, type: "application/xml" });
+    }
+    if (file.toLowerCase() !== expected) throw fileNotFound();
+    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const fileIds = ids.map((each) =>
+      packageFileIdOf(packageVersionIdOf(each, of.version), `${expected}.nupkg`),
+    );
+    return sendFile(fileIds, request, deps);
+  },
+};
+
+/** The path of older clients too, which take the address of the repository for that of the feed. */
+const publishPath = "(?:api/v2/)?package";
+
+const push: NativeCall = {
+  method: "PUT",
+  path: new RegExp(`^${publishPath}/?$`),
+  right: "write",
+  operationId: "push-nuget-package",
+  async handle(native, deps) {
+    await storeUpload(native, { type, inspect: readNuspec }, deps);
+    return emptyAnswer(201);
+  },
+};
+
+async function list(
+  { params, repository, request }: NativeRequest,
+  isListed: boolean,
+  deps: Deps,
+): Promise<void> {
+  const target = await deploymentOf(repository, deps);
+  const named = orNotFound(() => ({
+    packageName: nugetName(params["id"] ?? ""),
+    version: nugetVersion(params["version"] ?? ""),
+  }));
+  const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
+  const command = isListed
+    ? ({ type: "UnyankPackageVersion", packageId } as const)
+    : ({ type: "YankPackageVersion", packageId, reason: "" } as const);
+  await change({ id, command }, request, deps);
+}
+
+/** What clients call deletion: it is not shown in searches, and whoever names the version still gets it. */
+const unlist: NativeCall = {
+  method: "DELETE",
+  path: new RegExp(`^${publishPath}/(?<id>[^/]+)/(?<version>[^/]+)$`),
+  right: "write",
+  operationId: "unlist-nuget-package",
+  async handle(native, deps) {
+    await list(native, false, deps);
+    return emptyAnswer(204);
+  },
+};
+
+const relist: NativeCall = {
+  ...unlist,
+  method: "POST",
+  operationId: "relist-nuget-package",
+  async handle(native, deps) {
+    await list(native, true, deps);
+    return emptyAnswer(200);
+  },
+};
+
+export const nugetType: RegistryType = {
+  packageType: type,
+  errorBody: plainError,
+  calls: [
+    getServiceIndex,
+    listVersions,
+    download,
+    ...registrationCalls,
+    ...searchCalls,
+    push,
+    unlist,
+    relist,
+  ],
+};

@@ -1,0 +1,89 @@
+import type { Knex } from "knex";
+
+import { type ListedFile, listedFiles } from "./registry.ts";
+import type { PackageRow } from "./version.ts";
+
+/** What the indexes of a registry are made from is at this revision, since that time. */
+export type RegistryRevision = Readonly<{ id: string; revision: bigint; changed_at: Date | null }>;
+
+/** By id, in no particular order. A registry that nothing was stored in yet is at revision 0. */
+export async function registryRevisions(
+  db: Knex,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, RegistryRevision>> {
+  const rows = await db<RegistryRevision>("package_registry")
+    .whereRaw("id = any(?::text[])", [[...ids]])
+    .select("id", "revision", "changed_at");
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+export type PackageWithFiles = Readonly<{ row: PackageRow; files: readonly ListedFile[] }>;
+
+const pagePackages = 200;
+
+/**
+ * All packages of a registry by name, with the files of the versions that are not deleted, in the order in
+ * which the versions were created. Some packages are in memory at a time.
+ */
+export async function* packagesWithFiles(
+  db: Knex,
+  registryId: string,
+): AsyncGenerator<PackageWithFiles> {
+  for (let after: PackageRow | undefined; ; ) {
+    const rows: readonly PackageRow[] = await db<PackageRow>("package")
+      .where("registry_id", registryId)
+      .modify((query) => {
+        if (after !== undefined)
+          query.whereRaw("(name, id) > (?, ?::uuid)", [after.name, after.id]);
+      })
+      .orderBy(["name", "id"])
+      .limit(pagePackages);
+    const files = await filesOfPackages(db, rows);
+    for (const row of rows) {
+      const own = files.get(row.id);
+      if (own !== undefined) yield { row, files: own };
+    }
+    after = rows.at(-1);
+    if (after === undefined || rows.length < pagePackages) return;
+  }
+}
+
+async function filesOfPackages(
+  db: Knex,
+  rows: readonly PackageRow[],
+): Promise<ReadonlyMap<string, readonly ListedFile[]>> {
+  const ids = rows.map(({ id }) => id);
+  const files: readonly ListedFile[] = await listedFiles(db)
+    .whereRaw("version.package_id = any(?::uuid[])", [ids])
+    .orderBy(["version.package_id", "version.created_position", "version.id", "file.name"]);
+  const found = new Map<string, ListedFile[]>();
+  for (const file of files) {
+    const own = found.get(file.package_id);
+    if (own === undefined) found.set(file.package_id, [file]);
+    else own.push(file);
+  }
+  return found;
+}
+
+export type NameSearch = Readonly<{ registryIds: readonly string[]; text: string }> &
+  Readonly<{ limit: number; offset: number }>;
+
+export type FoundNames = Readonly<{ names: readonly string[]; total: number }>;
+
+/** Names of packages with versions, without regard to case, each once for all of the registries. */
+export async function searchNames(
+  db: Knex,
+  { registryIds, text, limit, offset }: NameSearch,
+): Promise<FoundNames> {
+  type Row = Readonly<{ name: string; total: string }>;
+  const { rows } = await db.raw<{ rows: readonly Row[] }>(
+    `select min(p.name) as name, count(*) over () as total
+       from package p
+      where p.registry_id = any(?::text[]) and strpos(lower(p.name), ?) > 0
+        and exists (select 1 from package_version v
+                     where v.package_id = p.id and v.deleted_at is null)
+      group by lower(p.name) order by lower(p.name) limit ? offset ?`,
+    [[...registryIds], text.toLowerCase(), limit, offset],
+  );
+  return { names: rows.map(({ name }) => name), total: Number(rows[0]?.total ?? 0) };
+}
