@@ -1,4 +1,5 @@
 import { cargoType } from "./type/cargo.ts";
+import { composerType } from "./type/composer.ts";
 import { genericType, opmType } from "./type/generic.ts";
 import { mavenType } from "./type/maven.ts";
 import { npmType } from "./type/npm.ts";
@@ -9,7 +10,7 @@ import type { RegistryType } from "./type.ts";
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
-    ...[cargoType, genericType, mavenType, npmType, nugetType, opmType],
+    ...[cargoType, composerType, genericType, mavenType, npmType, nugetType, opmType],
     ...[pypiType],
   ].map((type) => [type.packageType, type]),
 );

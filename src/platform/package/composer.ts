@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import {
   badName,
+  badVersion,
   mismatch,
   type PackageFileName,
   type PackageName,
@@ -51,8 +52,52 @@ export async function readComposerZip(
   file: string,
   version: PackageVersionName,
 ): Promise<PackageFileName> {
+  const { manifest } = await readManifest(file);
+  return named(manifest, version);
+}
+
+/**
+ * Which package the zip is of, and what indexes show of it: its composer.json, without what would make a
+ * client fetch from elsewhere.
+ *
+ * @param told version beside the file; undefined: the one in its composer.json
+ * @throws Refusal 422
+ */
+export async function readComposerPackage(
+  file: string,
+  told: string | undefined,
+): Promise<PackageFileName & Readonly<{ metadata: Readonly<Record<string, unknown>> }>> {
+  const { manifest, text } = await readManifest(file);
+  const version = told ?? manifest.version;
+  if (version === undefined) {
+    throw badVersion("Name the version by ?version=, or in composer.json.");
+  }
+  const all = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const metadata = Object.fromEntries(Object.entries(all).filter(([key]) => !notShown.has(key)));
+  return { ...named(manifest, composerVersion(version)), metadata };
+}
+
+/** A source makes clients run git; the others name addresses that are not ours, or are set by us. */
+const notShown: ReadonlySet<string> = new Set([
+  "source",
+  "dist",
+  "notification-url",
+  "transport-options",
+  "abandoned",
+  "repositories",
+  "version",
+  "version_normalized",
+  "time",
+  "uid",
+  "scripts",
+]);
+
+async function readManifest(file: string) {
   const text = await readZipEntry(file, manifestFile);
-  const manifest = parseManifest(Manifest, text, manifestFile.name);
+  return { text, manifest: parseManifest(Manifest, text, manifestFile.name) };
+}
+
+function named(manifest: z.output<typeof Manifest>, version: PackageVersionName): PackageFileName {
   const [vendor = "", artifact = "", ...more] = manifest.name.split("/");
   if (more.length > 0) throw badName("composer.json names no vendor/package.");
   const packageName = composerName(vendor, artifact);
@@ -64,3 +109,39 @@ export async function readComposerZip(
   const fileName = composerFileName(packageName, version);
   return { packageName, version, fileName, languageVersion };
 }
+
+const classical = /^v?(\d{1,5})(\.\d+)?(\.\d+)?(\.\d+)?/i;
+const stabilities: Readonly<Record<string, string>> = {
+  a: "alpha",
+  b: "beta",
+  p: "patch",
+  pl: "patch",
+  rc: "RC",
+};
+const suffix = /^[._-]?(?:(stable|beta|b|rc|alpha|a|patch|pl|p)((?:[.-]?\d+)*)?)?([.-]?dev)?$/i;
+
+/**
+ * A version as Composer compares it: four numbers, then the stability; `dev-name` for a branch. What is
+ * neither is a branch too. See composer/semver, VersionParser::normalize.
+ */
+export function normalizedComposerVersion(version: string): string {
+  const text = version.trim().replace(/\+[^\s]+$/, "");
+  if (/^dev-/i.test(text)) return `dev-${text.slice(4)}`;
+  const branch = /^v?(\d+)(\.(?:\d+|[xX*]))?(\.(?:\d+|[xX*]))?(\.(?:\d+|[xX*]))?-dev$/.exec(text);
+  if (branch !== null && /[xX*]/.test(text)) {
+    const parts = branch.slice(1, 5).map((part) => part?.replace(".", "") ?? "x");
+    return `${parts.map((part) => (/^\d+$/.test(part) ? part : "9999999")).join(".")}-dev`;
+  }
+  const numbers = classical.exec(text);
+  const rest = numbers && suffix.exec(text.slice(numbers[0].length));
+  if (!numbers || !rest) return `dev-${text}`;
+  const four = numbers.slice(1, 5).map((part) => part ?? ".0");
+  const stability = rest[1]?.toLowerCase();
+  const named = stability === undefined || stability === "stable" ? undefined : stability;
+  const short = named === undefined ? "" : `-${stabilities[named] ?? named}`;
+  const serial = named === undefined ? "" : (rest[2] ?? "").replace(/^[.-]+/, "");
+  return `${four.join("")}${short}${serial}${rest[3] === undefined ? "" : "-dev"}`;
+}
+
+/** Whether a version is a branch's, which clients look for apart. */
+export const isComposerDev = (normalized: string): boolean => /^dev-|-dev$/.test(normalized);
