@@ -85,20 +85,21 @@ async function parse(file: string, bytesMax: number, parser: Parser, state: Stat
 }
 
 /** What is compressed once more the reader would inflate, beyond these bounds. */
-const isPlain = (first: Buffer): boolean =>
+export const isPlain = (first: Buffer): boolean =>
   first.length >= 2 && first.readUInt16BE(0) !== gzipMagic;
 
-const compressedTwice = (): Refusal => badFile("It is not a tar archive that was compressed once.");
+export const compressedTwice = (): Refusal =>
+  badFile("It is not a tar archive that was compressed once.");
 
 /** What is wrong with the archive itself; anything else is ours. */
-function refusalOf(error: unknown): unknown {
+export function refusalOf(error: unknown): unknown {
   if (error instanceof Refusal || !(error instanceof Error)) return error;
   const { code = "" } = error as NodeJS.ErrnoException;
   if (!code.startsWith("Z_") && !code.startsWith("TAR_")) return error;
   return badFile(`It is not a gzipped tar archive: ${error.message}.`);
 }
 
-function bounded(bytesMax: number): Transform {
+export function bounded(bytesMax: number): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
