@@ -1,6 +1,7 @@
 import { cargoType } from "./type/cargo.ts";
 import { composerType } from "./type/composer.ts";
 import { genericType, opmType } from "./type/generic.ts";
+import { goType } from "./type/go.ts";
 import { helmType } from "./type/helm.ts";
 import { mavenType } from "./type/maven.ts";
 import { npmType } from "./type/npm.ts";
@@ -11,7 +12,7 @@ import type { RegistryType } from "./type.ts";
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
-    ...[cargoType, composerType, genericType, helmType, mavenType],
+    ...[cargoType, composerType, genericType, goType, helmType, mavenType],
     ...[npmType, nugetType, opmType, pypiType],
   ].map((type) => [type.packageType, type]),
 );

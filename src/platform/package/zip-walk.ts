@@ -1,0 +1,79 @@
+import { buffer } from "node:stream/consumers";
+import type { Entry, ZipFile } from "yauzl";
+
+import { Refusal } from "../refusal.ts";
+import { badFile } from "./coordinates.ts";
+import { entryPaths } from "./entry-path.ts";
+
+export type ZipWalkEntry = Readonly<{ path: string; bytes: number; isFile: boolean }>;
+
+export type ZipWalk = Readonly<{
+  entriesMax: number;
+  /** Of everything in it, unpacked. */
+  bytesMax: number;
+  /** Whether the content of this entry is asked for; see `ZipContents`. @throws Refusal */
+  entry: (entry: ZipWalkEntry) => boolean;
+}>;
+
+const linkMode = 0o120000;
+const modeMask = 0o170000;
+
+/**
+ * Walks through the list of files of a zip archive and compares it with what stands before each file:
+ * readers differ in which of the two they believe. Gives the contents of the files that were asked for.
+ *
+ * @throws Refusal 422
+ */
+export async function walkZip(file: string, walk: ZipWalk): Promise<ReadonlyMap<string, Buffer>> {
+  // Loaded when somebody stores an archive.
+  const { default: yauzl } = await import("yauzl");
+  try {
+    const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+    try {
+      return await walkOpen(archive, walk);
+    } finally {
+      archive.close();
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    if (error instanceof Refusal || (code !== "" && !code.startsWith("Z_"))) throw error;
+    const why = error instanceof Error ? error.message.replace(/\.$/, "") : "";
+    throw badFile(`It is not a zip archive that can be read: ${why}.`);
+  }
+}
+
+async function walkOpen(
+  archive: ZipFile,
+  { entriesMax, bytesMax, entry: wanted }: ZipWalk,
+): Promise<ReadonlyMap<string, Buffer>> {
+  if (archive.entryCount > entriesMax) {
+    throw badFile(`An archive has at most ${entriesMax} files.`);
+  }
+  const pathOf = entryPaths(entriesMax);
+  const contents = new Map<string, Buffer>();
+  let bytes = 0;
+  for await (const entry of archive.eachEntry()) {
+    const isFile = !entry.fileName.endsWith("/");
+    const path = pathOf(entry.fileName);
+    bytes += entry.uncompressedSize;
+    if (bytes > bytesMax) throw badFile(`It unpacks to more than ${bytesMax} bytes.`);
+    if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) {
+      throw badFile("It holds a link.");
+    }
+    await mustAgree(archive, entry);
+    if (!wanted({ path, bytes: entry.uncompressedSize, isFile })) continue;
+    // More bytes than the size says end the stream with an error.
+    contents.set(path, await buffer(await archive.openReadStreamPromise(entry)));
+  }
+  return contents;
+}
+
+async function mustAgree(archive: ZipFile, entry: Entry): Promise<void> {
+  const local = await archive.readLocalFileHeaderPromise(entry);
+  const isStreamed = (entry.generalPurposeBitFlag & 8) !== 0;
+  const agrees =
+    Buffer.compare(local.fileName as Buffer, entry.fileNameRaw) === 0 &&
+    local.compressionMethod === entry.compressionMethod &&
+    (isStreamed || local.crc32 === entry.crc32);
+  if (!agrees) throw badFile("Its list of files and the files themselves do not agree.");
+}
