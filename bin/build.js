@@ -30,7 +30,7 @@ const external = [
     "highlight.js",
     "ioredis",
   ],
-  ...["msgpackr-extract", "ssh2", "swagger-ui-dist"],
+  ...["msgpackr-extract", "openpgp", "ssh2", "swagger-ui-dist", "xz-decompress"],
   ...[
     "better-sqlite3",
     "mariadb",

@@ -39,6 +39,7 @@ import { uploadedFileEvents } from "./project/uploaded-file.ts";
 import { protectionEvents } from "./protection/protection.ts";
 import { commitReferenceEvents } from "./reference/commit-reference.ts";
 import { registryRepositoryEvents } from "./registry/repository.ts";
+import { registrySigningKeyEvents } from "./registry/signing-key.ts";
 import { releaseEvents } from "./release/release.ts";
 import { repositoryEvents } from "./repository/repository.ts";
 import { companyEvents } from "./team/company.ts";
@@ -101,6 +102,7 @@ export const slices = {
   "protection/protection": protectionEvents,
   "reference/commit-reference": commitReferenceEvents,
   "registry/repository": registryRepositoryEvents,
+  "registry/signing-key": registrySigningKeyEvents,
   "release/release": releaseEvents,
   "repository/repository": repositoryEvents,
   "team/company": companyEvents,

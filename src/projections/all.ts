@@ -34,6 +34,7 @@ import { uploadedFileProjection } from "./project/uploaded-file.ts";
 import { protectionProjection } from "./protection/protection.ts";
 import { referenceProjection } from "./reference/reference.ts";
 import { registryRepositoryProjection } from "./registry/repository.ts";
+import { registrySigningKeyProjection } from "./registry/signing-key.ts";
 import { releaseProjection } from "./release/release.ts";
 import { gitRefProjection } from "./repository/git-ref.ts";
 import { companyProjection } from "./team/company.ts";
@@ -93,6 +94,7 @@ export const allProjections: readonly Projection[] = [
   pushCountProjection,
   referenceProjection,
   registryRepositoryProjection,
+  registrySigningKeyProjection,
   releaseProjection,
   reportProjection,
   sessionProjection,

@@ -19,6 +19,7 @@ const otherCategories: Readonly<Record<string, string>> = {
   "package/version": "packageVersion",
   "project/child-claim": "holding",
   "registry/repository": "registryRepository",
+  "registry/signing-key": "registrySigningKey",
   "webhook/delivery": "webhookDelivery",
   "webhook/log": "webhookLog",
 };

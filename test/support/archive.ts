@@ -129,3 +129,24 @@ export async function filesOf(): Promise<(content: Buffer) => Promise<string>> {
     return file;
   };
 }
+
+/** An ar archive (System V), as .deb files are. */
+export function ar(members: readonly ArchiveFile[]): Buffer {
+  const parts = members.flatMap(([name, content]) => {
+    const data = Buffer.from(content);
+    const header = `${name.padEnd(16)}${"0".padEnd(12)}0     0     100644  ${String(data.length).padEnd(10)}\`\n`;
+    return [Buffer.from(header), data, Buffer.alloc(data.length % 2, "\n")];
+  });
+  return Buffer.concat([Buffer.from("!<arch>\n"), ...parts]);
+}
+
+/** As `dpkg-deb --build -Zgzip` makes it, with nothing in it. */
+export const deb = (name: string, version: string, architecture: string, more = ""): Buffer =>
+  ar([
+    ["debian-binary", "2.0\n"],
+    ["control.tar.gz", tgz([["./control", debControl(name, version, architecture, more)]])],
+    ["data.tar.gz", tgz([["./usr/share/doc/pad/copyright", "free"]])],
+  ]);
+
+export const debControl = (name: string, version: string, architecture: string, more = "") =>
+  `Package: ${name}\nVersion: ${version}\nArchitecture: ${architecture}\nMaintainer: Anna <anna@example.org>\nDescription: Pads\n a text\n${more}`;

@@ -97,6 +97,11 @@ export async function keptDocument<Value extends object>(
   }
 }
 
+/** What was kept under this key lately. */
+export function knownDocument<Value extends object>(key: string): Value | undefined {
+  return kept.get(key)?.value as Value | undefined;
+}
+
 type Named = Readonly<{ type: PackageType; name: PackageName }>;
 
 /**

@@ -153,7 +153,10 @@ async function virtualChange(
 }
 
 /** Forgotten with the project when it is purged. */
-function subjectOf({ owner: { ownerType, ownerId }, repositoryId }: About): string {
+export function subjectOf({
+  owner: { ownerType, ownerId },
+  repositoryId,
+}: Pick<About, "owner" | "repositoryId">): string {
   return ownerType === "PROJECT" ? projectSubject(ownerId) : registryRepositoryStream(repositoryId);
 }
 

@@ -1,5 +1,6 @@
 import { cargoType } from "./type/cargo.ts";
 import { composerType } from "./type/composer.ts";
+import { debianType } from "./type/debian.ts";
 import { genericType, opmType } from "./type/generic.ts";
 import { goType } from "./type/go.ts";
 import { helmType } from "./type/helm.ts";
@@ -12,7 +13,7 @@ import type { RegistryType } from "./type.ts";
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
-    ...[cargoType, composerType, genericType, goType, helmType, mavenType],
+    ...[cargoType, composerType, debianType, genericType, goType, helmType, mavenType],
     ...[npmType, nugetType, opmType, pypiType],
   ].map((type) => [type.packageType, type]),
 );

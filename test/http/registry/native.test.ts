@@ -163,11 +163,11 @@ describe("a native path of a repository", () => {
   });
 
   it("names the types whose protocol is not served", async () => {
-    await at.local("debs", "debian");
-    const answer = await get(`${base}/debs/dists/stable/InRelease`);
+    await at.local("recipes", "conan");
+    const answer = await get(`${base}/recipes/v1/ping`);
     expect([answer.status, answer.statusText]).to.deep.equal([
       404,
-      "Repositories of packages of type debian are not served by this version.",
+      "Repositories of packages of type conan are not served by this version.",
     ]);
     await at.proxy("far", "npm", { url: "https://registry.example.org/" });
     expect((await get(`${base}/far/left-pad`)).statusText).to.contain("Proxies of packages");

@@ -1,0 +1,154 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+
+import {
+  coordinatesOf,
+  packageFileIdOf,
+  packageVersionIdOf,
+} from "../../../platform/package/coordinates.ts";
+import {
+  debFileName,
+  debianName,
+  debianPlace,
+  debianVersion,
+  readDeb,
+} from "../../../platform/package/debian.ts";
+import { type Answer, emptyAnswer, jsonAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { fileNotFound, orNotFound } from "../../package/request.ts";
+import { dated } from "../document.ts";
+import { sendFile } from "../send-file.ts";
+import { getSigningKey } from "../signing.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { change } from "../store.ts";
+import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { storeUpload } from "../upload.ts";
+import { type DebianList, type Distribution, distributionOf, listByHash } from "./debian-index.ts";
+
+const type = "debian";
+const dist = "dists/(?<distribution>[^/]+)";
+const pool = "pool/(?<distribution>[^/]+)/(?<component>[^/]+)";
+
+async function mustFind(native: NativeRequest, deps: Deps): Promise<Distribution> {
+  const name = native.params["distribution"] ?? "";
+  const found = await distributionOf(native.repository, name, deps);
+  if (found === undefined) throw fileNotFound();
+  return found;
+}
+
+const textAnswer = (body: string | Buffer, contentType = "text/plain; charset=utf-8"): Answer => ({
+  status: 200,
+  headers: { "Content-Type": contentType },
+  body,
+});
+
+const getRelease: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${dist}/(?<file>InRelease|Release|Release\\.gpg)$`),
+  right: "read",
+  operationId: "get-debian-release",
+  async handle(native, deps) {
+    const { release, signed, signature, state } = await mustFind(native, deps);
+    const files: Readonly<Record<string, string>> = {
+      InRelease: signed,
+      Release: release,
+      "Release.gpg": signature,
+    };
+    const answer = textAnswer(files[native.params["file"] ?? ""] ?? "");
+    return dated(native, state, answer, deps);
+  },
+};
+
+async function listAnswer(list: DebianList, isPacked: boolean): Promise<Answer> {
+  if (isPacked) return textAnswer(list.gzipped, "application/gzip");
+  return textAnswer(await promisify(gunzip)(list.gzipped));
+}
+
+const getList: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${dist}/(?<path>[^/]+/binary-[^/]+/Packages)(?<packed>\\.gz)?$`),
+  right: "read",
+  operationId: "get-debian-packages",
+  async handle(native, deps) {
+    const { lists, state } = await mustFind(native, deps);
+    const list = lists.get(native.params["path"] ?? "");
+    if (list === undefined) throw fileNotFound();
+    const answer = await listAnswer(list, native.params["packed"] !== undefined);
+    return dated(native, state, answer, deps);
+  },
+};
+
+const getByHash: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${dist}/[^/]+/binary-[^/]+/by-hash/SHA256/(?<hash>[0-9a-f]{64})$`),
+  right: "read",
+  operationId: "get-debian-packages-by-hash",
+  async handle(native, deps) {
+    const hash = native.params["hash"] ?? "";
+    const kept = listByHash(native.repository, hash);
+    const fits = ({ plain, packed }: DebianList) => plain.sha256 === hash || packed.sha256 === hash;
+    const list = kept ?? [...(await mustFind(native, deps)).lists.values()].find(fits);
+    if (list === undefined) throw fileNotFound();
+    return listAnswer(list, list.packed.sha256 === hash);
+  },
+};
+
+const download: NativeCall = {
+  method: "GET",
+  path: new RegExp(`^${pool}/(?<name>[^/]+)/(?<epoch>\\d{1,9})/(?<file>[^/]+\\.deb)$`),
+  right: "read",
+  operationId: "download-debian-package",
+  async handle({ params, repository, request }, deps) {
+    const { distribution = "", component = "", name = "", epoch = "", file = "" } = params;
+    const [, told = "", architecture = ""] = file.slice(0, -".deb".length).split("_");
+    const of = orNotFound(() => ({
+      name: debianName(name, debianPlace(distribution, component)),
+      version: debianVersion(`${epoch}:${told}`),
+    }));
+    if (file !== debFileName(name, of.version.version, architecture)) throw fileNotFound();
+    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), file));
+    return sendFile(fileIds, request, deps);
+  },
+};
+
+const upload: NativeCall = {
+  method: "PUT",
+  path: new RegExp(`^${pool}/upload$`),
+  right: "write",
+  operationId: "upload-debian-package",
+  async handle(native, deps) {
+    const { distribution = "", component = "" } = native.params;
+    const place = debianPlace(distribution, component);
+    const inspect = (file: string) => readDeb(file, place);
+    // apt takes a package whose content changed for a damaged one, for ever.
+    const { inspected } = await storeUpload(native, { type, inspect, isImmutable: true }, deps);
+    const { packageName, version, fileName } = inspected;
+    return jsonAnswer(201, { package: packageName.name, version: version.version, fileName });
+  },
+};
+
+const remove: NativeCall = {
+  method: "DELETE",
+  path: new RegExp(`^${pool}/(?<name>[^/]+)/(?<version>[^/]+)$`),
+  right: "write",
+  operationId: "delete-debian-version",
+  async handle({ params, repository, request }, deps) {
+    const target = await deploymentOf(repository, deps);
+    mustAllowDeletion(target);
+    const { distribution = "", component = "", name = "", version = "" } = params;
+    const named = orNotFound(() => ({
+      packageName: debianName(name, debianPlace(distribution, component)),
+      version: debianVersion(version),
+    }));
+    const { packageId, packageVersionId: id } = coordinatesOf(target.id, type, named);
+    await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+    return emptyAnswer(204);
+  },
+};
+
+export const debianType: RegistryType = {
+  packageType: type,
+  errorBody: plainError,
+  calls: [getSigningKey, getRelease, getList, getByHash, download, upload, remove],
+};
