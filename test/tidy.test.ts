@@ -84,6 +84,10 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     registry: ["access", "file", "package"],
     release: ["access", "file", "repository"],
     repository: ["access", "file", "user"],
+    site: [
+      ...["agent", "file", "issue", "label", "merge-request", "page", "pipeline", "project"],
+      ...["registry", "release", "repository", "team", "user", "webhook"],
+    ],
     team: ["access", "user"],
     token: ["access"],
     user: ["access", "login", "page", "project"],

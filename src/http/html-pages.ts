@@ -11,6 +11,7 @@ import { samlLoginPages } from "./login/saml-login.ts";
 import { oauthPages } from "./oauth/authorize.ts";
 import type { PageRoute } from "./page/route.ts";
 import { icons, style } from "./page/style.ts";
+import { sitePages } from "./site/pages.ts";
 import { unsubscribePages } from "./user/unsubscribe-page.ts";
 
 /** Every declared page. What is not here is not shown. */
@@ -22,6 +23,7 @@ export const pages: readonly PageRoute[] = [
   ...ldapLoginPages,
   ...oidcLoginPages,
   ...samlLoginPages,
+  ...sitePages,
   ...loginCodePages,
   ...oauthPages,
   ...sshKeyPages,

@@ -14,6 +14,7 @@ import type { Gate } from "./access/gate.ts";
 import { roleAccess } from "./access/role-access.ts";
 import { containerRegistry } from "./container/registry.ts";
 import { buildApp } from "./core/app.ts";
+import { asker } from "./core/ask.ts";
 import type { Deps } from "./core/deps.ts";
 import { type Idempotency, idempotency } from "./core/idempotency.ts";
 import { peerOf } from "./core/peer.ts";
@@ -66,7 +67,12 @@ export function buildService(deps: Deps): Service {
     ...roleAccess(deps),
   };
   const refs = refRecorder(deps);
-  const shown = servePages(pages, { deps: { ...deps, authenticate: prover }, limit });
+  const asks = asker(routes, { deps, gate });
+  const shown = servePages(pages, {
+    deps: { ...deps, authenticate: prover },
+    limit,
+    asker: asks,
+  });
   const proofs = { deps, authenticate: prover, gate, refs, limit };
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames, reactorNames });

@@ -16,7 +16,7 @@ const highlighter: Highlight = createRequire(import.meta.url)("highlight.js");
 
 /** Runs in a thread of its own: a pattern that runs away on some input holds up nobody else. */
 parentPort?.on("message", ({ text, fileName }: { text: string; fileName: string }) => {
-  parentPort?.postMessage({ lines: coloured(text, fileName) });
+  parentPort?.postMessage({ answer: coloured(text, fileName) });
 });
 parentPort?.postMessage("ready");
 

@@ -83,6 +83,8 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   ctx.remove("Content-Type");
   ctx.set(answer.headers);
   ctx.vary("Authorization");
+  // A browser may get a page at the same address.
+  if (ctx.method === "GET" || ctx.method === "HEAD") ctx.vary("Accept");
   if (answer.code !== undefined) stateOf(ctx).code = answer.code;
   if (ctx.method !== "GET" && ctx.method !== "HEAD") {
     ctx.set("Cache-Control", "no-store");

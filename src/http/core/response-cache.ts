@@ -92,6 +92,8 @@ const bytesBeside = 2_048;
 function keyOf({ method, url = "", headers }: IncomingMessage): string | undefined {
   if (method !== "GET" || url.length > urlLengthMax || headers.range !== undefined)
     return undefined;
+  // A browser may get a page at the same address.
+  if (headers.accept?.includes("text/html")) return undefined;
   // A body would have to be read.
   if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
     return undefined;

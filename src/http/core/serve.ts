@@ -2,36 +2,23 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Context } from "koa";
-import type { z } from "zod";
 
 import type { EventMetadata } from "../../events/core/event.ts";
-import { normaliseAlias } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { asCaller } from "../../platform/caller-share.ts";
-import { invariant } from "../../platform/invariant.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { isReader, type Needed, neededRole, needsAdministrator } from "../access/access.ts";
-import { tokenNeeded } from "../access/authenticate.ts";
-import { type Caller, type Gate, hasScope, type Resolved, requireScope } from "../access/gate.ts";
+import type { Caller, Resolved } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { type Admitted, admission } from "./admission.ts";
-import {
-  type Answer,
-  emptyAnswer,
-  jsonAnswer,
-  Streamed,
-  type StreamReply,
-  send,
-  streamAnswer,
-} from "./answer.ts";
+import { type Answer, emptyAnswer, send } from "./answer.ts";
 import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
 import { type Progress, strangerOf } from "./idempotency.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
-import { envelope, type Listed } from "./paging.ts";
+import { isOpenToAll, mustBeFor, neededHere, resolvePlace, runRoute } from "./operation.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
@@ -47,13 +34,11 @@ const uploadLimits = {
 } as const;
 
 /** The same for what is sent: a reader that is slower than this has gone, or waits on purpose. */
-const downloadLimits = {
+export const downloadLimits = {
   idleMs: 60_000,
   totalMs: 6 * 60 * 60_000,
   slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
 } as const;
-
-type Params = Readonly<Record<string, unknown>>;
 
 export async function serve(ctx: Context, asked: Asked, machinery: Machinery): Promise<void> {
   const { translate } = asked.route;
@@ -91,7 +76,7 @@ async function serveInOrder(
       const again = isAskedOnce(route) ? async () => first : ask;
       const context = { ...(await again()), admission: again, commandId, immutable };
       const request = requestContext(ctx, using, context);
-      return await handle(
+      return await runRoute(
         route,
         { params: asked.params, ...asked.input, request } as HandlerInput,
         using,
@@ -131,7 +116,7 @@ async function admit(
   const { route, params } = asked;
   const caller = await prove(ctx, asked, machinery);
   const needed = neededHere(route, params, caller);
-  const resolved = needed && (await resolve(machinery.gate, params, caller, needed));
+  const resolved = needed && (await resolvePlace(machinery.gate, params, caller, needed));
   // The path may name another one by now, in which the caller has other rights.
   if (first?.resolved && resolved) mustBeFound(sameId(first.resolved, resolved), needed.resource);
   return { caller, resolved };
@@ -146,11 +131,7 @@ async function prove(
   const isOpen = await isOpenToAll(route, deps);
   const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
-  requireScope(caller, route.scope);
-  if (route.notForApplications === true && caller.actor.via === "oauth") throw forPeopleAlone();
-  if (needsAdministrator(route.access) && !isOpen && !caller.isAdmin) {
-    throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
-  }
+  mustBeFor(caller, route, isOpen);
   return caller;
 }
 
@@ -165,13 +146,6 @@ function sameId(first: Resolved, now: Resolved): string | undefined {
 function idOf(resolved: Resolved): string {
   if ("project" in resolved) return resolved.project.id;
   return "team" in resolved ? resolved.team.id : resolved.company.id;
-}
-
-function forPeopleAlone(): Refusal {
-  const message =
-    "An application cannot use what secures an account: e-mail, password, keys, tokens, " +
-    "applications and the second factor. Use an access token of your own.";
-  return new Refusal("forbidden", "auth.not_for_applications", message);
 }
 
 /** What such requests hold in memory is bounded by how many there are at once, of all and of one caller. */
@@ -256,68 +230,6 @@ function toldOf(deps: Deps, { appended, answerEarly }: Progress): Deps {
       }
     },
   };
-}
-
-/** Whoever shows a token has to show a good one, also while none is needed. */
-async function isOpenToAll({ access, anonymousWhen }: Route, { settings }: Deps): Promise<boolean> {
-  return isReader(access) && anonymousWhen !== undefined && (await settings())[anonymousWhen];
-}
-
-/** Without a role nothing is asked beyond the existence of the thing. */
-type NeededHere = Readonly<{ resource: Needed["resource"]; role: Needed["role"] | null }>;
-
-function neededHere(
-  { access, selfParam, orAdministrator }: Route,
-  params: Params,
-  { actor, isAdmin, scopes }: Caller,
-): NeededHere | undefined {
-  const needed = neededRole(access);
-  if (needed === undefined) return undefined;
-  if (orAdministrator === true && isAdmin && hasScope(scopes, "USER_WRITE")) {
-    return { ...needed, role: null };
-  }
-  if (selfParam === undefined || actor.alias === null) return needed;
-  const named = normaliseAlias(String(params[selfParam]));
-  return named === normaliseAlias(actor.alias) ? { ...needed, role: "GUEST" } : needed;
-}
-
-/** A caller without a token is told that one is needed, and nothing of what there is. */
-async function resolve(
-  gate: Gate,
-  params: Params,
-  caller: Caller,
-  { resource, role }: NeededHere,
-): Promise<Resolved> {
-  try {
-    return await gate[resource](params, caller, role);
-  } catch (error) {
-    if (caller.userId !== null || !(error instanceof Refusal)) throw error;
-    throw tokenNeeded();
-  }
-}
-
-async function handle(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
-  const { reply, list } = route;
-  const status = route.status ?? 200;
-  const result = await route.handle(input, deps);
-  if (reply === "empty") return emptyAnswer(status);
-  // The declared reply is "stream", so the handler's type was StreamReply.
-  if (reply === "stream") return streamAnswer(status, result as StreamReply);
-  if (result instanceof Streamed) return streamAnswer(status, result.reply);
-  if (list === undefined) return jsonAnswer(status, encode(reply, result));
-  invariant(input.page !== undefined, "a list is always asked for by page");
-  // The declaration has a list, so the handler's type was Listed.
-  const { items, totalElements } = result as Listed<unknown>;
-  const encoded = { items: items.map((item) => encode(reply, item)), totalElements };
-  const answer = jsonAnswer(status, envelope(list, input.page, encoded));
-  return { ...answer, headers: { ...answer.headers, "X-Total-Count": String(totalElements) } };
-}
-
-/** Only what the reply declares leaves the house: a column too many in a row stays inside. */
-function encode(schema: z.ZodType, value: unknown): unknown {
-  const result = schema.safeParse(value);
-  invariant(result.success, `an answer breaks its own schema: ${result.error?.message}`);
-  return result.data;
 }
 
 /** The bytes of an upload are not known before it is over; how many there are is. */

@@ -1,4 +1,4 @@
-/** Markup that may be shown as it is. Only `html` makes it. */
+/** Markup that may be shown as it is: `html` makes it, or what escapes or sanitises a text. */
 export class Html {
   constructor(readonly markup: string) {}
 }

@@ -3,14 +3,20 @@ import { type Html, html } from "./html.ts";
 export type Shell = Readonly<{
   title: string;
   body: Html;
+  /** Above the title. */
+  lead?: Html | undefined;
+  wide?: boolean | undefined;
+  /** Paths of scripts of ours. */
+  scripts?: readonly string[] | undefined;
   /** What stands in front of every path of ours: the path of the public address. */
   base: string;
   /** Who is logged in, and the token for the form that logs them out. */
   person?: Readonly<{ alias: string; csrf: string }> | undefined;
 }>;
 
-/** A whole page. It needs no script, and takes its looks from one stylesheet of ours. */
-export function wholePage({ title, body, base, person }: Shell): string {
+/** A whole page. It is read without a script, and takes its looks from one stylesheet of ours. */
+export function wholePage(shell: Shell): string {
+  const { title, body, base, person, lead, wide = false, scripts = [] } = shell;
   const { markup } = html`<!doctype html>
 <html lang="en">
 <head>
@@ -20,15 +26,18 @@ export function wholePage({ title, body, base, person }: Shell): string {
 <title>${title} · Ledgerforge</title>
 <link rel="icon" href="${base}/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${base}/style.css">
+${wide && html`<link rel="stylesheet" href="${base}/page/site.css">`}
+${scripts.map((path) => html`<script src="${base}${path}" defer></script>`)}
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="${base}/console">Ledgerforge</a>
-<nav><a href="${base}/docs">API</a></nav>
-${person && personBar(base, person)}
+<nav aria-label="Service">${person && html`<a href="${base}/project/my">Projects</a>`}<a href="${base}/docs">API</a></nav>
+${person ? personBar(base, person) : wide && html`<a href="${base}/login">Log in</a>`}
 </header>
-<main id="main" tabindex="-1">
+<main id="main" tabindex="-1"${wide && html` class="site"`}>
+${lead}
 <h1>${title}</h1>
 ${body}
 </main>

@@ -24,7 +24,7 @@ export function problemPages(publicUrl: string): Middleware {
     if (opensAddress(ctx)) {
       stateOf(ctx).showProblem = (problem) => {
         ctx.set("Content-Security-Policy", policy);
-        return problemPage(problem, base);
+        return problemPage(problem, base, true);
       };
     }
     await next();
@@ -36,9 +36,12 @@ function opensAddress(ctx: Context): boolean {
   return reads && ctx.get("authorization") === "" && /\btext\/html\b/.test(ctx.get("accept"));
 }
 
-export function problemPage({ title, message, status }: Problem, base: string): string {
+/** @param isRest there is no page at the address, only an operation of the REST interface */
+export function problemPage(problem: Problem, base: string, isRest = false): string {
+  const { title, message, status } = problem;
+  const restOnly = isRest && status === 403;
   const body = html`<p class="notice error" role="alert">${message}</p>
-${status === 403 && html`<p>This address belongs to the REST interface, which takes a token.</p>`}
+${restOnly && html`<p>This address belongs to the REST interface, which takes a token.</p>`}
 <p><a href="${base}/console">Open the console</a></p>`;
   return wholePage({ title, base, body });
 }

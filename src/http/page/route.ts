@@ -1,7 +1,10 @@
 import type { z } from "zod";
 
+import type { Settings } from "../../events/instance/settings.ts";
 import type { OpenSessionRow } from "../../projections/access/session.ts";
 import type { Authenticate } from "../access/authenticate.ts";
+import type { StreamReply } from "../core/answer.ts";
+import type { Ask } from "../core/ask.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import type { RoutePath } from "../core/route.ts";
@@ -11,6 +14,9 @@ import type { Html } from "./html.ts";
  * Who may see a page.
  * - `anonymous`: everybody, logged in or not;
  * - `session`: who logged in; others are sent to the login page and back.
+ *
+ * What a page reads by `visit.ask` has the rights of the operations that it asks. Who is not logged in
+ * and may not read it is sent to the login page and back as well.
  */
 export type PageAccess = "anonymous" | "session";
 
@@ -22,6 +28,12 @@ export type PageAnswer = Readonly<{ cookies?: readonly CookieChange[] }> &
   (
     | Readonly<{
         title: string;
+        /** Above the title: where the page stands. */
+        lead?: (base: string) => Html;
+        /** As wide as the window. */
+        wide?: true;
+        /** Paths of scripts of ours that move what the page shows. */
+        scripts?: readonly `/${string}`[];
         /** `base` stands in front of every path of ours. */
         body: (base: string) => Html;
         /** 200 when not given. */
@@ -33,6 +45,8 @@ export type PageAnswer = Readonly<{ cookies?: readonly CookieChange[] }> &
     | Readonly<{ redirect: string }>
     /** What is no page: a document that another program reads, a stylesheet. */
     | Readonly<{ document: string; type: string; cache?: boolean }>
+    /** Bytes, which a browser shows in a sandbox if at all. */
+    | Readonly<{ stream: StreamReply }>
   );
 
 /** What a page knows about the request. Who is not logged in has `userId` null. */
@@ -44,6 +58,7 @@ export type Visit = RequestContext &
     cookie: (name: CookieName) => string | undefined;
     /** The page's own address within the service, with its query. */
     here: string;
+    ask: Ask;
   }>;
 
 export type LoggedIn = Visit &
@@ -63,6 +78,10 @@ type Declaration = Readonly<{
    * is taken without the token that our own forms carry.
    */
   crossSite?: true;
+  /** It stands at an address of the REST interface: browsers get the page, programs the answer. */
+  besides?: true;
+  /** The setting that lets those who are not logged in read what guests of a project read. */
+  strangersWhen?: keyof Settings & `${string}Anon${string}`;
   /** All it needs is in its address; a body of any type is not read. */
   ignoresBody?: true;
 }>;

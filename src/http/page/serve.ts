@@ -10,19 +10,22 @@ import { anonymous } from "../access/authenticate.ts";
 import type { Caller } from "../access/gate.ts";
 import { type FindSession, sessionFinder } from "../access/session.ts";
 import { type Admitted, admission } from "../core/admission.ts";
+import { type StreamReply, streamAnswer } from "../core/answer.ts";
+import type { Asker } from "../core/ask.ts";
 import { bodyLimitsDefault, readForm } from "../core/body.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
 import { peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
-import { requestContext } from "../core/serve.ts";
+import { downloadLimits, requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
+import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
 import { csrfToken, mustComeFromHere, mustHoldCsrf } from "./csrf.ts";
 import { wholePage } from "./layout.ts";
 import { problemPage } from "./problem.ts";
-import type { PageAnswer, PageDeps, PageRoute, Visit } from "./route.ts";
+import type { CookieName, PageAnswer, PageDeps, PageRoute, Visit } from "./route.ts";
 
-type Options = Readonly<{ deps: PageDeps; limit: ApiLimit }>;
+type Options = Readonly<{ deps: PageDeps; limit: ApiLimit; asker: Asker }>;
 type Machinery = Options &
   Readonly<{ cookies: PageCookies; findSession: FindSession; base: string }>;
 
@@ -32,8 +35,40 @@ export function servePages(pages: readonly PageRoute[], options: Options): Middl
   const base = new URL(publicUrl).pathname.replace(/\/$/, "");
   const cookies = pageCookies(publicUrl);
   const machinery = { ...options, cookies, base, findSession: sessionFinder(options.deps) };
+  const own = pages.filter(({ besides }) => besides !== true);
+  const ownRouter = routerOf(own, machinery);
+  const besideRouter = routerOf(
+    pages.filter(({ besides }) => besides === true),
+    machinery,
+  );
+  const answer = ownRouter.routes() as unknown as Middleware;
+  const answerBeside = besideRouter.routes() as unknown as Middleware;
+  const heads = new Set(own.map((route) => headOf(route.path)));
+  const begin = (ctx: Context): void => {
+    stateOf(ctx).showProblem = (problem) => problemPage(problem, base);
+    ctx.set({ "Referrer-Policy": "same-origin", "Content-Security-Policy": policy({}) });
+  };
+  return async (ctx, next) => {
+    if (wantsPage(ctx)) {
+      ctx.path = withoutSlash(ctx.path);
+      if (besideRouter.match(ctx.path, ctx.method).route) {
+        begin(ctx);
+        return await answerBeside(ctx, next);
+      }
+    }
+    if (!heads.has(headOf(ctx.path))) return await next();
+    ctx.path = withoutSlash(ctx.path);
+    const { path } = ownRouter.match(ctx.path, ctx.method);
+    if (path.length === 0) return await next();
+    begin(ctx);
+    await answer(ctx, async () => refuse(ctx, new Set(path.flatMap(({ methods }) => methods))));
+  };
+}
+
+function routerOf(pages: readonly PageRoute[], machinery: Machinery): Router {
   const router = new Router({ strict: true, sensitive: true });
-  for (const route of pages) {
+  const literalFirst = [...pages].sort((a, b) => vaguenessOf(a) - vaguenessOf(b));
+  for (const route of literalFirst) {
     router[route.method](routerPath(route.path), async (ctx, next) => {
       const params = route.params && check(route.params, ctx["params"]);
       // Not this page's kind of id: as good as no page.
@@ -41,20 +76,19 @@ export function servePages(pages: readonly PageRoute[], options: Options): Middl
       await servePage(ctx, route, params?.data, machinery);
     });
   }
-  const answer = router.routes() as unknown as Middleware;
-  const heads = new Set(pages.map((route) => headOf(route.path)));
-  return async (ctx, next) => {
-    if (!heads.has(headOf(ctx.path))) return await next();
-    ctx.path = withoutSlash(ctx.path);
-    const { path } = router.match(ctx.path, ctx.method);
-    if (path.length === 0) return await next();
-    stateOf(ctx).showProblem = (problem) => problemPage(problem, base);
-    ctx.set({ "Referrer-Policy": "same-origin", "Content-Security-Policy": policy([]) });
-    await answer(ctx, async () => refuse(ctx, new Set(path.flatMap(({ methods }) => methods))));
-  };
+  return router;
 }
 
-/** No page's first segment is a parameter, so most requests are seen to be for none at a glance. */
+const vaguenessOf = ({ path }: PageRoute): number => path.split("{").length;
+
+/** A browser that opens an address names text/html before all else; who shows a token is a program. */
+function wantsPage(ctx: Context): boolean {
+  const reads = ctx.method === "GET" || ctx.method === "HEAD";
+  if (!reads || ctx.get("authorization") !== "") return false;
+  return ctx.get("accept").includes("text/html") && ctx.accepts("json", "html") === "html";
+}
+
+/** No own page's first segment is a parameter, so most requests are seen to be for none at a glance. */
 const headOf = (path: string): string => path.split("/", 2)[1] ?? "";
 
 function refuse(ctx: Context, methods: ReadonlySet<string>): never {
@@ -66,12 +100,18 @@ function refuse(ctx: Context, methods: ReadonlySet<string>): never {
   throw new Refusal("not_allowed", "route.method_not_allowed", message);
 }
 
-/** No scripts at all. `form-action` bounds where forms end up, redirects after them included. */
-const policy = (formTargets: readonly string[]): string =>
+type Allowed = Readonly<{ formTargets?: readonly string[]; scripts?: readonly string[] }>;
+
+/**
+ * No script but a page's own files. `form-action` bounds where forms end up, redirects after them
+ * included.
+ */
+const policy = ({ formTargets = [], scripts = [] }: Allowed): string =>
   [
     "default-src 'none'",
     "style-src 'self'",
     "img-src 'self' data:",
+    ...(scripts.length > 0 ? ["script-src 'self'", "connect-src 'self'"] : []),
     `form-action ${["'self'", ...formTargets].join(" ")}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -92,37 +132,57 @@ async function servePage(
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   await limit(ctx, caller, peerOf(ctx));
   if (route.access === "session" && session === undefined) {
-    const back = route.method === "get" ? ctx.path + ctx.search : "/console";
-    sendPage(
-      ctx,
-      { redirect: `/login?returnTo=${encodeURIComponent(back)}` },
-      machinery,
-      undefined,
-    );
+    sendPage(ctx, toLogin(ctx, route), machinery, undefined);
     return;
   }
 
   const seed = session === undefined ? visitorOf(ctx, cookies) : (cookie ?? "");
   const csrf = csrfToken(deps.vault, seed);
   const found: Admitted = { caller, resolved: undefined };
-  const { admission: ask } = await admission(async (first) => {
-    if (first === undefined || session === undefined) return found;
+  const stillThem = async (): Promise<Admitted> => {
+    if (session === undefined) return found;
     if ((await findSession(cookie ?? "")) === undefined) throw sessionOver();
     return found;
-  });
+  };
+  const { admission: ask } = await admission(async (first) =>
+    first === undefined ? found : await stillThem(),
+  );
   const fields = route.method === "post" ? await fieldsOf(ctx, route, csrf, deps) : {};
   await ask();
   const made = { ...found, admission: ask, commandId: randomUUID(), immutable: {} };
-  const visit: Visit = {
-    ...requestContext(ctx, deps, made),
+  // Not spread: what the context makes when it is asked for would be made each time.
+  const visit: Visit = Object.assign(requestContext(ctx, deps, made), {
     session,
     csrf,
-    cookie: (name) => cookies.read(ctx, name),
+    cookie: (name: CookieName) => cookies.read(ctx, name),
     here: ctx.path + ctx.search,
-  };
-  const answer = await route.handle({ params, ...inputOf(route, ctx, fields), visit }, deps);
+    ask: machinery.asker({ ctx, caller, stillThem, strangersWhen: route.strangersWhen }),
+  });
+  const input = { params, ...inputOf(route, ctx, fields), visit };
+  const answer = await orLogin(ctx, route, session, () => route.handle(input, deps));
   const person = session && { alias: session.alias, csrf };
   sendPage(ctx, answer, machinery, person);
+}
+
+function toLogin(ctx: Context, { method }: PageRoute): PageAnswer {
+  const back = method === "get" ? ctx.path + ctx.search : "/console";
+  return { redirect: `/login?returnTo=${encodeURIComponent(back)}` };
+}
+
+/** What a page asks for may need an account, which somebody who is not logged in may have. */
+async function orLogin(
+  ctx: Context,
+  route: PageRoute,
+  session: OpenSessionRow | undefined,
+  run: () => Promise<PageAnswer>,
+): Promise<PageAnswer> {
+  try {
+    return await run();
+  } catch (error) {
+    const needsAccount = error instanceof Refusal && error.code === "auth.token_invalid";
+    if (session !== undefined || !needsAccount) throw error;
+    return toLogin(ctx, route);
+  }
 }
 
 function sessionOver(): Refusal {
@@ -207,8 +267,30 @@ function sendPage(
     if (answer.cache) ctx.set("Cache-Control", "public, max-age=300");
     return;
   }
-  ctx.status = answer.status ?? 200;
-  ctx.body = wholePage({ title: answer.title, body: answer.body(base), base, person });
+  ctx.vary("Accept");
+  if ("stream" in answer) {
+    sendStream(ctx, answer.stream);
+    return;
+  }
+  const { title, wide, scripts, lead, status = 200 } = answer;
+  ctx.status = status;
+  const parts = { title, wide, scripts, lead: lead?.(base), body: answer.body(base) };
+  ctx.body = wholePage({ ...parts, base, person });
   ctx.set("Content-Type", "text/html; charset=utf-8");
-  ctx.set("Content-Security-Policy", policy(answer.formTargets ?? []));
+  ctx.set("Content-Security-Policy", policy(answer));
+}
+
+/** A file of somebody's: nothing in it runs, and nothing of it is taken for a page of ours. */
+const sandbox = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
+
+function sendStream(ctx: Context, reply: StreamReply): void {
+  // No tag: whoever sends it back is told that they have the file.
+  const { etag: _, ...rest } = reply;
+  const { status, headers, body } = streamAnswer(200, rest);
+  // A reader that stalls holds a process, or a file, for as long.
+  watchConnection(ctx, downloadLimits);
+  ctx.status = status;
+  ctx.body = body;
+  ctx.remove("Content-Type");
+  ctx.set({ ...headers, "Content-Security-Policy": sandbox, "Cache-Control": "private, no-cache" });
 }

@@ -25,6 +25,9 @@ export const BranchView = z
   })
   .meta({ id: "Branch" });
 
+const BranchListView = envelopeOf("branchList", BranchView);
+export const BranchesView = z.union([BranchListView, BranchView]);
+
 const getBranches = route({
   method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/branch",
@@ -36,7 +39,7 @@ const getBranches = route({
   access: "project:GUEST",
   params,
   query: pageQuery().extend({ branchName: z.string().max(nameLengthMax).optional() }),
-  reply: z.union([envelopeOf("branchList", BranchView), BranchView]),
+  reply: BranchesView,
   errors: [403, 404, 422],
   async handle({ query, request: { project } }, deps) {
     if (query.branchName !== undefined) return oneBranch(deps, project, query.branchName);

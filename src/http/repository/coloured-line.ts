@@ -29,8 +29,8 @@ export async function colouredLines(
   const needsOld = lines.some(({ op }) => op === "remove");
   const needsNew = lines.some(({ added }) => added !== null);
   const [before, after] = await Promise.all([
-    needsOld ? htmlOf(repository, change.oldMode, change.oldId, change.oldPath) : null,
-    needsNew ? htmlOf(repository, change.newMode, change.newId, change.newPath) : null,
+    needsOld ? colouredFile(repository, change.oldMode, change.oldId, change.oldPath) : null,
+    needsNew ? colouredFile(repository, change.newMode, change.newId, change.newPath) : null,
   ]);
   const coloured = lines.map((line) => {
     const { added, removed } = line;
@@ -40,7 +40,8 @@ export async function colouredLines(
   return { lines: coloured, complete: before !== undefined && after !== undefined };
 }
 
-async function htmlOf(
+/** HTML of the lines of a file; null when it is shown without colours, undefined when it is so this time. */
+export async function colouredFile(
   repository: Repository,
   mode: string,
   id: string,

@@ -21,6 +21,8 @@ const FileQuery = z.object({
   filePath: z.string().min(1).max(pathLengthMax).meta({ description: "Full path with the name." }),
 });
 
+export const ChangedFilesView = z.array(ChangedFileView);
+
 const listCommitFiles = route({
   method: "get",
   path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}/file",
@@ -31,7 +33,7 @@ const listCommitFiles = route({
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object({ ...names, hash: revision }),
-  reply: z.array(ChangedFileView),
+  reply: ChangedFilesView,
   errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const found = await mustFindCommit(deps, request.project, params.hash);

@@ -1,0 +1,216 @@
+import { randomUUID } from "node:crypto";
+import type { Context } from "koa";
+import type { z } from "zod";
+
+import type { Settings } from "../../events/instance/settings.ts";
+import { asCaller } from "../../platform/caller-share.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { isStorableValue } from "../../platform/storable-text.ts";
+import { tokenNeeded } from "../access/authenticate.ts";
+import type { Caller, Gate, Resolved } from "../access/gate.ts";
+import { mustBeFound } from "../access/role-access.ts";
+import { admission } from "./admission.ts";
+import type { StreamReply } from "./answer.ts";
+import type { Deps } from "./deps.ts";
+import { readParams } from "./input.ts";
+import { isOpenToAll, mustBeFor, neededHere, resolvePlace, resultOf } from "./operation.ts";
+import type { Listed, PageRequest } from "./paging.ts";
+import { peerOf } from "./peer.ts";
+import type { RequestFor } from "./request.ts";
+import type { HandlerInput, Route } from "./route.ts";
+import { check, invalid } from "./schema.ts";
+import { requestContext } from "./serve.ts";
+
+/** What an operation is asked with, as texts of a URL and a body before they are parsed. */
+export type Given = Readonly<{
+  params?: Readonly<Record<string, string | number>>;
+  query?: Readonly<Record<string, unknown>>;
+  body?: unknown;
+  /** Of a list; `number` from 0. */
+  page?: Readonly<{ number: number; size: number }>;
+}>;
+
+type InProject = RequestFor<"project:GUEST">;
+
+/**
+ * Asks declared operations from within the service, on behalf of whoever makes the request: with the
+ * rights that each of them declares, its input checked and its answer encoded as for a client.
+ */
+export type Ask = Readonly<{
+  /** @param reply the schema that the operation declares, which gives the answer its type */
+  one: <S extends z.ZodType>(operationId: string, reply: S, given: Given) => Promise<z.output<S>>;
+  list: <S extends z.ZodType>(
+    operationId: string,
+    item: S,
+    given: Given,
+  ) => Promise<Listed<z.output<S>>>;
+  stream: (operationId: string, given: Given) => Promise<StreamReply>;
+  /** For what it does. */
+  run: (operationId: string, given: Given) => Promise<void>;
+  /** Whether the declared rights let the caller in. */
+  may: (operationId: string, params: NonNullable<Given["params"]>) => Promise<boolean>;
+  /** The project that the path names, when the declared rights let the caller in. */
+  project: (operationId: string, params: NonNullable<Given["params"]>) => Promise<InProject>;
+}>;
+
+export type AskAs = Readonly<{
+  ctx: Context;
+  caller: Caller;
+  /** @throws Refusal when the caller is not who they were any more */
+  stillThem: () => Promise<unknown>;
+  /** The setting that lets callers without an account read what guests read. */
+  strangersWhen?: keyof Settings | undefined;
+}>;
+
+export type Asker = (who: AskAs) => Ask;
+
+export function asker(routes: readonly Route[], machinery: { deps: Deps; gate: Gate }): Asker {
+  const { deps } = machinery;
+  const byId = new Map(routes.map((route) => [route.operationId, route]));
+  const routeOf = (operationId: string): Route => {
+    const route = byId.get(operationId);
+    invariant(route !== undefined, `there is no operation ${operationId}`);
+    return route;
+  };
+  return (who) => {
+    const { ctx, caller } = who;
+    const answer = async (route: Route, given: Given): Promise<unknown> => {
+      const params = mustBeParams(route, given.params ?? {});
+      const request = await enter(route, params, who, machinery);
+      const input = { params, ...inputOf(route, given), page: pageOf(route, given), request };
+      const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
+      return await asCaller(share, () => resultOf(route, input as HandlerInput, deps));
+    };
+    const project: Ask["project"] = async (operationId, given) => {
+      const route = routeOf(operationId);
+      const request = await enter(route, mustBeParams(route, given), who, machinery);
+      invariant("project" in request, "the operation is one of a project");
+      // The declared access names a project, so the request holds it.
+      return request as InProject;
+    };
+    return {
+      project,
+      async one(operationId, reply, given) {
+        const route = routeOf(operationId);
+        invariant(route.reply === reply && route.list === undefined, "the reply is another one");
+        return (await answer(route, given)) as z.output<typeof reply>;
+      },
+      async list(operationId, item, given) {
+        const route = routeOf(operationId);
+        invariant(route.reply === item && route.list !== undefined, "the list is another one");
+        return (await answer(route, given)) as Listed<z.output<typeof item>>;
+      },
+      async stream(operationId, given) {
+        const route = routeOf(operationId);
+        invariant(route.reply === "stream", "the operation sends a stream");
+        return (await answer(route, given)) as StreamReply;
+      },
+      run: async (operationId, given) => void (await answer(routeOf(operationId), given)),
+      async may(operationId, given) {
+        const route = routeOf(operationId);
+        try {
+          await enter(route, mustBeParams(route, given), who, machinery);
+          return true;
+        } catch (error) {
+          if (error instanceof Refusal) return false;
+          throw error;
+        }
+      },
+    };
+  };
+}
+
+type Params = Readonly<Record<string, unknown>>;
+
+async function enter(
+  route: Route,
+  params: Params,
+  { ctx, caller, stillThem, strangersWhen }: AskAs,
+  { deps, gate }: Readonly<{ deps: Deps; gate: Gate }>,
+) {
+  const isLetIn = await letsStrangersRead(route, strangersWhen, deps);
+  const isOpen = isLetIn || (await isOpenToAll(route, deps));
+  if (caller.userId === null && !isOpen && route.access !== "anonymous") throw tokenNeeded();
+  const { first, admission: ask } = await admission(async (before) => {
+    if (before !== undefined) await stillThem();
+    mustBeFor(caller, route, isOpen);
+    const needed = neededHere(route, params, caller);
+    if (needed === undefined) return { caller, resolved: undefined };
+    const resolved = await hidden(gate, params, caller, () =>
+      resolvePlace(gate, params, caller, needed),
+    );
+    if (before?.resolved && idOf(before.resolved) !== idOf(resolved)) {
+      mustBeFound(undefined, needed.resource);
+    }
+    return { caller, resolved };
+  });
+  const made = { ...first, admission: ask, commandId: randomUUID(), immutable: {} };
+  return requestContext(ctx, deps, made);
+}
+
+async function letsStrangersRead(
+  { method, access }: Route,
+  setting: keyof Settings | undefined,
+  { settings }: Deps,
+): Promise<boolean> {
+  const reads = method === "get" && ["project:GUEST", "project:READER"].includes(access);
+  return reads && setting !== undefined && (await settings())[setting] === true;
+}
+
+const resources = ["project", "team", "company"] as const;
+
+/** Who may not even look at a thing is told what they are told when there is none. */
+async function hidden(
+  gate: Gate,
+  params: Params,
+  caller: Caller,
+  find: () => Promise<Resolved>,
+): Promise<Resolved> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "auth.role_missing") throw error;
+    for (const resource of resources) {
+      const isNamed = Object.keys(params).some((name) => name.startsWith(resource));
+      if (!isNamed) continue;
+      const seen = await gate[resource](params, caller, "GUEST").catch(() => undefined);
+      mustBeFound(seen, resource);
+    }
+    throw error;
+  }
+}
+
+function idOf(resolved: Resolved): string {
+  if ("project" in resolved) return resolved.project.id;
+  return "team" in resolved ? resolved.team.id : resolved.company.id;
+}
+
+function mustBeParams(route: Route, given: NonNullable<Given["params"]>): Params {
+  const texts = Object.entries(given).map(([name, value]) => [name, String(value)] as const);
+  const params = readParams(route, Object.fromEntries(texts));
+  if (params !== undefined) return params;
+  throw new Refusal("not_found", "route.not_found", "There is nothing at this path.");
+}
+
+/** @throws Refusal 422 that lists every mistake in query and body */
+function inputOf(route: Route, given: Given) {
+  if (!isStorableValue([given.query, given.body])) {
+    const message = "It holds a NUL or half of a surrogate pair.";
+    throw invalid([{ field: "", code: "error.field.invalid", message }]);
+  }
+  const query = route.query && check(route.query, given.query ?? {});
+  const body = route.body && check(route.body, given.body ?? {});
+  const errors = [query, body].flatMap((one) => (one?.ok === false ? one.errors : []));
+  if (errors.length > 0) throw invalid(errors);
+  return { query: query?.ok ? query.data : undefined, body: body?.ok ? body.data : undefined };
+}
+
+const sizeDefault = 30;
+
+function pageOf({ list }: Route, { page }: Given): PageRequest | undefined {
+  if (list === undefined) return undefined;
+  const { number, size } = page ?? { number: 0, size: sizeDefault };
+  return { number, size, offset: number * size };
+}

@@ -1,0 +1,119 @@
+import type { z } from "zod";
+
+import { normaliseAlias } from "../../events/core/ids.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { isReader, type Needed, neededRole, needsAdministrator } from "../access/access.ts";
+import { tokenNeeded } from "../access/authenticate.ts";
+import { type Caller, type Gate, hasScope, type Resolved, requireScope } from "../access/gate.ts";
+import {
+  type Answer,
+  emptyAnswer,
+  jsonAnswer,
+  Streamed,
+  type StreamReply,
+  streamAnswer,
+} from "./answer.ts";
+import type { Deps } from "./deps.ts";
+import { envelope, type Listed } from "./paging.ts";
+import type { HandlerInput, Route } from "./route.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** Whoever shows a token has to show a good one, also while none is needed. */
+export async function isOpenToAll(
+  { access, anonymousWhen }: Route,
+  { settings }: Deps,
+): Promise<boolean> {
+  return isReader(access) && anonymousWhen !== undefined && (await settings())[anonymousWhen];
+}
+
+/**
+ * What a route asks of a caller before it looks at what the path names.
+ *
+ * @param isOpen a setting lets everybody in
+ * @throws Refusal 403
+ */
+export function mustBeFor(caller: Caller, route: Route, isOpen: boolean): void {
+  requireScope(caller, route.scope);
+  if (route.notForApplications === true && caller.actor.via === "oauth") throw forPeopleAlone();
+  if (needsAdministrator(route.access) && !isOpen && !caller.isAdmin) {
+    throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
+  }
+}
+
+function forPeopleAlone(): Refusal {
+  const message =
+    "An application cannot use what secures an account: e-mail, password, keys, tokens, " +
+    "applications and the second factor. Use an access token of your own.";
+  return new Refusal("forbidden", "auth.not_for_applications", message);
+}
+
+/** Without a role nothing is asked beyond the existence of the thing. */
+export type NeededHere = Readonly<{ resource: Needed["resource"]; role: Needed["role"] | null }>;
+
+export function neededHere(
+  { access, selfParam, orAdministrator }: Route,
+  params: Params,
+  { actor, isAdmin, scopes }: Caller,
+): NeededHere | undefined {
+  const needed = neededRole(access);
+  if (needed === undefined) return undefined;
+  if (orAdministrator === true && isAdmin && hasScope(scopes, "USER_WRITE")) {
+    return { ...needed, role: null };
+  }
+  if (selfParam === undefined || actor.alias === null) return needed;
+  const named = normaliseAlias(String(params[selfParam]));
+  return named === normaliseAlias(actor.alias) ? { ...needed, role: "GUEST" } : needed;
+}
+
+/** A caller without a token is told that one is needed, and nothing of what there is. */
+export async function resolvePlace(
+  gate: Gate,
+  params: Params,
+  caller: Caller,
+  { resource, role }: NeededHere,
+): Promise<Resolved> {
+  try {
+    return await gate[resource](params, caller, role);
+  } catch (error) {
+    if (caller.userId !== null || !(error instanceof Refusal)) throw error;
+    throw tokenNeeded();
+  }
+}
+
+/** Runs the handler and makes the answer on the wire of what it gives back. */
+export async function runRoute(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
+  const { reply, list } = route;
+  const status = route.status ?? 200;
+  const result = await resultOf(route, input, deps);
+  if (reply === "empty") return emptyAnswer(status);
+  // The declared reply is "stream", so the handler's type was StreamReply.
+  if (reply === "stream") return streamAnswer(status, result as StreamReply);
+  if (result instanceof Streamed) return streamAnswer(status, result.reply);
+  if (list === undefined) return jsonAnswer(status, result);
+  invariant(input.page !== undefined, "a list is always asked for by page");
+  // The declaration has a list, so the handler's type was Listed.
+  const encoded = result as Listed<unknown>;
+  const answer = jsonAnswer(status, envelope(list, input.page, encoded));
+  const headers = { ...answer.headers, "X-Total-Count": String(encoded.totalElements) };
+  return { ...answer, headers };
+}
+
+/** Runs the handler; what it gives back holds nothing but what the reply declares. */
+export async function resultOf(route: Route, input: HandlerInput, deps: Deps): Promise<unknown> {
+  const { reply, list } = route;
+  const result = await route.handle(input, deps);
+  if (reply === "empty" || reply === "stream" || result instanceof Streamed) return result;
+  if (list === undefined) return encode(reply, result);
+  // The declaration has a list, so the handler's type was Listed.
+  const { items, totalElements } = result as Listed<unknown>;
+  return { items: items.map((item) => encode(reply, item)), totalElements };
+}
+
+/** Only what the reply declares leaves the house: a column too many in a row stays inside. */
+function encode(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  invariant(result.success, `an answer breaks its own schema: ${result.error?.message}`);
+  return result.data;
+}

@@ -1,0 +1,77 @@
+import { type Html, html, type Piece } from "../../page/html.ts";
+import { userPath } from "./address.ts";
+
+/**
+ * Controls, line separators, what turns the direction of writing, and what takes no room: a name that
+ * holds them looks like another one.
+ */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\ufffd]/gu;
+
+/** A name from outside, with what cannot be seen in it written as `<U+202E>`. */
+export function seen(name: string): string {
+  return name.replaceAll(unseen, (character) => {
+    const point = character.codePointAt(0) ?? 0;
+    return `<U+${point.toString(16).toUpperCase().padStart(4, "0")}>`;
+  });
+}
+
+/** Without names' tricks, and short enough for one line. */
+export function brief(text: string, lengthMax = 120): string {
+  const line = seen(text.replaceAll(/\s+/g, " ").trim());
+  return line.length <= lengthMax ? line : `${line.slice(0, lengthMax).toWellFormed()}…`;
+}
+
+/** An instant of an answer, as text and for programs. */
+export function when(instant: string): Html {
+  return html`<time datetime="${instant}">${instant.slice(0, 16).replace("T", " ")} UTC</time>`;
+}
+
+export const shortHash = (hash: string): string => hash.slice(0, 10);
+
+const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+
+/** A number of bytes for people. */
+export function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1_024 && unit < units.length - 1) {
+    value /= 1_024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+type Person = Readonly<{ username: string; fullName: string }>;
+
+export const person = (base: string, { username, fullName }: Person): Html =>
+  html`<a href="${base}${userPath(username)}">${seen(fullName)}</a>`;
+
+/** People in a row; a dash for none. */
+export function people(base: string, all: readonly Person[]): Html {
+  if (all.length === 0) return html`–`;
+  return html`${all.map((one, index) => html`${index > 0 && ", "}${person(base, one)}`)}`;
+}
+
+type Label = Readonly<{ title: string; hexColor: string }>;
+
+/** A label: its colour as a dot, since text on a colour that people choose may not be readable. */
+export const labelPiece = ({ title, hexColor }: Label): Html =>
+  html`<span class="label"><svg class="dot" viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" fill="${hexColor}"></circle></svg>${seen(title)}</span>`;
+
+/** A status: a word in a frame whose colour says the same. */
+export const statusPiece = (id: string, title = id): Html =>
+  html`<span class="status s-${id.toLowerCase().replaceAll("_", "-")}">${title.replaceAll("_", " ").toLowerCase()}</span>`;
+
+export type Column = Readonly<{ title: string; hidden?: boolean }>;
+
+/** A table that scrolls by itself where it does not fit. */
+export function tableOf(caption: string, head: readonly string[], rows: readonly Html[]): Html {
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="list">
+<thead><tr>${head.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+export const row = (...cells: readonly Piece[]): Html =>
+  html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+
+export const nothing = (text: string): Html => html`<p class="hint">${text}</p>`;

@@ -1,0 +1,133 @@
+import { z } from "zod";
+
+import type { TreeEntry } from "../../../platform/git/object/object.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import type { Deps } from "../../core/deps.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { type Names, projectPath } from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber } from "../common/pager.ts";
+import { brief, seen } from "../common/piece.ts";
+import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
+import { filePiece } from "./file.ts";
+import { FileQuery, findEntry, ProjectParams, readable } from "./found.ts";
+import { crumbs, revisionBar, treePiece } from "./tree.ts";
+
+const showProject = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}",
+  operationId: "showProject",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  async handle({ params, visit }, deps) {
+    // The address that git clones from leads here too.
+    if (params.projectAlias.endsWith(".git")) {
+      const projectAlias = params.projectAlias.slice(0, -".git".length);
+      return { redirect: projectPath({ ...params, projectAlias }) };
+    }
+    const { project, names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const code = await rootPiece(base, visit, deps, names, project.defaultBranch);
+    return {
+      title: seen(project.title),
+      wide: true,
+      lead: lead("code"),
+      body: () => html`${project.description && html`<p>${project.description}</p>`}
+${project.topics.length > 0 && html`<p class="hint">${project.topics.join(", ")}</p>`}
+<details class="card"><summary>Clone</summary><dl>
+<dt>HTTP</dt><dd><code>${project.httpTransportUrl}</code></dd>
+<dt>SSH</dt><dd><code>${project.sshTransportUrl}</code></dd>
+</dl></details>
+${code}`,
+    };
+  },
+});
+
+/** The root directory of the default branch, with its README. */
+async function rootPiece(
+  base: string,
+  visit: Visit,
+  deps: Deps,
+  names: Names,
+  revision: string,
+): Promise<Html> {
+  try {
+    const found = await findEntry(visit, deps, names, { commitHash: "HEAD", file: "" });
+    const place = { names, revision, path: "" };
+    const tree = await treePiece(base, found.repository, found.commit.treeId, place);
+    const readme = await readmePiece(base, found, tree.entries, place);
+    return html`<section aria-labelledby="files"><h2 id="files">Files</h2>
+${revisionBar(base, names, revision, "")}${tree.table}</section>${readme}`;
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === "commit.not_found")) throw error;
+    return html`<section><p class="hint">Nothing has been pushed yet.</p></section>`;
+  }
+}
+
+type InTree = Readonly<{ names: Names; revision: string; path: string }>;
+
+const readmeNames = ["readme.md", "readme.markdown", "readme", "readme.txt", "readme.rst"];
+const readmeBytesMax = 1024 ** 2;
+
+async function readmePiece(
+  base: string,
+  { repository }: Awaited<ReturnType<typeof findEntry>>,
+  entries: readonly TreeEntry[],
+  { names, revision, path }: InTree,
+): Promise<Html | undefined> {
+  const named = (wanted: string) =>
+    entries.find(({ name, kind }) => kind === "file" && name.toLowerCase() === wanted);
+  const readme = readmeNames.map(named).find((entry) => entry !== undefined);
+  const info = readme && (await repository.objects.info(readme.id));
+  if (readme === undefined || info === undefined) return undefined;
+  const title = html`<h2 id="readme">${seen(readme.name)}</h2>`;
+  if (info.bytes > readmeBytesMax) {
+    return html`<section aria-labelledby="readme">${title}<p class="hint">It is too large to be shown here.</p></section>`;
+  }
+  const text = ((await repository.objects.blob(readme.id)) ?? Buffer.alloc(0)).toString("utf8");
+  const standing = { names, revision, directory: path };
+  const shown = /\.(?:md|markdown)$/i.test(readme.name)
+    ? await markdownPiece(base, text, standing)
+    : plainPiece(text);
+  return html`<section aria-labelledby="readme">${title}${shown}</section>`;
+}
+
+const showFile = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/blob",
+  operationId: "showFile",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  query: FileQuery.extend({ plain: z.string().max(1).optional(), page: PageNumber }),
+  async handle({ params, query, visit }, deps) {
+    const { project, names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const found = await findEntry(visit, deps, names, query);
+    const { parts, path, entry, repository } = found;
+    const revision = query.commitHash;
+    const place = { names, revision, path };
+    let content: Html;
+    if (entry?.kind === "directory") {
+      const tree = await treePiece(base, repository, entry.id, place);
+      const readme = await readmePiece(base, found, tree.entries, place);
+      content = html`<section>${revisionBar(base, names, revision, path)}${tree.table}</section>${readme}`;
+    } else {
+      const asked = { names, revision, isPlain: query.plain === "1", page: query.page };
+      content = html`<section>${await filePiece(base, found, asked)}</section>`;
+    }
+    return {
+      title: brief(parts.at(-1) ?? project.title),
+      wide: true,
+      lead: (of) =>
+        html`${lead("code")(of)}${crumbs(of, { names, revision, parts, title: project.alias })}`,
+      body: () => content,
+    };
+  },
+});
+
+export const codePages: readonly PageRoute[] = [showFile, showProject];

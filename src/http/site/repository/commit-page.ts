@@ -1,0 +1,168 @@
+import { z } from "zod";
+
+import { nameLengthMax, pathLengthMax } from "../../core/schema.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { ChangedFileView } from "../../repository/changed-file-view.ts";
+import { ChangedFilesView } from "../../repository/commit-diff.ts";
+import { CommitView } from "../../repository/commit-view.ts";
+import {
+  commitPath,
+  filePath,
+  type Names,
+  projectPath,
+  query as queryOf,
+} from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, nothing, person, row, seen, shortHash, tableOf, when } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { aloneLinesMax, type ChangedFile, diffPiece, openLinesMax } from "./diff.ts";
+import { ProjectParams, readable } from "./found.ts";
+
+export type Commit = z.output<typeof CommitView>;
+
+/** Commits as a table, newest first. */
+export function commitTable(base: string, names: Names, commits: readonly Commit[]): Html {
+  const rows = commits.map((commit) =>
+    row(
+      html`<a href="${base}${commitPath(names, commit.hash)}">${brief(commit.shortMessage) || "(no message)"}</a>`,
+      authorOf(base, commit),
+      html`<code>${shortHash(commit.hash)}</code>`,
+      when(commit.createdAt),
+    ),
+  );
+  return tableOf("Commits", ["Message", "Author", "Commit", "Date"], rows);
+}
+
+const authorOf = (base: string, { user, authorIdent }: Commit): Html =>
+  user === null ? html`${seen(authorIdent.name)}` : person(base, user);
+
+const showCommits = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commits",
+  operationId: "showCommits",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  query: z.object({
+    branch: z.string().max(nameLengthMax).optional(),
+    path: z.string().max(pathLengthMax).optional(),
+    page: PageNumber,
+  }),
+  async handle({ params, query, visit }, deps) {
+    const { names, project, lead } = await inProject(visit.ask, params);
+    const { branch, path, page: number } = query;
+    const asked = { params, query: { branch, path }, page: { number, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listCommits", CommitView, asked);
+    const base = baseOf(deps);
+    const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
+    return {
+      title: path ? `History of ${brief(path)}` : "Commits",
+      wide: true,
+      lead: lead("commits"),
+      body: () => html`<section><p>Of <code>${seen(branch ?? project.defaultBranch)}</code></p>
+${items.length === 0 ? nothing("No commits.") : commitTable(base, names, items)}
+${pager({ address, number, total })}</section>`,
+    };
+  },
+});
+
+const filesMax = 20;
+
+const showCommit = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/commit/{hash}",
+  operationId: "showCommit",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams.extend({ hash: z.string() }),
+  query: z.object({ file: z.string().max(pathLengthMax).optional(), page: PageNumber }),
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const commit = await visit.ask.one("getCommit", CommitView, { params });
+    const changes =
+      query.file === undefined
+        ? await filesPiece(base, names, commit, query.page, visit)
+        : await filePiece(base, names, commit, { file: query.file, page: query.page }, visit);
+    return {
+      title: brief(commit.shortMessage) || shortHash(commit.hash),
+      wide: true,
+      lead: lead("commits"),
+      body: () => html`${aboutCommit(base, names, commit)}${changes}`,
+    };
+  },
+});
+
+const bodyLengthMax = 20_000;
+
+function aboutCommit(base: string, names: Names, commit: Commit): Html {
+  const { message, hash, parentCommitIds, verificationResult } = commit;
+  return html`<section aria-label="Commit">
+${message.trim() !== "" && html`<pre class="plain">${message.slice(0, bodyLengthMax).toWellFormed().trim()}</pre>`}
+<dl><dt>Author</dt><dd>${authorOf(base, commit)}, ${when(commit.authorIdent.when)}</dd>
+<dt>Commit</dt><dd><code>${hash}</code></dd>
+<dt>Parents</dt><dd>${parentCommitIds.map(
+    (parent) =>
+      html`<a href="${base}${commitPath(names, parent)}"><code>${shortHash(parent)}</code></a> `,
+  )}</dd>
+<dt>Signature</dt><dd>${verificationResult.verified ? "verified" : "not verified"}: ${seen(verificationResult.comment)}</dd></dl>
+<p class="actions"><a href="${base}${filePath(names, hash, "")}">Files at this commit</a></p></section>`;
+}
+
+/** The files of a commit, as many lines as fit on a page; of the others a link shows each alone. */
+async function filesPiece(
+  base: string,
+  names: Names,
+  { hash }: Commit,
+  number: number,
+  { ask }: Visit,
+): Promise<Html> {
+  const params = { ...names, hash };
+  const all = await ask.one("listCommitFiles", ChangedFilesView, { params });
+  const some = all.slice(number * filesMax, (number + 1) * filesMax);
+  const address = base + commitPath(names, hash);
+  const pieces: Html[] = [];
+  let left = openLinesMax;
+  for (const file of some) {
+    const count = file.addedLinesCount + file.removedLinesCount;
+    const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
+    const lines = isOpen ? (await diffOf(names, hash, file.filePath, ask)).lines : undefined;
+    left -= lines?.length ?? 0;
+    pieces.push(diffPiece({ file, alone: `${address}${queryOf({ file: file.filePath })}`, lines }));
+  }
+  const pages = pager({ address, number, size: filesMax, total: all.length });
+  return html`<h2>${all.length} ${all.length === 1 ? "file" : "files"} changed</h2>${pages}${pieces}${pages}`;
+}
+
+const diffOf = (names: Names, commitId: string, file: string, ask: Visit["ask"]) =>
+  ask.one("getFileDiff", ChangedFileView, {
+    params: { ...names, commitId },
+    query: { filePath: file },
+  });
+
+async function filePiece(
+  base: string,
+  names: Names,
+  { hash }: Commit,
+  { file: path, page: number }: Readonly<{ file: string; page: number }>,
+  { ask }: Visit,
+): Promise<Html> {
+  const file = await diffOf(names, hash, path, ask);
+  const address = base + commitPath(names, hash);
+  const back = html`<p><a href="${address}">All files of the commit</a></p>`;
+  return html`${back}${alonePiece(file, `${address}${queryOf({ file: path })}`, number)}`;
+}
+
+/** One file with all of its lines, a page of them at a time. */
+export function alonePiece(file: ChangedFile, address: string, number: number): Html {
+  const first = number * aloneLinesMax;
+  const lines = file.lines.slice(first, first + aloneLinesMax);
+  const pages = pager({ address, number, size: aloneLinesMax, total: file.lines.length });
+  return html`${pages}${diffPiece({ file, alone: address, lines })}${pages}`;
+}
+
+export const commitPages: readonly PageRoute[] = [showCommit, showCommits];

@@ -1,0 +1,79 @@
+import type { z } from "zod";
+
+import { Html, html } from "../../page/html.ts";
+import type { ChangedFileView } from "../../repository/changed-file-view.ts";
+import { seen } from "../common/piece.ts";
+
+export type ChangedFile = z.output<typeof ChangedFileView>;
+type Line = ChangedFile["lines"][number];
+
+/** Lines of all files together on one page, and of one file that is looked at alone. */
+export const openLinesMax = 2_000;
+export const aloneLinesMax = 3_000;
+const lineLengthMax = 2_000;
+
+const words: Readonly<Record<ChangedFile["changeType"], string>> = {
+  ADD: "added",
+  MODIFY: "changed",
+  DELETE: "removed",
+  RENAME: "renamed",
+  COPY: "copied",
+};
+
+export type ShownDiff = Readonly<{
+  file: ChangedFile;
+  /** Without lines: the address that shows the file alone. */
+  alone: string;
+  /** Lines to show; undefined when they are not read for this page. */
+  lines?: readonly Line[] | undefined;
+  /** What stands below a line, by its id. */
+  below?: (line: Line) => Html | undefined;
+}>;
+
+/** What changed in one file, as a table: numbers before and after, and the line. */
+export function diffPiece({ file, alone, lines, below }: ShownDiff): Html {
+  const from =
+    file.changeType === "RENAME"
+      ? html`<span class="hint">${seen(file.oldPath)} →</span> `
+      : undefined;
+  return html`<details class="diff card" open><summary>${from}${seen(file.filePath)}
+<span class="hint">${words[file.changeType]}</span> <span class="plus">+${file.addedLinesCount}</span> <span class="minus">−${file.removedLinesCount}</span></summary>
+${contentOf(file, alone, lines, below)}</details>`;
+}
+
+function contentOf(
+  file: ChangedFile,
+  alone: string,
+  lines: readonly Line[] | undefined,
+  below: ShownDiff["below"],
+): Html {
+  if (file.isBinary) return html`<p class="hint">Binary file.</p>`;
+  if (file.isLarge)
+    return html`<p class="hint">There are too many changes to be shown: open the file.</p>`;
+  if (lines === undefined) return html`<p class="hint"><a href="${alone}">Show the changes</a></p>`;
+  if (lines.length === 0) return html`<p class="hint">No line changed.</p>`;
+  return html`<div class="scroll code" role="region" aria-label="Changes in ${seen(file.filePath)}" tabindex="0"><table class="lines"><tbody>${lines.map(
+    (line) => html`${lineOf(line)}${below?.(line)}`,
+  )}</tbody></table></div>`;
+}
+
+const marks = { none: " ", add: "+", remove: "−" } as const;
+
+function lineOf({
+  type,
+  op,
+  id,
+  body,
+  highLightBody,
+  removeLineNumber,
+  addLineNumber,
+}: Line): Html {
+  if (type === "separator") return html`<tr class="gap"><td colspan="4">${body}</td></tr>\n`;
+  const isLong = body.length > lineLengthMax;
+  // It is escaped.
+  const shown = isLong
+    ? `${body.slice(0, lineLengthMax).toWellFormed()}…`
+    : new Html(highLightBody);
+  return html`<tr class="op-${op}" id="l-${id}"><td class="n">${removeLineNumber}</td><td class="n">${addLineNumber}</td><td class="m">${marks[op]}</td><td><code>${shown}</code></td></tr>
+`;
+}

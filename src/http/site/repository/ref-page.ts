@@ -1,0 +1,223 @@
+import { z } from "zod";
+
+import { nameLengthMax } from "../../core/schema.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { ReleaseView } from "../../release/view.ts";
+import { BranchesView } from "../../repository/branch.ts";
+import { TagView } from "../../repository/tag.ts";
+import {
+  commitPath,
+  filePath,
+  historyPath,
+  type Names,
+  projectPath,
+  tagPath,
+} from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, nothing, row, seen, shortHash, size, tableOf, when } from "../common/piece.ts";
+import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
+import { ProjectParams, readable } from "./found.ts";
+
+const Paged = z.object({ page: PageNumber });
+
+const branchPrefix = "refs/heads/";
+const tagPrefix = "refs/tags/";
+
+const showBranches = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/branch",
+  operationId: "showBranches",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  query: Paged.extend({ branchName: z.string().max(nameLengthMax).optional() }),
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    if (query.branchName !== undefined) {
+      return { redirect: filePath(names, branchPrefix + query.branchName, "") };
+    }
+    const base = baseOf(deps);
+    const asked = { page: query.page, size: pageSize };
+    const reply = await visit.ask.one("listBranches", BranchesView, { params, query: asked });
+    const listed = "_embedded" in reply ? reply : undefined;
+    const branches = listed?._embedded["branchList"] ?? [];
+    const rows = branches.map(({ name, lastCommit, default: isDefault, merged }) =>
+      row(
+        html`<a href="${base}${filePath(names, branchPrefix + name, "")}">${seen(name)}</a>${isDefault && " (default)"}`,
+        lastCommit &&
+          html`<a href="${base}${commitPath(names, lastCommit.hash)}">${brief(lastCommit.shortMessage, 80)}</a>`,
+        lastCommit && when(lastCommit.createdAt),
+        merged && !isDefault ? "merged" : "",
+        html`<a href="${base}${historyPath(names, branchPrefix + name)}">History</a>`,
+      ),
+    );
+    const address = `${base}${projectPath(names)}/branch`;
+    const total = listed?.page.totalElements ?? 0;
+    return {
+      title: "Branches",
+      wide: true,
+      lead: lead("branches"),
+      body: () => html`<section>
+${rows.length === 0 ? nothing("No branches.") : tableOf("Branches", ["Branch", "Last commit", "Date", "State", ""], rows)}
+${pager({ address, number: query.page, total })}</section>`,
+    };
+  },
+});
+
+const showTags = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/tag",
+  operationId: "showTags",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  query: Paged,
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, page: { number: query.page, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listTags", TagView, asked);
+    const rows = items.map((tag) =>
+      row(
+        html`<a href="${base}${tagPath(names, tag.name)}">${seen(tag.name)}</a>`,
+        brief(tag.shortMessage, 80),
+        tag.commitId &&
+          html`<a href="${base}${commitPath(names, tag.commitId)}"><code>${shortHash(tag.commitId)}</code></a>`,
+        tag.personIdent && when(tag.personIdent.when),
+      ),
+    );
+    const address = `${base}${projectPath(names)}/tag`;
+    return {
+      title: "Tags",
+      wide: true,
+      lead: lead("tags"),
+      body: () => html`<section>
+${rows.length === 0 ? nothing("No tags.") : tableOf("Tags", ["Tag", "Message", "Commit", "Date"], rows)}
+${pager({ address, number: query.page, total })}</section>`,
+    };
+  },
+});
+
+const showTag = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/tag/{tagName}",
+  operationId: "showTag",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams.extend({ tagName: z.string() }),
+  async handle({ params, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const tag = await visit.ask.one("getTag", TagView, { params });
+    return {
+      title: brief(tag.name),
+      wide: true,
+      lead: lead("tags"),
+      body: () => html`<section>${plainPiece(tag.fullMessage || tag.shortMessage)}
+<p class="actions">${
+        tag.commitId &&
+        html`<a href="${base}${commitPath(names, tag.commitId)}">Commit <code>${shortHash(tag.commitId)}</code></a>
+<a href="${base}${filePath(names, tagPrefix + tag.name, "")}">Files</a>`
+      }
+<a href="${base}${archivePath(names, tag.name, "zip")}">zip</a>
+<a href="${base}${archivePath(names, tag.name, "tar.gz")}">tar.gz</a></p></section>`,
+    };
+  },
+});
+
+const archivePath = (names: Names, tag: string, format: string): string =>
+  `${projectPath(names)}/archive/${encodeURIComponent(tagPrefix + tag)}.${format}`;
+
+const showReleases = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/release",
+  operationId: "showReleases",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams,
+  query: Paged,
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, page: { number: query.page, size: 10 } };
+    const { items, totalElements } = await visit.ask.list("listReleases", ReleaseView, asked);
+    const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
+    const address = `${base}${projectPath(names)}/release`;
+    return {
+      title: "Releases",
+      wide: true,
+      lead: lead("releases"),
+      body: () => html`${shown.length === 0 && nothing("No releases.")}${shown}
+${pager({ address, number: query.page, size: 10, total: totalElements })}`,
+    };
+  },
+});
+
+const showRelease = page({
+  ...readable,
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}",
+  operationId: "showRelease",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams.extend({ releaseUuid: z.string() }),
+  async handle({ params, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const isLatest = params.releaseUuid === "latest";
+    const release = await visit.ask.one(isLatest ? "getLatestRelease" : "getRelease", ReleaseView, {
+      params,
+    });
+    const piece = await releasePiece(baseOf(deps), names, release);
+    return { title: brief(release.title), wide: true, lead: lead("releases"), body: () => piece };
+  },
+});
+
+async function releasePiece(
+  base: string,
+  names: Names,
+  release: z.output<typeof ReleaseView>,
+): Promise<Html> {
+  const { id, title, tagName, description, attachmentFiles, preRelease, createdAt } = release;
+  const standing = { names, revision: tagPrefix + tagName };
+  const at = `${base}${projectPath(names)}/release/${id}`;
+  return html`<section aria-labelledby="r-${id}"><h2 id="r-${id}"><a href="${at}">${brief(title)}</a>
+${preRelease && html`<span class="status">pre-release</span>`}</h2>
+<p class="actions"><a href="${base}${tagPath(names, tagName)}">${seen(tagName)}</a> ${when(createdAt)}
+<a href="${base}${archivePath(names, tagName, "zip")}">zip</a>
+<a href="${base}${archivePath(names, tagName, "tar.gz")}">tar.gz</a></p>
+${description !== null && (await markdownPiece(base, description, standing))}
+${
+  attachmentFiles !== null &&
+  html`<h3>Files</h3><ul class="tree">${attachmentFiles.map(
+    (file) => html`<li><a href="${at}/file/${file.uuid}">${seen(file.name)}</a>
+<span class="hint">${size(file.size)} · SHA-256 <code>${file.hashSha256}</code></span></li>`,
+  )}</ul>`
+}</section>`;
+}
+
+const downloadReleaseFilePage = page({
+  method: "get",
+  path: "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file/{fileUuid}",
+  operationId: "downloadReleaseFileInBrowser",
+  besides: true,
+  access: "anonymous",
+  params: ProjectParams.extend({ releaseUuid: z.string(), fileUuid: z.string() }),
+  handle: async ({ params, visit }) => ({
+    stream: await visit.ask.stream("downloadReleaseFile", { params }),
+  }),
+});
+
+export const refPages: readonly PageRoute[] = [
+  downloadReleaseFilePage,
+  showBranches,
+  showRelease,
+  showReleases,
+  showTag,
+  showTags,
+];

@@ -1,0 +1,10 @@
+import { parentPort } from "node:worker_threads";
+
+import { renderMarkdown } from "./render.ts";
+import type { MarkdownQuestion } from "./renderer.ts";
+
+/** Runs in a thread of its own: a text that takes long holds up nobody else. */
+parentPort?.on("message", ({ text, place }: MarkdownQuestion) => {
+  parentPort?.postMessage({ answer: renderMarkdown(text, place) });
+});
+parentPort?.postMessage("ready");

@@ -1,0 +1,223 @@
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import {
+  asPage,
+  committed,
+  evilName,
+  files,
+  loggedIn,
+  turnedName,
+  type Visitor,
+  visitor,
+} from "../../support/site-world.ts";
+
+const app = await startTestApp();
+const open = "/project/anna/open";
+const hidden = "/project/anna/hidden";
+
+let anna: TestUser;
+let stranger: Visitor;
+let insider: Visitor;
+let bob: Visitor;
+let head: string;
+before(async () => {
+  anna = await app.givenUser("anna");
+  await app.givenProject(anna, "open", { private: false });
+  await app.givenProject(anna, "hidden");
+  head = await committed(app, anna, open, files);
+  await committed(app, anna, hidden, { "README.md": "# Hidden words" });
+  stranger = visitor(app);
+  insider = await loggedIn(app, anna);
+  bob = await loggedIn(app, await app.givenUser("bob"));
+});
+
+const fileAt = (file: string) => `${open}/blob?commitHash=main&file=${encodeURIComponent(file)}`;
+const rawAt = (file: string) => `/page${open}/raw?commitHash=main&file=${encodeURIComponent(file)}`;
+
+describe("pages of a project", () => {
+  it("answer browsers, and leave the answers to programs as they are", async () => {
+    const page = await insider.see(open);
+    expect(page.status).to.equal(200);
+    expect(page.headers.get("content-type")).to.contain("text/html");
+    expect(page.headers.get("vary")).to.match(/accept/i);
+    for (const accept of ["*/*", "application/json", "application/json, text/html"]) {
+      const { headers } = await app.get(open, { token: anna.token, headers: { accept } });
+      expect(headers.get("content-type"), accept).to.contain("application/json");
+      expect(headers.get("vary")).to.match(/accept/i);
+    }
+    const withToken = await app.get(open, { token: anna.token, headers: asPage });
+    expect(withToken.headers.get("content-type")).to.contain("application/json");
+  });
+
+  it("never give a browser an answer that was kept for a program, nor the other way", async () => {
+    const at = `${open}/commit/${head}/file`;
+    const json = await app.get(at, { token: anna.token });
+    expect(json.headers.get("content-type")).to.contain("json");
+    const page = `${open}/blob?commitHash=${head}&file=src%2Fcode.ts`;
+    expect((await app.get(page, { token: anna.token })).text).to.equal(files["src/code.ts"]);
+    expect((await insider.see(page)).headers.get("content-type")).to.contain("text/html");
+    expect((await app.get(page, { token: anna.token })).text).to.equal(files["src/code.ts"]);
+  });
+
+  it("show the README without what runs or loads from elsewhere", async () => {
+    const { text, headers } = await stranger.see(open);
+    expect(text).to.contain('<h1 id="md-read-me">Read me</h1>');
+    expect(text).to.contain(`href="${open}/blob?commitHash=main&amp;file=src%2Fcode.ts#L2"`);
+    expect(text).to.contain(`src="/page${open}/raw?commitHash=main&amp;file=img%2Flogo.svg"`);
+    expect(text).to.contain('file=etc%2Fpasswd"');
+    expect(text).not.to.match(
+      /<script|<[^>]* onerror=|style="|<img[^>]+evil\.example|href="javascript/i,
+    );
+    expect(text).to.contain('id="md-main"');
+    expect(headers.get("content-security-policy")).to.contain("default-src 'none'");
+  });
+
+  it("list files with names that hide nothing", async () => {
+    const { text } = await stranger.see(open);
+    expect(text).not.to.contain(evilName);
+    expect(text).to.contain("&lt;img src=x");
+    expect(text).not.to.contain("\u202e");
+    expect(text).to.contain("&lt;U+202E&gt;");
+    expect((await stranger.see(fileAt(turnedName))).text).to.contain("turned");
+    expect((await stranger.see(fileAt(evilName))).status).to.equal(200);
+  });
+
+  it("show a file with colours, line links and the way to it", async () => {
+    const { text } = await stranger.see(fileAt("src/code.ts"));
+    expect(text).to.contain('<tr id="L3">').and.contain('href="#L3"');
+    expect(text).to.contain("hljs-comment").and.contain("hljs-keyword");
+    expect(text).to.contain('file=src"');
+    const directory = await stranger.see(fileAt("src"));
+    expect(directory.text).to.contain("file=src%2Fdeep").and.contain("deep/");
+    expect((await stranger.see(fileAt("no/such"))).status).to.equal(404);
+    expect((await stranger.see(`${open}/blob?commitHash=nothing&file=x`)).status).to.equal(404);
+  });
+
+  it("show the beginning of a text that is too long to be rendered", async () => {
+    const { status, text } = await stranger.see(fileAt("docs/big.md"));
+    expect(status).to.equal(200);
+    expect(text.length).to.be.lessThan(400_000);
+    expect(text).to.contain("Only the beginning is shown");
+  });
+
+  it("send files of others so that nothing in them runs", async () => {
+    for (const [file, type] of [
+      ["page.html", "text/plain; charset=utf-8"],
+      ["img/logo.svg", "text/plain; charset=utf-8"],
+      ["src/code.ts", "text/plain; charset=utf-8"],
+    ] as const) {
+      const { status, headers } = await stranger.open(rawAt(file));
+      expect([status, headers.get("content-type")], file).to.deep.equal([200, type]);
+      expect(headers.get("content-security-policy")).to.match(/default-src 'none'.*sandbox$/);
+      expect(headers.get("x-content-type-options")).to.equal("nosniff");
+    }
+    const image = await stranger.open(rawAt("img/logo.svg"), { "sec-fetch-dest": "image" });
+    expect(image.headers.get("content-type")).to.equal("image/svg+xml");
+    expect(image.headers.get("content-security-policy")).to.contain("sandbox");
+    const download = `${open}/blob/download?commitHash=main&file=page.html`;
+    const saved = await stranger.see(download);
+    expect(saved.headers.get("content-disposition")).to.match(/^attachment/);
+  });
+
+  it("show history, a commit with its changes, branches, tags and releases", async () => {
+    const token = anna.token;
+    const tag = { tagName: "v1", commitId: head, message: "First" };
+    await app.post(`${open}/tag`, { token, body: tag });
+    const body = { title: "One <i>", tagName: "v1", description: "See [code](src/code.ts)" };
+    expect((await app.post(`${open}/release`, { token, body })).status).to.equal(200);
+    const history = await stranger.see(`${open}/commits`);
+    expect(history.text)
+      .to.contain("Change &lt;b&gt;files&lt;/b&gt;")
+      .and.contain(`/commit/${head}`);
+    const commit = await stranger.see(`${open}/commit/${head}`);
+    expect(commit.text).to.contain('class="op-add"').and.contain("src/code.ts");
+    const one = await stranger.see(`${open}/commit/${head}?file=src%2Fcode.ts`);
+    expect(one.text).to.contain("hljs-keyword");
+    expect((await stranger.see(`${open}/branch`)).text).to.contain("main</a> (default)");
+    expect((await stranger.see(`${open}/branch?branchName=main`)).location).to.contain("/blob?");
+    expect((await stranger.see(`${open}/tag/v1`)).status).to.equal(200);
+    const releases = await stranger.see(`${open}/release`);
+    expect(releases.text).to.contain("One &lt;i&gt;").and.contain("refs%2Ftags%2Fv1");
+    expect((await stranger.see(`${open}/release/latest`)).status).to.equal(200);
+    const archive = await insider.see(`${open}/archive/main.zip`);
+    expect(archive.headers.get("content-disposition")).to.match(/^attachment/);
+  });
+
+  it("page the files and the lines of a large change", async () => {
+    const lines = (from: number) =>
+      Array.from({ length: 9_000 }, (_, index) => `line ${from + index}`).join("\n");
+    const many = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index) => [`many/${index}.txt`, "one\ntwo\n"]),
+    );
+    const all = { ...many, "many/long.txt": lines(0), "many/longer.txt": lines(5) };
+    const large = await committed(app, anna, open, all, { branch: "large", startBranch: "main" });
+    const page = await stranger.see(`${open}/commit/${large}`);
+    expect(page.text).to.contain("32 files changed").and.contain("?page=1");
+    expect(page.text.match(/<tr class="op-add"/g)?.length).to.be.lessThan(2_001);
+    const alone = await stranger.see(`${open}/commit/${large}?file=many%2Flong.txt`);
+    expect(alone.text.match(/<tr class="op-add"/g)?.length).to.equal(3_000);
+    expect(alone.text).to.contain("&amp;page=1");
+  });
+
+  it("lead from the address of a clone to the project", async () => {
+    expect((await stranger.see(`${open}.git`)).location).to.equal(open);
+  });
+});
+
+describe("who may see pages of a project", () => {
+  const private_ = ["", "/commits", "/branch", "/blob?commitHash=main&file=README.md"];
+
+  it("sends who is not logged in to the login page and back, whether there is such a project or not", async () => {
+    for (const rest of private_) {
+      const there = await visitor(app).see(hidden + rest);
+      const missing = await visitor(app).see(`/project/anna/missing${rest}`);
+      expect(there.status).to.equal(303);
+      expect(there.location).to.equal(`/login?returnTo=${encodeURIComponent(hidden + rest)}`);
+      expect(there.location.replaceAll("hidden", "missing")).to.equal(missing.location);
+      expect(there.text).to.equal(missing.text);
+    }
+    const raw = await visitor(app).open(rawAt("README.md").replace("open", "hidden"));
+    expect(raw.status).to.equal(303);
+  });
+
+  it("comes back to the page after the login", async () => {
+    const one = visitor(app);
+    const { location } = await one.see(hidden);
+    const login = await one.see(location);
+    const fields = { login: anna.alias, password: anna.password };
+    const after = await one.submit(login, "/login", fields);
+    expect(after.location).to.equal(hidden);
+    expect((await one.see(after.location)).text).to.contain("Hidden words");
+  });
+
+  it("answers a member of nothing as if there were no such project", async () => {
+    for (const rest of private_) {
+      const [there, missing] = [
+        await bob.see(hidden + rest),
+        await bob.see(`/project/anna/no${rest}`),
+      ];
+      expect([there.status, there.text]).to.deep.equal([404, missing.text]);
+      expect(there.text).not.to.contain("idden");
+    }
+  });
+
+  it("shows strangers nothing once the setting is off", async () => {
+    const root = await app.givenUser("root", { admin: true });
+    const set = async (on: boolean) => {
+      const body = { pullRepoFromAnonUserIsEnabled: on };
+      const answer = await app.post("/admin/settings/files", { token: root.token, body });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    await set(false);
+    expect((await stranger.see(open)).status).to.equal(303);
+    await set(true);
+    expect((await stranger.see(open)).status).to.equal(200);
+  });
+
+  it("never shows strangers what needs an account in a public project", async () => {
+    for (const rest of ["/archive/main.zip"]) {
+      expect((await stranger.see(open + rest)).status, rest).to.equal(303);
+    }
+  });
+});
