@@ -24,7 +24,7 @@ import {
   writing,
 } from "../pipeline/found.ts";
 
-const ArtifactView = z
+export const ArtifactView = z
   .object({
     id: z.uuid(),
     fileName: z.string(),

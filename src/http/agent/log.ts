@@ -73,9 +73,9 @@ async function* follow(deps: Deps, { jobId, from, signal }: Following): AsyncGen
     const job = await findJobById(deps.db, jobId);
     const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
     if (run !== undefined) {
-      for await (const event of pieces(deps, run, at)) {
-        yield event.text;
-        at = event.at;
+      for await (const piece of logPieces(deps, run, at)) {
+        at = piece.at;
+        yield `id: ${at}\ndata: ${JSON.stringify(piece.log)}\n\n`;
       }
     }
     if (job === undefined || isFinished(job.status)) break;
@@ -88,7 +88,8 @@ async function* follow(deps: Deps, { jobId, from, signal }: Following): AsyncGen
   yield `event: end\nid: ${at}\ndata:\n\n`;
 }
 
-async function* pieces({ db }: Deps, run: JobRunRow, from: number) {
+/** The log from a byte on, in pieces of whole characters; `at` is the byte behind each. */
+export async function* logPieces({ db }: Pick<Deps, "db">, run: JobRunRow, from: number) {
   let at = from;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of readLog(db, run, { first: from, last: Number(run.stored) - 1 })) {
@@ -100,8 +101,7 @@ async function* pieces({ db }: Deps, run: JobRunRow, from: number) {
         break;
       }
       at += end - begin;
-      const data = JSON.stringify(all.toString("utf8", begin, end));
-      yield { at, text: `id: ${at}\ndata: ${data}\n\n` };
+      yield { at, log: all.toString("utf8", begin, end) };
       begin = end;
     }
   }
@@ -118,7 +118,8 @@ function wholeCharacters(bytes: Buffer, from: number, to: number): number {
   return to;
 }
 
-function pause(signal: AbortSignal): Promise<void> {
+/** Until the log is looked at again, or nobody waits for it. */
+export function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

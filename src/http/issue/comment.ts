@@ -31,7 +31,7 @@ import {
 const path = "/project/{ownerAlias}/{projectAlias}/issue-discussion/{localId}";
 const CommentParams = IssueParams.extend({ commentId: IssueCommentId });
 
-const CommentView = z
+export const CommentView = z
   .object({
     id: z.uuid(),
     message: z.string(),

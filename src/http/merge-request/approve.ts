@@ -57,7 +57,7 @@ const approve = route({
   },
 });
 
-const ApprovalView = z
+export const ApprovalView = z
   .object({
     user: UserView,
     approvedAt: instant(),

@@ -20,7 +20,7 @@ import { CommitView, presentCommits } from "../repository/commit-view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
 import type { Reading } from "./view.ts";
 
-const ChangesView = z
+export const ChangesView = z
   .object({
     commitBlobs: z.array(ChangedFileView),
     totalAddedLines: z.int(),

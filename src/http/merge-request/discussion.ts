@@ -43,6 +43,10 @@ const Message = z
 const DiscussionParams = LocalParams.extend({ discussionUuid: z.uuid() });
 const NoteParams = LocalParams.extend({ noteUuid: z.uuid() });
 
+export const DiscussionView = z
+  .object({ rootNote: NoteView, replies: z.array(NoteView) })
+  .meta({ id: "Discussion" });
+
 const getDiscussions = route({
   ...reading,
   method: "get",
@@ -50,7 +54,7 @@ const getDiscussions = route({
   operationId: "listDiscussions",
   summary: "List the discussions of a merge request, the oldest first",
   list: "restDiscussionModelList",
-  reply: z.object({ rootNote: NoteView, replies: z.array(NoteView) }).meta({ id: "Discussion" }),
+  reply: DiscussionView,
   async handle({ params, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const slice = { limit: page.size, offset: page.offset };

@@ -1,5 +1,14 @@
 import type { PageRoute } from "../page/route.ts";
+import { liveScript } from "./common/script.ts";
 import { siteStyle } from "./common/style.ts";
+import { issuePages } from "./issue/issue-page.ts";
+import { requestActions } from "./merge-request/action.ts";
+import { requestChangePages } from "./merge-request/change-page.ts";
+import { requestListPages } from "./merge-request/list-page.ts";
+import { requestPages } from "./merge-request/request-page.ts";
+import { jobPages } from "./pipeline/job-page.ts";
+import { livePages } from "./pipeline/live.ts";
+import { pipelinePages } from "./pipeline/pipeline-page.ts";
 import { codePages } from "./repository/code-page.ts";
 import { commitPages } from "./repository/commit-page.ts";
 import { rawPages } from "./repository/raw.ts";
@@ -9,7 +18,16 @@ import { refPages } from "./repository/ref-page.ts";
 export const sitePages: readonly PageRoute[] = [
   ...codePages,
   ...commitPages,
+  ...issuePages,
+  ...jobPages,
+  ...livePages,
+  liveScript,
+  ...pipelinePages,
   ...rawPages,
   ...refPages,
+  ...requestActions,
+  ...requestChangePages,
+  ...requestListPages,
+  ...requestPages,
   siteStyle,
 ];

@@ -33,7 +33,9 @@ describe("pages", () => {
   it("have operation ids and paths that no operation has", () => {
     const ids = [...pages, ...routes].map(({ operationId }) => operationId);
     expect(new Set(ids).size).to.equal(ids.length);
-    const places = [...pages, ...routes].map(({ method, path }) => `${method} ${path}`);
+    // Those beside operations have their paths.
+    const own = pages.filter(({ besides }) => besides !== true);
+    const places = [...own, ...routes].map(({ method, path }) => `${method} ${path}`);
     expect(new Set(places).size).to.equal(places.length);
   });
 
@@ -126,6 +128,17 @@ for (const route of pages) {
           }
         }
       }).timeout(60_000);
+    }
+
+    if (route.besides === true) {
+      it("leaves programs to the operation at its path, and tells strangers nothing", async () => {
+        const asPage = { accept: "text/html,*/*;q=0.8" };
+        const shown = await untouched(() => open(browser(app.url), asPage));
+        expect(shown.status).to.be.oneOf([303, 404]);
+        const answered = await open(browser(app.url), { accept: "application/json" });
+        expect(answered.headers.get("content-type")).to.contain("json");
+      });
+      return;
     }
 
     it("answers another method with those it has", async () => {

@@ -103,8 +103,10 @@ input[type=search] { padding: .5rem .7rem; font: inherit; color: inherit; backgr
 .graph .s-created .mark { fill: var(--s-wait); }
 .plot .bar { fill: var(--main); } .plot text { fill: var(--soft); font: 11px system-ui, sans-serif; }
 .plot svg { width: 100%; height: auto; }
-.log .lines td { white-space: pre-wrap; overflow-wrap: anywhere; }
-.log .lines code { white-space: pre-wrap; overflow-wrap: anywhere; }
+.line { display: flex; } .line .n { flex: none; width: 4.5em; padding-right: .8em; text-align: right; color: var(--soft);
+  text-decoration: none; user-select: none; }
+.line code { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 0; } .line:target { background: var(--good-ground); }
+.log { font-size: .85rem; line-height: 1.5; padding: .5rem 0; }
 .log summary { cursor: pointer; padding: .1rem .6rem; font-weight: 600; }
 .f0 { color: var(--a0); } .f1 { color: var(--a1); } .f2 { color: var(--a2); } .f3 { color: var(--a3); }
 .f4 { color: var(--a4); } .f5 { color: var(--a5); } .f6 { color: var(--a6); } .f7 { color: var(--a7); }

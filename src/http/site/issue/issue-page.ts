@@ -1,0 +1,180 @@
+import { z } from "zod";
+
+import { IssueStatus } from "../../../events/issue/issue.ts";
+import { CommentView } from "../../issue/comment.ts";
+import { IssueView } from "../../issue/view.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { type Names, projectPath, query as queryOf } from "../common/address.ts";
+import { act, button, simpleAct, textForm } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import {
+  brief,
+  labelPiece,
+  nothing,
+  people,
+  person,
+  row,
+  statusPiece,
+  tableOf,
+  when,
+} from "../common/piece.ts";
+import { baseOf, markdownPiece } from "../common/text.ts";
+
+type Issue = z.output<typeof IssueView>;
+
+const at = "/project/{ownerAlias}/{projectAlias}/issue";
+const names = { ownerAlias: z.string(), projectAlias: z.string() };
+const IssueParams = z.object({ ...names, localId: z.string() });
+const commentsSize = 100;
+
+const issuePath = (of: Names, localId: string | number): string =>
+  `${projectPath(of)}/issue/${encodeURIComponent(localId)}`;
+
+/** A field of a filter: an empty one filters nothing. */
+export const Optional = z
+  .string()
+  .max(255)
+  .optional()
+  .transform((text) => (text === "" ? undefined : text));
+
+const showIssues = page({
+  method: "get",
+  path: at,
+  operationId: "showIssues",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({
+    status: Optional,
+    q: Optional,
+    label: Optional,
+    assignee: Optional,
+    page: PageNumber,
+  }),
+  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, query: filter, page: { number, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, asked);
+    const address = `${base}${projectPath(of)}/issue`;
+    const rows = items.map((issue) =>
+      row(
+        html`<a href="${base}${issuePath(of, issue.localId)}">#${issue.localId} ${brief(issue.title)}</a>
+<div>${issue.labels.map(labelPiece)}</div>`,
+        statusPiece(issue.status.id),
+        people(base, issue.assignedUsers),
+        when(issue.updatedAt),
+      ),
+    );
+    return {
+      title: "Issues",
+      wide: true,
+      lead: lead("issues"),
+      body: () => html`<section>${filterForm(address, IssueStatus.options, filter)}
+${rows.length === 0 ? nothing("No issues.") : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
+${pager({ address: address + queryOf(filter), number, total })}</section>`,
+    };
+  },
+});
+
+type Filter = Readonly<Record<string, string | undefined>>;
+
+/** A status and a part of the text to look for. */
+export function filterForm(
+  address: string,
+  statuses: readonly string[],
+  { status, q }: Filter,
+): Html {
+  return html`<form class="filter" method="get" action="${address}" role="search">
+<div><label for="status">Status</label><select id="status" name="status"><option value="">any</option>${statuses.map(
+    (id) =>
+      html`<option value="${id}"${id === status && html` selected`}>${id.replaceAll("_", " ").toLowerCase()}</option>`,
+  )}</select></div>
+<div><label for="q">Text</label><input type="search" id="q" name="q" value="${q}" maxlength="255"></div>
+<button class="quiet">Filter</button></form>`;
+}
+
+const showIssue = page({
+  method: "get",
+  path: `${at}/{localId}`,
+  operationId: "showIssue",
+  besides: true,
+  access: "anonymous",
+  params: IssueParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { ask } = visit;
+    const { names: of, project, lead } = await inProject(ask, params);
+    const base = baseOf(deps);
+    const issue = await ask.one("getIssue", IssueView, { params });
+    const page = { number, size: commentsSize };
+    const comments = await ask.list("listIssueComments", CommentView, { params, page });
+    const standing = { names: of, revision: project.defaultBranch };
+    const text = await markdownPiece(base, issue.description, standing);
+    const shown: Html[] = [];
+    for (const comment of comments.items) {
+      const words = await markdownPiece(base, comment.message, standing);
+      shown.push(
+        html`<section class="comment" aria-label="Comment"><p class="about">${person(base, comment.author)} ${when(comment.createdAt)}</p>${words}</section>`,
+      );
+    }
+    const address = base + issuePath(of, issue.localId);
+    const pages = pager({ address, number, size: commentsSize, total: comments.totalElements });
+    return {
+      title: `${brief(issue.title)} (#${issue.localId})`,
+      wide: true,
+      lead: lead("issues"),
+      body: () => html`<div class="two"><div><section aria-label="Description">${text}</section>
+${pages}${shown}${pages}${actions(base, of, issue, visit)}</div>${sidePiece(base, issue)}</div>`,
+    };
+  },
+});
+
+function sidePiece(base: string, issue: Issue): Html {
+  return html`<section class="side" aria-label="About"><dl>
+<dt>Status</dt><dd>${statusPiece(issue.status.id)}</dd>
+<dt>Assigned</dt><dd>${people(base, issue.assignedUsers)}</dd>
+<dt>Labels</dt><dd>${issue.labels.length === 0 ? "–" : issue.labels.map(labelPiece)}</dd>
+<dt>Created</dt><dd>${when(issue.createdAt)}</dd>
+<dt>Changed</dt><dd>${when(issue.updatedAt)} by ${person(base, issue.updatedBy)}</dd></dl></section>`;
+}
+
+function actions(
+  base: string,
+  of: Names,
+  { localId, status }: Issue,
+  visit: Visit,
+): Html | undefined {
+  if (visit.session === undefined) return undefined;
+  const to = `${base}/page${issuePath(of, localId)}`;
+  const isOpen = status.id === "OPEN" || status.id === "IN_PROGRESS";
+  return html`<section aria-label="Comment">
+${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
+<div class="actions">${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { fields: { status: isOpen ? "CLOSED" : "OPEN" } })}</div></section>`;
+}
+
+const commentOn = simpleAct({
+  path: `${at}/{localId}/comment`,
+  operationId: "commentOnIssueByPage",
+  params: IssueParams,
+  asks: "createIssueComment",
+  body: ({ text }) => ({ note: text ?? "" }),
+  back: (params) => issuePath(params, params.localId),
+});
+
+/** Closes or opens it: an edit that leaves everything else as it is. */
+const setStatus = act({
+  path: `${at}/{localId}/status`,
+  operationId: "setIssueStatusByPage",
+  params: IssueParams,
+  async run({ params, fields, visit }) {
+    const { title, description } = await visit.ask.one("getIssue", IssueView, { params });
+    const body = { title, description, status: { id: fields["status"] } };
+    await visit.ask.run("editIssue", { params, body });
+    return issuePath(params, params.localId);
+  },
+});
+
+export const issuePages: readonly PageRoute[] = [commentOn, setStatus, showIssue, showIssues];

@@ -1,0 +1,118 @@
+import { type Html, html } from "../../page/html.ts";
+import { csrfField } from "../../page/layout.ts";
+import type { PageRoute, Visit } from "../../page/route.ts";
+import type { Names } from "../common/address.ts";
+import { act, button, simpleAct, textForm } from "../common/form.ts";
+import { at, LocalParams, requestPath } from "./address.ts";
+import type { Request } from "./request-page.ts";
+
+/** What can be done with a merge request; nothing for who is not logged in. */
+export function actionsPiece(
+  base: string,
+  names: Names,
+  request: Request,
+  visit: Visit,
+): Html | undefined {
+  if (visit.session === undefined) return undefined;
+  const to = `${base}/page${requestPath(names, request.localId)}`;
+  const { id } = request.status;
+  return html`<section aria-label="Actions">
+${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
+</section>
+${id === "OPENED" && html`<section aria-labelledby="merge"><h2 id="merge">Approve and merge</h2>${approveForm(to, visit)}${mergeForm(to, request, visit)}</section>`}
+<div class="actions">${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
+${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`;
+}
+
+function approveForm(to: string, { csrf }: Visit): Html {
+  return html`<form method="post" action="${to}/approve">${csrfField(csrf)}
+<details><summary>The project asks for a password</summary><div class="field"><label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password"></div></details>
+<p><button class="quiet">Approve, or take the approval back</button></p></form>`;
+}
+
+function mergeForm(to: string, request: Request, { csrf }: Visit): Html {
+  const { canMerge, mergeWhenPipelineSucceeds, removeSourceBranch, squashCommit } = request;
+  if (mergeWhenPipelineSucceeds) return html`<p>It is merged as soon as the pipelines succeed.</p>`;
+  return html`<form method="post" action="${to}/merge">${csrfField(csrf)}
+<div class="choices"><label><input type="checkbox" name="squashCommit" value="true"${squashCommit && html` checked`}> Squash commits</label>
+<label><input type="checkbox" name="removeSourceBranch" value="true"${removeSourceBranch && html` checked`}> Remove the source branch</label>
+${!canMerge && html`<label><input type="checkbox" name="mergeWhenPipelineSucceeds" value="true"> Merge when the pipelines succeed</label>`}</div>
+<p><button>Merge</button></p></form>`;
+}
+
+const back = (params: Names & Readonly<{ localId: string }>): string =>
+  requestPath(params, params.localId);
+
+const one = (verb: string, operationId: string, asks: string): PageRoute =>
+  simpleAct({ path: `${at}/{localId}/${verb}`, operationId, params: LocalParams, asks, back });
+
+/** What the box of a form says that stands for a choice of the request. */
+const isChecked = (value: string | undefined): boolean => value === "true";
+
+const mergeOne = simpleAct({
+  path: `${at}/{localId}/merge`,
+  operationId: "mergeMergeRequestByPage",
+  params: LocalParams,
+  asks: "mergeMergeRequest",
+  body: (fields) => ({
+    // Not said when it is not checked: the settings of the project may ask for it.
+    ...(isChecked(fields["squashCommit"]) && { squashCommit: true }),
+    removeSourceBranch: isChecked(fields["removeSourceBranch"]),
+    mergeWhenPipelineSucceeds: isChecked(fields["mergeWhenPipelineSucceeds"]),
+  }),
+  back,
+});
+
+const approveOne = simpleAct({
+  path: `${at}/{localId}/approve`,
+  operationId: "approveMergeRequestByPage",
+  params: LocalParams,
+  asks: "approveMergeRequest",
+  body: ({ password }) => ({ password: password || null }),
+  back,
+});
+
+const commentOn = simpleAct({
+  path: `${at}/{localId}/comment`,
+  operationId: "commentOnMergeRequestByPage",
+  params: LocalParams,
+  asks: "createDiscussion",
+  body: ({ text, newPath, oldPath, newLine, oldLine }) => ({
+    message: text ?? "",
+    ...(newPath && { newPath, oldPath, newLine: newLine || 0, oldLine: oldLine || 0 }),
+  }),
+  back,
+});
+
+const replyTo = simpleAct({
+  path: `${at}/{localId}/reply`,
+  operationId: "replyToDiscussionByPage",
+  params: LocalParams,
+  asks: "replyToDiscussion",
+  body: ({ text, discussionUuid }) => ({ message: text ?? "", discussionUuid }),
+  back,
+});
+
+const settle = (verb: "resolve" | "unresolve"): PageRoute =>
+  act({
+    path: `${at}/{localId}/${verb}`,
+    operationId: `${verb}DiscussionByPage`,
+    params: LocalParams,
+    async run({ params, fields, visit }) {
+      const discussionUuid = fields["discussionUuid"] ?? "";
+      await visit.ask.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });
+      return back(params);
+    },
+  });
+
+export const requestActions: readonly PageRoute[] = [
+  approveOne,
+  commentOn,
+  mergeOne,
+  one("close", "closeMergeRequestByPage", "closeMergeRequest"),
+  one("reopen", "reopenMergeRequestByPage", "reopenMergeRequest"),
+  replyTo,
+  settle("resolve"),
+  settle("unresolve"),
+];

@@ -1,0 +1,119 @@
+import { z } from "zod";
+
+import { pathLengthMax } from "../../core/schema.ts";
+import { ChangesView } from "../../merge-request/changes.ts";
+import { MergeRequestView } from "../../merge-request/schema.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { CommitView } from "../../repository/commit-view.ts";
+import { query as queryOf } from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, nothing } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { alonePiece, commitTable } from "../repository/commit-page.ts";
+import { diffPiece, openLinesMax } from "../repository/diff.ts";
+import { at, LocalParams, requestPath } from "./address.ts";
+import { requestTabs } from "./request-page.ts";
+
+const filesMax = 20;
+
+type Params = z.output<typeof LocalParams>;
+
+const showChanges = page({
+  method: "get",
+  path: `${at}/{localId}/changes`,
+  operationId: "showMergeRequestChanges",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ filePath: z.string().max(pathLengthMax).optional(), page: PageNumber }),
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const address = `${baseOf(deps)}${requestPath(names, localId)}/changes`;
+    const content =
+      query.filePath === undefined
+        ? await allPiece(address, params, query.page, visit)
+        : await onePiece(address, params, query.filePath, query.page, visit);
+    return {
+      title: `${brief(title)} (!${localId})`,
+      wide: true,
+      lead: (of) =>
+        html`${lead("merge-requests")(of)}${requestTabs(of, names, localId, "/changes")}`,
+      body: () => content,
+    };
+  },
+});
+
+async function allPiece(
+  address: string,
+  params: Params,
+  number: number,
+  { ask }: Visit,
+): Promise<Html> {
+  const query = { page: number, size: filesMax };
+  const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
+  const pieces: Html[] = [];
+  let left = openLinesMax;
+  for (const file of changes.commitBlobs) {
+    const count = file.addedLinesCount + file.removedLinesCount;
+    const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
+    const lines = isOpen ? (await changeOf(params, file.filePath, ask))?.lines : undefined;
+    left -= lines?.length ?? 0;
+    pieces.push(diffPiece({ file, alone: address + queryOf({ filePath: file.filePath }), lines }));
+  }
+  const total = changes.page.totalElements;
+  const pages = pager({ address, number, size: filesMax, total });
+  return html`<h2>${total} ${total === 1 ? "file" : "files"} changed,
+<span class="plus">+${changes.totalAddedLines}</span> <span class="minus">−${changes.totalRemovedLines}</span></h2>
+${pages}${pieces}${pages}`;
+}
+
+async function changeOf(params: Params, filePath: string, ask: Visit["ask"]) {
+  const query = { filePath };
+  const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
+  return changes.commitBlobs[0];
+}
+
+async function onePiece(
+  address: string,
+  params: Params,
+  path: string,
+  number: number,
+  { ask }: Visit,
+): Promise<Html> {
+  const file = await changeOf(params, path, ask);
+  const back = html`<p><a href="${address}">All files of the merge request</a></p>`;
+  if (file === undefined)
+    return html`${back}${nothing("The merge request does not change this file now.")}`;
+  return html`${back}${alonePiece(file, address + queryOf({ filePath: path }), number)}`;
+}
+
+const showCommits = page({
+  method: "get",
+  path: `${at}/{localId}/commits`,
+  operationId: "showMergeRequestCommits",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
+    const asked = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listMergeRequestCommits", CommitView, asked);
+    const base = baseOf(deps);
+    const address = `${base}${requestPath(names, localId)}/commits`;
+    return {
+      title: `${brief(title)} (!${localId})`,
+      wide: true,
+      lead: (of) =>
+        html`${lead("merge-requests")(of)}${requestTabs(of, names, localId, "/commits")}`,
+      body: () => html`<section>${listed.items.length === 0 ? nothing("No commits.") : commitTable(base, names, listed.items)}
+${pager({ address, number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+export const requestChangePages: readonly PageRoute[] = [showChanges, showCommits];

@@ -1,0 +1,79 @@
+import { z } from "zod";
+
+import { MergeRequestView } from "../../merge-request/schema.ts";
+import { html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { projectPath, query as queryOf } from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import {
+  brief,
+  labelPiece,
+  nothing,
+  person,
+  row,
+  seen,
+  statusPiece,
+  tableOf,
+  when,
+} from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { filterForm, Optional } from "../issue/issue-page.ts";
+import { at, names, requestPath } from "./address.ts";
+
+const statuses = ["OPENED", "MERGED", "CLOSED", "CANCELED", "FAILED"];
+
+const showRequests = page({
+  method: "get",
+  path: `${at}/list`,
+  operationId: "showMergeRequests",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({
+    status: Optional,
+    q: Optional,
+    label: Optional,
+    author: Optional,
+    page: PageNumber,
+  }),
+  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, query: filter, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listMergeRequests", MergeRequestView, asked);
+    const address = `${base}${projectPath(of)}/merge-request/list`;
+    const rows = listed.items.map((request) =>
+      row(
+        html`<a href="${base}${requestPath(of, request.localId)}">!${request.localId} ${brief(request.title)}</a>
+<div>${request.labels.map(labelPiece)}</div>`,
+        statusPiece(request.status.id, request.status.title ?? request.status.id),
+        request.createdBy && person(base, request.createdBy),
+        html`${seen(request.sourceBranch.id)} → ${seen(request.targetBranch.id)}`,
+        when(request.updatedAt),
+      ),
+    );
+    const head = ["Merge request", "Status", "Author", "Branches", "Changed"];
+    return {
+      title: "Merge requests",
+      wide: true,
+      lead: lead("merge-requests"),
+      body: () => html`<section>${filterForm(address, statuses, filter)}
+${rows.length === 0 ? nothing("No merge requests.") : tableOf("Merge requests", head, rows)}
+${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+/** What people shorten the address of one to. */
+const showAll = page({
+  method: "get",
+  path: at,
+  operationId: "showAllMergeRequests",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  handle: async ({ params }) => ({ redirect: `${projectPath(params)}/merge-request/list` }),
+});
+
+export const requestListPages: readonly PageRoute[] = [showAll, showRequests];

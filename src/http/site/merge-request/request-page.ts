@@ -1,0 +1,134 @@
+import { z } from "zod";
+
+import { ApprovalView } from "../../merge-request/approve.ts";
+import { MergeRequestView } from "../../merge-request/schema.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { PipelineView } from "../../pipeline/view.ts";
+import { type Names, projectPath } from "../common/address.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber } from "../common/pager.ts";
+import { brief, labelPiece, people, person, seen, statusPiece, when } from "../common/piece.ts";
+import { baseOf, markdownPiece } from "../common/text.ts";
+import { actionsPiece } from "./action.ts";
+import { at, LocalParams, requestPath } from "./address.ts";
+import { discussionsPiece } from "./discussion.ts";
+
+export type Request = z.output<typeof MergeRequestView>;
+
+const requirementWords: Readonly<Record<string, string>> = {
+  LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded",
+  WORK_NOT_IN_PROGRESS: "It is no draft",
+  RIGHTS_TO_MERGE: "You may merge",
+  NO_CONFLICTS: "There are no conflicts",
+  BRANCH_NOT_PROTECTED_FOR_USER: "You may change the target branch",
+  HAS_ALL_APPROVERS: "It has all approvals",
+  HAS_ALL_CODEOWNERS: "Code owners have approved",
+  MERGE_RESULTS_PIPELINE_SUCCESS: "The pipeline of the merge result has succeeded",
+};
+
+const showRequest = page({
+  method: "get",
+  path: `${at}/{localId}`,
+  operationId: "showMergeRequest",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query, visit }, deps) {
+    const { ask } = visit;
+    const { names, project, lead } = await inProject(ask, params);
+    const base = baseOf(deps);
+    const request = await ask.one("getMergeRequest", MergeRequestView, { params });
+    const standing = { names, revision: project.defaultBranch };
+    const text = await markdownPiece(base, request.description, standing);
+    const discussions = await discussionsPiece(
+      base,
+      { names, params, standing, number: query.page },
+      visit,
+    );
+    const side = await sidePiece(base, names, request, params, visit);
+    return {
+      title: `${brief(request.title)} (!${request.localId})`,
+      wide: true,
+      lead: (of) =>
+        html`${lead("merge-requests")(of)}${requestTabs(of, names, request.localId, "")}`,
+      body: () => html`<div class="two"><div>
+<section aria-label="Description">${branches(request)}${text}</section>
+${request.status.id === "OPENED" && requirements(request)}
+${discussions}
+${actionsPiece(base, names, request, visit)}</div>${side}</div>`,
+    };
+  },
+});
+
+const tabs = [
+  ["", "Discussion"],
+  ["/changes", "Changes"],
+  ["/commits", "Commits"],
+] as const;
+
+/** The parts of one merge request. */
+export const requestTabs = (base: string, names: Names, localId: number, current: string): Html =>
+  html`<nav class="tabs" aria-label="Merge request"><ul>${tabs.map(
+    ([path, title]) =>
+      html`<li><a href="${base}${requestPath(names, localId)}${path}"${path === current && html` aria-current="page"`}>${title}</a></li>`,
+  )}</ul></nav>`;
+
+function branches({ sourceBranch, targetBranch, sourceProject, targetProject }: Request): Html {
+  const isFork = sourceProject.id !== targetProject.id;
+  const from =
+    isFork && sourceProject.ownerAlias
+      ? `${sourceProject.ownerAlias}/${sourceProject.alias}: `
+      : "";
+  return html`<p class="hint"><code>${seen(from + sourceBranch.id)}</code>${sourceBranch.isDeleted && " (deleted)"} → <code>${seen(targetBranch.id)}</code></p>`;
+}
+
+/** What has to hold before it can be merged, and whether it does. */
+function requirements({ mergeRequirements, conflicts, lockConflicts, canMerge }: Request): Html {
+  const lines = Object.entries(mergeRequirements).map(
+    ([name, isMet]) =>
+      html`<li class="${isMet ? "met" : "unmet"}">${isMet ? "✓" : "✗"} ${requirementWords[name] ?? name}<span class="hidden">: ${isMet ? "met" : "not met"}</span></li>`,
+  );
+  const files = (title: string, paths: readonly string[]) =>
+    paths.length > 0 &&
+    html`<h3>${title}</h3><ul>${paths.slice(0, 100).map((path) => html`<li><code>${seen(path)}</code></li>`)}</ul>`;
+  return html`<section aria-labelledby="requirements"><h2 id="requirements">${canMerge ? "It can be merged" : "It cannot be merged yet"}</h2>
+<ul class="requirements">${lines}</ul>${files("Files in conflict", conflicts)}${files("Files that others have locked", lockConflicts)}</section>`;
+}
+
+async function sidePiece(
+  base: string,
+  names: Names,
+  request: Request,
+  params: z.output<typeof LocalParams>,
+  { ask }: Visit,
+): Promise<Html> {
+  const page = { number: 0, size: 20 };
+  const approvals = await ask.list("listMergeRequestApprovals", ApprovalView, { params, page });
+  const pipelines = await ask
+    .list("listMergeRequestPipelines", PipelineView, { params, page: { number: 0, size: 3 } })
+    .catch(() => ({ items: [] }));
+  const { status, createdBy, assignedUsers, reviewers, labels, mergedBy, mergedAt } = request;
+  return html`<section class="side" aria-label="About"><dl>
+<dt>Status</dt><dd>${statusPiece(status.id, status.title ?? status.id)}${request.workInProgress && " draft"}</dd>
+${request.failureReason !== null && html`<dt>Failure</dt><dd>${seen(request.failureReason)}</dd>`}
+<dt>Author</dt><dd>${createdBy === null ? "–" : person(base, createdBy)}</dd>
+<dt>Assigned</dt><dd>${people(base, assignedUsers)}</dd>
+<dt>Reviewers</dt><dd>${people(base, reviewers)}</dd>
+<dt>Approved by</dt><dd>${approvals.items.length === 0 ? "–" : approvals.items.map(({ user, counts }) => html`${person(base, user)}${!counts && " (does not count now)"} `)}</dd>
+<dt>Labels</dt><dd>${labels.length === 0 ? "–" : labels.map(labelPiece)}</dd>
+<dt>Pipelines</dt><dd>${
+    pipelines.items.length === 0
+      ? "–"
+      : pipelines.items.map(
+          ({ localId, status: state }) =>
+            html`<a href="${base}${projectPath(names)}/cicd/pipeline/${localId}">#${localId}</a> ${statusPiece(state)} `,
+        )
+  }</dd>
+<dt>Created</dt><dd>${when(request.createdAt)}</dd>
+<dt>Changed</dt><dd>${when(request.updatedAt)}</dd>
+${mergedAt !== null && html`<dt>Merged</dt><dd>${when(mergedAt)}${mergedBy && html` by ${person(base, mergedBy)}`}</dd>`}</dl></section>`;
+}
+
+export const requestPages: readonly PageRoute[] = [showRequest];

@@ -1,0 +1,129 @@
+import { z } from "zod";
+
+import { isFinished } from "../../../events/pipeline/status.ts";
+import { findJobById } from "../../../projections/pipeline/query.ts";
+import { ArtifactView } from "../../agent/artifact.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { JobView } from "../../pipeline/view.ts";
+import type { Names } from "../common/address.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber } from "../common/pager.ts";
+import { brief, nothing, seen, when } from "../common/piece.ts";
+import { livePath } from "../common/script.ts";
+import { baseOf } from "../common/text.ts";
+import { at, jobPath, LocalParams, pipelinePath } from "./address.ts";
+import { type LogPart, logPart } from "./log.ts";
+import { artifactTable, liveStatus } from "./pipeline-page.ts";
+
+type Job = z.output<typeof JobView>;
+
+const showJob = page({
+  method: "get",
+  path: `${at}/job/{localId}`,
+  operationId: "showJob",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ part: PageNumber.optional() }),
+  async handle({ params, query, visit }, deps) {
+    const { names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const job = await visit.ask.one("getJob", JobView, { params });
+    // Reading the log takes the rights that it declares.
+    await visit.ask.project("getJobLog", params);
+    const run = await findJobById(deps.db, job.id);
+    const isOver = isFinished(job.status);
+    const key = { job_id: job.id, attempt: run?.attempt ?? 0 };
+    const log = await logPart(deps, key, { part: query.part, isOver });
+    const page = { number: 0, size: 100 };
+    const artifacts = await visit.ask.list("listJobArtifacts", ArtifactView, { params, page });
+    const isLast = log === undefined || log.part === log.parts - 1;
+    const moves = !isOver && isLast && visit.session !== undefined;
+    const to = `${base}/page${jobPath(names, job.localId)}`;
+    const live = `${to}/live?at=${log?.at ?? 0}&line=${log?.lines ?? 0}`;
+    const status = `${base}/page${pipelinePath(names, job.pipelineLocalId)}/live`;
+    return {
+      title: `Job ${brief(job.name, 60)}`,
+      wide: true,
+      lead: lead("pipelines"),
+      ...(moves && { scripts: [livePath] }),
+      body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, visit)}</div>
+${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
+<section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
+${log === undefined && !moves && nothing("The log is empty.")}
+<div class="log code"${moves && html` data-live-log="${live}"`}>${log?.shown}</div>
+${log !== undefined && html`<p><a href="${base}${jobPath(names, job.localId)}/log">Whole log as text</a></p>`}</section>`,
+    };
+  },
+});
+
+function aboutPiece(base: string, names: Names, job: Job, visit: Visit): Html {
+  const to = `${base}/page${jobPath(names, job.localId)}`;
+  const { id, status, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
+  const isWaiting = status === "MANUAL" || status === "CREATED";
+  return html`<section aria-label="About"><dl>
+<dt>Status</dt><dd>${liveStatus(id, status)}</dd>
+<dt>Pipeline</dt><dd><a href="${base}${pipelinePath(names, pipelineLocalId)}">#${pipelineLocalId}</a></dd>
+<dt>Stage</dt><dd>${seen(stageName)}</dd><dt>Branch or tag</dt><dd>${seen(ref)}</dd>
+${startedAt !== null && html`<dt>Started</dt><dd>${when(startedAt)}</dd>`}
+${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
+${
+  visit.session !== undefined &&
+  html`<div class="actions">${isWaiting && button(`${to}/play`, visit, "Start")}
+${isFinished(status) && button(`${to}/restart`, visit, "Run again")}
+${!isFinished(status) && button(`${to}/cancel`, visit, "Cancel")}</div>`
+}</section>`;
+}
+
+/** Which part of a long log it is, and the way to the others. */
+function partsPiece(address: string, { part, parts }: LogPart): Html | undefined {
+  if (parts <= 1) return undefined;
+  return html`<nav class="pager" aria-label="Parts of the log">
+${part > 0 && html`<a href="${address}?part=0">First</a> <a rel="prev" href="${address}?part=${part - 1}">← Earlier</a>`}
+<span>Part ${part + 1} of ${parts}</span>
+${part < parts - 1 && html`<a rel="next" href="${address}?part=${part + 1}">Later →</a> <a href="${address}?part=${parts - 1}">Last</a>`}</nav>`;
+}
+
+const showLog = page({
+  method: "get",
+  path: `${at}/job/{localId}/log`,
+  operationId: "showJobLog",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  handle: async ({ params, visit }) => ({
+    stream: await visit.ask.stream("getJobLog", { params }),
+  }),
+});
+
+const downloadArtifact = page({
+  method: "get",
+  path: `${at}/job/{localId}/artifact/{artifactUuid}/download`,
+  operationId: "downloadArtifactInBrowser",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams.extend({ artifactUuid: z.string() }),
+  handle: async ({ params, visit }) => ({
+    stream: await visit.ask.stream("downloadArtifact", { params }),
+  }),
+});
+
+const change = (verb: "play" | "restart" | "cancel"): PageRoute =>
+  simpleAct({
+    path: `${at}/job/{localId}/${verb}`,
+    operationId: `${verb}JobByPage`,
+    params: LocalParams,
+    asks: `${verb}Job`,
+    back: (params) => jobPath(params, params.localId),
+  });
+
+export const jobPages: readonly PageRoute[] = [
+  change("cancel"),
+  change("play"),
+  change("restart"),
+  downloadArtifact,
+  showJob,
+  showLog,
+];

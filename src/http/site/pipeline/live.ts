@@ -1,0 +1,157 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+
+import { isFinished } from "../../../events/pipeline/status.ts";
+import { AnsiLines } from "../../../platform/ansi.ts";
+import { findRun, noteRunWatched } from "../../../platform/job-log/store.ts";
+import {
+  allJobs,
+  findJob,
+  findJobById,
+  findPipeline,
+  findPipelineById,
+} from "../../../projections/pipeline/query.ts";
+import { logPieces, pause } from "../../agent/log.ts";
+import type { StreamReply } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { RequestFor } from "../../core/request.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { linePiece } from "./log.ts";
+
+const LocalParams = z.object({
+  ownerAlias: z.string(),
+  projectAlias: z.string(),
+  localId: z.string(),
+});
+
+/** Proxies and browsers end connections on which nothing comes. */
+const quietMs = 15_000;
+const watchedEveryMs = 10_000;
+/** Of a line that has no end yet. */
+const restLengthMax = 64 * 1024;
+
+type Request = RequestFor<"project:GUEST">;
+
+const events = (body: AsyncGenerator<string>): StreamReply => ({
+  body: Readable.from(body, { objectMode: false }),
+  type: "text/event-stream",
+  headers: { "X-Accel-Buffering": "no" },
+});
+
+const event = (id: string, data: unknown): string => `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const followLog = page({
+  method: "get",
+  path: "/page/project/{ownerAlias}/{projectAlias}/cicd/job/{localId}/live",
+  operationId: "followJobLogByPage",
+  access: "session",
+  params: LocalParams,
+  query: z.object({
+    at: z.coerce.number().int().min(0).catch(0),
+    line: z.coerce.number().int().min(0).catch(0),
+  }),
+  async handle({ params, query, visit }, deps) {
+    const request = await visit.ask.project("streamJobLog", params);
+    const job = await findJob(deps.db, request.project.id, Number(params.localId));
+    const [, at = query.at, line = query.line] =
+      /^(\d{1,15})-(\d{1,15})$/.exec(visit.header("last-event-id"))?.map(Number) ?? [];
+    return { stream: events(logEvents(deps, request, job?.id, { at, line })) };
+  },
+});
+
+type Position = Readonly<{ at: number; line: number }>;
+
+/** Whole lines as HTML, as they come; `id` is the byte and the number behind them. */
+async function* logEvents(
+  deps: Deps,
+  request: Request,
+  jobId: string | undefined,
+  from: Position,
+): AsyncGenerator<string> {
+  const { signal } = request;
+  const ansi = new AnsiLines();
+  let { at, line } = from;
+  let rest = "";
+  let sentAt = Date.now();
+  let watchedAt = 0;
+  yield ": log\n\n";
+  while (!signal.aborted && jobId !== undefined) {
+    // Whoever loses the right to read it gets no more of it.
+    await request.mustStillMay();
+    // The end is looked at first: what came before it is then seen in the log.
+    const job = await findJobById(deps.db, jobId);
+    const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
+    const isOver = job === undefined || isFinished(job.status);
+    for await (const piece of run === undefined ? [] : logPieces(deps, run, at)) {
+      at = piece.at;
+      const lines = (rest + piece.log).split("\n");
+      rest = (lines.pop() ?? "").slice(0, restLengthMax);
+      if (lines.length === 0) continue;
+      const first = line + 1;
+      line += lines.length;
+      const markup = lines.map((text, index) => linePiece(ansi.line(text), first + index, 0));
+      yield event(`${at - Buffer.byteLength(rest)}-${line}`, markup.join(""));
+      sentAt = Date.now();
+    }
+    if (isOver) break;
+    if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {
+      await noteRunWatched(deps.db, run, deps.now());
+      watchedAt = Date.now();
+    }
+    if (Date.now() - sentAt > quietMs) {
+      yield ": quiet\n\n";
+      sentAt = Date.now();
+    }
+    await pause(signal);
+  }
+  yield "event: end\ndata:\n\n";
+}
+
+const followPipeline = page({
+  method: "get",
+  path: "/page/project/{ownerAlias}/{projectAlias}/cicd/pipeline/{localId}/live",
+  operationId: "followPipelineByPage",
+  access: "session",
+  params: LocalParams,
+  async handle({ params, visit }, deps) {
+    const request = await visit.ask.project("getPipeline", params);
+    const pipeline = await findPipeline(deps.db, request.project.id, Number(params.localId));
+    return { stream: events(statusEvents(deps, request, pipeline?.id)) };
+  },
+});
+
+/** Statuses by the id of the pipeline or the job: all first, then those that changed. */
+async function* statusEvents(
+  deps: Deps,
+  request: Request,
+  id: string | undefined,
+): AsyncGenerator<string> {
+  const { signal } = request;
+  let known: Readonly<Record<string, string>> = {};
+  let sentAt = Date.now();
+  yield ": statuses\n\n";
+  while (!signal.aborted && id !== undefined) {
+    await request.mustStillMay();
+    const pipeline = await findPipelineById(deps.db, id);
+    if (pipeline === undefined) break;
+    const jobs = await allJobs(deps.db, id);
+    const now = Object.fromEntries([pipeline, ...jobs].map((each) => [each.id, each.status]));
+    const changed = Object.entries(now).filter(([each, status]) => known[each] !== status);
+    if (changed.length > 0) {
+      yield event("0", Object.fromEntries(changed));
+      sentAt = Date.now();
+    }
+    known = now;
+    if (isFinished(pipeline.status)) break;
+    if (Date.now() - sentAt > quietMs) {
+      yield ": quiet\n\n";
+      sentAt = Date.now();
+    }
+    // Twice the pause of a log: a pipeline may have a thousand jobs.
+    await pause(signal);
+    await pause(signal);
+  }
+  yield "event: end\ndata:\n\n";
+}
+
+export const livePages: readonly PageRoute[] = [followLog, followPipeline];

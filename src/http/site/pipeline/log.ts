@@ -1,0 +1,117 @@
+import { AnsiLines } from "../../../platform/ansi.ts";
+import { findRun, type JobRunRow } from "../../../platform/job-log/store.ts";
+import { logPieces } from "../../agent/log.ts";
+import type { Deps } from "../../core/deps.ts";
+import { Html, html } from "../../page/html.ts";
+import { seen } from "../common/piece.ts";
+
+/** Bytes of a log on one page. */
+const partBytes = 512 * 1024;
+/** A part ends with a line, unless that is longer than this. */
+const lineBytesMax = 64 * 1024;
+const sectionsMax = 20;
+
+/** Marks of sections, as runners of GitLab write them. */
+const mark =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the mark ends with that which clears a line.
+  /^section_(start|end):\d{1,15}:([\w.-]{1,200})(?:\[([^\]\r]{0,200})\])?\r?(?:\u001b\[0K)?/;
+
+export type LogPart = Readonly<{
+  shown: Html;
+  /** From 0. */
+  part: number;
+  parts: number;
+  /** Byte behind the last line that is shown, and the number of that line. */
+  at: number;
+  lines: number;
+}>;
+
+/**
+ * A part of the log of a job.
+ *
+ * @param part from 0; the last when not given
+ * @param isOver whether what stands behind the last newline is all of its line
+ */
+export async function logPart(
+  deps: Deps,
+  key: Readonly<{ job_id: string; attempt: number }>,
+  asked: Readonly<{ part: number | undefined; isOver: boolean }>,
+): Promise<LogPart | undefined> {
+  const run = await findRun(deps.db, key);
+  const total = Number(run?.stored ?? 0n);
+  if (run === undefined || total === 0) return undefined;
+  const parts = Math.ceil(total / partBytes);
+  const part = Math.min(asked.part ?? parts - 1, parts - 1);
+  const { text, at } = await textOf(deps, run, part, parts, asked.isOver);
+  const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+  return { shown: sections(lines, part), part, parts, at, lines: lines.length };
+}
+
+/** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */
+async function textOf(
+  deps: Deps,
+  run: JobRunRow,
+  part: number,
+  parts: number,
+  isOver: boolean,
+): Promise<Readonly<{ text: string; at: number }>> {
+  const begin = part * partBytes;
+  const end = (part + 1) * partBytes;
+  const chunks: string[] = [];
+  let read = begin;
+  for await (const { at, log } of logPieces(deps, run, begin)) {
+    chunks.push(log);
+    read = at;
+    if (at > end + lineBytesMax) break;
+  }
+  const text = chunks.join("");
+  const bytes = Buffer.from(text);
+  const newline = (from: number): number => {
+    const found = bytes.indexOf(10, from);
+    return found < 0 || found > from + lineBytesMax ? from : found + 1;
+  };
+  const first = part === 0 ? 0 : newline(0);
+  if (part < parts - 1) {
+    const last = newline(partBytes);
+    return { text: bytes.toString("utf8", first, last), at: begin + last };
+  }
+  const last = isOver ? bytes.length : bytes.lastIndexOf(10) + 1;
+  const shown = bytes.toString("utf8", first, Math.max(first, last));
+  return { text: shown, at: isOver ? read : begin + Math.max(first, last) };
+}
+
+/** The name that links use for a line. */
+const lineId = (number: number, part: number): string =>
+  part === 0 ? `L${number}` : `L${part}-${number}`;
+
+/** One line with its number, as a link to it. */
+export function linePiece(markup: string, number: number, part: number): string {
+  const id = lineId(number, part);
+  return `<div class="line" id="${id}"><a class="n" href="#${id}" aria-label="Line ${number}">${number}</a><code>${markup}</code></div>\n`;
+}
+
+/** Lines, those of a section below its title, which folds them. */
+function sections(lines: readonly string[], part: number): Html {
+  const ansi = new AnsiLines();
+  let open = 0;
+  let markup = "";
+  for (const [index, line] of lines.entries()) {
+    const found = mark.exec(line);
+    const rest = found === null ? line : line.slice(found[0].length);
+    const shown = ansi.line(rest);
+    if (found?.[1] === "start" && open < sectionsMax) {
+      open += 1;
+      const folded = /\bcollapsed=true\b/.test(found[3] ?? "") ? "" : " open";
+      const title = shown === "" ? html`${seen(found[2] ?? "")}`.markup : shown;
+      markup += `<details${folded}><summary>${title}</summary>`;
+    } else if (found?.[1] === "end" && open > 0) {
+      open -= 1;
+      markup += "</details>";
+      if (rest !== "") markup += linePiece(shown, index + 1, part);
+    } else {
+      markup += linePiece(shown, index + 1, part);
+    }
+  }
+  // Every text in it was escaped.
+  return new Html(markup + "</details>".repeat(open));
+}

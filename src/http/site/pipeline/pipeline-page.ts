@@ -1,0 +1,218 @@
+import { z } from "zod";
+
+import { isFinished, PipelineStatus } from "../../../events/pipeline/status.ts";
+import { allJobs } from "../../../projections/pipeline/query.ts";
+import { ArtifactView } from "../../agent/artifact.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { JobView, PipelineView } from "../../pipeline/view.ts";
+import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import {
+  nothing,
+  row,
+  seen,
+  shortHash,
+  size,
+  statusPiece,
+  tableOf,
+  when,
+} from "../common/piece.ts";
+import { livePath } from "../common/script.ts";
+import { baseOf } from "../common/text.ts";
+import { Optional } from "../issue/issue-page.ts";
+import { at, jobPath, LocalParams, names, pipelinePath } from "./address.ts";
+import { pipelineGraph } from "./graph.ts";
+
+type Pipeline = z.output<typeof PipelineView>;
+type Job = z.output<typeof JobView>;
+
+const jobsSize = 100;
+/** A larger pipeline is shown as a table alone. */
+const drawnJobsMax = 2_000;
+
+/** A status that a script may move. */
+export const liveStatus = (id: string, status: string): Html =>
+  html`<span data-status="${id}">${statusPiece(status)}</span>`;
+
+const showPipelines = page({
+  method: "get",
+  path: `${at}/pipeline`,
+  operationId: "showPipelines",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({ status: Optional, branch: Optional, page: PageNumber }),
+  async handle({ params, query: { page: number, ...filter }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, query: filter, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listPipelines", PipelineView, asked);
+    const address = `${base}${projectPath(of)}/cicd/pipeline`;
+    const rows = listed.items.map((one) =>
+      row(
+        html`<a href="${base}${pipelinePath(of, one.localId)}">#${one.localId}</a>`,
+        statusPiece(one.status),
+        seen(one.ref),
+        html`<a href="${base}${commitPath(of, one.commitId)}"><code>${shortHash(one.commitId)}</code></a>`,
+        one.source.replaceAll("_", " ").toLowerCase(),
+        when(one.createdAt),
+      ),
+    );
+    const head = ["Pipeline", "Status", "Branch or tag", "Commit", "Started by", "Created"];
+    return {
+      title: "Pipelines",
+      wide: true,
+      lead: lead("pipelines"),
+      body: () => html`<section>${statusForm(address, filter.status)}
+${rows.length === 0 ? nothing("No pipelines.") : tableOf("Pipelines", head, rows)}
+${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+function statusForm(address: string, current: string | undefined): Html {
+  return html`<form class="filter" method="get" action="${address}"><div><label for="status">Status</label>
+<select id="status" name="status"><option value="">any</option>${PipelineStatus.options.map(
+    (id) =>
+      html`<option value="${id}"${id === current && html` selected`}>${id.replaceAll("_", " ").toLowerCase()}</option>`,
+  )}</select></div><button class="quiet">Filter</button></form>`;
+}
+
+/** What the variables of jobs name as the place of pipelines. */
+const showAll = page({
+  method: "get",
+  path: at,
+  operationId: "showAllPipelines",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  handle: async ({ params }) => ({ redirect: `${projectPath(params)}/cicd/pipeline` }),
+});
+
+const showPipeline = page({
+  method: "get",
+  path: `${at}/pipeline/{localId}`,
+  operationId: "showPipeline",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const pipeline = await visit.ask.one("getPipeline", PipelineView, { params });
+    const asked = { params, page: { number, size: jobsSize } };
+    const jobs = await visit.ask.list("listPipelineJobs", JobView, asked);
+    const isDrawn = jobs.totalElements <= drawnJobsMax;
+    // The pipeline was found with the rights that its jobs take.
+    const graph = isDrawn
+      ? pipelineGraph(await allJobs(deps.db, pipeline.id), (id) => base + jobPath(of, id))
+      : nothing("It has too many jobs to be drawn.");
+    const address = base + pipelinePath(of, pipeline.localId);
+    const moves = !isFinished(pipeline.status) && visit.session !== undefined;
+    return {
+      title: `Pipeline #${pipeline.localId}`,
+      wide: true,
+      lead: lead("pipelines"),
+      ...(moves && { scripts: [livePath] }),
+      body: () => html`<div${moves && html` data-live-status="${base}/page${pipelinePath(of, pipeline.localId)}/live"`}>
+${aboutPiece(base, of, pipeline, visit)}
+<section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>${graph}
+${jobTable(base, of, jobs.items)}
+${pager({ address, number, size: jobsSize, total: jobs.totalElements })}</section></div>
+<p><a href="${address}/artifacts">Artifacts</a></p>`,
+    };
+  },
+});
+
+function aboutPiece(base: string, of: Names, pipeline: Pipeline, visit: Visit): Html {
+  const to = `${base}/page${pipelinePath(of, pipeline.localId)}`;
+  const { id, status, ref, commitId, createdAt, finishedAt, failureReason } = pipeline;
+  return html`<section aria-label="About"><dl>
+<dt>Status</dt><dd>${liveStatus(id, status)}</dd>
+${failureReason !== null && html`<dt>Failure</dt><dd>${seen(failureReason)}</dd>`}
+<dt>Branch or tag</dt><dd>${seen(ref)}</dd>
+<dt>Commit</dt><dd><a href="${base}${commitPath(of, commitId)}"><code>${shortHash(commitId)}</code></a></dd>
+<dt>Created</dt><dd>${when(createdAt)}</dd>
+${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
+${
+  visit.session !== undefined &&
+  html`<div class="actions">${isFinished(status) ? button(`${to}/restart`, visit, "Run failed jobs again") : button(`${to}/cancel`, visit, "Cancel")}</div>`
+}</section>`;
+}
+
+function jobTable(base: string, of: Names, jobs: readonly Job[]): Html {
+  if (jobs.length === 0) return nothing("No jobs.");
+  const rows = jobs.map((job) =>
+    row(
+      html`<a href="${base}${jobPath(of, job.localId)}">${seen(job.name)}</a>`,
+      seen(job.stageName),
+      liveStatus(job.id, job.status),
+      job.startedAt === null ? "" : when(job.startedAt),
+      job.finishedAt === null ? "" : when(job.finishedAt),
+    ),
+  );
+  return tableOf("Jobs", ["Job", "Stage", "Status", "Started", "Ended"], rows);
+}
+
+const showArtifacts = page({
+  method: "get",
+  path: `${at}/pipeline/{localId}/artifacts`,
+  operationId: "showPipelineArtifacts",
+  besides: true,
+  access: "anonymous",
+  params: LocalParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const asked = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listPipelineArtifacts", ArtifactView, asked);
+    const address = `${base}${pipelinePath(of, params.localId)}/artifacts`;
+    return {
+      title: `Artifacts of pipeline #${params.localId}`,
+      wide: true,
+      lead: lead("pipelines"),
+      body: () => html`<section>${artifactTable(base, listed.items)}
+${pager({ address, number, total: listed.totalElements })}
+<p><a href="${base}${pipelinePath(of, params.localId)}">Back to the pipeline</a></p></section>`,
+    };
+  },
+});
+
+export function artifactTable(
+  base: string,
+  artifacts: readonly z.output<typeof ArtifactView>[],
+): Html {
+  if (artifacts.length === 0) return nothing("No artifacts.");
+  const rows = artifacts.map((one) =>
+    row(
+      html`<a href="${base}${one.downloadUrl}">${seen(one.fileName)}</a>`,
+      one.fileType,
+      size(one.size),
+      one.expireAt === null ? "never" : when(one.expireAt),
+    ),
+  );
+  return tableOf("Artifacts", ["File", "Kind", "Size", "Expires"], rows);
+}
+
+const change = (verb: "restart" | "cancel"): PageRoute =>
+  simpleAct({
+    path: `${at}/pipeline/{localId}/${verb}`,
+    operationId: `${verb}PipelineByPage`,
+    params: LocalParams,
+    asks: `${verb}Pipeline`,
+    back: (params) => pipelinePath(params, params.localId),
+  });
+
+export const pipelinePages: readonly PageRoute[] = [
+  change("cancel"),
+  change("restart"),
+  showAll,
+  showArtifacts,
+  showPipeline,
+  showPipelines,
+];

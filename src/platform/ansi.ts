@@ -1,0 +1,92 @@
+import { escapeHtml } from "./highlight-html.ts";
+
+/** A longer line is cut. */
+const lineLengthMax = 10_000;
+
+type Look = Readonly<{ colour: number | null; classes: ReadonlySet<string> }>;
+const plain: Look = { colour: null, classes: new Set() };
+
+/** Escape sequences (ECMA-48, 5.4): control sequences, strings such as titles and links, single ones. */
+const sequence =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they begin with.
+  /\u001b\[([0-?]{0,64})[ -/]{0,8}([@-~])|\u001b[\]PX^_][^\u0007\u001b]{0,2000}(?:\u0007|\u001b\\)?|\u001b[ -/]{0,4}[0-~]?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/**
+ * Lines of a terminal's text as HTML: colours and faces as classes, everything else escaped. Sequences
+ * that move the cursor, set titles or make links have no effect. What was overwritten after a carriage
+ * return is left out.
+ */
+export class AnsiLines {
+  #look: Look = plain;
+
+  /** @param line without its newline */
+  line(line: string): string {
+    const shown = overwritten(line.length > lineLengthMax ? line.slice(0, lineLengthMax) : line);
+    let html = "";
+    let at = 0;
+    for (const match of shown.matchAll(sequence)) {
+      html += this.#piece(shown.slice(at, match.index));
+      at = match.index + match[0].length;
+      if (match[2] === "m") this.#look = lookAfter(this.#look, match[1] ?? "");
+    }
+    html += this.#piece(shown.slice(at));
+    return line.length > lineLengthMax ? `${html}…` : html;
+  }
+
+  #piece(text: string): string {
+    if (text === "") return "";
+    const { colour, classes } = this.#look;
+    const all = [...(colour === null ? [] : [`f${colour}`]), ...classes].join(" ");
+    const escaped = escapeHtml(text.toWellFormed());
+    return all === "" ? escaped : `<span class="${all}">${escaped}</span>`;
+  }
+}
+
+function overwritten(line: string): string {
+  const text = line.replace(/\r+$/, "");
+  const last = text.lastIndexOf("\r");
+  return last < 0 ? text : text.slice(last + 1);
+}
+
+const faces: Readonly<Record<number, string>> = { 1: "b", 3: "i", 4: "u", 7: "inv" };
+const unset: Readonly<Record<number, string>> = { 22: "b", 23: "i", 24: "u", 27: "inv" };
+
+/** Select Graphic Rendition (ECMA-48, 8.3.117); of 256 and of 16 million colours the nearest of eight. */
+function lookAfter(look: Look, parameters: string): Look {
+  const codes = parameters.split(/[;:]/).map(Number);
+  let { colour } = look;
+  let classes = new Set(look.classes);
+  for (let index = 0; index < codes.length; index += 1) {
+    const code = codes[index] ?? 0;
+    if (code === 0) [colour, classes] = [null, new Set()];
+    else if (code >= 30 && code <= 37) colour = code - 30;
+    else if (code >= 90 && code <= 97) colour = code - 90;
+    else if (code === 39) colour = null;
+    else if (code === 38 || code === 48) {
+      const [nearest, taken] = extended(codes.slice(index + 1, index + 5));
+      if (code === 38) colour = nearest;
+      index += taken;
+    }
+    const face = faces[code];
+    const off = unset[code];
+    if (face !== undefined) classes.add(face);
+    if (off !== undefined) classes.delete(off);
+  }
+  return { colour, classes };
+}
+
+function extended([kind, first = 0, second = 0, third = 0]: readonly number[]): readonly [
+  number,
+  number,
+] {
+  if (kind === 5) {
+    if (first < 16) return [first % 8, 2];
+    if (first >= 232) return [first < 244 ? 0 : 7, 2];
+    const cube = first - 16;
+    return [nearest(cube / 36, (cube / 6) % 6, cube % 6, 3), 2];
+  }
+  return kind === 2 ? [nearest(first, second, third, 128), 4] : [0, 0];
+}
+
+const nearest = (red: number, green: number, blue: number, half: number): number =>
+  (red >= half ? 1 : 0) + (green >= half ? 2 : 0) + (blue >= half ? 4 : 0);
