@@ -68,6 +68,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     container: ["access", "file", "package", "registry"],
     console: ["access", "login", "oauth", "page", "token", "user"],
     core: ["access", "login"],
+    feed: ["access", "audit"],
     git: ["access", "file"],
     instance: ["access"],
     issue: ["access", "label", "reference", "user"],

@@ -13,6 +13,7 @@ import { settingsReader } from "./access/settings-reader.ts";
 import { endHeldPolls } from "./agent/queue.ts";
 import type { Deps } from "./core/deps.ts";
 import { listen } from "./core/server.ts";
+import { endFeeds } from "./feed/hub.ts";
 import { identityProviders } from "./login/identity-providers.ts";
 import { buildService } from "./service.ts";
 
@@ -32,6 +33,7 @@ export type HttpPlatform = Omit<
   | keyof ReturnType<typeof ways>
   | "visible"
   | "onChange"
+  | "onPosition"
   | "settings"
   | "counters"
   | "lockout"
@@ -66,12 +68,20 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { now = () => new Date() } = platform;
   const out = ways(config);
   const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
-  const { visible, onChange } = watching;
+  const { visible, onChange, onPosition } = watching;
   const settings = settingsReader(db, onChange);
   const counters = await openCounters(config);
   const lockout = loginLockout(counters, settings);
   const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
-  const heard = { visible, onChange, settings, counters, lockout, secondFactor: second };
+  const heard = {
+    visible,
+    onChange,
+    onPosition,
+    settings,
+    counters,
+    lockout,
+    secondFactor: second,
+  };
   const made: { deps?: Deps; sweeper?: NodeJS.Timeout; healer?: Healer } = {};
 
   const listening = await listen((url) => {
@@ -103,6 +113,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       clearInterval(made.sweeper);
       // Agents ask again, the next process that answers.
       endHeldPolls(onChange);
+      endFeeds(onChange);
       await listening.close();
       await made.healer?.close();
       await watching.close();

@@ -1,6 +1,7 @@
 import { agentSectionRoutes } from "./agent/routes.ts";
 import { auditSectionRoutes } from "./audit/routes.ts";
 import type { Route } from "./core/route.ts";
+import { feedSectionRoutes } from "./feed/routes.ts";
 import { instanceSectionRoutes } from "./instance/routes.ts";
 import { issueSectionRoutes } from "./issue/routes.ts";
 import { labelRoutes } from "./label/label.ts";
@@ -23,6 +24,7 @@ import { webhookSectionRoutes } from "./webhook/routes.ts";
 export const routes: readonly Route[] = [
   ...agentSectionRoutes,
   ...auditSectionRoutes,
+  ...feedSectionRoutes,
   ...instanceSectionRoutes,
   ...issueSectionRoutes,
   ...labelRoutes,

@@ -72,7 +72,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const refs = refRecorder({ store, db, git, now, log });
 
   const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
-  const heard = { visible, onChange, settings, counters, lockout, secondFactor: second };
+  const heard = { ...watching, settings, counters, lockout, secondFactor: second };
   const auth = authenticate({ db, now, log, ...heard });
   const access = roleAccess({ db, onChange });
   const { project } = access;

@@ -61,6 +61,7 @@ export function machinery(routes: readonly Route[], log: string[] = []): AppOpti
     directory: unused<Directory>("a directory"),
     providers: unused<IdentityProviders>("an identity provider"),
     onChange: () => undefined,
+    onPosition: () => undefined,
     settings: async () => settingsDefaults,
     counters: unused<Counters>("the counters"),
     lockout: unused<Lockout>("the lockout"),

@@ -53,6 +53,7 @@ export type Deps = Readonly<{
   providers: IdentityProviders;
   /** See announceChange: for those who keep copies of what is read for every request. */
   onChange: Watching["onChange"];
+  onPosition: Watching["onPosition"];
   /** The settings of the instance in force. */
   settings: ReadSettings;
   counters: Counters;

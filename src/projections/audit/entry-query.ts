@@ -56,7 +56,11 @@ export async function listAuditEntries(
   return db.select("found.*").from(found).orderBy("position", order).limit(range.limit);
 }
 
-function narrow(where: Knex.QueryBuilder, filter: AuditFilter, range: AuditRange): void {
+function narrow(
+  where: Knex.QueryBuilder<AuditEntryRow>,
+  filter: AuditFilter,
+  range: AuditRange,
+): void {
   const { placeId, actorId, subjectId, correlationId, since, until } = filter;
   if (placeId !== undefined) where.andWhere({ place_id: placeId });
   if (actorId !== undefined) where.andWhere({ actor_id: actorId });

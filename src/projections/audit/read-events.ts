@@ -19,54 +19,93 @@ const streamsAtOnce = 8;
 const gapMax = 32n;
 
 /**
- * The events at some places of the log, by position. Of each stream only what is needed is read: the
- * events themselves, the first one, and what came before where that alone tells the old values.
+ * The events at some places of the log with what came before them, by position. Of each stream only what
+ * is needed is read: the events themselves, the first one, and what came before where that alone tells
+ * the old values.
  */
-export async function readEntries(
+export function readEntries(
   store: EventStore,
   places: readonly Place[],
 ): Promise<ReadonlyMap<bigint, ReadEntry>> {
+  return byStream(places, (stream, revisions) => readStreamEntries(store, stream, revisions));
+}
+
+/** The events at some places of the log, by position. */
+export function readRecorded(
+  store: EventStore,
+  places: readonly Place[],
+): Promise<ReadonlyMap<bigint, Recorded>> {
+  return byStream(places, async (stream, revisions) => {
+    const events = await readRevisions(store, stream, revisions);
+    return new Map(revisions.map((revision) => at(events, stream, revision)));
+  });
+}
+
+/** @param read gets the revisions of one stream in their order */
+async function byStream<Value>(
+  places: readonly Place[],
+  read: (stream: string, revisions: readonly bigint[]) => Promise<ReadonlyMap<bigint, Value>>,
+): Promise<ReadonlyMap<bigint, Value>> {
   const streams = new Map<string, bigint[]>();
   for (const { stream, revision } of places) {
-    streams.set(stream, [...(streams.get(stream) ?? []), revision]);
+    const revisions = streams.get(stream) ?? [];
+    revisions.push(revision);
+    streams.set(stream, revisions);
   }
   const waiting = [...streams];
-  const found = new Map<bigint, ReadEntry>();
+  const found = new Map<bigint, Value>();
   const reader = async (): Promise<void> => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const [stream, revisions] = next;
       revisions.sort((a, b) => (a < b ? -1 : 1));
-      for (const entry of await readStreamEntries(store, stream, revisions)) {
-        found.set(entry.event.position, entry);
-      }
+      for (const [position, value] of await read(stream, revisions)) found.set(position, value);
     }
   };
   await Promise.all(Array.from({ length: streamsAtOnce }, reader));
   return found;
 }
 
-/** @param revisions in their order */
 async function readStreamEntries(
   store: EventStore,
   stream: string,
   revisions: readonly bigint[],
-): Promise<readonly ReadEntry[]> {
+): Promise<ReadonlyMap<bigint, ReadEntry>> {
+  const events = await readRevisions(store, stream, [0n, ...revisions]);
+  const [, first] = at(events, stream, 0n);
+  const wanted = revisions.map((revision) => at(events, stream, revision)[1]);
+  const upTo = wanted.findLast(saysNoBefore)?.revision;
+  const said = upTo === undefined ? new Map<bigint, Data>() : await saidBefore(store, stream, upTo);
+  return new Map(
+    wanted.map((event) => {
+      const before = said.get(event.revision) ?? {};
+      return [event.position, { event, first, before }];
+    }),
+  );
+}
+
+/** @param revisions in their order */
+async function readRevisions(
+  store: EventStore,
+  stream: string,
+  revisions: readonly bigint[],
+): Promise<ReadonlyMap<bigint, Recorded>> {
   const events = new Map<bigint, Recorded>();
-  for (const { from, count } of runsOf([0n, ...revisions])) {
+  for (const { from, count } of runsOf(revisions)) {
     for await (const event of store.readStream(stream, from, count)) {
       events.set(event.revision, event);
     }
   }
-  const wanted = revisions.map((revision) => {
-    const event = events.get(revision);
-    invariant(event !== undefined, `event ${revision} of ${stream} is in the log`);
-    return event;
-  });
-  const first = events.get(0n);
-  invariant(first !== undefined, `${stream} has a first event`);
-  const upTo = wanted.findLast(saysNoBefore)?.revision;
-  const said = upTo === undefined ? new Map<bigint, Data>() : await saidBefore(store, stream, upTo);
-  return wanted.map((event) => ({ event, first, before: said.get(event.revision) ?? {} }));
+  return events;
+}
+
+function at(
+  events: ReadonlyMap<bigint, Recorded>,
+  stream: string,
+  revision: bigint,
+): readonly [bigint, Recorded] {
+  const event = events.get(revision);
+  invariant(event !== undefined, `event ${revision} of ${stream} is in the log`);
+  return [event.position, event];
 }
 
 type RevisionRun = Readonly<{ from: bigint; count: number }>;

@@ -27,6 +27,8 @@ export type Watching = Readonly<{
   visible: Visible;
   /** See announceChange: called before `visible` resolves for the change's position. */
   onChange: (listener: OnChange) => void;
+  /** Called whenever the read models have passed a further position. */
+  onPosition: (listener: (position: bigint) => void) => void;
   close: () => Promise<void>;
 }>;
 
@@ -40,10 +42,12 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
   const closing = new AbortController();
   const waiters = new Set<Waiter>();
   const listeners: OnChange[] = [];
+  const followers: ((position: bigint) => void)[] = [];
   let reached = beforeEverything;
   let watch: NodeJS.Timeout | undefined;
 
   const advance = (position: bigint): void => {
+    if (position > reached) followers.forEach((follow) => void follow(position));
     if (position > reached) reached = position;
     for (const waiter of waiters) if (waiter.position <= reached) waiter.settle();
   };
@@ -93,6 +97,7 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
   return {
     visible,
     onChange: (listener) => void listeners.push(listener),
+    onPosition: (listener) => void followers.push(listener),
     async close() {
       closing.abort();
       for (const waiter of waiters) waiter.settle();

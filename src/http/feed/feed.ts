@@ -1,0 +1,167 @@
+import { z } from "zod";
+import { Refusal } from "../../platform/refusal.ts";
+import { typesOfKind } from "../../projections/audit/subject.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { projectPlace } from "../access/owner-scope.ts";
+import { Position, Types } from "../audit/query.ts";
+import { Streamed } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { int, invalid } from "../core/schema.ts";
+import { hubOf } from "./hub.ts";
+import { FeedStream } from "./reader.ts";
+import { type FeedFilter, itemsAfter, newestPosition } from "./source.ts";
+
+const sizeMax = 200;
+
+const FeedQuery = z.object({
+  type: Types.optional().meta({ description: "Event types, by commas." }),
+  subject: z.string().max(4_096).optional().meta({ description: "Id of the thing it is about." }),
+  after: Position.optional().meta({ description: "Only events above this position." }),
+  size: int({ min: 1 })
+    .transform((size) => Math.min(size, sizeMax))
+    .default(10)
+    .meta({ description: `Of a page; served as ${sizeMax} at most.` }),
+});
+
+const Event = z
+  .object({
+    position: z.string(),
+    id: z.uuid(),
+    type: z.string(),
+    version: z.int(),
+    occurredAt: z.iso.datetime({ precision: 3 }),
+    actor: z.object({ userId: z.uuid().nullable(), alias: z.string().nullable() }),
+    placeId: z.uuid().nullable(),
+    subject: z.object({ kind: z.string(), id: z.string() }),
+    correlationId: z.string(),
+    causationId: z.string().nullable(),
+    data: z.unknown().meta({ description: "By `type` and `version`: see /events/schema.json." }),
+  })
+  .meta({ id: "Event" });
+
+const EventList = z
+  .object({
+    _embedded: z.object({ eventList: z.array(Event) }),
+    page: z.object({
+      size: z.int(),
+      after: z.string().meta({ description: "For the next page, also when this one is empty." }),
+    }),
+  })
+  .meta({ id: "EventList" });
+
+const description =
+  "With `Accept: text/event-stream`, or with `Last-Event-ID`: as server-sent events, `id` the position, " +
+  "`event` the type, `data` the event, from `Last-Event-ID` (or `after`, else from now) on, without end; a " +
+  "last event `end` says why there is one. Otherwise a page after the position, oldest first.";
+
+const shared = {
+  method: "get",
+  query: FeedQuery,
+  reply: EventList,
+  alsoAs: ["text/event-stream"],
+  tag: "Events",
+} as const;
+
+type Asked = Readonly<{
+  query: z.output<typeof FeedQuery>;
+  request: RequestFor<"user">;
+  filter: FeedFilter;
+  mustStillMay: () => Promise<void>;
+}>;
+
+async function answer({ query, request, filter, mustStillMay }: Asked, deps: Deps) {
+  const lastEventId = request.header("last-event-id");
+  const streams = request.header("accept").includes("text/event-stream") || lastEventId !== "";
+  if (!streams) return page(deps, filter, query);
+  const hub = hubOf(deps);
+  const start = await startOf(deps, lastEventId === "" ? query.after : lastEventId);
+  const { userId: callerId } = request;
+  const stream = new FeedStream({ hub, deps, filter, after: start, callerId, mustStillMay });
+  await stream.open();
+  request.signal.addEventListener("abort", () => stream.destroy(), { once: true });
+  if (request.signal.aborted) stream.destroy();
+  const headers = { "X-Accel-Buffering": "no" };
+  return new Streamed({ body: stream, type: "text/event-stream", headers });
+}
+
+/** @throws Refusal 422 for a position that is none, or that lies ahead */
+async function startOf({ db }: Pick<Deps, "db">, given: string | undefined): Promise<bigint> {
+  const newest = await newestPosition(db);
+  if (given === undefined) return newest;
+  const position = Position.safeParse(given);
+  if (position.success && BigInt(position.data) <= newest) return BigInt(position.data);
+  const message = "Last-Event-ID is no position that the feed has had.";
+  throw invalid([{ field: "Last-Event-ID", code: "feed.position", message }]);
+}
+
+async function page(deps: Deps, filter: FeedFilter, { after, size }: z.output<typeof FeedQuery>) {
+  const from = after === undefined ? -1n : BigInt(after);
+  const items = await itemsAfter(deps, filter, { after: from, limit: size });
+  const last = items.at(-1)?.position ?? from;
+  return {
+    _embedded: { eventList: items.flatMap(({ served }) => served ?? []) },
+    page: { size, after: String(last < 0n ? 0n : last) },
+  };
+}
+
+const getEvents = route({
+  ...shared,
+  path: "/events",
+  operationId: "listEvents",
+  summary: "Follow everything that happens, or read it page by page",
+  description,
+  scope: "USER_WRITE",
+  access: "admin",
+  errors: [403, 422],
+  handle: ({ query, request }, deps) => {
+    const { mustStillMay } = request;
+    return answer({ query, request, filter: filterOf(query), mustStillMay }, deps);
+  },
+});
+
+/** What everybody who may see a project sees of it elsewhere; administrators see the rest as well. */
+const visibleToAll = [
+  ...["BRANCH", "COMMIT_REFERENCE", "COMMIT_STATUS", "DISCUSSION", "ISSUE", "ISSUE_COMMENT", "JOB"],
+  ...["LABEL", "MEMBER", "MERGE_REQUEST", "PIPELINE", "PROJECT", "RELEASE", "REPOSITORY", "TAG"],
+].flatMap(typesOfKind);
+
+const getProjectEvents = route({
+  ...shared,
+  path: `${projectPlace.base}/events`,
+  operationId: "listProjectEvents",
+  summary: "Follow what happens in a project, or read it page by page",
+  description: `${description} What only its ADMINs may read elsewhere, only they get here.`,
+  scope: projectPlace.read,
+  access: "project:GUEST",
+  params: projectPlace.params,
+  errors: [403, 404, 422],
+  handle: ({ query, request }, deps) => {
+    const { project, role, userId } = request;
+    const filter = filterOf(query, role === "ADMIN" ? undefined : visibleToAll);
+    const mustStillMay = async (): Promise<void> => {
+      await request.mustStillMay();
+      const now = await projectRole(deps.db, project, userId);
+      // Another role sees other events: the client comes back with it.
+      if (now !== role) throw rightsChanged();
+    };
+    const places = { ...filter, placeId: project.id };
+    return answer({ query, request, filter: places, mustStillMay }, deps);
+  },
+});
+
+function rightsChanged(): Refusal {
+  const message = "Your role has changed. Go on from the id of this event.";
+  return new Refusal("forbidden", "feed.rights_changed", message);
+}
+
+function filterOf(
+  { type, subject }: z.output<typeof FeedQuery>,
+  allowed?: readonly string[],
+): FeedFilter {
+  const types = allowed?.filter((each) => type === undefined || type.includes(each)) ?? type;
+  return { ...(types && { types }), ...(subject !== undefined && { subjectId: subject }) };
+}
+
+export const feedRoutes: readonly Route[] = [getEvents, getProjectEvents];

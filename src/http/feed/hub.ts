@@ -1,0 +1,209 @@
+import { CallerShare } from "../../platform/caller-share.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Deps } from "../core/deps.ts";
+import { type FeedFilter, type FeedItem, itemsAfter, newestPosition } from "./source.ts";
+
+/** What a reader of the feed does when told. */
+export type FeedReader = Readonly<{
+  /** There may be something new. */
+  wake: () => void;
+  /** Nothing came for a while. */
+  beat: () => void;
+  /** The process is about to end. */
+  end: () => void;
+}>;
+
+export type HubDeps = Pick<Deps, "db" | "store" | "log" | "onChange" | "onPosition">;
+
+/** Kept in memory for all readers together, however many there are. */
+const keptItemsMax = 4_096;
+const keptCharactersMax = 16 * 1024 ** 2;
+const pageItemsMax = 500;
+const beatMs = 15_000;
+const retryMs = 1_000;
+/** Characters that one reader is handed at a time. */
+const handedCharactersMax = 64 * 1024;
+const readersMax = 5_000;
+const readersPerCallerMax = 32;
+
+/**
+ * The newest events, read once for all readers of this process. It follows the log only while
+ * somebody reads.
+ */
+export class FeedHub {
+  readonly #deps: HubDeps;
+  readonly #keptItemsMax: number;
+  readonly #readers = new Set<FeedReader>();
+  readonly #share = new CallerShare(readersPerCallerMax);
+  #kept: FeedItem[] = [];
+  #characters = 0;
+  /** Everything after it, up to `upTo`, is kept. */
+  #from = -1n;
+  #upTo = -1n;
+  #starting: Promise<void> | undefined;
+  #pumping = false;
+  /** A position was passed while the last page was read. */
+  #again = false;
+  #beat: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  /** Grows with every change that may have taken a right from a reader. */
+  rightsEpoch = 0;
+
+  constructor(deps: HubDeps, limits: Readonly<{ keptItemsMax?: number }> = {}) {
+    this.#deps = deps;
+    this.#keptItemsMax = limits.keptItemsMax ?? keptItemsMax;
+    deps.onPosition(() => void this.#pump());
+    deps.onChange((subject) => {
+      if (subject !== "jobs" && subject !== "settings") this.rightsEpoch += 1;
+    });
+  }
+
+  get upTo(): bigint {
+    return this.#upTo;
+  }
+
+  /** @throws Refusal 429 `feed.too_many` */
+  async join(reader: FeedReader, callerId: string): Promise<void> {
+    if (this.#readers.size >= readersMax || !this.#share.hasRoom(callerId)) throw tooMany();
+    this.#share.take(callerId);
+    this.#readers.add(reader);
+    try {
+      this.#starting ??= this.#start();
+      await this.#starting;
+    } catch (error) {
+      this.leave(reader, callerId);
+      throw error;
+    }
+    // What came while it started was announced to nobody.
+    void this.#pump();
+  }
+
+  leave(reader: FeedReader, callerId: string): void {
+    if (!this.#readers.delete(reader)) return;
+    this.#share.giveBack(callerId);
+    if (this.#readers.size > 0) return;
+    clearInterval(this.#beat);
+    clearTimeout(this.#retry);
+    this.#starting = undefined;
+    this.#kept = [];
+    this.#characters = 0;
+  }
+
+  endAll(): void {
+    for (const reader of [...this.#readers]) reader.end();
+  }
+
+  /** Whether everything after a position is kept. */
+  covers(position: bigint): boolean {
+    return position >= this.#from;
+  }
+
+  /** What fits after a covered position, as far as it is handed out at a time, and where that ends. */
+  after(position: bigint, fits: (item: FeedItem) => boolean): { text: string; upTo: bigint } {
+    let text = "";
+    for (let index = this.#indexAfter(position); index < this.#kept.length; index += 1) {
+      const item = this.#kept[index];
+      if (item === undefined) break;
+      if (fits(item)) text += item.text;
+      if (text.length >= handedCharactersMax) return { text, upTo: item.position };
+    }
+    return { text, upTo: this.#upTo > position ? this.#upTo : position };
+  }
+
+  #indexAfter(position: bigint): number {
+    let [low, high] = [0, this.#kept.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#kept[middle]?.position ?? 0n) > position) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  async #start(): Promise<void> {
+    this.#upTo = await newestPosition(this.#deps.db);
+    this.#from = this.#upTo;
+    clearInterval(this.#beat);
+    this.#beat = setInterval(() => {
+      for (const reader of this.#readers) reader.beat();
+    }, beatMs);
+    this.#beat.unref();
+  }
+
+  async #pump(): Promise<void> {
+    this.#again = true;
+    if (this.#pumping || this.#starting === undefined) return;
+    this.#pumping = true;
+    const { log } = this.#deps;
+    try {
+      await this.#starting;
+      do {
+        this.#again = false;
+        while (await this.#pumpPage());
+      } while (this.#again && this.#readers.size > 0);
+    } catch (error) {
+      log.warn({ err: error }, "the feed cannot read the log, trying again");
+      this.#retry = setTimeout(() => void this.#pump(), retryMs);
+      this.#retry.unref();
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  /** @returns whether there may be more */
+  async #pumpPage(): Promise<boolean> {
+    const started = this.#starting;
+    const range = { after: this.#upTo, limit: pageItemsMax };
+    const items = await itemsAfter(this.#deps, {}, range);
+    const last = items.at(-1);
+    // All may have left while it was read, and others come: they begin elsewhere.
+    if (last === undefined || started === undefined || this.#starting !== started) return false;
+    for (const item of items) {
+      this.#kept.push(item);
+      this.#characters += item.text.length;
+    }
+    this.#upTo = last.position;
+    this.#forget();
+    for (const reader of this.#readers) reader.wake();
+    return true;
+  }
+
+  #forget(): void {
+    let count = Math.max(0, this.#kept.length - this.#keptItemsMax);
+    for (const { text } of this.#kept.slice(0, count)) this.#characters -= text.length;
+    while (this.#characters > keptCharactersMax) {
+      this.#characters -= this.#kept[count]?.text.length ?? 0;
+      count += 1;
+    }
+    if (count === 0) return;
+    const gone = this.#kept.splice(0, count);
+    this.#from = gone.at(-1)?.position ?? this.#from;
+  }
+}
+
+function tooMany(): Refusal {
+  const message = "Too many connections read the feed. Close one, or try again later.";
+  return new Refusal("too_many", "feed.too_many", message, { retryAfterSeconds: 30 });
+}
+
+export const fitsFilter = ({ placeId, subjectId, types }: FeedFilter) => {
+  const wanted = types && new Set(types);
+  return (item: FeedItem): boolean =>
+    (placeId === undefined || item.placeId === placeId) &&
+    (wanted === undefined || wanted.has(item.type)) &&
+    (subjectId === undefined || item.subjectId === subjectId);
+};
+
+const hubs = new WeakMap<Deps["onChange"], FeedHub>();
+
+/** The hub of this process. */
+export function hubOf(deps: HubDeps): FeedHub {
+  const known = hubs.get(deps.onChange) ?? new FeedHub(deps);
+  hubs.set(deps.onChange, known);
+  return known;
+}
+
+/** Ends every feed with a last event: the process is about to end. */
+export function endFeeds(onChange: Deps["onChange"]): void {
+  hubs.get(onChange)?.endAll();
+}

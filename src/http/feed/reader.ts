@@ -1,0 +1,151 @@
+import { Readable } from "node:stream";
+import { Refusal } from "../../platform/refusal.ts";
+import { type FeedHub, type FeedReader, fitsFilter } from "./hub.ts";
+import { type FeedFilter, type FeedItem, itemsAfter } from "./source.ts";
+
+export type Reading = Readonly<{
+  hub: FeedHub;
+  deps: Parameters<typeof itemsAfter>[0];
+  filter: FeedFilter;
+  /** Position that the client has got everything up to. */
+  after: bigint;
+  callerId: string;
+  /** Asks whether the caller may still read this. @throws Refusal when not */
+  mustStillMay: () => Promise<void>;
+}>;
+
+/** As long as a revoked right may go on counting everywhere else; see admission.ts. */
+const rightsFreshMs = 1_000;
+const pageItemsMax = 200;
+
+/**
+ * One client of the feed. It hands out what the client takes and holds nothing itself: what is new lies
+ * in the hub, what is older is read from the log. A client that falls behind what the hub keeps is cut
+ * off with a last event, and comes back with `Last-Event-ID`.
+ */
+export class FeedStream extends Readable implements FeedReader {
+  readonly #reading: Reading;
+  readonly #fits: (item: FeedItem) => boolean;
+  #position: bigint;
+  #wanting = false;
+  /** Until it has joined the hub, nothing that lies there is meant for it. */
+  #working = true;
+  /** Whether it has once caught up with the hub. */
+  #isLive = false;
+  #isOver = false;
+  #rightsEpoch: number;
+  #askedAt = performance.now();
+
+  constructor(reading: Reading) {
+    super({ highWaterMark: 16 * 1024 });
+    this.#reading = reading;
+    this.#fits = fitsFilter(reading.filter);
+    this.#position = reading.after;
+    this.#rightsEpoch = reading.hub.rightsEpoch;
+    this.push(`: feed\nretry: 2000\n\n`);
+  }
+
+  /** @throws Refusal 429 `feed.too_many` */
+  async open(): Promise<void> {
+    const { hub, callerId } = this.#reading;
+    await hub.join(this, callerId);
+    // The client may have gone meanwhile.
+    if (this.#isOver) hub.leave(this, callerId);
+    this.#working = false;
+    this.wake();
+  }
+
+  override _read(): void {
+    this.#wanting = true;
+    this.wake();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#isOver = true;
+    this.#reading.hub.leave(this, this.#reading.callerId);
+    done(error);
+  }
+
+  wake(): void {
+    if (!this.#wanting || this.#working || this.#isOver) return;
+    const { hub } = this.#reading;
+    if (this.#mustAsk()) this.#work(() => this.#ask());
+    else if (hub.covers(this.#position)) {
+      this.#isLive = true;
+      const { text, upTo } = hub.after(this.#position, this.#fits);
+      this.#position = upTo;
+      if (text !== "") this.#hand(text);
+    } else if (this.#isLive) {
+      const message = "The feed was read too slowly. Go on from the id of this event.";
+      this.#last("feed.too_slow", message);
+    } else this.#work(() => this.#catchUp());
+  }
+
+  beat(): void {
+    if (!this.#wanting || this.#working || this.#isOver) return;
+    this.#work(async () => {
+      await this.#ask();
+      if (!this.#isOver) this.#hand(": \n\n");
+    });
+  }
+
+  end(): void {
+    this.#last("feed.closing", "The service ends. Go on from the id of this event.");
+  }
+
+  #mustAsk(): boolean {
+    const isFresh = performance.now() - this.#askedAt < rightsFreshMs;
+    return !isFresh && this.#rightsEpoch !== this.#reading.hub.rightsEpoch;
+  }
+
+  async #ask(): Promise<void> {
+    const { hub, mustStillMay } = this.#reading;
+    const { rightsEpoch } = hub;
+    try {
+      await mustStillMay();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#last(error.code, error.message);
+    }
+    this.#rightsEpoch = rightsEpoch;
+    this.#askedAt = performance.now();
+  }
+
+  /** One page of what the hub keeps no more. */
+  async #catchUp(): Promise<void> {
+    const { hub, deps, filter } = this.#reading;
+    // What is known now is in the read model: a page that is not full has all of it.
+    const { upTo } = hub;
+    const range = { after: this.#position, upTo, limit: pageItemsMax };
+    const items = await itemsAfter(deps, filter, range);
+    const last = items.length < pageItemsMax ? upTo : (items.at(-1)?.position ?? upTo);
+    const text = items.map((item) => item.text).join("");
+    this.#position = last;
+    if (text !== "" && !this.#isOver) this.#hand(text);
+  }
+
+  /** Works beside, then looks again for what there is. */
+  #work(task: () => Promise<void>): void {
+    this.#working = true;
+    task().then(
+      () => {
+        this.#working = false;
+        this.wake();
+      },
+      (error: Error) => this.destroy(error),
+    );
+  }
+
+  #hand(text: string): void {
+    this.#wanting = this.push(text);
+  }
+
+  #last(code: string, message: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const id = String(this.#position);
+    const data = JSON.stringify({ code, message, position: id });
+    this.push(`id: ${id}\nevent: end\ndata: ${data}\n\n`);
+    this.push(null);
+  }
+}

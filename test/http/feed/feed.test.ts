@@ -1,0 +1,203 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { expect } from "chai";
+import { FeedHub } from "../../../src/http/feed/hub.ts";
+import { FeedStream } from "../../../src/http/feed/reader.ts";
+import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
+import { type Answer, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const app = await startTestApp();
+
+type Served = Readonly<{ position: string; type: string; version: number; data: object }>;
+type Told = Readonly<{ id: string; event: string; data: string }>;
+
+let anna: TestUser;
+let bob: TestUser;
+let root: TestUser;
+let forge: TestProject;
+const project = "/project/anna/search";
+
+before(async () => {
+  anna = await app.givenUser("anna");
+  bob = await app.givenUser("bob");
+  root = await app.givenUser("root", { admin: true });
+  forge = await app.givenProject(anna, "search", { private: true });
+});
+
+const events = ({ body }: Answer) => (body["_embedded"] as { eventList: Served[] }).eventList;
+const after = ({ body }: Answer) => (body["page"] as { after: string }).after;
+
+/** Follows the feed, and keeps what came. */
+async function follow(path: string, token: string, headers: Record<string, string> = {}) {
+  const stop = new AbortController();
+  const response = await fetch(app.url + path, {
+    headers: { authorization: `token ${token}`, accept: "text/event-stream", ...headers },
+    signal: stop.signal,
+  });
+  expect(response.status).to.equal(200);
+  const told: Told[] = [];
+  const state = { ended: false };
+  const read = async (): Promise<void> => {
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      told.push(...blocks.filter((block) => block.startsWith("id:")).map(parsed));
+    }
+  };
+  void read()
+    .catch(() => undefined)
+    .then(() => {
+      state.ended = true;
+    });
+  return { told, state, stop: () => stop.abort() };
+}
+
+function parsed(block: string): Told {
+  const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1] ?? "";
+  return { id: field("id"), event: field("event"), data: field("data") };
+}
+
+const rename = (title: string) =>
+  app.put(`${project}/setting/change-setting`, { token: anna.token, body: { title } });
+
+const typesOf = (told: readonly Told[]) => told.map(({ event }) => event);
+
+describe("the feed as server-sent events", () => {
+  it("tells what happens from now on, and goes on after Last-Event-ID without loss", async () => {
+    const first = await follow("/events?type=ProjectDetailsChanged", root.token);
+    for (const title of ["one", "two", "three"]) await rename(title);
+    await eventually(() => expect(first.told).to.have.length(3));
+    first.stop();
+    for (const title of ["four", "five"]) await rename(title);
+
+    const lastEventId = { "last-event-id": first.told[1]?.id ?? "" };
+    const second = await follow("/events?type=ProjectDetailsChanged", root.token, lastEventId);
+    await eventually(() => expect(second.told).to.have.length(3));
+    await rename("six");
+    await eventually(() => expect(second.told).to.have.length(4));
+    const titles = second.told.map(({ data }) => JSON.parse(data).data.details.title);
+    expect(titles).to.deep.equal(["three", "four", "five", "six"]);
+    second.stop();
+  });
+
+  it("rejects a Last-Event-ID that is no position, or that lies ahead", async () => {
+    for (const id of ["x", "-1", "9999999999"]) {
+      const headers = { "last-event-id": id };
+      expect((await app.get("/events", { token: root.token, headers })).status).to.equal(422);
+    }
+  });
+
+  it("tells members of their project alone, and only ADMINs of its secrets' places", async () => {
+    const { token } = anna;
+    const invited = { userAlias: "bob", role: "GUEST" };
+    await app.post(`${project}/member/invite`, { token, body: invited });
+    const ofAnna = await follow(`${project}/events`, anna.token);
+    const ofBob = await follow(`${project}/events`, bob.token);
+    await app.givenProject(anna, "other");
+    const webhook = { url: "https://hooks.example.net/hook?key=1", secret: "s", events: {} };
+    const made = await app.post(`${project}/setting/webhook`, { token, body: webhook });
+    expect(made.status, made.text).to.equal(200);
+    await rename("seven");
+
+    await eventually(() => expect(typesOf(ofAnna.told)).to.include("ProjectDetailsChanged"));
+    await eventually(() => expect(typesOf(ofBob.told)).to.include("ProjectDetailsChanged"));
+    expect(typesOf(ofAnna.told)).to.deep.equal(["WebhookCreated", "ProjectDetailsChanged"]);
+    expect(typesOf(ofBob.told)).to.deep.equal(["ProjectDetailsChanged"]);
+    expect(ofAnna.told[0]?.data).not.to.match(/sealed|"secret"/);
+    ofAnna.stop();
+
+    await app.delete(`${project}/member/bob`, { token });
+    await eventually(async () => {
+      await rename(String(Math.random()));
+      return ofBob.state.ended;
+    });
+    const end = ofBob.told.at(-1);
+    expect([end?.event, JSON.parse(end?.data ?? "{}").code]).to.deep.equal([
+      ...["end", "auth.role_missing"],
+    ]);
+  });
+
+  it("cuts a reader off who falls behind what is kept, with a last event to go on from", async () => {
+    const { db, log, store } = app.platform;
+    const { onChange, onPosition } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition }, { keptItemsMax: 3 });
+    const start = await newestPosition(db);
+    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
+    const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
+    await stream.open();
+    const chunks: string[] = [];
+    stream.on("data", (chunk) => chunks.push(String(chunk)));
+    await rename("seen");
+    await eventually(() => expect(chunks.join("")).to.include("seen"));
+
+    stream.pause();
+    const description = "x".repeat(4_000);
+    for (let n = 0; n < 16; n += 1) {
+      const body = { title: `large ${n}`, description };
+      const at = `${project}/setting/change-setting`;
+      expect((await app.put(at, { token: anna.token, body })).status).to.equal(200);
+    }
+    const newest = await newestPosition(db);
+    await eventually(() => expect(hub.upTo).to.equal(newest));
+    expect(stream.readableLength).to.be.below(64 * 1024);
+    const ended = new Promise((resolve) => stream.once("end", resolve));
+    stream.resume();
+    await ended;
+
+    const told = chunks
+      .join("")
+      .split("\n\n")
+      .filter((block) => block.startsWith("id:"));
+    const end = parsed(told.pop() ?? "");
+    expect([end.event, JSON.parse(end.data).code]).to.deep.equal(["end", "feed.too_slow"]);
+    expect(BigInt(end.id) < newest).to.equal(true);
+    const range = { after: start, upTo: BigInt(end.id), limit: 100 };
+    const missed = (await itemsAfter({ db, store }, {}, range)).map(({ text }) => text.trimEnd());
+    expect(told).to.deep.equal(missed);
+  });
+});
+
+describe("the feed page by page", () => {
+  it("has every event once, oldest first, the same as the stream", async () => {
+    const token = root.token;
+    const seen: Served[] = [];
+    for (let at = "0"; ; ) {
+      const page = await app.get(`/events?size=50&after=${at}`, { token });
+      if (events(page).length === 0) break;
+      seen.push(...events(page));
+      at = after(page);
+    }
+    const all: string[] = [];
+    for await (const { type } of app.platform.store.readAll()) all.push(type);
+    expect(seen.map(({ type }) => type)).to.deep.equal(all);
+
+    const stream = await follow("/events", token, { "last-event-id": "0" });
+    await eventually(() => expect(stream.told).to.have.length(all.length));
+    expect(stream.told.map(({ data }) => JSON.parse(data))).to.deep.equal(seen);
+    stream.stop();
+  });
+
+  it("serves what its schema says, and nothing that is sealed", async () => {
+    const schema = await app.get("/events/schema.json");
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    const validate = ajv.compile(JSON.parse(schema.text));
+    const page = await app.get("/events?size=200", { token: root.token });
+    for (const event of events(page)) {
+      expect(validate(event), `${event.type}: ${ajv.errorsText(validate.errors)}`).to.equal(true);
+    }
+    expect(page.text).not.to.match(/sealed\.|example\.org/);
+  });
+
+  it("filters by type and thing", async () => {
+    const at = `${project}/events?type=ProjectCreated,IssueCreated`;
+    expect(events(await app.get(at, { token: anna.token }))).to.have.length(1);
+    const thing = `${project}/events?subject=${forge.id}&size=1`;
+    const [event] = events(await app.get(thing, { token: anna.token }));
+    expect(event?.type).to.equal("ProjectCreated");
+  });
+});

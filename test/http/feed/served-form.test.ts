@@ -1,0 +1,51 @@
+import { readFile } from "node:fs/promises";
+import { expect } from "chai";
+import { isSchema, type JsonSchema } from "../../../src/http/core/json-schema.ts";
+import { servedSchema, servedTypes, versionOf } from "../../../src/http/feed/served-event.ts";
+
+/**
+ * What each version of each type has promised its clients: a line for each field, never changed or
+ * removed. A type that has no entry yet gets one with its first release; a changed one a new version.
+ */
+const frozen = JSON.parse(await readFile("test/http/feed/served-forms.json", "utf8")) as Readonly<
+  Record<string, readonly string[]>
+>;
+
+/** `details.title: string` for every field that is there, `?` behind those that may be missing. */
+function linesOf(schema: JsonSchema, path = ""): readonly string[] {
+  const { anyOf, properties, items, additionalProperties, required } = schema;
+  if (Array.isArray(anyOf)) return anyOf.filter(isSchema).flatMap((one) => linesOf(one, path));
+  if (isSchema(items)) return linesOf(items, `${path}[]`);
+  if (isSchema(additionalProperties)) return linesOf(additionalProperties, `${path}{}`);
+  if (!isSchema(properties)) {
+    const { type, format, const: only } = schema;
+    return [`${path}: ${String(format ?? type ?? JSON.stringify(only) ?? "enum")}`];
+  }
+  const needed = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(properties).flatMap(([name, inner]) => {
+    const at = `${path === "" ? "" : `${path}.`}${name}${needed.has(name) ? "" : "?"}`;
+    return isSchema(inner) ? linesOf(inner, at) : [];
+  });
+}
+
+describe("the served form of events", () => {
+  for (const type of servedTypes) {
+    it(`of ${type} has all that its version promises`, () => {
+      const promised = frozen[`${type}@${versionOf(type)}`] ?? [];
+      expect(linesOf(servedSchema(type) ?? {})).to.include.members([...promised]);
+    });
+  }
+
+  it("keeps every version that was ever served", () => {
+    const types = new Set(servedTypes);
+    for (const name of Object.keys(frozen)) expect(types).to.include(name.replace(/@\d+$/, ""));
+  });
+
+  it("withholds what is sealed, secret or tells people apart", () => {
+    const all = servedTypes.flatMap((type) => linesOf(servedSchema(type) ?? {}));
+    expect(all.length).to.be.greaterThan(500);
+    for (const line of all) {
+      expect(line).not.to.match(/(?:password|secret|hash|digests?|[^t]email)\??(?:\.|:)/i);
+    }
+  });
+});
