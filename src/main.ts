@@ -1,4 +1,4 @@
-import { type Config, ConfigError } from "./config.ts";
+import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
@@ -128,11 +128,15 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnsupportedServer)) return;
     await close();
-    throw new ConfigError(`${error.message}.`);
+    throw error;
   }
 }
 
-/** Runs roles in this process until closed. */
+/**
+ * Runs roles in this process until closed.
+ *
+ * @throws UnsupportedServer
+ */
 export async function startRoles(
   config: Config,
   names: readonly RoleName[],

@@ -12,6 +12,7 @@ import {
 import { keepPrivate } from "../embedded/private-directory.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
+import { UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
@@ -50,7 +51,9 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   if (supplied === undefined) return 0;
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
-  const roles = await startRoles(config, names);
+  const roles = await startRoles(config, names).catch((error: unknown) => {
+    throw error instanceof UnsupportedServer ? new ConfigError(`${error.message}.`) : error;
+  });
   const { url, administrator } = roles;
   if (supervised) process.send?.({ ready: { url, administrator } });
   else if (url !== undefined) await greet(config.dataDir, { url, administrator });
