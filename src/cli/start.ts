@@ -12,8 +12,8 @@ import {
 import { keepPrivate } from "../embedded/private-directory.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
-import { UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
+import { UnsupportedServer } from "../platform/event-store/event-store.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
 import { type Welcome, welcome } from "./welcome.ts";

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { ConfigError } from "../config.ts";
+
 /** Something with a life of its own that should not end before it is closed. */
 export type Running = Readonly<{ exited: Promise<void>; close: () => Promise<void> }>;
 
@@ -59,7 +61,9 @@ export async function keepRunning<R extends Running>(options: KeepOptions<R>): P
       } catch (error) {
         failures += 1;
         const max = previous === undefined ? backoff.firstFailuresMax : backoff.failuresMax;
-        if (failedStarts >= max || closing.signal.aborted) throw error;
+        const isConfig = previous === undefined && error instanceof ConfigError;
+        const isFinal = isConfig || failedStarts >= max;
+        if (isFinal || closing.signal.aborted) throw error;
         await pause(failures, backoff, closing.signal);
       }
     }

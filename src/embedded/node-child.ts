@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { ConfigError } from "../config.ts";
 import type { Running } from "./keep-running.ts";
 import { logTail, rotateLog } from "./log-file.ts";
 import { claimPidFile, releasePidFile } from "./pid-file.ts";
@@ -30,13 +31,16 @@ export type NodeChildOptions = Readonly<{
 export type NodeChild<Ready> = Running & Readonly<{ pid: number; ready: Ready }>;
 
 const readyTimeoutMs = 60_000;
+/** EX_CONFIG of sysexits.h: the child says what is wrong with its configuration. */
+export const exitConfig = 78;
 const closeTimeoutMsDefault = 7_000;
 
 /**
  * Starts a Node process, tells it `{ settings }` and waits until it says `{ ready }`. When this process dies, the channel
  * between the two closes, by which the child knows that it must end.
  *
- * @throws Error with the end of the child's log when it does not get ready; why there are no settings.
+ * @throws Error with the end of the child's log when it does not get ready, ConfigError when it says that it never
+ *   will; why there are no settings.
  */
 export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<NodeChild<Ready>> {
   // They may fail before this comes to wait for them.
@@ -81,9 +85,8 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   ]);
   if (ready === undefined) {
     await close();
-    throw new Error(
-      `${options.args.join(" ")} did not start. ${await logTail(options.logFile, logStart)}`,
-    );
+    const why = `${options.args.join(" ")} did not start. ${await logTail(options.logFile, logStart)}`;
+    throw child.exitCode === exitConfig ? new ConfigError(why) : new Error(why);
   }
   return { pid, ready, exited, close };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
+import { ConfigError } from "../../src/config.ts";
 import { type NodeChild, startNodeChild } from "../../src/embedded/node-child.ts";
 import { holderOf } from "../../src/embedded/pid-file.ts";
 import { eventually } from "../support/eventually.ts";
@@ -60,6 +61,10 @@ describe("a child process", () => {
     child = await start("stubborn");
     await child.close();
     expect(await isRunning(child.pid)).to.equal(false);
+  });
+
+  it("that never will start is an error of the configuration", async () => {
+    await expect(start("misconfigured")).to.be.rejectedWith(ConfigError, "the reason is here");
   });
 
   it("that fails to start is reported with the end of its log", async () => {

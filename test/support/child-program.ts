@@ -2,9 +2,9 @@
 const [manner = ""] = process.argv.slice(2);
 process.stdout.write(`started ${manner}\n`);
 
-if (manner === "fails") {
+if (manner === "fails" || manner === "misconfigured") {
   process.stderr.write("the reason is here\n");
-  process.exit(3);
+  process.exit(manner === "fails" ? 3 : 78);
 }
 // What it waits for: whatever comes first ends it.
 const alive = setInterval(() => undefined, 1_000);
