@@ -21,7 +21,7 @@ export const PackageView = z
     artifactId: z.string(),
     type: PackageType,
     ownerUuid: z.string().meta({ description: "Empty: it is a package of the instance." }),
-    ownerType: z.literal("GLOBAL"),
+    ownerType: z.enum(["GLOBAL", "PROJECT", "COMPANY"]),
   })
   .meta({ id: "Package" });
 
@@ -56,16 +56,18 @@ export const PackageVersionView = z
   })
   .meta({ id: "PackageVersion" });
 
+type PackageOwner = Pick<z.input<typeof PackageView>, "ownerUuid" | "ownerType">;
+
 export async function presentPackages(
   db: Knex,
   rows: readonly PackageRow[],
+  owner: PackageOwner = { ownerUuid: "", ownerType: "GLOBAL" },
 ): Promise<z.input<typeof PackageView>[]> {
   const versions = await newestVersions(
     db,
     rows.map(({ id }) => id),
   );
   return rows.map(({ id, name, group_id: groupId, artifact_id: artifactId, type }) => {
-    const owner = { ownerUuid: "", ownerType: "GLOBAL" } as const;
     return { id, name, version: versions.get(id) ?? "", groupId, artifactId, type, ...owner };
   });
 }

@@ -85,6 +85,7 @@ export const packageVersionProjection = defineProjection({
       table.timestamp("deleted_at");
       table.index(["package_id", "created_position", "id"]);
     });
+    await tx.raw("create index on package_version (deleted_at) where deleted_at is not null");
     await tx.schema.createTable("package_tag", (table) => {
       table.uuid("package_id").notNullable();
       table.text("tag").notNullable();
@@ -295,7 +296,7 @@ export async function listPackageVersions(
       .offset(offset),
     own().count({ total: "*" }).first(),
   ]);
-  return { rows: await withFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
+  return { rows: await versionsWithFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
 }
 
 export async function findPackageVersion(
@@ -303,7 +304,7 @@ export async function findPackageVersion(
   id: string,
 ): Promise<PackageVersionRow | undefined> {
   const rows = await db<StoredVersion>("package_version").where("id", id);
-  const [row] = await withFiles(db, rows);
+  const [row] = await versionsWithFiles(db, rows);
   return row;
 }
 
@@ -333,7 +334,8 @@ export function findPackageFile(
     .first();
 }
 
-async function withFiles(
+/** With their files, by name. */
+export async function versionsWithFiles(
   db: Knex,
   rows: readonly StoredVersion[],
 ): Promise<readonly PackageVersionRow[]> {

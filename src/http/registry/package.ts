@@ -1,0 +1,270 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { packageVersion } from "../../commands/package/version.ts";
+import {
+  PackageId,
+  PackageVersionId,
+  RegistryRepositoryId,
+  UserId,
+} from "../../events/core/ids.ts";
+import {
+  findLivePackage,
+  findVersionOf,
+  listDeletedVersions,
+  listLivePackages,
+  listLiveVersions,
+  liveVersionIds,
+} from "../../projections/package/live.ts";
+import type { PackageRow } from "../../projections/package/version.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type Route, type RoutePath, route } from "../core/route.ts";
+import { instant } from "../core/schema.ts";
+import { packageNotFound, versionNotFound } from "../package/request.ts";
+import {
+  PackageVersionView,
+  PackageView,
+  presentPackages,
+  presentPackageVersions,
+} from "../package/view.ts";
+import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
+import { anonymously, mustFindRepository } from "./repository.ts";
+import { localSources, mustAllowDeletion } from "./source.ts";
+import { change } from "./store.ts";
+
+const tag = "Registry repositories";
+const deletedAtOnce = 100;
+const dayMs = 24 * 60 * 60_000;
+
+const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
+const packageParam = { ...repositoryParam, packageUuid: PackageId };
+
+const DeletedVersionView = z
+  .object({
+    id: z.uuid(),
+    packageName: z.string(),
+    version: z.string(),
+    deletedAt: instant(),
+    keptUntil: instant().meta({ description: "So long it can be restored." }),
+  })
+  .meta({ id: "DeletedPackageVersion" });
+
+/** What else the path holds has been resolved by the access. */
+const within = <Shape extends z.ZodRawShape>(
+  { params }: RegistryPlace,
+  shape: Shape,
+): z.ZodType<z.output<z.ZodObject<Shape>>> =>
+  params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
+
+const at = ({ path, alsoAt }: RegistryPlace, rest: string) => {
+  const all = `/{registryRepositoryUuid}/${rest}`;
+  const also: RoutePath[] = alsoAt === undefined ? [] : [`${alsoAt}${all}`];
+  return { path: `${path}${all}` as RoutePath, ...(also.length > 0 && { alsoAt: also }) };
+};
+
+function readingAt(place: RegistryPlace): readonly Route[] {
+  const { noun, read } = place;
+  const reading = { ...anonymously(place), tag, scope: "READ_REGISTRY", access: read } as const;
+  return [
+    route({
+      ...reading,
+      ...at(place, "package"),
+      method: "get",
+      operationId: `list${noun}RepositoryPackages`,
+      summary: "List the packages of a repository by name",
+      description: "Of a virtual repository, those of the local repositories that it is made of.",
+      params: within(place, repositoryParam),
+      list: "simplePackageInfoModelList",
+      reply: PackageView,
+      errors: [403, 404],
+      async handle({ params, page: { size, offset }, request }, deps) {
+        const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
+        const page = { limit: size, offset };
+        const { rows, total } = await listLivePackages(deps.db, ids, page);
+        const items = await presentPackages(deps.db, rows, ownerView(request));
+        return { items, totalElements: total };
+      },
+    }),
+    route({
+      ...reading,
+      ...at(place, "package/{packageUuid}/version"),
+      method: "get",
+      operationId: `list${noun}RepositoryPackageVersions`,
+      summary: "List the versions of a package of a repository, newest first",
+      params: within(place, packageParam),
+      list: "simplePackageVersionModelList",
+      reply: PackageVersionView,
+      errors: [403, 404],
+      async handle({ params, page: { size, offset }, request }, deps) {
+        const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
+        const { id, type } = await mustFindPackage(ids, params.packageUuid, deps);
+        const { rows, total } = await listLiveVersions(deps.db, id, { limit: size, offset });
+        return { items: await presentPackageVersions(deps.db, type, rows), totalElements: total };
+      },
+    }),
+    route({
+      ...reading,
+      ...at(place, "trash"),
+      method: "get",
+      operationId: `list${noun}RepositoryTrash`,
+      summary: "List the deleted versions that can be restored, newest first",
+      params: within(place, repositoryParam),
+      list: "deletedPackageVersionList",
+      reply: DeletedVersionView,
+      errors: [403, 404],
+      async handle({ params, page: { size, offset }, request }, deps) {
+        const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
+        const page = { since: keptSince(deps), limit: size, offset };
+        const { rows, total } = await listDeletedVersions(deps.db, ids, page);
+        const keptMs = deps.config.projectRetentionDays * dayMs;
+        const items = rows.map(({ id, name, version, deleted_at }) => ({
+          id,
+          packageName: name,
+          version,
+          deletedAt: deleted_at,
+          keptUntil: new Date(deleted_at.getTime() + keptMs),
+        }));
+        return { items, totalElements: total };
+      },
+    }),
+  ];
+}
+
+function writingAt(place: RegistryPlace): readonly Route[] {
+  const { noun, write } = place;
+  const writing = { tag, scope: "WRITE_REGISTRY", access: write } as const;
+  return [
+    route({
+      ...writing,
+      ...at(place, "package/{packageUuid}"),
+      method: "delete",
+      operationId: `delete${noun}RepositoryPackage`,
+      summary: "Delete all versions of a package of a repository",
+      description: "They go to the trash. 403 unless the repository lets packages be deleted.",
+      params: within(place, packageParam),
+      reply: "empty",
+      status: 204,
+      errors: [403, 404],
+      handle: ({ params, request }, deps) => removePackage(params, request, deps),
+    }),
+    route({
+      ...writing,
+      ...at(place, "package/{packageUuid}/version/{versionUuid}"),
+      method: "delete",
+      operationId: `delete${noun}RepositoryPackageVersion`,
+      summary: "Delete a version of a package of a repository",
+      description: "It goes to the trash. 403 unless the repository lets packages be deleted.",
+      params: within(place, { ...packageParam, versionUuid: PackageVersionId }),
+      reply: "empty",
+      status: 204,
+      errors: [403, 404],
+      async handle({ params: { versionUuid: id, ...params }, request }, deps) {
+        const { id: packageId } = await mustFindDeletable(params, request, deps);
+        const row = await findVersionOf(deps.db, packageId, id);
+        if (row === undefined || row.deleted_at !== null) throw versionNotFound();
+        await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
+      },
+    }),
+    route({
+      ...writing,
+      ...at(place, "trash/{versionUuid}/restore"),
+      method: "post",
+      operationId: `restore${noun}RepositoryPackageVersion`,
+      summary: "Restore a deleted version of a package",
+      params: within(place, { ...repositoryParam, versionUuid: PackageVersionId }),
+      reply: PackageVersionView,
+      errors: [403, 404],
+      handle: ({ params, request }, deps) => restore(params, request, deps),
+    }),
+  ];
+}
+
+export const registryPackageRoutes: readonly Route[] = registryPlaces.flatMap((place) => [
+  ...readingAt(place),
+  ...writingAt(place),
+]);
+
+/** Ids of the local repositories that a repository is made of. @throws Refusal 404 */
+async function registriesOf(
+  id: string,
+  request: RequestContext,
+  deps: Deps,
+): Promise<readonly string[]> {
+  const sources = await localSources(await mustFindRepository(id, request, deps), deps);
+  return sources.map((source) => source.id);
+}
+
+async function mustFindPackage(
+  registryIds: readonly string[],
+  id: string,
+  { db }: Pick<Deps, "db">,
+): Promise<PackageRow> {
+  const row = await findLivePackage(db, registryIds, id);
+  if (row === undefined) throw packageNotFound();
+  return row;
+}
+
+type PackageIn = Readonly<{
+  registryRepositoryUuid: RegistryRepositoryId;
+  packageUuid: PackageId;
+}>;
+
+/** @throws Refusal 403, 404 */
+async function mustFindDeletable(
+  { registryRepositoryUuid, packageUuid }: PackageIn,
+  request: RequestContext,
+  deps: Deps,
+): Promise<PackageRow> {
+  const repository = await mustFindRepository(registryRepositoryUuid, request, deps);
+  mustAllowDeletion(repository);
+  return await mustFindPackage([repository.id], packageUuid, deps);
+}
+
+async function removePackage(of: PackageIn, request: RequestContext, deps: Deps): Promise<void> {
+  const { id: packageId } = await mustFindDeletable(of, request, deps);
+  const by = UserId.parse(request.userId);
+  const at = deps.now().toISOString();
+  const command = { type: "DeletePackageVersion", packageId, by, at } as const;
+  const metadata = await request.metadata();
+  for (;;) {
+    const ids = await liveVersionIds(deps.db, packageId, deletedAtOnce);
+    let position: bigint | undefined;
+    for (const id of ids) {
+      ({ position } = await handle(deps.store, packageVersion, { id, command, metadata }));
+    }
+    await request.visible(position);
+    if (ids.length < deletedAtOnce) return;
+  }
+}
+
+type Restored = Readonly<{
+  registryRepositoryUuid: RegistryRepositoryId;
+  versionUuid: PackageVersionId;
+}>;
+
+async function restore(
+  { registryRepositoryUuid, versionUuid: id }: Restored,
+  request: RequestContext,
+  deps: Deps,
+) {
+  const repository = await mustFindRepository(registryRepositoryUuid, request, deps);
+  const page = { since: keptSince(deps), limit: 1, offset: 0, id };
+  const [row] = (await listDeletedVersions(deps.db, [repository.id], page)).rows;
+  if (row === undefined) throw versionNotFound();
+  const command = { type: "RestorePackageVersion", packageId: row.package_id } as const;
+  await change({ id, command }, request, deps);
+  const found = await findVersionOf(deps.db, row.package_id, id);
+  const [view] = found ? await presentPackageVersions(deps.db, row.type, [found]) : [];
+  if (view === undefined) throw versionNotFound();
+  return view;
+}
+
+const keptSince = ({ now, config }: Pick<Deps, "now" | "config">): Date =>
+  new Date(now().getTime() - config.projectRetentionDays * dayMs);
+
+function ownerView(request: RequestContext) {
+  const { ownerType, ownerId } = ownerOf(request);
+  if (ownerType === "INSTANCE") return { ownerUuid: "", ownerType: "GLOBAL" } as const;
+  return { ownerUuid: ownerId, ownerType };
+}

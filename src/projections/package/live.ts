@@ -1,0 +1,127 @@
+import type { Knex } from "knex";
+
+import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import type { Slice } from "../user/user.ts";
+import { type PackageRow, type PackageVersionRow, versionsWithFiles } from "./version.ts";
+
+type Page = Readonly<{ limit: number; offset: number }>;
+
+const isLive = `exists (
+  select from package_version as version
+  where version.package_id = package.id and version.deleted_at is null
+)`;
+
+const livePackages = (db: Knex, registryIds: readonly string[]) =>
+  db<PackageRow>("package")
+    .whereRaw("registry_id = any(?)", [[...registryIds]])
+    .whereRaw(isLive);
+
+/** Packages of these registries that have a version which is not deleted, by name. */
+export async function listLivePackages(
+  db: Knex,
+  registryIds: readonly string[],
+  { limit, offset }: Page,
+): Promise<Slice<PackageRow>> {
+  const [rows, counted] = await Promise.all([
+    livePackages(db, registryIds).orderBy(["name", "id"]).limit(limit).offset(offset),
+    livePackages(db, registryIds).count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
+
+export function findLivePackage(
+  db: Knex,
+  registryIds: readonly string[],
+  id: string,
+): Promise<PackageRow | undefined> {
+  return livePackages(db, registryIds).andWhere("id", id).first();
+}
+
+/** Versions that are not deleted, newest first. */
+export async function listLiveVersions(
+  db: Knex,
+  packageId: string,
+  { limit, offset }: Page,
+): Promise<Slice<PackageVersionRow>> {
+  const own = () =>
+    db("package_version").where("package_id", packageId).andWhere("deleted_at", null);
+  const [rows, counted] = await Promise.all([
+    own()
+      .orderBy([
+        { column: "created_position", order: "desc" },
+        { column: "id", order: "desc" },
+      ])
+      .limit(limit)
+      .offset(offset),
+    own().count({ total: "*" }).first(),
+  ]);
+  return { rows: await versionsWithFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
+}
+
+/** Some of the versions that are not deleted. */
+export async function liveVersionIds(
+  db: Knex,
+  packageId: string,
+  limit: number,
+): Promise<readonly PackageVersionId[]> {
+  const rows: readonly Readonly<{ id: PackageVersionId }>[] = await db("package_version")
+    .where("package_id", packageId)
+    .andWhere("deleted_at", null)
+    .limit(limit)
+    .select("id");
+  return rows.map(({ id }) => id);
+}
+
+/** A version of this very package, deleted or not. */
+export async function findVersionOf(
+  db: Knex,
+  packageId: string,
+  id: string,
+): Promise<PackageVersionRow | undefined> {
+  const rows = await db("package_version").where({ id, package_id: packageId });
+  const [row] = await versionsWithFiles(db, rows);
+  return row;
+}
+
+export type DeletedVersion = Readonly<{
+  id: PackageVersionId;
+  package_id: PackageId;
+  type: PackageRow["type"];
+  name: string;
+  version: string;
+  deleted_at: Date;
+}>;
+
+/** Versions of these registries that were deleted since, newest first; of one id when it is given. */
+export async function listDeletedVersions(
+  db: Knex,
+  registryIds: readonly string[],
+  { since, limit, offset, id }: Page & Readonly<{ since: Date; id?: string }>,
+): Promise<Slice<DeletedVersion>> {
+  const own = () => {
+    const found = db("package_version as version")
+      .join("package", "package.id", "version.package_id")
+      .whereRaw("package.registry_id = any(?)", [[...registryIds]])
+      .andWhere("version.deleted_at", ">=", since);
+    return id === undefined ? found : found.andWhere("version.id", id);
+  };
+  const [rows, counted] = await Promise.all([
+    own()
+      .orderBy([
+        { column: "version.deleted_at", order: "desc" },
+        { column: "version.id", order: "desc" },
+      ])
+      .limit(limit)
+      .offset(offset)
+      .select<DeletedVersion[]>(
+        "version.id",
+        "version.package_id",
+        "package.type",
+        "package.name",
+        "version.version",
+        "version.deleted_at",
+      ),
+    own().count({ total: "*" }).first(),
+  ]);
+  return { rows, total: Number(counted?.["total"] ?? 0) };
+}
