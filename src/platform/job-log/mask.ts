@@ -44,8 +44,8 @@ export function mask(log: Buffer, forms: MaskedForms): Buffer {
 }
 
 /**
- * Masks what has come and says how much of it is final: the end may hold the beginning of a value that
- * continues in the next piece.
+ * Masks what has come and says how much of it is final: the end may be the beginning of a value that
+ * continues in the next piece. Only bytes that may be one are held back, so that readers see the rest.
  *
  * @param joined what was not final before, and the new piece
  */
@@ -54,7 +54,17 @@ export function maskPiece(
   forms: MaskedForms,
 ): Readonly<{ final: Buffer; tail: Buffer }> {
   const masked = mask(joined, forms);
-  const kept = Math.max(0, (forms[0]?.length ?? 1) - 1);
-  const cut = Math.max(0, masked.length - kept);
+  const cut = Math.min(...forms.map((form) => beginningOf(form, masked)), masked.length);
   return { final: masked.subarray(0, cut), tail: masked.subarray(cut) };
+}
+
+/** Where the longest end of a text begins that is the beginning of a form, but not all of it. */
+function beginningOf(form: Buffer, text: Buffer): number {
+  const [first = 0] = form;
+  let at = text.indexOf(first, Math.max(0, text.length - form.length + 1));
+  while (at >= 0) {
+    if (text.compare(form, 0, text.length - at, at) === 0) return at;
+    at = text.indexOf(first, at + 1);
+  }
+  return text.length;
 }
