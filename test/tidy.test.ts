@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 
 /** Which layers a layer imports, besides itself. */
@@ -13,9 +14,10 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   http: ["events", "platform", "commands", "projections", "git", "workers"],
   ssh: ["events", "platform", "commands", "projections", "git"],
   embedded: ["platform", "config.ts"],
+  agent: ["platform", "embedded", "config.ts"],
   cli: [
     ...["events", "platform", "commands", "projections", "git", "workers", "http", "ssh"],
-    ...["embedded", "config.ts", "main.ts", "first-administrator.ts"],
+    ...["agent", "embedded", "config.ts", "main.ts", "first-administrator.ts"],
   ],
 };
 
@@ -139,6 +141,33 @@ describe("tidy", () => {
     });
   }
 });
+
+/** Not bundled, so loaded by Node.js, which finds the names of packages in CommonJS. */
+const unbundled: ReadonlySet<string> = new Set(["ioredis"]);
+
+describe("packages that are loaded late", () => {
+  for (const file of sources) {
+    it(`${file} asks bundled ones in CommonJS for their default export alone`, async () => {
+      const text = await readFile(file, "utf8");
+      const loads = text.matchAll(/\{([^{}]*)\} = await import\("([^."][^"]*)"\)/g);
+      for (const [, names = "", name = ""] of loads) {
+        if (unbundled.has(name) || name.startsWith("node:")) continue;
+        const isModule = await hasNamedExports(name);
+        expect(isModule || /^\s*default:/.test(names), name).to.equal(true);
+      }
+    });
+  }
+});
+
+async function hasNamedExports(name: string): Promise<boolean> {
+  const file = fileURLToPath(import.meta.resolve(name));
+  if (file.endsWith(".mjs")) return true;
+  for (let at = path.dirname(file); at !== path.dirname(at); at = path.dirname(at)) {
+    const text = await readFile(path.join(at, "package.json"), "utf8").catch(() => undefined);
+    if (text !== undefined) return (JSON.parse(text) as { type?: string }).type === "module";
+  }
+  return false;
+}
 
 async function typescriptFiles(root: string): Promise<readonly string[]> {
   const files = await readdir(root, { recursive: true });

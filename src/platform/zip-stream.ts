@@ -18,9 +18,9 @@ export type ZipFileEntry = Readonly<{
 export async function zipStream(
   entries: readonly ZipFileEntry[],
 ): Promise<Readonly<{ body: Readable; bytes: number }>> {
-  // Loaded at the first use.
-  const { ZipFile } = await import("yazl");
-  const archive = new ZipFile();
+  // Loaded at the first use. A bundled package in CommonJS has no named exports.
+  const { default: yazl } = await import("yazl");
+  const archive = new yazl.ZipFile();
   // It is a PassThrough; the declared type is wider.
   const body = archive.outputStream as Readable;
   const fail = (error: Error): void => void body.destroy(error);

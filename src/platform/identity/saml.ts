@@ -113,7 +113,7 @@ type LibraryOptions = Readonly<{
 
 async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): Promise<SAML> {
   // Loaded when somebody logs in so: most instances do without it.
-  const { SAML, ValidateInResponseTo } = await import("@node-saml/node-saml");
+  const { SAML, ValidateInResponseTo } = await import("./saml-library.ts");
   const { entityId, acsUrl, idpIssuer, certificates } = parties;
   return new SAML({
     issuer: entityId,
