@@ -15,7 +15,7 @@ type Handled = Recorded<EventOf<typeof events>>;
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 1,
+  version: 2,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -99,14 +99,15 @@ async function applyPipelineEvent(tx: Tx, { type, data }: Recorded<PipelineEvent
       return;
     case "PipelineFinished": {
       const finished_at = new Date(data.finishedAt);
-      const duration_seconds = data.durationSeconds;
-      await tx("pipeline").where({ id: data.pipelineId }).update({ finished_at, duration_seconds });
+      const end = { finished_at, duration_seconds: data.durationSeconds };
+      const change = { ...end, failure_reason: data.failureReason };
+      await tx("pipeline").where({ id: data.pipelineId }).update(change);
       return;
     }
     case "PipelineRestarted":
       await tx("pipeline")
         .where({ id: data.pipelineId })
-        .update({ finished_at: null, duration_seconds: null });
+        .update({ finished_at: null, duration_seconds: null, failure_reason: null });
       return;
     case "PipelineDeleted":
       await remove(tx, data.pipelineId, data.projectId);
