@@ -5,6 +5,7 @@ import path from "node:path";
 import { inheritedEnvironment } from "../config.ts";
 import { openApi } from "./demo/api.ts";
 import { gitSteps } from "./demo/git-steps.ts";
+import { pipelineSteps } from "./demo/pipeline-steps.ts";
 import { startReceiver } from "./demo/receiver.ts";
 import { startService } from "./demo/service.ts";
 import { openShell } from "./demo/shell.ts";
@@ -56,6 +57,7 @@ async function runSteps(demo: Demo, write: (text: string) => void): Promise<numb
     ...gitSteps,
     ...deliverySteps,
     ...readingSteps,
+    ...pipelineSteps,
     ...historySteps,
   ];
   for (const [index, step] of steps.entries()) {

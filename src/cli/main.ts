@@ -7,8 +7,12 @@ type Command = Readonly<{ run: (args: readonly string[]) => Promise<number> }>;
 /** Each in a file of its own, loaded only when it is called. */
 const commands: Readonly<Record<string, readonly [string, () => Promise<Command>]>> = {
   start: [
-    "[role…]   everything on this machine; with roles (http, projections, workers, ssh) only those",
+    "[role…]   everything on this machine; with roles (http, projections, workers, ssh, agent) only those",
     () => import("./start.ts"),
+  ],
+  agent: [
+    "register | run | unregister   a machine that runs jobs of pipelines",
+    () => import("./agent.ts"),
   ],
   demo: [
     "the whole round with real programs, against a service of its own",

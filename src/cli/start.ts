@@ -33,14 +33,26 @@ export async function run(args: readonly string[]): Promise<number> {
     options: { supervised: { type: "boolean", default: false } },
     allowPositionals: true,
   });
+  if (positionals.includes(agentRole)) return runAgentRole(positionals);
   const unknown = positionals.filter((name) => !(roleNames as readonly string[]).includes(name));
   if (unknown.length > 0) {
     throw new ConfigError(
-      `No role named ${unknown.join(", ")}; there are ${roleNames.join(", ")}.`,
+      `No role named ${unknown.join(", ")}; there are ${[...roleNames, agentRole].join(", ")}.`,
     );
   }
   if (positionals.length === 0) return runEverything(readSettings());
   return runRoles(positionals as readonly RoleName[], values.supervised);
+}
+
+const agentRole = "agent";
+
+/** It needs no stores, and shares no process with what does: it runs scripts of others. */
+async function runAgentRole(names: readonly string[]): Promise<number> {
+  if (names.length > 1) throw new ConfigError("The role agent is started alone.");
+  const { runAgentOf, signals } = await import("./agent.ts");
+  const file = path.join(readSettings().dataDir, "agent", "config.json");
+  await runAgentOf(file, { once: false }, signals());
+  return 0;
 }
 
 async function runRoles(names: readonly RoleName[], supervised: boolean): Promise<number> {

@@ -20,6 +20,9 @@ export function welcome({ url, administrator }: Welcome): string {
     `  curl -fsS -H "Authorization: token $token" ${json} -d '{"title":"Hello","alias":"hello","isPrivate":false}' ${url}/project`,
     `  git push "${target.protocol}//${alias}:$token@${target.host}${target.pathname.replace(/\/$/, "")}/project/${alias}/hello.git" HEAD:main`,
     "",
+    "An agent on this machine, which runs pipelines:",
+    `  node bin/ledgerforge.js agent register --url ${url} --token "$(curl -fsS -H "Authorization: token $token" ${url}/admin/runners/registration-info | sed -n 's/.*"registrationToken":"\\([^"]*\\)".*/\\1/p')" && node bin/ledgerforge.js agent run`,
+    "",
     "",
   ].join("\n");
 }

@@ -37,9 +37,19 @@ describe("ledgerforge", () => {
     expect(output).to.match(/DATABASE_URL is required\n {2}EVENTSTORE_URL is required/);
   });
 
+  it("starts an agent alone, and only one that is registered", async () => {
+    const beside = await run(["start", "http", "agent"]);
+    expect(beside).to.deep.equal({ code: 78, output: "The role agent is started alone.\n" });
+    const { code, output } = await run(["start", "agent"], { DATA_DIR: "/nonexistent/data" });
+    expect(code).to.equal(78);
+    expect(output).to.match(/^There is no agent at \/nonexistent\/data\/agent\/config\.json: /);
+  });
+
   it("refuses roles that do not exist", async () => {
     const { code, output } = await run(["start", "http", "htp"]);
     expect(code).to.equal(78);
-    expect(output).to.equal("No role named htp; there are http, projections, workers, ssh.\n");
+    expect(output).to.equal(
+      "No role named htp; there are http, projections, workers, ssh, agent.\n",
+    );
   });
 });

@@ -27,7 +27,11 @@ export function isInstalled(program: string): boolean {
  * @returns whether they are
  */
 export function needsProgram(...programs: readonly string[]): boolean {
-  const missing = programs.filter((program) => !isInstalled(program));
+  return skipWithout(programs.filter((program) => !isInstalled(program)));
+}
+
+/** The same for whatever is missing. @param missing what the printed reason names */
+export function skipWithout(missing: readonly string[]): boolean {
   if (missing.length === 0) return true;
   // A suite without tests is never run; it knows the file and the suite that this was called in.
   const { file = "", parent } = describe(`without ${missing.join(", ")}`, () => undefined);

@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+import { packageRoot } from "../platform/installation.ts";
+import type { ExecutorName } from "./config.ts";
+
+const { version } = JSON.parse(readFileSync(path.join(packageRoot, "package.json"), "utf8")) as {
+  version: string;
+};
+
+export const agentVersion = version;
+export const userAgent = `ledgerforge-agent ${version}`;
+
+const architectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+
+/** What the agent says of itself: the service gives it no job that needs more. */
+export function agentInfo(executor: ExecutorName) {
+  return {
+    name: "ledgerforge-agent",
+    version,
+    platform: process.platform,
+    architecture: architectures[process.arch] ?? process.arch,
+    executor,
+    shell: "bash",
+    features: {
+      variables: true,
+      raw_variables: true,
+      masking: true,
+      refspecs: true,
+      artifacts: true,
+      artifacts_exclude: true,
+      upload_multiple_artifacts: true,
+      upload_raw_artifacts: true,
+      cache: true,
+      fallback_cache_keys: true,
+      multi_build_steps: true,
+      return_exit_code: true,
+      cancelable: true,
+      cancel_gracefully: true,
+      two_phase_job_commit: true,
+      trace_checksum: true,
+      trace_size: true,
+      image: executor === "docker",
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from "node:crypto";
+import { access, constants, mkdir } from "node:fs/promises";
+import { homedir, userInfo } from "node:os";
+import path from "node:path";
+
+import { ConfigError, inheritedEnvironment } from "../config.ts";
+import type { ExecutorName } from "./config.ts";
+import type { Job } from "./job.ts";
+import { type Command, runMark, runToEnd } from "./processes.ts";
+import type { SeenPlace } from "./variables.ts";
+
+/** Directories of one job on this machine, all of them below one that is removed at its end. */
+export type Workplace = Readonly<{
+  /** Holds all others. */
+  root: string;
+  builds: string;
+  project: string;
+  temporary: string;
+  home: string;
+  scripts: string;
+  /** Where the job finds them. */
+  seen: SeenPlace;
+  /** The value of the variable that marks processes of the job. */
+  mark: string;
+}>;
+
+export type Executor = Readonly<{
+  name: ExecutorName;
+  /** Whether nothing of the job is left on the machine, and it sees nothing of others. */
+  isolated: boolean;
+  /** Whether git is run where the job is; otherwise on this machine, before anything of the job. */
+  hasGit: boolean;
+  /** @param script path as the job sees it */
+  command: (place: Workplace, image: Job["image"], script: string) => Command;
+  /** Ends what a killed command leaves behind. */
+  clean: (place: Workplace) => Promise<void>;
+}>;
+
+const seenBuilds = "/builds";
+
+/** Makes the directories of a job. */
+export async function workplaceOf(
+  executor: ExecutorName,
+  { root, job, mark }: Readonly<{ root: string; job: Job; mark: string }>,
+): Promise<Workplace> {
+  const builds = path.join(root, "builds");
+  const name =
+    job.job_info.project_name.replaceAll(/[^\w.-]/g, "-").replace(/^[.-]+/, "") || "project";
+  const within = (base: string): SeenPlace => ({
+    builds: base,
+    project: `${base}/${name}`,
+    temporary: `${base}/${name}.tmp`,
+    home: `${base}/${name}.home`,
+    scripts: `${base}.scripts`,
+  });
+  const here = within(builds);
+  for (const each of [builds, here.project, here.temporary, here.home, here.scripts]) {
+    await mkdir(each, { recursive: true, mode: 0o700 });
+  }
+  return { root, ...here, mark, seen: executor === "shell" ? here : within(seenBuilds) };
+}
+
+/** @throws ConfigError when the machine lacks what the executor needs */
+export async function openExecutor(
+  name: ExecutorName,
+  readable: readonly string[],
+): Promise<Executor> {
+  switch (name) {
+    case "shell":
+      await mustFind(["bash"], name);
+      return shell;
+    case "bubblewrap": {
+      await mustFind(["bwrap"], name);
+      const sandbox = await bubblewrap(readable);
+      await mustWork(sandbox);
+      return sandbox;
+    }
+    case "docker":
+      return docker(await mustFind(["docker", "podman"], name));
+  }
+}
+
+const pathDefault = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+async function mustFind(programs: readonly string[], executor: ExecutorName): Promise<string> {
+  const { PATH = pathDefault } = inheritedEnvironment();
+  for (const program of programs) {
+    for (const directory of PATH.split(":").filter(path.isAbsolute)) {
+      const file = path.join(directory, program);
+      const isThere = await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      );
+      if (isThere) return file;
+    }
+  }
+  const hint = executor === "shell" ? "" : " Install it, or use --executor shell (no isolation).";
+  throw new ConfigError(`The executor ${executor} needs ${programs.join(" or ")}.${hint}`);
+}
+
+const probeMs = 10_000;
+
+/** Containers without the right to make namespaces have the program, but cannot use it. */
+async function mustWork(sandbox: Executor): Promise<void> {
+  const command = sandbox.command(nowhere, undefined, "/dev/null");
+  const output: Buffer[] = [];
+  const onOutput = (data: Buffer) => output.push(data);
+  const ended = await runToEnd(command, { onOutput, signal: AbortSignal.timeout(probeMs) });
+  if (ended.code === 0) return;
+  const said = Buffer.concat(output).toString().trim();
+  throw new ConfigError(
+    `bubblewrap cannot make a sandbox here (${said}). Allow user namespaces, or use --executor shell.`,
+  );
+}
+
+const nowhere: Workplace = {
+  ...{ root: "/", builds: "/usr", project: "/usr", temporary: "/", home: "/", scripts: "/usr" },
+  seen: {
+    ...{ builds: seenBuilds, project: seenBuilds, temporary: seenBuilds, home: seenBuilds },
+    scripts: `${seenBuilds}.scripts`,
+  },
+  mark: `probe-${randomUUID()}`,
+};
+
+export const shell: Executor = {
+  name: "shell",
+  isolated: false,
+  hasGit: true,
+  command: ({ project, home, mark }, _image, script) => {
+    const { PATH = pathDefault, LANG = "C.UTF-8" } = inheritedEnvironment();
+    const { username } = userInfo();
+    const env = { PATH, LANG, HOME: home, USER: username, LOGNAME: username, [runMark]: mark };
+    return { program: "bash", args: ["--noprofile", "--norc", script], cwd: project, env };
+  },
+  clean: async () => undefined,
+};
+
+/** What programs need of `/etc`; nothing of it is secret. */
+const readableEtc = [
+  ...["alternatives", "ca-certificates", "ca-certificates.conf", "fonts", "gai.conf", "group"],
+  ...["hostname", "hosts", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime"],
+  ...["magic", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "python3"],
+  ...["resolv.conf", "services", "ssl", "timezone", "crypto-policies", "profile", "bash.bashrc"],
+].map((name) => `/etc/${name}`);
+
+/** The program that runs this agent, for jobs that need Node.js; and what is installed by hand. */
+const readableElsewhere = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"];
+
+async function bubblewrap(readable: readonly string[]): Promise<Executor> {
+  const program = await mustFind(["bwrap"], "bubblewrap");
+  for (const each of readable) {
+    if (!path.isAbsolute(each)) throw new ConfigError(`${each} is not an absolute path.`);
+    await access(each).catch(() => {
+      throw new ConfigError(`${each} cannot be read.`);
+    });
+  }
+  const binds = ["/usr", ...readableElsewhere, ...readableEtc, ...readable];
+  const user = 1_000;
+  return {
+    name: "bubblewrap",
+    isolated: true,
+    hasGit: true,
+    command: ({ builds, scripts, seen, mark }, _image, script) => ({
+      program,
+      args: [
+        ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"],
+        ...["--unshare-cgroup-try", "--disable-userns", "--cap-drop", "ALL"],
+        ...["--die-with-parent", "--new-session", "--hostname", "agent"],
+        ...["--uid", String(user), "--gid", String(user)],
+        ...binds.flatMap((each) => ["--ro-bind-try", each, each]),
+        ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp"],
+        ...["--bind", builds, seen.builds, "--ro-bind", scripts, seen.scripts],
+        ...["--chdir", seen.project],
+        ...["--", "bash", "--noprofile", "--norc", script],
+      ],
+      cwd: "/",
+      env: {
+        ...{ PATH: pathDefault, LANG: "C.UTF-8", HOME: seen.home, SHELL: "/bin/bash" },
+        ...{ USER: "job", LOGNAME: "job", [runMark]: mark },
+      },
+    }),
+    clean: async () => undefined,
+  };
+}
+
+/** Containers of the image that the job names. Services are not started. */
+function docker(program: string): Executor {
+  const { PATH = pathDefault } = inheritedEnvironment();
+  const env = { PATH, HOME: homedir() };
+  const nameOf = ({ mark }: Workplace): string => `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
+  return {
+    name: "docker",
+    isolated: true,
+    hasGit: false,
+    command: (place, image, script) => {
+      const { builds, scripts, seen, mark } = place;
+      const [policy = "if-not-present"] = image?.pull_policy ?? [];
+      const pull = { always: "always", never: "never" }[policy] ?? "missing";
+      const run = ["run", "--rm", "--init", "--name", nameOf(place), "--pull", pull];
+      const limits = ["--security-opt", "no-new-privileges"];
+      const view = ["--volume", `${builds}:${seen.builds}`, "--workdir", seen.project];
+      const scriptView = ["--volume", `${scripts}:${seen.scripts}:ro`];
+      const start = 'if command -v bash >/dev/null; then exec bash "$0"; else exec sh "$0"; fi';
+      const args = ["--env", `HOME=${seen.home}`, "--entrypoint", "sh", "--"];
+      const name = image?.name ?? "debian:stable-slim";
+      return {
+        program,
+        args: [...run, ...limits, ...view, ...scriptView, ...args, name, "-c", start, script],
+        cwd: "/",
+        env: { ...env, [runMark]: mark },
+      };
+    },
+    async clean(place) {
+      const args = ["rm", "--force", nameOf(place)];
+      const options = { onOutput: () => undefined, signal: AbortSignal.timeout(30_000) };
+      await runToEnd({ program, args, cwd: "/", env }, options).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,275 @@
+import { randomUUID } from "node:crypto";
+import { realpath, writeFile } from "node:fs/promises";
+import path from "node:path";
+
+import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
+import { type Caches, openCaches } from "./cache.ts";
+import type { Client } from "./client.ts";
+import { type Executor, shell, type Workplace } from "./executor.ts";
+import { type Job, JobFailure } from "./job.ts";
+import type { LogFile } from "./log-file.ts";
+import { runToEnd } from "./processes.ts";
+import { scriptOf } from "./script.ts";
+import { sourcesOf } from "./sources.ts";
+import type { JobEnd } from "./trace-upload.ts";
+import type { JobEnvironment } from "./variables.ts";
+
+/** What a run is carried out with. */
+export type Run = Readonly<{
+  job: Job;
+  client: Client;
+  executor: Executor;
+  place: Workplace;
+  environment: JobEnvironment;
+  log: LogFile;
+  /** Of all projects. */
+  cacheDirectory: string;
+  /** Aborts, with a JobFailure, what a cancellation or the end of the time ends: all up to the script. */
+  script: AbortSignal;
+  /** Aborts when nothing of the job may go on. */
+  over: AbortSignal;
+}>;
+
+const afterScriptMs = 5 * 60_000;
+const untrackedBytesMax = 16 * 1024 ** 2;
+
+/** Carries out all stages of a job. What goes wrong is in its log. */
+export async function carryOut(run: Run): Promise<JobEnd> {
+  const caches = openCaches(run.cacheDirectory, run.job.job_info.project_id);
+  let end = await attempt(run, async () => {
+    await prepare(run);
+    await sources(run);
+    await restoreCaches(run, caches);
+    if (run.job.dependencies.some(({ artifacts_file: file }) => file?.filename)) {
+      await run.log.section("download_artifacts", "Downloading artifacts", () =>
+        downloadArtifacts(transferOf(run, run.script)),
+      );
+    }
+    await steps(run);
+  });
+  await afterScript(run, end);
+  if (run.over.aborted) return end;
+  await storeCaches(run, caches, end);
+  const uploaded = await attempt(run, () => upload(run, end));
+  if (end.state === "success") end = uploaded;
+  return end;
+}
+
+/** Turns what was thrown into how the job ends, and writes it into the log. */
+async function attempt({ log, over }: Run, work: () => Promise<void>): Promise<JobEnd> {
+  try {
+    await work();
+    return { state: "success" };
+  } catch (error) {
+    const thrown = over.aborted ? over.reason : error;
+    const failure = thrown instanceof JobFailure ? thrown : unexpected(thrown);
+    const { reason, exitCode } = failure;
+    log.error(`Job failed: ${failure.message}`);
+    return { state: "failed", reason, ...(exitCode !== undefined && { exitCode }) };
+  }
+}
+
+function unexpected(error: unknown): JobFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  return new JobFailure("runner_system_failure", message);
+}
+
+async function prepare({ log, executor, place, environment, job }: Run): Promise<void> {
+  log.title(`with ledgerforge agent, executor ${executor.name}`);
+  if (executor.name !== "docker" && job.image) {
+    log.warn(`The executor ${executor.name} has no images: ${job.image.name} is ignored.`);
+  }
+  if (job.services.length > 0) log.warn("This agent starts no services.");
+  // Nothing of the job has run yet, so no path leads elsewhere.
+  for (const [name, content] of environment.files) {
+    await writeFile(path.join(place.temporary, name), content, { mode: 0o600, flag: "wx" });
+  }
+}
+
+async function sources(run: Run): Promise<void> {
+  const { log, job, environment, executor } = run;
+  await log.section("get_sources", "Getting source from Git repository", async () => {
+    const before = job.hooks.find(({ name }) => name === "pre_get_sources_script");
+    if (before !== undefined) await script(run, { lines: before.script, shown: true });
+    const found = sourcesOf(job, environment);
+    if (found === undefined) return log.write("Skipping Git repository setup\n");
+    const attempts = Number(environment.values.get("GET_SOURCES_ATTEMPTS") ?? 1);
+    const more = { variables: found.variables, onMachine: !executor.hasGit };
+    for (let left = Math.min(10, Math.max(1, attempts || 1)); ; left -= 1) {
+      try {
+        return await script(run, { lines: found.lines, shown: false, ...more });
+      } catch (error) {
+        if (left <= 1 || run.script.aborted || run.over.aborted) throw error;
+        log.warn("Getting the source failed; it is tried again.");
+      }
+    }
+  });
+}
+
+async function steps(run: Run): Promise<void> {
+  for (const { name, script: lines } of run.job.steps) {
+    if (name === "after_script" || lines.length === 0) continue;
+    const title = name === "script" ? "Executing the script of the job" : `Executing ${name}`;
+    await run.log.section("step_script", title, () => script(run, { lines, shown: true }));
+  }
+}
+
+/** What it ends with does not matter to the job. */
+async function afterScript(run: Run, end: JobEnd): Promise<void> {
+  const step = run.job.steps.find(({ name }) => name === "after_script");
+  const isTimeout = end.state === "failed" && end.reason === "job_execution_timeout";
+  if (step === undefined || step.script.length === 0 || isTimeout || run.over.aborted) return;
+  const isCanceled = end.state === "failed" && end.reason === "job_canceled";
+  const status = isCanceled ? "canceled" : end.state;
+  const variables = new Map([["CI_JOB_STATUS", status]]);
+  const signal = AbortSignal.any([run.over, AbortSignal.timeout(afterScriptMs)]);
+  try {
+    await run.log.section("after_script", "Running after_script", () =>
+      script(run, { lines: step.script, shown: true, variables, signal }),
+    );
+  } catch {
+    if (!run.over.aborted) run.log.warn("after_script failed, but the job goes on as it was.");
+  }
+}
+
+type Script = Readonly<{
+  lines: readonly string[];
+  shown: boolean;
+  variables?: ReadonlyMap<string, string>;
+  signal?: AbortSignal;
+  /** Outside of the sandbox or container. */
+  onMachine?: boolean;
+  onOutput?: (data: Buffer) => void;
+}>;
+
+/** @throws JobFailure */
+async function script(run: Run, options: Script): Promise<void> {
+  const { place, executor, environment, log, job } = run;
+  const { lines, shown, variables, signal = run.script, onMachine = false } = options;
+  const seen = onMachine ? place : place.seen;
+  const name = `${randomUUID()}.sh`;
+  const text = scriptOf({
+    variables: new Map([...environment.values, ...(variables ?? [])]),
+    directory: seen.project,
+    lines,
+    shown,
+  });
+  await writeFile(path.join(place.scripts, name), text, { mode: 0o600, flag: "wx" });
+  const by = onMachine ? shell : executor;
+  const command = by.command(place, job.image, `${seen.scripts}/${name}`);
+  const both = AbortSignal.any([signal, run.over]);
+  both.throwIfAborted();
+  const onOutput = options.onOutput ?? ((data: Buffer) => log.write(data));
+  const ended = await runToEnd(command, { onOutput, signal: both });
+  await executor.clean(place);
+  both.throwIfAborted();
+  if (ended.code === 0) return;
+  if (executor.name === "docker" && !onMachine && ended.code === 125) {
+    throw new JobFailure("image_pull_failure", "the container could not be started");
+  }
+  const how = ended.code === null ? `signal ${ended.signal}` : `exit code ${ended.code}`;
+  throw new JobFailure("script_failure", how, ended.code ?? 1);
+}
+
+/** A job may have put a link where its project was: the agent follows none. */
+async function mustBeInPlace({ place }: Run): Promise<void> {
+  if ((await realpath(place.project).catch(() => "")) === place.project) return;
+  throw new JobFailure("script_failure", "the directory of the project is gone", 1);
+}
+
+async function restoreCaches(run: Run, caches: Caches): Promise<void> {
+  const { job, log, environment, place } = run;
+  const wanted = job.cache.filter(({ policy }) => policy !== "push");
+  if (wanted.length === 0) return;
+  await log.section("restore_cache", "Restoring cache", async () => {
+    await mustBeInPlace(run);
+    for (const { key, fallback_keys: fallbacks } of wanted) {
+      const common = environment.values.get("CACHE_FALLBACK_KEY");
+      const keys = [key, ...fallbacks, ...(common ? [common] : [])].map(environment.expand);
+      try {
+        const found = await caches.restore(keys, place.project);
+        log.write(found === undefined ? `No cache for ${keys[0]}\n` : `Restored ${found}\n`);
+      } catch (error) {
+        log.warn(`The cache was not restored: ${messageOf(error)}`);
+      }
+    }
+  });
+}
+
+const fits = (when: "on_success" | "on_failure" | "always", end: JobEnd): boolean =>
+  when === "always" || (when === "on_success") === (end.state === "success");
+
+async function storeCaches(run: Run, caches: Caches, end: JobEnd): Promise<void> {
+  const { job, log, environment, place } = run;
+  const wanted = job.cache.filter(({ policy, when }) => policy !== "pull" && fits(when, end));
+  if (wanted.length === 0) return;
+  await log.section("archive_cache", "Saving cache", async () => {
+    for (const { key, paths, untracked } of wanted) {
+      try {
+        await mustBeInPlace(run);
+        const also = untracked ? await untrackedOf(run) : new Set<string>();
+        const which = { paths: paths.map(environment.expand), exclude: [], also };
+        const seenRoot = place.seen.project;
+        const name = environment.expand(key);
+        const files = await caches.store(name, place.project, { ...which, seenRoot });
+        log.write(files === 0 ? `Nothing to cache for ${name}\n` : `Cached ${files} as ${name}\n`);
+      } catch (error) {
+        log.warn(`The cache was not stored: ${messageOf(error)}`);
+      }
+    }
+  });
+}
+
+async function upload(run: Run, end: JobEnd): Promise<void> {
+  const { job, log } = run;
+  const wanted = job.artifacts.filter(({ when }) => fits(when, end));
+  if (wanted.length === 0) return;
+  const outcome = end.state === "success" ? "success" : "failure";
+  const name = `upload_artifacts_on_${outcome}`;
+  await log.section(name, `Uploading artifacts for ${end.state} job`, async () => {
+    await mustBeInPlace(run);
+    for (const artifact of wanted) {
+      await uploadArtifact(artifact, transferOf(run, run.over)).catch((error: unknown) => {
+        throw run.over.aborted
+          ? run.over.reason
+          : new JobFailure("script_failure", `artifacts: ${messageOf(error)}`, 1);
+      });
+    }
+  });
+}
+
+function transferOf(run: Run, signal: AbortSignal): Transfer {
+  const { client, job, log, place, environment } = run;
+  return {
+    ...{ client, job, log, signal },
+    scratch: place.root,
+    root: place.project,
+    seenRoot: place.seen.project,
+    expand: environment.expand,
+    untracked: () => untrackedOf(run),
+  };
+}
+
+/** Asked inside of the sandbox: the job may have changed the configuration of its repository. */
+async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
+  if (!run.executor.hasGit) {
+    run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);
+    return new Set();
+  }
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const onOutput = (data: Buffer): void => {
+    bytes += data.length;
+    if (bytes <= untrackedBytesMax) pieces.push(data);
+  };
+  await script(run, {
+    lines: ["git ls-files -z --others"],
+    shown: false,
+    onOutput,
+    signal: run.over,
+  });
+  return new Set(Buffer.concat(pieces).toString().split("\0").filter(Boolean));
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

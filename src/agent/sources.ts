@@ -1,0 +1,65 @@
+import type { Job } from "./job.ts";
+import { quoted } from "./script.ts";
+import type { JobEnvironment } from "./variables.ts";
+
+type Sources = Readonly<{
+  /** Lines of a shell script. */
+  lines: readonly string[];
+  /** For these lines alone: the token is never written into the repository. */
+  variables: ReadonlyMap<string, string>;
+}>;
+
+/**
+ * How the files of the commit get into the project's directory, which is empty. `GIT_STRATEGY`,
+ * `GIT_CHECKOUT`, `GIT_SUBMODULE_STRATEGY` and `GIT_FETCH_EXTRA_FLAGS` mean what they mean to gitlab-runner.
+ */
+export function sourcesOf(job: Job, { values }: JobEnvironment): Sources | undefined {
+  const strategy = values.get("GIT_STRATEGY") ?? "fetch";
+  if (strategy === "none" || strategy === "empty") return undefined;
+  const { git_info: git } = job;
+  const { clean, header } = credentials(git.repo_url);
+  const depth = git.depth > 0 ? ["--depth", String(git.depth)] : [];
+  const flags = ["--no-recurse-submodules", "--prune", "--quiet", ...depth];
+  const more = (values.get("GIT_FETCH_EXTRA_FLAGS") ?? "").split(/\s+/).filter(Boolean);
+  const words = (all: readonly string[]): string => all.map(quoted).join(" ");
+  const fetch = `git fetch ${words([...flags, ...more])} -- origin ${words(git.refspecs)}`;
+  const checkout = [
+    say(`Checking out ${git.sha.slice(0, 8)} as detached HEAD (ref is ${git.ref})...`),
+    `git checkout --force --quiet --detach ${quoted(git.sha)}`,
+    ...submodules(values.get("GIT_SUBMODULE_STRATEGY") ?? "none"),
+    "if git lfs version >/dev/null 2>&1; then git lfs pull; fi",
+  ];
+  return {
+    lines: [
+      "git -c init.defaultBranch=none init --quiet .",
+      `git remote add origin ${quoted(clean)}`,
+      say(`Fetching changes${git.depth > 0 ? ` with depth ${git.depth}` : ""}...`),
+      fetch,
+      ...(values.get("GIT_CHECKOUT") === "false" ? [] : checkout),
+    ],
+    variables: new Map([
+      ["GIT_TERMINAL_PROMPT", "0"],
+      ["GIT_CONFIG_COUNT", "1"],
+      ["GIT_CONFIG_KEY_0", `http.${new URL(clean).origin}/.extraHeader`],
+      ["GIT_CONFIG_VALUE_0", header],
+    ]),
+  };
+}
+
+const say = (text: string): string => `printf '%s\\n' ${quoted(text)}`;
+
+function submodules(strategy: string): readonly string[] {
+  if (strategy !== "normal" && strategy !== "recursive") return [];
+  const recursive = strategy === "recursive" ? " --recursive" : "";
+  return [`git submodule --quiet sync${recursive}`, `git submodule update --init${recursive}`];
+}
+
+/** The address without what proves who asks, and that as a header. */
+function credentials(repositoryUrl: string): Readonly<{ clean: string; header: string }> {
+  const url = new URL(repositoryUrl);
+  const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  url.username = "";
+  url.password = "";
+  const header = `Authorization: Basic ${Buffer.from(login).toString("base64")}`;
+  return { clean: url.href, header };
+}

@@ -1,0 +1,70 @@
+import { expandText, expandVariables } from "../platform/pipeline-file/expand.ts";
+import type { Job } from "./job.ts";
+
+/** Directories as the job sees them. */
+export type SeenPlace = Readonly<{
+  builds: string;
+  project: string;
+  /** For files of variables; beside the project, not in it. */
+  temporary: string;
+  /** The job only reads it: what it writes elsewhere never becomes a path that the agent writes to. */
+  scripts: string;
+  home: string;
+}>;
+
+export type JobEnvironment = Readonly<{
+  /** Expanded, in the order in which they came. */
+  values: ReadonlyMap<string, string>;
+  /** Contents of files whose paths are the values of variables, by file name. */
+  files: ReadonlyMap<string, string>;
+  /** What may not stand in the log. */
+  masked: readonly string[];
+  expand: (text: string) => string;
+}>;
+
+type Given = Readonly<{
+  job: Job;
+  place: SeenPlace;
+  timeoutSeconds: number;
+  /** Place of the job among those that run at this moment, from 0. */
+  slot: number;
+  version: string;
+  isolated: boolean;
+}>;
+
+/** The variables of a job. What the service sends wins over what the agent knows; the last of a name wins. */
+export function environmentOf(given: Given): JobEnvironment {
+  const { job, place, timeoutSeconds, slot, version, isolated } = given;
+  const all = new Map<string, string>([
+    ["CI_BUILDS_DIR", place.builds],
+    ["CI_PROJECT_DIR", place.project],
+    ["CI_CONCURRENT_ID", String(slot)],
+    ["CI_CONCURRENT_PROJECT_ID", String(slot)],
+    ["CI_SERVER", "yes"],
+    ["CI_JOB_STATUS", "running"],
+    ["CI_JOB_TIMEOUT", String(timeoutSeconds)],
+    ["CI_RUNNER_VERSION", version],
+    [isolated ? "CI_DISPOSABLE_ENVIRONMENT" : "CI_SHARED_ENVIRONMENT", "true"],
+    ["HOME", place.home],
+  ]);
+  const raw = new Set<string>(all.keys());
+  const fileTexts = new Map<string, { text: string; raw: boolean }>();
+  const isName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+  for (const { key, value, file, raw: isRaw } of job.variables) {
+    if (!isName.test(key)) continue;
+    fileTexts.delete(key);
+    if (file) fileTexts.set(key, { text: value, raw: isRaw });
+    all.set(key, file ? `${place.temporary}/${key}` : value);
+    if (isRaw || file) raw.add(key);
+    else raw.delete(key);
+  }
+  const values = expandVariables(all, raw);
+  const expand = (text: string): string => expandText(text, (name) => values.get(name));
+  const files = new Map(
+    [...fileTexts].map(([key, { text, raw: isRaw }]) => [key, isRaw ? text : expand(text)]),
+  );
+  const secrets = job.variables.flatMap(({ key, value, masked, file }) =>
+    masked ? [value, (file ? files : values).get(key) ?? ""] : [],
+  );
+  return { values, files, masked: [job.token, ...secrets], expand };
+}
