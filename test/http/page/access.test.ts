@@ -50,6 +50,9 @@ describe("pages", () => {
   });
 });
 
+/** Schemas of forms that were tried: forms with one schema are read alike. */
+const tried = new Set<unknown>();
+
 for (const route of pages) {
   const { method, path, access } = route;
   const open = (who: Browser, headers?: Record<string, string>) =>
@@ -111,7 +114,8 @@ for (const route of pages) {
       });
     }
 
-    if (route.form !== undefined) {
+    if (route.form !== undefined && !tried.has(route.form)) {
+      tried.add(route.form);
       it("never fails by a field", async () => {
         const odd = ["", "\u0000", "x".repeat(5_000), "<script>", "../..", "[]", "аnna", "-1"];
         for (const text of odd) {
