@@ -8,12 +8,13 @@ import { mavenType } from "./type/maven.ts";
 import { npmType } from "./type/npm.ts";
 import { nugetType } from "./type/nuget.ts";
 import { pypiType } from "./type/pypi.ts";
+import { rubygemType } from "./type/rubygem.ts";
 import type { RegistryType } from "./type.ts";
 
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
     ...[cargoType, composerType, debianType, genericType, goType, helmType, mavenType],
-    ...[npmType, nugetType, opmType, pypiType],
+    ...[npmType, nugetType, opmType, pypiType, rubygemType],
   ].map((type) => [type.packageType, type]),
 );

@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { parse } from "yaml";
+import { z } from "zod";
+
+import {
+  badFile,
+  badName,
+  badVersion,
+  type PackageFileName,
+  type PackageName,
+  type PackageVersionName,
+} from "./coordinates.ts";
+import { manifestText } from "./manifest-text.ts";
+import { inflated } from "./small-archive.ts";
+import { walkTar } from "./tar-walk.ts";
+
+const nameForm = /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+const numberForm = /^\d+(?:\.[0-9A-Za-z]+)*$/;
+/** It begins with no digit, so that it is told from a version. */
+const platformForm = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/;
+const lengthMax = 100;
+const packedMax = 4 * 1024 ** 2;
+const specificationMax = 16 * 1024 ** 2;
+const entriesMax = 100;
+const textMax = 16_000;
+
+/** Told apart without case. @throws Refusal 422 */
+export function gemName(name: string): PackageName {
+  if (!nameForm.test(name)) {
+    throw badName("A gem's name is letters, digits and ._-, with a letter in it.");
+  }
+  return { name, groupId: "", artifactId: name, key: name.toLowerCase() };
+}
+
+/** A version for a platform: `1.0`, `1.0-x86_64-linux`. @throws Refusal 422 */
+export function gemVersion(number: string, platform = "ruby"): PackageVersionName {
+  if (!numberForm.test(number) || number.length > lengthMax) {
+    throw badVersion("This is not a version as RubyGems writes them.");
+  }
+  if (!platformForm.test(platform)) throw badVersion("This is not a platform of Ruby.");
+  const version = platform === "ruby" ? number : `${number}-${platform}`;
+  return { version, key: version };
+}
+
+export const gemFileName = ({ name }: PackageName, { version }: PackageVersionName): string =>
+  `${name}-${version}.gem`;
+
+type Coordinates = Readonly<{ packageName: PackageName; version: PackageVersionName }>;
+
+/** All that the full name of a gem can mean: names and platforms have dashes too. */
+export function gemsNamed(full: string): readonly Coordinates[] {
+  return [...full.matchAll(/-(?=\d)/g)].flatMap(({ index }) => {
+    const [, number = "", platform] =
+      /^(\d+(?:\.[0-9A-Za-z]+)*)(?:-(.+))?$/.exec(full.slice(index + 1)) ?? [];
+    const name = full.slice(0, index);
+    const fits =
+      nameForm.test(name) &&
+      numberForm.test(number) &&
+      (platform === undefined || platformForm.test(platform));
+    if (!fits) return [];
+    return [{ packageName: gemName(name), version: gemVersion(number, platform) }];
+  });
+}
+
+export const isGemPrerelease = (number: string): boolean => /[A-Za-z]/.test(number);
+
+/** Gem::Version: numbers by value, a letter before any number, `1.0` as `1`. */
+export function compareGem(a: string, b: string): number {
+  const parts = (version: string) => version.match(/\d+|[A-Za-z]+/g) ?? [];
+  const [one, other] = [parts(a), parts(b)];
+  for (let at = 0; at < Math.max(one.length, other.length); at += 1) {
+    const [left, right] = [one[at] ?? "0", other[at] ?? "0"];
+    const [isNumber, isOther] = [/^\d/.test(left), /^\d/.test(right)];
+    if (isNumber !== isOther) return isNumber ? 1 : -1;
+    if (isNumber) {
+      const difference = BigInt(left) - BigInt(right);
+      if (difference !== 0n) return difference < 0n ? -1 : 1;
+    } else if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+const short = z.string().max(textMax).catch("");
+const NumberOf = z.object({ version: z.string() });
+const Requirement = z
+  .object({ requirements: z.array(z.tuple([z.string(), NumberOf])) })
+  .transform(({ requirements }) => requirements.map(([by, { version }]) => [by, version] as const))
+  .refine((all) =>
+    all.every(([by, version]) => /^(?:=|!=|>|<|>=|<=|~>)$/.test(by) && numberForm.test(version)),
+  );
+const Dependency = z.object({
+  name: z.string().regex(nameForm),
+  requirement: Requirement,
+  type: z.string().transform((type) => type.replace(/^:/, "")),
+});
+
+/** As Ruby writes a Gem::Specification, read as plain maps and texts. */
+const Specification = z.object({
+  name: z.string(),
+  version: NumberOf,
+  platform: z.string().catch("ruby"),
+  authors: z.array(short).catch([]),
+  summary: short,
+  description: short,
+  email: z.union([z.array(short), z.string().transform((one) => [one])]).catch([]),
+  homepage: short,
+  licenses: z.array(short).catch([]),
+  date: short,
+  dependencies: z.array(Dependency).max(1_000).optional(),
+  required_ruby_version: Requirement.optional(),
+  required_rubygems_version: Requirement.optional(),
+  rubygems_version: short,
+  metadata: z.record(z.string(), short).catch({}),
+});
+
+/** What indexes show of a gem. */
+export type GemMetadata = Omit<z.output<typeof Specification>, "version"> &
+  Readonly<{ number: string }>;
+
+/** Which gem a file is of, by its specification; its digests are compared. @throws Refusal 422 */
+export async function readGem(
+  file: string,
+): Promise<PackageFileName & Readonly<{ metadata: GemMetadata }>> {
+  const { specification, digests, sums } = await partsOf(file);
+  if (specification === undefined) throw badFile("It holds no metadata.gz.");
+  if (!digests.has("data.tar.gz")) throw badFile("It holds no data.tar.gz.");
+  if (sums !== undefined) compareSums(await yamlOf(sums, "checksums.yaml"), digests);
+  const parsed = Specification.safeParse(await yamlOf(specification, "specification"));
+  if (!parsed.success) {
+    const fields = parsed.error.issues.map(({ path }) => path.join(".") || "all of it");
+    throw badFile(`Its specification lacks or misspells: ${fields.join(", ")}.`);
+  }
+  const { version: told, ...rest } = parsed.data;
+  const packageName = gemName(rest.name);
+  const version = gemVersion(told.version, rest.platform);
+  const fileName = gemFileName(packageName, version);
+  const ruby = rest.required_ruby_version?.map((each) => each.join(" ")).join(", ");
+  const languageVersion = ruby === undefined || ruby === ">= 0" ? null : ruby;
+  const metadata = { ...rest, number: told.version };
+  return { packageName, version, fileName, languageVersion, metadata };
+}
+
+type Digests = Map<string, Readonly<Record<string, string>>>;
+
+async function partsOf(file: string) {
+  const digests: Digests = new Map();
+  const found: { specification?: Buffer; sums?: Buffer } = {};
+  const digested = async (name: string, content: Readable): Promise<void> => {
+    const [sha256, sha512] = [createHash("sha256"), createHash("sha512")];
+    const chunks: Buffer[] = [];
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      sha256.update(chunk);
+      sha512.update(chunk);
+      if (name !== "data.tar.gz") chunks.push(chunk);
+    }
+    digests.set(name, { SHA256: sha256.digest("hex"), SHA512: sha512.digest("hex") });
+    if (name === "metadata.gz") found.specification = Buffer.concat(chunks);
+  };
+  await walkTar(file, {
+    compression: "none",
+    entriesMax,
+    entry({ path, bytes, isFile }) {
+      if (!isFile || path.includes("/")) throw badFile("It holds what no gem holds.");
+      if (path !== "data.tar.gz" && bytes > packedMax) throw badFile(`Its ${path} is too large.`);
+      if (path === "checksums.yaml.gz") {
+        return async (content) => {
+          found.sums = await buffer(content);
+        };
+      }
+      const isPart = path === "metadata.gz" || path === "data.tar.gz";
+      return isPart ? (content) => digested(path, content) : undefined;
+    },
+  });
+  return { ...found, digests };
+}
+
+/** No tag makes more than a map of what it stands before. */
+async function yamlOf(packed: Buffer, name: string): Promise<unknown> {
+  const bytes = await inflated(packed, "gzip", specificationMax);
+  const text = manifestText(bytes, name);
+  try {
+    return parse(text, { schema: "failsafe", logLevel: "silent", maxAliasCount: 1_000 });
+  } catch {
+    throw badFile(`Its ${name} is not YAML.`);
+  }
+}
+
+const Sums = z.record(z.string(), z.record(z.string(), z.string()));
+
+function compareSums(told: unknown, digests: Digests): void {
+  const sums = Sums.safeParse(told);
+  if (!sums.success) throw badFile("Its checksums.yaml is malformed.");
+  for (const [algorithm, files] of Object.entries(sums.data)) {
+    for (const [name, digest] of Object.entries(files)) {
+      const found = digests.get(name)?.[algorithm];
+      if (found !== undefined && found !== digest.trim()) {
+        throw badFile(`Its ${name} does not have the digest that its checksums.yaml says.`);
+      }
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
+import { expect } from "chai";
+
+import { startTestApp } from "../../../support/app.ts";
+import { type ArchiveFile, tar, tgz } from "../../../support/archive.ts";
+import { temporaryDirectory } from "../../../support/git.ts";
+import { needsProgram } from "../../../support/program.ts";
+import { repositoriesAt } from "../../../support/registry.ts";
+
+const run = promisify(execFile);
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
+const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+const get = (url: string, headers: Record<string, string> = {}) =>
+  fetch(url, { headers: { authorization, ...headers } });
+const send = (method: string, url: string, body: Buffer | string, headers = { authorization }) =>
+  fetch(url, { method, headers, body: typeof body === "string" ? body : new Uint8Array(body) });
+const held = async () => Number((await app.deps.db("public.blob_hold").count())[0]!["count"]);
+const digestOf = (algorithm: string, content: Buffer | string) =>
+  createHash(algorithm).update(content).digest("hex");
+async function bytes(url: string): Promise<Buffer> {
+  const answer = await get(url);
+  expect(answer.status, url).to.equal(200);
+  return Buffer.from(await answer.arrayBuffer());
+}
+const textOf = async (url: string) => (await bytes(url)).toString("utf8");
+
+describe("a repository of RubyGems", () => {
+  const base = baseOf("gems");
+  const key = { authorization: anna.token };
+
+  before(async () => {
+    const one = await at.local("gems", "rubygem", { packageReuploadType: "NONE" });
+    const two = await at.local("gems-two", "rubygem");
+    await at.virtual("gems-all", "rubygem", {
+      includedRepositoryUuids: [two.repositoryUuid, one.repositoryUuid],
+    });
+  });
+
+  type Options = Readonly<{ platform?: string; more?: readonly ArchiveFile[]; sum?: string }>;
+
+  /** As `gem build` makes it. */
+  function gem(name: string, version: string, { platform = "ruby", more = [], sum }: Options = {}) {
+    const specification = `--- !ruby/object:Gem::Specification
+name: ${name}
+version: !ruby/object:Gem::Version
+  version: ${version}
+platform: ${platform}
+authors:
+- Anna
+date: 2026-01-02 00:00:00.000000000 Z
+dependencies:
+- !ruby/object:Gem::Dependency
+  name: rack
+  requirement: &1 !ruby/object:Gem::Requirement
+    requirements:
+    - - "~>"
+      - !ruby/object:Gem::Version
+        version: '2.10'
+    - - "<"
+      - !ruby/object:Gem::Version
+        version: '4'
+  type: :runtime
+  prerelease: false
+  version_requirements: *1
+description: Pads
+email:
+required_ruby_version: !ruby/object:Gem::Requirement
+  requirements:
+  - - ">="
+    - !ruby/object:Gem::Version
+      version: 2.7.0
+summary: Pads texts
+`;
+    const metadata = gzipSync(specification);
+    const data = tgz([["lib/pad.rb", "1"]]);
+    const sums = `---\nSHA256:\n  metadata.gz: ${digestOf("sha256", metadata)}\n  data.tar.gz: ${sum ?? digestOf("sha256", data)}\n`;
+    return tar([
+      ["metadata.gz", metadata],
+      ["data.tar.gz", data],
+      ["checksums.yaml.gz", gzipSync(sums)],
+      ...more,
+    ]);
+  }
+  const push = (content: Buffer, to = base, headers = key) =>
+    send("POST", `${to}/api/v1/gems`, content, headers);
+
+  it("shows gems in the compact index, with digests that agree", async () => {
+    expect((await get(`${base}/`)).status).to.equal(200);
+    const content = gem("pad", "1.10.0");
+    const pushed = await push(content);
+    expect([pushed.status, await pushed.text()]).to.deep.equal([
+      200,
+      "Successfully registered gem: pad (1.10.0)\n",
+    ]);
+    await push(gem("pad", "1.9.0.rc1"));
+    await push(gem("pad", "1.10.0", { platform: "x86_64-linux" }));
+    const info = await get(`${base}/info/pad`);
+    const body = await info.text();
+    const needs = "rack:~> 2.10&< 4|checksum:";
+    expect(body.split("\n").slice(0, 2)).to.deep.equal([
+      "---",
+      `1.10.0 ${needs}${digestOf("sha256", content)},ruby:>= 2.7.0`,
+    ]);
+    expect(body).to.contain(`\n1.10.0-x86_64-linux ${needs}`);
+    expect(info.headers.get("etag")).to.equal(`"${digestOf("md5", body)}"`);
+    const sum = createHash("sha256").update(body).digest("base64");
+    expect(info.headers.get("repr-digest")).to.equal(`sha-256=:${sum}:`);
+    const versions = await textOf(`${base}/versions`);
+    const line = `pad 1.10.0,1.9.0.rc1,1.10.0-x86_64-linux ${digestOf("md5", body)}\n`;
+    expect(versions.split("---\n")[1]).to.equal(line);
+    expect(await textOf(`${base}/names`)).to.equal("---\npad\n");
+    expect(await bytes(`${base}/gems/pad-1.10.0.gem`)).to.deep.equal(content);
+    const tag = info.headers.get("etag") ?? "";
+    expect((await get(`${base}/info/pad`, { "if-none-match": tag })).status).to.equal(304);
+  });
+
+  it("merges members and yanks a version", async () => {
+    await push(gem("other", "1.0"), baseOf("gems-two"));
+    expect(await textOf(`${baseOf("gems-all")}/names`)).to.equal("---\nother\npad\n");
+    await push(gem("gone", "1.0"));
+    const form = new URLSearchParams({ gem_name: "gone", version: "1.0" }).toString();
+    const yanked = await send("DELETE", `${base}/api/v1/gems/yank`, form, key);
+    expect(yanked.status, await yanked.text()).to.equal(200);
+    expect((await get(`${base}/info/gone`)).status).to.equal(404);
+    expect(await textOf(`${base}/versions`)).to.not.contain("gone");
+    expect((await get(`${base}/gems/gone-1.0.gem`)).status).to.equal(200);
+    const none = new URLSearchParams({ gem_name: "gone", version: "2.0" }).toString();
+    expect((await send("DELETE", `${base}/api/v1/gems/yank`, none, key)).status).to.equal(404);
+    const signedIn = await get(`${base}/api/v1/api_key`);
+    expect(await signedIn.text()).to.equal(anna.token);
+  });
+
+  it("refuses what is no gem, is not what it says, or has the full name of another", async () => {
+    await push(gem("pad-1", "2"));
+    await push(gem("twin-1-java", "2"));
+    const head = await app.head();
+    const cases: readonly (readonly [string, Buffer, number])[] = [
+      ["nothing", Buffer.from("no gem"), 422],
+      ["compressed", gzipSync(gem("bad", "1")), 422],
+      ["another digest", gem("bad", "1", { sum: "0".repeat(64) }), 422],
+      ["a folder", gem("bad", "1", { more: [["a/b", "x"]] }), 422],
+      ["leads out", gem("bad", "1", { more: [["../b", "x"]] }), 422],
+      ["two specifications", gem("bad", "1", { more: [["metadata.gz", "x"]] }), 422],
+      ["no data", tar([["metadata.gz", gzipSync("name: bad")]]), 422],
+      ["a bad name", gem("1", "1"), 422],
+      ["a bad version", gem("bad", "one"), 422],
+      ["a bad platform", gem("bad", "1", { platform: "../x" }), 422],
+      ["other content", gem("pad", "1.10.0", { more: [["a.sig", "x"]] }), 409],
+      ["the full name of another", gem("twin", "1", { platform: "java-2" }), 409],
+    ];
+    for (const [name, content, status] of cases) {
+      const answer = await push(content);
+      expect(answer.status, `${name}: ${await answer.text()}`).to.equal(status);
+    }
+    expect((await push(gem("bad", "1"), base, { authorization: "no token" })).status).to.equal(401);
+    expect([await app.head(), await held()]).to.deep.equal([head, 0]);
+  });
+
+  it("gives the marshalled specification and the old indexes", async () => {
+    const packed = await bytes(`${base}/quick/Marshal.4.8/pad-1.10.0.gemspec.rz`);
+    const dumped = inflateSync(packed);
+    expect(dumped.subarray(0, 4)).to.deep.equal(Buffer.from([4, 8, 0x75, 0x3a]));
+    expect(dumped.toString("latin1")).to.contain("Gem::Requirement").and.contain("Pads texts");
+    for (const name of ["specs", "latest_specs", "prerelease_specs"]) {
+      const index = gunzipSync(await bytes(`${base}/${name}.4.8.gz`)).toString("latin1");
+      expect(index.includes("1.9.0.rc1"), name).to.equal(name === "prerelease_specs");
+    }
+  });
+
+  describe("and gem", () => {
+    needsProgram("gem", "ruby");
+
+    it("builds, pushes, finds, installs and yanks", async () => {
+      const cwd = await temporaryDirectory();
+      const env: NodeJS.ProcessEnv = {
+        ...process.env,
+        HOME: cwd,
+        GEM_HOME: path.join(cwd, "home"),
+        GEM_SPEC_CACHE: path.join(cwd, "cache"),
+        GEM_HOST_API_KEY: anna.token,
+        RUBYGEMS_HOST: base,
+      };
+      const program = (...args: string[]) => run("gem", args, { cwd, env });
+      await mkdir(path.join(cwd, "lib"));
+      await writeFile(path.join(cwd, "lib", "real.rb"), "REAL = 1\n");
+      const specification = `Gem::Specification.new do |s|
+  s.name = "real"
+  s.version = "1.2.0"
+  s.summary = "Real"
+  s.description = "Really"
+  s.authors = ["Anna"]
+  s.homepage = "https://example.org"
+  s.license = "MIT"
+  s.files = ["lib/real.rb"]
+  s.required_ruby_version = ">= 2.5"
+end
+`;
+      await writeFile(path.join(cwd, "real.gemspec"), specification);
+      await program("build", "real.gemspec");
+      await program("push", "real-1.2.0.gem", "--host", base);
+      const source = `${base.replace("//", `//anna:${anna.token}@`)}/`;
+      const only = ["--clear-sources", "--source", source];
+      const listed = await program("list", "--remote", "--clear-sources", "--source", source);
+      expect(listed.stdout).to.contain("real (1.2.0)");
+      await program("install", "real", "--no-document", ...only);
+      expect(await readdir(path.join(cwd, "home", "gems"))).to.deep.equal(["real-1.2.0"]);
+      const shown = await program("specification", "--remote", "real", "homepage", ...only);
+      expect(shown.stdout).to.contain("https://example.org");
+      await program("yank", "real", "-v", "1.2.0", "--host", base);
+      expect((await get(`${base}/info/real`)).status).to.equal(404);
+    }).timeout(120_000);
+  });
+});
