@@ -93,6 +93,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     ],
     team: ["access", "user"],
     token: ["access"],
+    undo: ["access", "audit"],
     user: ["access", "login", "page", "project"],
   },
 };

@@ -17,6 +17,7 @@ import { releaseSectionRoutes } from "./release/routes.ts";
 import { repositorySectionRoutes } from "./repository/routes.ts";
 import { teamSectionRoutes } from "./team/routes.ts";
 import { tokenSectionRoutes } from "./token/routes.ts";
+import { undoSectionRoutes } from "./undo/routes.ts";
 import { userSectionRoutes } from "./user/routes.ts";
 import { webhookSectionRoutes } from "./webhook/routes.ts";
 
@@ -40,6 +41,7 @@ export const routes: readonly Route[] = [
   ...repositorySectionRoutes,
   ...teamSectionRoutes,
   ...tokenSectionRoutes,
+  ...undoSectionRoutes,
   ...userSectionRoutes,
   ...webhookSectionRoutes,
 ];

@@ -30,6 +30,7 @@ import { problemPages } from "./page/problem.ts";
 import { servePages, sessionCaller } from "./page/serve.ts";
 import { nativeRegistry } from "./registry/native.ts";
 import { routes } from "./routes.ts";
+import { performer } from "./undo/perform.ts";
 
 /** What middleware beside the declared routes proves its callers by. */
 export type Proofs = Readonly<{
@@ -77,7 +78,7 @@ export function buildService(deps: Deps): Service {
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
-    deps,
+    deps: { ...deps, perform: performer(routes, gate) },
     gate,
     idempotency: once,
     routes,

@@ -14,6 +14,19 @@ import type { Lockout } from "../access/login-lockout.ts";
 import type { SecondFactor } from "../access/second-factor.ts";
 import type { ReadSettings } from "../access/settings-reader.ts";
 import type { IdentityProviders } from "../login/identity-providers.ts";
+import type { RequestContext } from "./request.ts";
+
+/** An operation by its operationId, with what a client would send. @throws Refusal */
+export type Perform = (
+  asked: Readonly<{
+    operationId: string;
+    params: Readonly<Record<string, unknown>>;
+    query?: Readonly<Record<string, unknown>>;
+    body?: Readonly<Record<string, unknown>>;
+  }>,
+  request: RequestContext,
+  deps: Deps,
+) => Promise<void>;
 
 /** What handlers work with. One object a process, made by the role. */
 export type Deps = Readonly<{
@@ -59,6 +72,8 @@ export type Deps = Readonly<{
   counters: Counters;
   lockout: Lockout;
   secondFactor: SecondFactor;
+  /** Runs another declared operation on behalf of a request; see undo/perform.ts. */
+  perform?: Perform;
   now: () => Date;
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */

@@ -54,6 +54,15 @@ export const subjectKinds: readonly string[] = [...new Set(kinds.values())].sort
 /** `OTHER` for a type that this version does not know. */
 export const kindOf = (type: string): string => kinds.get(type) ?? "OTHER";
 
+const sections: ReadonlyMap<string, string> = new Map(
+  Object.entries(slices).flatMap(([slice, schemas]) =>
+    Object.keys(schemas).map((type) => [type, slice.slice(0, slice.indexOf("/"))] as const),
+  ),
+);
+
+/** The section that an event type is of; undefined for one that this version does not know. */
+export const sectionOf = (type: string): string | undefined => sections.get(type);
+
 /** The event types about things of a kind. */
 export const typesOfKind = (kind: string): readonly string[] =>
   [...kinds].filter(([, each]) => each === kind).map(([type]) => type);

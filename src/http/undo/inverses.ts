@@ -1,0 +1,327 @@
+import { idInStream } from "../../events/core/stream.ts";
+import type { Data } from "../../projections/audit/change.ts";
+import { type Inverse, impossible, type Undone } from "./operation.ts";
+import { tagBefore } from "./tag.ts";
+import {
+  aliasOf,
+  ids,
+  issueNumber,
+  opened,
+  ownIssueNumber,
+  partOf,
+  requestNumber,
+} from "./thing.ts";
+
+const own = ({ event }: Undone): string => idInStream(event.stream);
+
+const approvalBody = (rule: Data) => {
+  const { targetBranch, name, minimalApprovals, allowedApproverIds } = rule;
+  return { targetBranch, name, minimalApprovals, allowedApproversUuid: allowedApproverIds };
+};
+
+const protectionNouns: Readonly<Record<string, readonly [noun: string, field: string]>> = {
+  TAG: ["TagProtection", "tag"],
+  BRANCH: ["BranchProtection", "branch"],
+  ENVIRONMENT: ["EnvironmentProtection", "environment"],
+};
+
+/** The operation on a protection rule, and the rule as its body. */
+function protection(verb: "create" | "edit" | "delete", rule: Data, { place, data }: Undone) {
+  const { kind, template, ...levels } = rule;
+  const [noun, field] = protectionNouns[String(kind)] ?? ["", ""];
+  const operationId = `${verb}${place.noun}${noun}`;
+  const uuid = data["ruleId"];
+  if (verb === "delete") return { operationId, params: { [`${field}ProtectionUuid`]: uuid } };
+  const named = verb === "edit" ? { uuid } : { [`${field}Template`]: template };
+  return { operationId, body: { ...named, ...levels } };
+}
+
+async function webhookBody(undone: Undone) {
+  const { url, secret, topics } = await undone.before();
+  const flags = (Array.isArray(topics) ? topics : []).map((topic) => [String(topic), true]);
+  return { url, secret: await opened(undone, secret), events: Object.fromEntries(flags) };
+}
+
+async function variableBody(undone: Undone) {
+  const { key, value, environmentScope, masked, kind, description, ...rest } = partOf(
+    await undone.before(),
+    "settings",
+  );
+  const clear = await opened(undone, value);
+  const fields = { key, value: clear, environmentScope, mask: masked, description, type: kind };
+  return { ...fields, protected: rest["protected"] };
+}
+
+/** The thing as it was before it was edited: an edit tells only what it changed. */
+const unedited = async (undone: Undone): Promise<Data> => ({
+  ...(await undone.before()),
+  ...partOf(undone.data, "previousDetails"),
+});
+
+async function labelBody(undone: Undone): Promise<Data> {
+  const { title, description, hexColor } = await unedited(undone);
+  return { title, description, hexColor };
+}
+
+async function releaseBody(undone: Undone): Promise<Data> {
+  const { title, description, tagName, preRelease } = await unedited(undone);
+  return { title, description, tagName, preRelease };
+}
+
+const issueBody = ({ title, description, status, assigneeIds, labelIds }: Data) => ({
+  title,
+  description,
+  status: { id: status },
+  assignedUsers: ids(assigneeIds),
+  labels: ids(labelIds),
+});
+
+const detailsBody = (previous: Data): Data => {
+  const { private: isPrivate, contactPhone: _, contactEmail: __, ...rest } = previous;
+  return { ...rest, isPrivate };
+};
+
+const note = async (undone: Undone) => ({
+  localId: await requestNumber(undone, undone.data["mergeRequestId"]),
+});
+
+const ofRequest =
+  (operationId: string): Inverse =>
+  async (undone) => ({
+    operationId,
+    params: { localId: await requestNumber(undone, own(undone)) },
+  });
+
+const ofDiscussion =
+  (operationId: string): Inverse =>
+  async (undone) => {
+    const { mergeRequestId } = await undone.before();
+    const localId = await requestNumber(undone, mergeRequestId);
+    return { operationId, params: { localId, discussionUuid: own(undone) } };
+  };
+
+const comment = async (undone: Undone) => ({
+  localId: await issueNumber(undone, undone.data["issueId"]),
+});
+
+/** The opposite of each event that has one, by the operation that a client would ask for. */
+export const inverses: Readonly<Record<string, Inverse>> = {
+  MemberAdded: async (undone) => ({
+    operationId: `remove${undone.place.noun}Member`,
+    params: { userAlias: await aliasOf(undone, undone.data["userId"]) },
+  }),
+  MemberRoleChanged: async (undone) => ({
+    operationId: `change${undone.place.noun}MemberRole`,
+    body: {
+      userAlias: await aliasOf(undone, undone.data["userId"]),
+      role: undone.data["previousRole"],
+    },
+  }),
+  MemberRemoved: async (undone) => ({
+    operationId: `invite${undone.place.noun}Member`,
+    body: { userAlias: await aliasOf(undone, undone.data["userId"]), role: undone.data["role"] },
+  }),
+  InvitationMade: ({ data, place }) => ({
+    operationId: `revoke${place.noun}Invitation`,
+    params: { invitationUuid: data["invitationId"] },
+  }),
+
+  ProjectDetailsChanged: ({ data }) => ({
+    operationId: "changeProjectSettings",
+    body: partOf(data, "previous"),
+  }),
+  ProjectVisibilityChanged: ({ data }) => ({
+    operationId: "changeProjectVisibility",
+    body: { isPrivate: data["previous"] },
+  }),
+  ProjectAliasChanged: ({ data }) => ({
+    operationId: "changeProjectAlias",
+    body: { alias: data["previousAlias"] },
+  }),
+  ProjectDefaultBranchChanged: ({ data }) => ({
+    operationId: "changeDefaultBranch",
+    body: { branchName: data["previousBranch"] },
+  }),
+  ProjectRestored: (undone) => ({
+    operationId: "deleteProject",
+    params: { projectUuid: own(undone) },
+  }),
+  MergeSettingsChanged: ({ data }) => ({
+    operationId: "changeMergeSettings",
+    body: partOf(data, "previousSettings"),
+  }),
+  MergeMessagesChanged: ({ data }) => ({
+    operationId: "changeMergeMessages",
+    body: partOf(data, "previousMessages"),
+  }),
+  TeamDetailsChanged: ({ data }) => ({
+    operationId: "changeTeam",
+    body: detailsBody(partOf(data, "previous")),
+  }),
+  TeamAliasChanged: ({ data }) => ({
+    operationId: "changeTeam",
+    body: { alias: data["previousAlias"] },
+  }),
+  CompanyDetailsChanged: ({ data }) => ({
+    operationId: "changeCompany",
+    body: detailsBody(partOf(data, "previous")),
+  }),
+  CompanyAliasChanged: ({ data }) => ({
+    operationId: "changeCompany",
+    body: { alias: data["previousAlias"] },
+  }),
+  TemplateSettingsChanged: ({ data, place }) => ({
+    operationId: `change${place.noun}TemplateSettings`,
+    body: partOf(data, "previous"),
+  }),
+
+  BranchCreated: ({ data }) => ({
+    operationId: "deleteBranch",
+    query: { branchName: data["branch"] },
+  }),
+  BranchDeleted: ({ data }) => ({
+    operationId: "createBranch",
+    body: { newBranch: data["branch"], originBranch: data["commitId"] },
+  }),
+  TagCreated: ({ data }) => ({ operationId: "deleteTag", params: { tagName: data["tag"] } }),
+  TagDeleted: async (undone) => {
+    const { lightWeight, commitId } = await tagBefore(undone);
+    if (lightWeight !== true) {
+      throw impossible("The message and the signature of the tag are gone: push it again.");
+    }
+    return { operationId: "createTag", body: { tagName: undone.data["tag"], commitId } };
+  },
+
+  ProtectionRuleCreated: (undone) => protection("delete", partOf(undone.data, "rule"), undone),
+  ProtectionRuleEdited: (undone) => protection("edit", partOf(undone.data, "previous"), undone),
+  ProtectionRuleDeleted: (undone) => protection("create", partOf(undone.data, "rule"), undone),
+  ApprovalRuleCreated: ({ data, place }) => ({
+    operationId: `delete${place.noun}ApprovalRule`,
+    params: { approvalRuleUuid: data["ruleId"] },
+  }),
+  ApprovalRuleEdited: ({ data, place }) => ({
+    operationId: `edit${place.noun}ApprovalRule`,
+    body: { uuid: data["ruleId"], ...approvalBody(partOf(data, "previous")) },
+  }),
+  ApprovalRuleDeleted: ({ data, place }) => ({
+    operationId: `create${place.noun}ApprovalRule`,
+    body: approvalBody(partOf(data, "rule")),
+  }),
+  ApprovalConfigurationChanged: ({ data, place }) => ({
+    operationId: `edit${place.noun}ApprovalConfiguration`,
+    body: partOf(data, "previous"),
+  }),
+
+  LabelCreated: (undone) => ({ operationId: "deleteLabel", params: { labelUuid: own(undone) } }),
+  LabelEdited: async (undone) => ({
+    operationId: "editLabel",
+    params: { labelUuid: own(undone) },
+    body: await labelBody(undone),
+  }),
+  LabelDeleted: async (undone) => ({
+    operationId: "createLabel",
+    body: await labelBody(undone),
+  }),
+
+  IssueCreated: async (undone) => ({
+    operationId: "deleteIssue",
+    params: { localId: await ownIssueNumber(undone) },
+  }),
+  IssueEdited: async (undone) => ({
+    operationId: "editIssue",
+    params: { localId: await ownIssueNumber(undone) },
+    body: issueBody(await unedited(undone)),
+  }),
+  IssueClosedByCommit: async (undone) => {
+    const details = { ...(await undone.before()), status: undone.data["previousStatus"] };
+    const params = { localId: await ownIssueNumber(undone) };
+    return { operationId: "editIssue", params, body: issueBody(details) };
+  },
+  IssueCommentCreated: async (undone) => ({
+    operationId: "deleteIssueComment",
+    params: { ...(await comment(undone)), commentId: own(undone) },
+  }),
+  IssueCommentEdited: async (undone) => ({
+    operationId: "editIssueComment",
+    params: { ...(await comment(undone)), commentId: own(undone) },
+    body: { note: undone.data["previousMessage"] },
+  }),
+  IssueCommentDeleted: async (undone) => ({
+    operationId: "createIssueComment",
+    params: await comment(undone),
+    body: { note: undone.data["message"] },
+  }),
+
+  MergeRequestClosed: ofRequest("reopenMergeRequest"),
+  MergeRequestReopened: ofRequest("closeMergeRequest"),
+  MergeRequestAutoMergeSet: ofRequest("stopAutoMerge"),
+  DiscussionStarted: async (undone) => ({
+    operationId: "deleteDiscussionNote",
+    params: { ...(await note(undone)), noteUuid: undone.data["discussionId"] },
+  }),
+  DiscussionReplied: async (undone) => ({
+    operationId: "deleteDiscussionNote",
+    params: { ...(await note(undone)), noteUuid: undone.data["noteId"] },
+  }),
+  DiscussionNoteEdited: async (undone) => ({
+    operationId: "editDiscussionNote",
+    params: { ...(await note(undone)), noteUuid: undone.data["noteId"] },
+    body: { message: undone.data["previousMessage"] },
+  }),
+  DiscussionNoteDeleted: async (undone) => {
+    if (undone.data["noteId"] === own(undone)) {
+      throw impossible("The whole discussion was deleted: start another.");
+    }
+    const body = { discussionUuid: own(undone), message: undone.data["message"] };
+    return { operationId: "replyToDiscussion", params: await note(undone), body };
+  },
+  DiscussionResolved: ofDiscussion("unresolveDiscussion"),
+  DiscussionUnresolved: ofDiscussion("resolveDiscussion"),
+
+  ReleaseCreated: (undone) => ({
+    operationId: "deleteRelease",
+    params: { releaseUuid: own(undone) },
+  }),
+  ReleaseEdited: async (undone) => ({
+    operationId: "editRelease",
+    params: { releaseUuid: own(undone) },
+    body: await releaseBody(undone),
+  }),
+
+  WebhookCreated: (undone) => ({ operationId: "deleteWebhook", params: { id: own(undone) } }),
+  WebhookReconfigured: async (undone) => ({
+    operationId: "changeWebhook",
+    params: { id: own(undone) },
+    body: await webhookBody(undone),
+  }),
+  WebhookDeleted: async (undone) => ({
+    operationId: "createWebhook",
+    body: await webhookBody(undone),
+  }),
+
+  PipelineVariableCreated: ({ data, place }) => ({
+    operationId: `delete${place.noun}PipelineVariable`,
+    params: { id: data["variableId"] },
+  }),
+  PipelineVariableChanged: async (undone) => ({
+    operationId: `change${undone.place.noun}PipelineVariable`,
+    params: { id: undone.data["variableId"] },
+    body: await variableBody(undone),
+  }),
+  PipelineVariableDeleted: async (undone) => ({
+    operationId: `create${undone.place.noun}PipelineVariable`,
+    body: await variableBody(undone),
+  }),
+  PipelineScheduleCreated: (undone) => ({
+    operationId: "deletePipelineSchedule",
+    params: { id: own(undone) },
+  }),
+  PipelineTriggerCreated: (undone) => ({
+    operationId: "deletePipelineTrigger",
+    params: { id: own(undone) },
+  }),
+  MirrorConfigured: ({ data }) => {
+    if (data["previous"] !== null) throw impossible("Configure the mirror again as it was.");
+    return { operationId: "removeMirror" };
+  },
+};

@@ -1,0 +1,39 @@
+import type { Knex } from "knex";
+import type { Recorded } from "../../events/core/event.ts";
+import type { Sealed } from "../../events/core/sealed.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import type { Data } from "../../projections/audit/change.ts";
+import type { AuditEntryRow } from "../../projections/audit/entry.ts";
+import type { Place } from "../access/owner-scope.ts";
+
+/** An operation of the interface, as a client would ask for it; the place's own parameters are added. */
+export type Operation = Readonly<{
+  operationId: string;
+  params?: Readonly<Record<string, unknown>>;
+  query?: Readonly<Record<string, unknown>>;
+  body?: Readonly<Record<string, unknown>>;
+}>;
+
+/** What an inverse is made from. */
+export type Undone = Readonly<{
+  event: Recorded;
+  data: Data;
+  /** What was said of the thing before the event, field by field. */
+  before: () => Promise<Data>;
+  /** Another event, by its entry in the audit. */
+  readAt: (entry: AuditEntryRow) => Promise<Recorded>;
+  place: Place;
+  db: Knex;
+  open: (sealed: Sealed) => Promise<string | null>;
+}>;
+
+/** Makes the opposite of an event. @throws Refusal 409 with what stands in the way */
+export type Inverse = (undone: Undone) => Operation | Promise<Operation>;
+
+/** @param message what stands in the way */
+export function impossible(
+  message: string,
+  extra: Readonly<Record<string, unknown>> = {},
+): Refusal {
+  return new Refusal("conflict", "undo.impossible", message, { extra });
+}

@@ -1,0 +1,42 @@
+import { invariant } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { neededRole } from "../access/access.ts";
+import { type Gate, type Resolved, requireScope } from "../access/gate.ts";
+import type { Perform } from "../core/deps.ts";
+import type { HandlerInput, Route } from "../core/route.ts";
+import { check, invalid } from "../core/schema.ts";
+
+/**
+ * Runs another operation on behalf of a request, with the rights that the operation itself asks for.
+ * It throws what the operation refuses, and 403 when the caller may not ask for it.
+ */
+export function performer(routes: readonly Route[], gate: Omit<Gate, "caller">): Perform {
+  const known = new Map(routes.map((route) => [route.operationId, route]));
+  return async ({ operationId, params, query, body }, request, deps) => {
+    const route = known.get(operationId);
+    invariant(route !== undefined, `there is an operation ${operationId}`);
+    requireScope(request, route.scope);
+    if (route.notForApplications === true && request.actor.via === "oauth") {
+      const message = "An application may not do what this would take.";
+      throw new Refusal("forbidden", "auth.not_for_applications", message);
+    }
+    const needed = neededRole(route.access);
+    const resolved: Resolved | undefined =
+      needed && (await gate[needed.resource](params, request, needed.role));
+    const input = {
+      params: parsed(route.params, params),
+      query: parsed(route.query, query ?? {}),
+      body: parsed(route.body, body ?? {}),
+      page: undefined,
+      request: { ...request, ...resolved },
+    } as HandlerInput;
+    await route.handle(input, deps);
+  };
+}
+
+function parsed(schema: Route["body"], value: unknown): unknown {
+  if (schema === undefined) return undefined;
+  const checked = check(schema, value);
+  if (!checked.ok) throw invalid(checked.errors);
+  return checked.data;
+}

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import type { Recorded } from "../../events/core/event.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { type Data, isChanging, saidAfter } from "../../projections/audit/change.ts";
+import type { AuditEntryRow } from "../../projections/audit/entry.ts";
+import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-query.ts";
+import { auditJson } from "../../projections/audit/format.ts";
+import { readRecorded } from "../../projections/audit/read-events.ts";
+import { toLines } from "../../projections/audit/trail.ts";
+import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { AuditEntryView } from "../audit/view.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { inverses } from "./inverses.ts";
+import { impossible, type Operation, type Undone } from "./operation.ts";
+import { reasonFor } from "./reasons.ts";
+import { partOf } from "./thing.ts";
+
+type Request = RequestFor<"project:ADMIN"> | RequestFor<"team:ADMIN"> | RequestFor<"company:ADMIN">;
+
+const UndoBody = z.object({ eventId: z.uuid() }).meta({ id: "Undo" });
+
+function postUndo(place: Place): Route {
+  return route({
+    method: "post",
+    path: `${place.base}/undo`,
+    operationId: `undoIn${place.noun}`,
+    summary: `Take back one change in a ${place.resource} by making its opposite`,
+    description:
+      "The rights of the opposite are asked for. The answer is the audit entry of what was done, which can " +
+      "be undone itself. What cannot be taken back, or not any more: 409 `undo.impossible` with the reason.",
+    tag: place.tag,
+    scope: place.write,
+    access: accessAt(place, "ADMIN"),
+    params: place.params,
+    body: UndoBody,
+    reply: AuditEntryView,
+    errors: [403, 404, 409, 422],
+    handle: ({ params, body, request }, deps) => undo({ place, params, request, ...body }, deps),
+  });
+}
+
+type Asked = Readonly<{
+  place: Place;
+  params: Readonly<Record<string, string>>;
+  eventId: string;
+  request: Request;
+}>;
+
+async function undo({ place, params, eventId, request }: Asked, deps: Deps) {
+  const { db, store, vault } = deps;
+  const row = await findAuditEntry(db, eventId);
+  if (row === undefined || row.place_id !== parentOf(request).id) {
+    throw new Refusal("not_found", "event.not_found", "No such event happened here.");
+  }
+  const event = await eventAt(deps, row);
+  const operation = await opposite(event, row, place, deps);
+  const before = (await store.head()) ?? -1n;
+  const metadata = async () => ({ ...(await request.metadata()), causationId: eventId });
+  await performed({ ...operation, params: { ...params, ...operation.params } }, deps, {
+    ...request,
+    metadata,
+  });
+  const filter = { correlationId: request.requestId };
+  const range = { after: before, order: "oldest", limit: 50 } as const;
+  const made = await listAuditEntries(db, filter, range);
+  const [shown] = made.filter(({ type }) => !bookkeeping.has(type));
+  if (shown === undefined) throw impossible("It is as it was before already.");
+  const [line] = await toLines({ db, store, open: vault.open }, [shown]);
+  invariant(line !== undefined, "an entry has a line");
+  return auditJson(line);
+}
+
+/** What goes along with the opposite and is not it. */
+const bookkeeping = new Set(["NameReserved", "NameReleased", "LocalIdAssigned", "HoldingAdded"]);
+
+/** @throws Refusal 409 when there is none, or later events stand in the way */
+async function opposite(
+  event: Recorded,
+  row: AuditEntryRow,
+  place: Place,
+  deps: Deps,
+): Promise<Operation> {
+  const { db, vault } = deps;
+  const inverse = Object.hasOwn(inverses, event.type) ? inverses[event.type] : undefined;
+  if (inverse === undefined) {
+    throw impossible(reasonFor(event.type) ?? "This kind of change cannot be taken back.");
+  }
+  await mustBeLast(event, row, deps);
+  const undone: Undone = {
+    ...{ event, data: event.data, place, db, open: vault.open },
+    before: () => saidBefore(event, deps),
+    readAt: (other) => eventAt(deps, other),
+  };
+  return inverse(undone);
+}
+
+/** Later changes of the same thing that an undo would take back with it. */
+const hides: Readonly<Record<string, readonly string[]>> = {
+  BranchCreated: ["BranchUpdated"],
+  TagCreated: ["TagUpdated"],
+  IssueClosedByCommit: ["IssueEdited"],
+  IssueEdited: ["IssueEdited", "IssueClosedByCommit"],
+};
+
+async function mustBeLast(event: Recorded, row: AuditEntryRow, { db }: Deps): Promise<void> {
+  const types = hides[event.type] ?? (isChanging(event.type) ? [event.type] : []);
+  const filter = {
+    subjectId: row.subject_id,
+    types,
+    ...(row.place_id && { placeId: row.place_id }),
+  };
+  const range = { after: event.position, order: "newest", limit: 20 } as const;
+  const later = await listAuditEntries(db, filter, range);
+  const last = later.find(({ stream }) => stream === event.stream);
+  if (last === undefined) return;
+  const message = `${last.type} at position ${last.position} changed it again: undo that first.`;
+  throw impossible(message, { eventId: last.event_id });
+}
+
+async function saidBefore({ stream, revision, data }: Recorded, { store }: Deps): Promise<Data> {
+  let said: Data = {};
+  if (revision === 0n) return said;
+  for await (const event of store.readStream(stream, 0n, Number(revision))) {
+    // Whatever was edited stands at the top, as it was created.
+    said = { ...saidAfter(said, event), ...partOf(event.data, "details") };
+  }
+  const variable = said[`variable ${String(data["variableId"])}`];
+  return variable === undefined ? said : (variable as Data);
+}
+
+async function eventAt({ store }: Pick<Deps, "store">, row: AuditEntryRow): Promise<Recorded> {
+  const event = (await readRecorded(store, [row])).get(row.position);
+  invariant(event !== undefined, "an entry of the audit is in the log");
+  return event;
+}
+
+/** What the opposite refuses is what stands in the way; that it is forbidden stays so. */
+async function performed(
+  operation: Operation & Readonly<{ params: Readonly<Record<string, unknown>> }>,
+  deps: Deps,
+  request: Request,
+): Promise<void> {
+  invariant(deps.perform !== undefined, "the service performs operations");
+  try {
+    await deps.perform(operation, request, deps);
+  } catch (error) {
+    const stands = ["bad_request", "conflict", "not_allowed", "not_found", "unprocessable"];
+    if (!(error instanceof Refusal) || !stands.includes(error.kind)) throw error;
+    throw impossible(error.message, { cause: error.code });
+  }
+}
+
+export const undoRoutes: readonly Route[] = places.map(postUndo);

@@ -1,0 +1,187 @@
+import { expect } from "chai";
+import { Scope } from "../../../src/events/token/access-token.ts";
+import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+
+const app = await startTestApp();
+
+type Entry = Readonly<{ eventId: string; type: string; causationId: string | null }>;
+
+let anna: TestUser;
+let bob: TestUser;
+const project = "/project/anna/search";
+
+before(async () => {
+  anna = await app.givenUser("anna");
+  bob = await app.givenUser("bob");
+  await app.givenProject(anna, "search", { private: false });
+  const actions = [{ action: "CREATE", path: "a.txt", content: "a", encoding: "text" }];
+  await done("post", "/commit", { branch: "main", message: "a", actions });
+});
+
+/** Asks for something in the project as anna, and gives the answer. */
+async function done(method: "post" | "put" | "delete" | "get", at: string, body?: unknown) {
+  const answer = await app[method](at.startsWith("/team") ? at : project + at, {
+    token: anna.token,
+    ...(body === undefined ? {} : { body }),
+  });
+  expect(answer.status, `${method} ${at}: ${answer.text}`).to.be.within(200, 204);
+  return answer;
+}
+
+/** The newest event of a type. */
+async function last(type: string, place = project): Promise<Entry> {
+  const answer = await app.get(`${place}/audit?type=${type}&size=1`, { token: anna.token });
+  const [entry] = (answer.body["_embedded"] as { auditEntryList: Entry[] }).auditEntryList;
+  expect(entry, type).to.not.equal(undefined);
+  return entry as Entry;
+}
+
+const undo = (eventId: string, token = anna.token, place = project): Promise<Answer> =>
+  app.post(`${place}/undo`, { token, body: { eventId } });
+
+async function undone(type: string, place = project): Promise<string> {
+  const { eventId } = await last(type, place);
+  const answer = await undo(eventId, anna.token, place);
+  expect(answer.status, answer.text).to.equal(200);
+  expect(answer.body["causationId"]).to.equal(eventId);
+  return String(answer.body["type"]);
+}
+
+async function refused(eventId: string, text: RegExp): Promise<void> {
+  const { status, body } = await undo(eventId);
+  expect([status, body["code"]]).to.deep.equal([409, "undo.impossible"]);
+  expect(body["message"]).to.match(text);
+}
+
+describe("POST <P>/undo", () => {
+  it("takes a setting back, and the undo as well", async () => {
+    const title = async () => (await done("get", "")).body["title"];
+    await done("put", "/setting/change-setting", { title: "Other" });
+    expect(await undone("ProjectDetailsChanged")).to.equal("ProjectDetailsChanged");
+    expect(await title()).to.equal("search");
+    await undone("ProjectDetailsChanged");
+    expect(await title()).to.equal("Other");
+    await done("put", "/setting/visibility", { isPrivate: true });
+    await undone("ProjectVisibilityChanged");
+    expect((await done("get", "")).body["private"] ?? false).to.equal(false);
+  });
+
+  it("brings a branch and a tag back where they were, and says when it cannot", async () => {
+    const { hash } = (await done("get", "/branch?branchName=main")).body["lastCommit"] as never;
+    await done("post", "/branch", { newBranch: "work", originBranch: "main" });
+    const made = await last("BranchCreated");
+    const actions = [{ action: "CREATE", path: "b.txt", content: "b", encoding: "text" }];
+    await done("post", "/commit", { branch: "work", message: "b", actions });
+    await refused(made.eventId, /BranchUpdated .* changed it again/);
+    await refused((await last("BranchUpdated")).eventId, /revert them/);
+
+    await done("delete", "/branch?branchName=work");
+    expect(await undone("BranchDeleted")).to.equal("BranchCreated");
+    await done("get", "/branch?branchName=work");
+    await refused((await last("BranchDeleted")).eventId, /./);
+
+    await done("post", "/tag/create", { tagName: "v1", commitId: hash });
+    await done("delete", "/tag/v1");
+    expect(await undone("TagDeleted")).to.equal("TagCreated");
+    expect(await undone("TagCreated")).to.equal("TagDeleted");
+    await done("post", "/tag/create", { tagName: "v2", commitId: hash, message: "signed" });
+    await done("delete", "/tag/v2");
+    await refused((await last("TagDeleted")).eventId, /message and the signature/);
+  });
+
+  it("takes changes of members back", async () => {
+    await done("post", "/member/invite", { userAlias: "bob", role: "DEVELOPER" });
+    await done("put", "/member/role", { userAlias: "bob", role: "REPORTER" });
+    expect(await undone("MemberRoleChanged")).to.equal("MemberRoleChanged");
+    await done("delete", "/member/bob");
+    expect(await undone("MemberRemoved")).to.equal("MemberAdded");
+    expect((await done("get", "/member?q=bob")).text).to.include("DEVELOPER");
+    expect(await undone("MemberAdded")).to.equal("MemberRemoved");
+  });
+
+  it("takes changes of labels, rules, variables and webhooks back, secrets included", async () => {
+    await done("post", "/label", { title: "bug", description: "d", hexColor: "#112233" });
+    const { subject } = (await last("LabelCreated")) as never as { subject: { id: string } };
+    await done("put", `/label/${subject.id}`, { title: "defect", hexColor: "#445566" });
+    expect(await undone("LabelEdited")).to.equal("LabelEdited");
+    await done("delete", `/label/${subject.id}`);
+    expect(await undone("LabelDeleted")).to.equal("LabelCreated");
+    expect((await done("get", "/label")).text).to.include("#112233");
+
+    const rule = { tagTemplate: "v*", allowToCreate: "ADMINS" };
+    const { uuid } = (await done("post", "/tag-protection/create", rule)).body;
+    await done("delete", `/tag-protection/${uuid}`);
+    expect(await undone("ProtectionRuleDeleted")).to.equal("ProtectionRuleCreated");
+    expect((await done("get", "/tag-protection")).text).to.include("v*");
+
+    const variable = { key: "TOKEN", value: "abc-12345", mask: true };
+    const { id } = (await done("post", "/setting/cicd/variable", variable)).body;
+    await done("put", `/setting/cicd/variable/${id}`, { value: "xyz-98765" });
+    expect(await undone("PipelineVariableChanged")).to.equal("PipelineVariableChanged");
+    await done("delete", `/setting/cicd/variable/${id}`);
+    expect(await undone("PipelineVariableDeleted")).to.equal("PipelineVariableCreated");
+    expect((await done("get", "/setting/cicd/variable")).text).to.include("abc-12345");
+
+    const hook = { url: "https://hooks.example.net/x", secret: "s3", events: { TAG_CREATE: true } };
+    const made = (await done("post", "/setting/webhook", hook)).body["id"];
+    await done("post", `/setting/webhook/${made}/delete`);
+    expect(await undone("WebhookDeleted")).to.equal("WebhookCreated");
+    expect((await done("get", "/setting/webhook")).text).to.match(/"secret":"s3"/);
+  });
+
+  it("takes changes of issues and comments back, unless they changed again", async () => {
+    const issue = { title: "Bug", description: "x" };
+    await done("post", "/issue", issue);
+    await done("put", "/issue/1/edit", { ...issue, title: "One" });
+    const first = await last("IssueEdited");
+    await done("put", "/issue/1/edit", { ...issue, title: "Two" });
+    await refused(first.eventId, /undo that first/);
+    await undone("IssueEdited");
+    expect((await done("get", "/issue/1")).body["title"]).to.equal("One");
+    await done("post", "/issue-discussion/1/create", { note: "words" });
+    expect(await undone("IssueCommentCreated")).to.equal("IssueCommentDeleted");
+    expect(await undone("IssueCommentDeleted")).to.equal("IssueCommentCreated");
+    await undone("IssueCreated");
+    await refused((await last("IssueDeleted")).eventId, /never used again/);
+  });
+
+  it("takes changes of merge requests, discussions and releases back", async () => {
+    const actions = [{ action: "CREATE", path: "c.txt", content: "c", encoding: "text" }];
+    const commit = { branch: "side", startBranch: "main", message: "c", actions };
+    await done("post", "/commit", commit);
+    const branches = { sourceBranch: { id: "side" }, targetBranch: { id: "main" } };
+    await done("post", "/merge-request", { title: "Side", ...branches });
+    await done("post", "/merge-request/1/close");
+    expect(await undone("MergeRequestClosed")).to.equal("MergeRequestReopened");
+    expect(await undone("MergeRequestReopened")).to.equal("MergeRequestClosed");
+    await undone("MergeRequestClosed");
+    await done("post", "/merge-request/1/discussions/create", { message: "Why" });
+    const { subject } = (await last("DiscussionStarted")) as never as { subject: { id: string } };
+    await done("post", `/merge-request/1/discussions/resolve/${subject.id}`);
+    expect(await undone("DiscussionResolved")).to.equal("DiscussionUnresolved");
+    expect(await undone("DiscussionUnresolved")).to.equal("DiscussionResolved");
+    expect(await undone("DiscussionStarted")).to.equal("DiscussionNoteDeleted");
+
+    const release = { title: "One", tagName: "r1", branchName: "main" };
+    const { id } = (await done("post", "/release", release)).body;
+    await done("put", `/release/${id}`, { ...release, title: "Two" });
+    expect(await undone("ReleaseEdited")).to.equal("ReleaseEdited");
+    expect((await done("get", "/release")).text).to.include('"One"');
+  });
+
+  it("asks for the rights of the opposite, and knows no events of other places", async () => {
+    const body = { title: "team", alias: "the-team", isPrivate: true };
+    await app.post("/team", { token: anna.token, body });
+    await done("post", "/team/the-team/member/invite", { userAlias: "bob", role: "GUEST" });
+    const { eventId } = await last("MemberAdded", "/team/the-team");
+    expect((await undo(eventId)).status).to.equal(404);
+    expect((await undo(eventId, bob.token, "/team/the-team")).status).to.equal(403);
+    expect(await undone("MemberAdded", "/team/the-team")).to.equal("MemberRemoved");
+
+    const scopes = Scope.options.filter((scope) => scope !== "PROJECT_WRITE");
+    const token = await app.givenToken(anna.id, scopes);
+    const label = await last("LabelCreated");
+    const answer = await undo(label.eventId, token);
+    expect([answer.status, answer.body["code"]]).to.deep.equal([403, "auth.scope_missing"]);
+  });
+});
