@@ -12,6 +12,7 @@ const positionMax = 2n ** 63n - 1n;
 /** A place in the log; text, because positions may pass what JSON numbers hold exactly. */
 export const Position = z
   .string()
+  .max(19)
   .refine(
     (text) => /^\d{1,19}$/.test(text) && BigInt(text) <= positionMax,
     "A position is a whole number, at most 2^63 - 1.",
