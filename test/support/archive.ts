@@ -150,3 +150,60 @@ export const deb = (name: string, version: string, architecture: string, more = 
 
 export const debControl = (name: string, version: string, architecture: string, more = "") =>
   `Package: ${name}\nVersion: ${version}\nArchitecture: ${architecture}\nMaintainer: Anna <anna@example.org>\nDescription: Pads\n a text\n${more}`;
+
+type RpmEntry = readonly [tag: number, type: number, values: readonly (string | number)[]];
+
+/** A header of an .rpm: texts (types 6, 8 and 9) and numbers of four and two bytes (4 and 3). */
+export function rpmHeader(entries: readonly RpmEntry[]): Buffer {
+  const index: Buffer[] = [];
+  let data = Buffer.alloc(0);
+  for (const [tag, type, values] of entries) {
+    const size = type === 4 ? 4 : type === 3 ? 2 : 1;
+    data = Buffer.concat([data, Buffer.alloc((size - (data.length % size)) % size)]);
+    const entry = Buffer.alloc(16);
+    for (const [at, value] of [tag, type, data.length, values.length].entries()) {
+      entry.writeUInt32BE(value, at * 4);
+    }
+    index.push(entry);
+    const contents = values.map((value) => {
+      if (typeof value === "string") return Buffer.from(`${value}\0`);
+      const number = Buffer.alloc(size);
+      number.writeUIntBE(value, 0, size);
+      return number;
+    });
+    data = Buffer.concat([data, ...contents]);
+  }
+  const intro = Buffer.alloc(16);
+  intro.writeUInt32BE(0x8eade801, 0);
+  intro.writeUInt32BE(index.length, 8);
+  intro.writeUInt32BE(data.length, 12);
+  return Buffer.concat([intro, ...index, data]);
+}
+
+/** An .rpm whose payload nobody reads. */
+export function rpm(
+  name: string,
+  version: string,
+  release: string,
+  more: readonly RpmEntry[] = [],
+): Buffer {
+  const lead = Buffer.alloc(96);
+  lead.writeUInt32BE(0xedabeedb, 0);
+  lead.writeUInt8(3, 4);
+  const signature = rpmHeader([[1007, 4, [4_321]]]);
+  const padding = Buffer.alloc((8 - (signature.length % 8)) % 8);
+  const header = rpmHeader([
+    [1000, 6, [name]],
+    [1001, 6, [version]],
+    [1002, 6, [release]],
+    [1004, 9, ["Pads & <texts>"]],
+    [1005, 9, ["A text.\u0007"]],
+    [1006, 4, [1_700_000_000]],
+    [1009, 4, [12]],
+    [1014, 6, ["MIT"]],
+    [1022, 6, ["noarch"]],
+    [1044, 6, [`${name}-${version}-${release}.src.rpm`]],
+    ...more,
+  ]);
+  return Buffer.concat([lead, signature, padding, header, Buffer.from("payload")]);
+}

@@ -8,6 +8,7 @@ import { mavenType } from "./type/maven.ts";
 import { npmType } from "./type/npm.ts";
 import { nugetType } from "./type/nuget.ts";
 import { pypiType } from "./type/pypi.ts";
+import { rpmType } from "./type/rpm.ts";
 import { rubygemType } from "./type/rubygem.ts";
 import type { RegistryType } from "./type.ts";
 
@@ -15,6 +16,6 @@ import type { RegistryType } from "./type.ts";
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
     ...[cargoType, composerType, debianType, genericType, goType, helmType, mavenType],
-    ...[npmType, nugetType, opmType, pypiType, rubygemType],
+    ...[npmType, nugetType, opmType, pypiType, rpmType, rubygemType],
   ].map((type) => [type.packageType, type]),
 );

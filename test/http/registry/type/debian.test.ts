@@ -1,55 +1,15 @@
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { expect } from "chai";
 
-import { startTestApp } from "../../../support/app.ts";
 import { ar, deb, debControl, tar, tgz } from "../../../support/archive.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
+import { nativeRegistry, run, sha256 } from "../../../support/native-registry.ts";
 import { needsProgram } from "../../../support/program.ts";
-import { repositoriesAt } from "../../../support/registry.ts";
 
-const run = promisify(execFile);
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
-const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
-const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
-const withLogin = (url: string) => url.replace("//", `//anna:${anna.token}@`);
-const get = (url: string, headers: Record<string, string> = {}) =>
-  fetch(url, { headers: { authorization, ...headers } });
-const send = (method: string, url: string, body?: Buffer) =>
-  fetch(url, {
-    method,
-    headers: { authorization },
-    ...(body && { body: new Uint8Array(body) }),
-  });
-const held = async () => Number((await app.deps.db("public.blob_hold").count())[0]!["count"]);
-const sha256 = (content: Buffer) => createHash("sha256").update(content).digest("hex");
-async function bytes(url: string): Promise<Buffer> {
-  const answer = await get(url);
-  expect(answer.status, url).to.equal(200);
-  return Buffer.from(await answer.arrayBuffer());
-}
-const textOf = async (url: string) => (await bytes(url)).toString("utf8");
-
-/** What gpgv says of a signature by the key of a repository. */
-async function verified(base: string, signed: Buffer, content?: Buffer): Promise<string> {
-  const cwd = await temporaryDirectory();
-  const file = (name: string, data: Buffer) => writeFile(path.join(cwd, name), data);
-  const key = await bytes(`${base}/repository.key`);
-  await file("key.asc", key);
-  await file("signed", signed);
-  if (content !== undefined) await file("content", content);
-  const env = { ...process.env, GNUPGHOME: cwd };
-  await run("gpg", ["--dearmor", "-o", "key.gpg", "key.asc"], { cwd, env });
-  const args = ["--keyring", "./key.gpg", "signed", ...(content === undefined ? [] : ["content"])];
-  return (await run("gpgv", args, { cwd, env })).stderr;
-}
+const { app, at, baseOf, withLogin, get, send, bytes, textOf, held, verified } =
+  await nativeRegistry();
 
 describe("a repository of Debian", () => {
   const base = baseOf("debs");
