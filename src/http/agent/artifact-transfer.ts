@@ -17,6 +17,7 @@ import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { receiveFiles } from "../file/multipart.ts";
 import { JobNumberParams, provedRun } from "./job-proof.ts";
+import { confirm } from "./job-record.ts";
 import { badToken } from "./proof.ts";
 import { protocol } from "./protocol.ts";
 
@@ -44,6 +45,7 @@ const upload = route({
   errors: [400, 403, 413, 422],
   async handle({ params, query, request }, deps) {
     const proved = await provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    await confirm(request, deps, proved);
     const { job } = proved;
     const declared = (await findJobSpec(deps.db, job.id))?.artifacts ?? null;
     const fileType = declaredType(declared, query.artifact_type);

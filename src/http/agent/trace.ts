@@ -4,6 +4,7 @@ import { appendLog, type JobRunRow } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type Route, route } from "../core/route.ts";
 import { JobNumberParams, provedRun } from "./job-proof.ts";
+import { confirm } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";
 
@@ -36,6 +37,7 @@ const appendTrace = route({
   errors: [400, 403, 413],
   async handle({ params, request }, deps) {
     const proved = await provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    await confirm(request, deps, proved);
     const data = await buffer(request.incoming(pieceBytesMax).body);
     const first = firstByte(request.header("content-range"), data.length);
     const forms = await masksOf(deps, proved);

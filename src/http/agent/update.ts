@@ -1,17 +1,15 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
-import { job as jobSlice } from "../../commands/pipeline/job.ts";
 import { JobFailureReason } from "../../events/pipeline/job.ts";
 import { closeLog, noteRunFinal } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
+import { findJobSpec } from "../../projections/pipeline/query.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
-import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { int } from "../core/schema.ts";
-import { JobNumberParams, type ProvedRun, provedRun, runIsOver } from "./job-proof.ts";
+import { JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
+import { confirm, type Report, record } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";
 import { updateInterval } from "./trace.ts";
@@ -44,8 +42,8 @@ const updateJob = route({
   async handle({ params, body, request }, deps) {
     const { jobNumber } = params;
     const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });
+    await confirm(request, deps, proved);
     if (body.state === "running") {
-      if (proved.job.status !== "RUNNING") await record(request, deps, proved, started);
       return answered(deps, proved, 200, "running");
     }
     const isWhole = Number(proved.run.received) >= body.output.bytesize;
@@ -75,18 +73,6 @@ const answered = (
   headers: { "Job-Status": state, ...updateInterval(run, now()) },
 });
 
-type Report = Readonly<
-  | { type: "RecordJobStarted" | "RecordJobSucceeded" }
-  | {
-      type: "RecordJobFailed";
-      reason: JobFailureReason;
-      exitCode: number | null;
-      rules: NonNullable<Awaited<ReturnType<typeof findJobSpec>>>;
-    }
->;
-
-const started: Report = { type: "RecordJobStarted" };
-
 async function endOf(
   { db }: Deps,
   { job }: ProvedRun,
@@ -97,32 +83,6 @@ async function endOf(
   if (rules === undefined) throw new Refusal("not_found", "job.not_found", "Job not found.");
   const reason = JobFailureReason.catch("unknown_failure").parse(failure_reason);
   return { type: "RecordJobFailed", reason, exitCode: exit_code ?? null, rules };
-}
-
-/** @throws HttpRefusal 403 when the run ended between the look at it and now */
-async function record(
-  request: RequestContext,
-  deps: Deps,
-  { job, run }: ProvedRun,
-  report: Report,
-): Promise<void> {
-  const command = {
-    ...report,
-    jobId: job.id,
-    pipelineId: job.pipeline_id,
-    projectId: job.project_id,
-    agentId: run.agent_id,
-    attempt: run.attempt,
-    at: deps.now().toISOString(),
-  };
-  const order = { id: job.id, command, metadata: await request.metadata() };
-  try {
-    await deps.visible((await handle(deps.store, jobSlice, order)).position);
-  } catch (error) {
-    const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);
-    if (!isOver) throw error;
-    throw runIsOver((await findJobById(deps.db, job.id)) ?? job, run);
-  }
 }
 
 export const jobUpdateRoutes: readonly Route[] = [updateJob];

@@ -257,6 +257,19 @@ describe("the update of a job", () => {
   });
 });
 
+describe("an agent that confirms no job", () => {
+  it("has taken it with the first piece of the log, or its end", async () => {
+    const pipeline = await givenPipeline(oneJob);
+    const job = await take();
+    expect((await patch(job, 0, "begun\n")).status).to.equal(202);
+    expect((await jobOf(pipeline))["status"]).to.equal("RUNNING");
+    expect((await put(job, { state: "success", output: { bytesize: 6 } })).status).to.equal(200);
+    const quick = await givenPipeline(oneJob);
+    expect((await put(await take(), { state: "success" })).status).to.equal(200);
+    expect((await jobOf(quick))["status"]).to.equal("SUCCESS");
+  });
+});
+
 describe("the log of a job", () => {
   it("grows by pieces that fit, and answers 416 with the next offset to others", async () => {
     const pipeline = await givenPipeline(oneJob);

@@ -1,0 +1,61 @@
+import { handle } from "../../commands/core/handle.ts";
+import { job as jobSlice } from "../../commands/pipeline/job.ts";
+import type { JobFailureReason } from "../../events/pipeline/job.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findJobById, type findJobSpec } from "../../projections/pipeline/query.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestContext } from "../core/request.ts";
+import { type ProvedRun, runIsOver } from "./job-proof.ts";
+
+export type Report = Readonly<
+  | { type: "RecordJobStarted" | "RecordJobSucceeded" }
+  | {
+      type: "RecordJobFailed";
+      reason: JobFailureReason;
+      exitCode: number | null;
+      rules: NonNullable<Awaited<ReturnType<typeof findJobSpec>>>;
+    }
+>;
+
+/**
+ * Agents confirm a job by an update before any work; older ones by the first piece of its log. Whoever proves
+ * the run has taken it.
+ */
+export async function confirm(
+  request: RequestContext,
+  deps: Deps,
+  proved: ProvedRun,
+): Promise<void> {
+  if (proved.job.status === "RUNNING") return;
+  await record(request, deps, proved, { type: "RecordJobStarted" });
+}
+
+/** @throws HttpRefusal 403 when the run ended between the look at it and now */
+export async function record(
+  request: RequestContext,
+  deps: Deps,
+  { job, run }: ProvedRun,
+  report: Report,
+): Promise<void> {
+  const command = {
+    ...report,
+    jobId: job.id,
+    pipelineId: job.pipeline_id,
+    projectId: job.project_id,
+    agentId: run.agent_id,
+    attempt: run.attempt,
+    at: deps.now().toISOString(),
+  };
+  const metadata = await request.metadata();
+  // One request may record the start and the end.
+  const commandId = deterministicId(metadata.commandId, report.type);
+  const order = { id: job.id, command, metadata: { ...metadata, commandId } };
+  try {
+    await deps.visible((await handle(deps.store, jobSlice, order)).position);
+  } catch (error) {
+    const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);
+    if (!isOver) throw error;
+    throw runIsOver((await findJobById(deps.db, job.id)) ?? job, run);
+  }
+}
