@@ -59,7 +59,8 @@ describe("the agent of the service", () => {
           "    - ln -s a.txt out/deep/link",
           "    - echo left out > out/b.log",
           "    - echo $CI_JOB_TOKEN",
-          "  artifacts: {paths: [out], exclude: ['**/*.log'], reports: {junit: [report.xml]}}",
+          "    - printf 'VERSION=1.2\\nGREETING=\"well met\"\\nCI_JOB_NAME=x\\n' > build.env",
+          "  artifacts: {paths: [out], exclude: ['**/*.log'], reports: {dotenv: [build.env]}}",
           "  after_script: ['echo after $CI_JOB_STATUS']",
           "test:",
           "  stage: test",
@@ -68,6 +69,7 @@ describe("the agent of the service", () => {
           "    - test ! -e out/b.log",
           "    - test -f .forge-ci.yaml",
           "    - git log -1 --format=%H",
+          '    - echo "$GREETING, $VERSION of $CI_JOB_NAME"',
           "    - '! grep -r lfjt_ .git'",
         ].join("\n"),
       ),
@@ -82,7 +84,9 @@ describe("the agent of the service", () => {
       .and.not.match(/lfjt_\w/);
     const tested = await logOf(jobs["test"]);
     expect(jobs["test"]?.["status"], tested).to.equal("SUCCESS");
-    expect(tested).to.include("hello from build\n");
+    expect(tested)
+      .to.include("hello from build\n")
+      .and.match(/^well met, 1\.2 of test$/m);
     const left = () => readdir(path.join(agent.work, "jobs"));
     await eventually(async () => (await left()).length === 0);
   });

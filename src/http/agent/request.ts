@@ -3,7 +3,7 @@ import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
-import { archivesOf } from "../../projections/agent/artifact.ts";
+import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { projectIdsOf } from "../../projections/agent/project.ts";
 import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
 import type { QueuedJob } from "../../projections/pipeline/queue.ts";
@@ -128,10 +128,8 @@ async function begun(
 
 /** What earlier jobs left for this one, in the order of stages. */
 async function archives({ db }: Deps, { dependencies, pipelineNumber }: JobPayload) {
-  const rows = await archivesOf(
-    db,
-    dependencies.map(({ id }) => id),
-  );
+  const ids = dependencies.map(({ id }) => id);
+  const rows = await artifactsOf(db, ids, "archive");
   const byJob = new Map(rows.map((row) => [row.job_id, row]));
   return dependencies.flatMap(({ id, name, place }) => {
     const row = byJob.get(id);

@@ -133,13 +133,15 @@ export function findArtifact(
     .first();
 }
 
-export async function archivesOf(
+/** What jobs left of one kind: `archive`, or that of a report. */
+export async function artifactsOf(
   db: Knex,
   jobIds: readonly string[],
+  fileType: string,
 ): Promise<readonly ArtifactRow[]> {
   return db("job_artifact")
     .whereIn("job_id", [...jobIds])
-    .where({ file_type: "archive" });
+    .where({ file_type: fileType });
 }
 
 export async function expiredArtifacts(

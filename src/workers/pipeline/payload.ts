@@ -8,6 +8,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
 import { predefinedVariables, slugOf } from "./predefined.ts";
+import { reportedVariables } from "./reported-variable.ts";
 import { settingVariables } from "./setting-variable.ts";
 
 export type JobVariable = Readonly<{
@@ -55,7 +56,7 @@ export type JobPayload = Readonly<{
   environment: string | null;
 }>;
 
-type PayloadDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "publicUrl">;
+type PayloadDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "blobs" | "publicUrl">;
 
 const depthDefault = 20;
 
@@ -81,16 +82,18 @@ export async function jobPayload(
     ref: pipeline.ref,
     isTag: pipeline.is_tag,
   });
-  const found = { deps, job, pipeline, project, spec, isProtected, number: pipeline.number };
+  const dependencies = await dependenciesOf(deps, job, spec);
+  const number = pipeline.number;
+  const found = { deps, job, pipeline, project, spec, isProtected, number, dependencies };
   const { variables, environment } = await variablesOf(found, token);
   const depth = Number(variables.find(({ key }) => key === "GIT_DEPTH")?.value ?? depthDefault);
   const masked = variables.filter((each) => each.masked).map(({ value }) => value);
   return {
-    number: jobNumber(pipeline.number, job.place),
-    pipelineNumber: Number(pipeline.number),
+    number: jobNumber(number, job.place),
+    pipelineNumber: Number(number),
     ...{ job, pipeline, project, spec, isProtected, variables, masked, environment },
     steps: stepsOf(spec),
-    dependencies: await dependenciesOf(deps, job, spec),
+    dependencies,
     git: gitOf(found, Number.isSafeInteger(depth) && depth >= 0 ? depth : depthDefault),
   };
 }
@@ -103,6 +106,7 @@ type Found = Readonly<{
   spec: JobSpec;
   isProtected: boolean;
   number: bigint;
+  dependencies: readonly JobRow[];
 }>;
 
 function stepsOf({ beforeScript, script, afterScript }: JobSpec): JobPayload["steps"] {
@@ -147,7 +151,10 @@ export async function dependenciesOf(
   return jobs.filter(({ name }) => wanted.has(name));
 }
 
-/** Later ones win: predefined, of the file, of settings, of the pipeline, of the play, of the job run. */
+/**
+ * Later ones win: predefined, of the file, of earlier jobs, of settings, of the pipeline, of the play, of the
+ * job run.
+ */
 async function variablesOf(
   found: Found,
   token: string,
@@ -175,7 +182,9 @@ async function variablesOf(
   for (const [key, value] of ofThisJob(found)) add(key, value);
   for (const { key, value, raw } of spec.variables as readonly FileVariable[])
     add(key, value, { raw });
-
+  for (const [key, value] of await reportedVariables(deps, found.dependencies)) {
+    add(key, value, { public: false });
+  }
   const given = await givenVariables(deps, job, pipeline);
   const lookup = (key: string) => given.get(key) ?? all.get(key)?.value;
   const environment =
