@@ -1,0 +1,45 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+import { isInstalled, programPath } from "./program.ts";
+
+const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** Debian's Chromium; only called where `needsProgram("chromium")` says that it is installed. */
+export async function startChromium(): Promise<Browser> {
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+  const executablePath = (programPath.split(":").find(hasChromium) ?? "/usr/bin").concat("/chromium");
+  return await chromium.launch({ executablePath, args });
+}
+
+const hasChromium = (directory: string): boolean =>
+  directory !== "" && isInstalled("chromium") && directory === "/usr/bin";
+
+/** What axe finds serious or critical on a page, by rule and place. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  // By the debugger, which the page's policy does not bind.
+  await page.evaluate(await readFile(axePath, "utf8"));
+  const results = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run: () => Promise<{ violations: readonly Violation[] }> };
+    };
+    return (await axe.run()).violations;
+  });
+  return results
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
+}
+
+type Violation = Readonly<{
+  id: string;
+  impact: string;
+  nodes: readonly Readonly<{ html: string }>[];
+}>;
+
+/** Whether the page is wider than its window. */
+export const overflows = (page: Page): Promise<boolean> =>
+  page.evaluate(
+    // The text of a function of the browser: this program has no types of one.
+    "document.documentElement.scrollWidth > document.documentElement.clientWidth + 1",
+  ) as Promise<boolean>;
