@@ -1,5 +1,6 @@
 import { cargoType } from "./type/cargo.ts";
 import { composerType } from "./type/composer.ts";
+import { cranType } from "./type/cran.ts";
 import { debianType } from "./type/debian.ts";
 import { genericType, opmType } from "./type/generic.ts";
 import { goType } from "./type/go.ts";
@@ -15,7 +16,17 @@ import type { RegistryType } from "./type.ts";
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
-    ...[cargoType, composerType, debianType, genericType, goType, helmType, mavenType],
+    ...[
+      cargoType,
+      composerType,
+      condaType,
+      cranType,
+      debianType,
+      genericType,
+      goType,
+      helmType,
+      mavenType,
+    ],
     ...[npmType, nugetType, opmType, pypiType, rpmType, rubygemType],
   ].map((type) => [type.packageType, type]),
 );

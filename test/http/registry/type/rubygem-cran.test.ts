@@ -7,7 +7,7 @@ import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { expect } from "chai";
 
 import { startTestApp } from "../../../support/app.ts";
-import { type ArchiveFile, tar, tgz } from "../../../support/archive.ts";
+import { type ArchiveFile, tar, tgz, zip } from "../../../support/archive.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
 import { needsProgram } from "../../../support/program.ts";
 import { repositoriesAt } from "../../../support/registry.ts";
@@ -218,5 +218,85 @@ end
       await program("yank", "real", "-v", "1.2.0", "--host", base);
       expect((await get(`${base}/info/real`)).status).to.equal(404);
     }).timeout(120_000);
+  });
+});
+
+describe("a repository of R packages", () => {
+  const base = baseOf("cran");
+  const description = (name: string, version: string, more = "") =>
+    `Package: ${name}\nVersion: ${version}\nTitle: Pads\nDepends: R (>= 4.0),\n    methods\nLicense: MIT + file LICENSE\nNeedsCompilation: no\n${more}`;
+  const source = (name: string, version: string, more: readonly ArchiveFile[] = []) =>
+    tgz([
+      [`${name}/DESCRIPTION`, description(name, version)],
+      [`${name}/R/pad.R`, "pad <- 1"],
+      ...more,
+    ]);
+  const put = (at: string, content: Buffer) => send("PUT", `${base}/${at}`, content);
+
+  before(() =>
+    at.local("cran", "cran", { packageReuploadType: "NONE", isDeletePackageAllowed: true }),
+  );
+
+  it("lists the newest version of each package, and keeps the others in the archive", async () => {
+    for (const version of ["1.9", "1.10-1", "1.2.3"]) {
+      const answer = await put(`src/contrib/pad_${version}.tar.gz`, source("pad", version));
+      expect(answer.status, await answer.text()).to.equal(201);
+    }
+    const newest = source("pad", "1.10-1");
+    const list = await textOf(`${base}/src/contrib/PACKAGES`);
+    expect(list).to.equal(
+      `Package: pad\nVersion: 1.10-1\nDepends: R (>= 4.0), methods\nLicense: MIT + file LICENSE\nNeedsCompilation: no\nMD5sum: ${digestOf("md5", newest)}\nFile: pad_1.10-1.tar.gz\n`,
+    );
+    expect(gunzipSync(await bytes(`${base}/src/contrib/PACKAGES.gz`)).toString()).to.equal(list);
+    expect((await get(`${base}/src/contrib/PACKAGES.rds`)).status).to.equal(404);
+    expect(await bytes(`${base}/src/contrib/pad_1.10-1.tar.gz`)).to.deep.equal(newest);
+    const old = await bytes(`${base}/src/contrib/Archive/pad/pad_1.9.tar.gz`);
+    expect(old).to.deep.equal(source("pad", "1.9"));
+  });
+
+  it("keeps what was built by system and version of R", async () => {
+    const built = (r: string) =>
+      zip([
+        ["pad/DESCRIPTION", description("pad", "1.9", `Built: R ${r}; ; 2026-01-02; windows\n`)],
+      ]);
+    const at = "bin/windows/contrib/4.3";
+    expect((await put(`${at}/pad_1.9.zip`, built("4.3.1"))).status).to.equal(201);
+    expect((await put(`${at}/pad_1.9.zip`, built("4.2.0"))).status).to.equal(422);
+    expect(await textOf(`${base}/${at}/PACKAGES`))
+      .to.contain("Version: 1.9\n")
+      .and.contain("Built:");
+    expect(await textOf(`${base}/bin/windows/contrib/4.2/PACKAGES`)).to.equal("");
+  });
+
+  it("refuses what is not what its path says, and deletes a version", async () => {
+    const head = await app.head();
+    const at = "src/contrib/pad_2.0.tar.gz";
+    const cases: readonly (readonly [string, string, Buffer, number])[] = [
+      ["nothing", at, Buffer.from("no archive"), 422],
+      ["another version", at, source("pad", "2.1"), 422],
+      ["another name", at, source("dap", "2.0"), 422],
+      ["two folders", at, source("pad", "2.0", [["dap/DESCRIPTION", "x"]]), 422],
+      ["leads out", at, source("pad", "2.0", [["pad/../../x", "x"]]), 422],
+      ["links", at, tgz([["pad/DESCRIPTION", ""]], "2"), 422],
+      ["a bad ending", "src/contrib/pad_2.0.zip", source("pad", "2.0"), 422],
+      ["a bad version", "src/contrib/pad_2.tar.gz", source("pad", "2"), 422],
+      [
+        "a field twice",
+        at,
+        tgz([["pad/DESCRIPTION", description("pad", "2.0", "Title: x\n")]]),
+        422,
+      ],
+      ["other content", "src/contrib/pad_1.9.tar.gz", source("pad", "1.9", [["pad/x", "x"]]), 409],
+    ];
+    for (const [name, path, content, status] of cases) {
+      const answer = await put(path, content);
+      expect(answer.status, `${name}: ${await answer.text()}`).to.equal(status);
+    }
+    expect([await app.head(), await held()]).to.deep.equal([head, 0]);
+    const url = `${base}/src/contrib/pad_1.10-1.tar.gz`;
+    expect((await fetch(url, { method: "DELETE", headers: { authorization } })).status).to.equal(
+      204,
+    );
+    expect(await textOf(`${base}/src/contrib/PACKAGES`)).to.contain("Version: 1.9\n");
   });
 });
