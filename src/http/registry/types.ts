@@ -1,5 +1,6 @@
 import { cargoType } from "./type/cargo.ts";
 import { composerType } from "./type/composer.ts";
+import { condaType } from "./type/conda.ts";
 import { cranType } from "./type/cran.ts";
 import { debianType } from "./type/debian.ts";
 import { genericType, opmType } from "./type/generic.ts";

@@ -21,11 +21,31 @@ const indexName = "info/index.json";
 const subdirForm =
   /^(?:noarch|(?:linux|osx|win|freebsd|emscripten|wasi|zos)-(?:32|64|aarch64|arm64|armv6l|armv7l|ppc64|ppc64le|s390x|riscv32|riscv64|wasm32|z))$/;
 
+/** Of which an empty index is served too. */
+export const condaSubdirs = [
+  ...["noarch", "linux-64", "linux-aarch64", "linux-ppc64le", "linux-s390x", "osx-64"],
+  ...["osx-arm64", "win-64", "win-arm64"],
+] as const;
+
+const text = z.string().max(4_000);
+
+/** The record of a package in the index of its platform. */
 const Index = z.object({
   name: z.string().regex(/^[a-z0-9_][a-z0-9_.-]*$/),
   version: z.string().regex(/^[A-Za-z0-9_.+!]+$/),
   build: z.string().regex(/^[A-Za-z0-9_.+]+$/),
   subdir: z.string().regex(subdirForm),
+  build_number: z.int().nonnegative().catch(0),
+  depends: z.array(text).catch([]),
+  constrains: z.array(text).optional().catch(undefined),
+  arch: text.nullish().catch(undefined),
+  platform: text.nullish().catch(undefined),
+  noarch: text.optional().catch(undefined),
+  license: text.optional().catch(undefined),
+  license_family: text.optional().catch(undefined),
+  timestamp: z.int().optional().catch(undefined),
+  track_features: text.optional().catch(undefined),
+  features: text.optional().catch(undefined),
 });
 
 export type CondaPackage = PackageFileName & Readonly<{ metadata: unknown }>;

@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto";
 import { expect } from "chai";
+import { decompress } from "fzstd";
 
+import { rawZstdFrame } from "../../../src/platform/zstd-frame.ts";
 import { startTestApp } from "../../support/app.ts";
 import { tar, zip } from "../../support/archive.ts";
 import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
@@ -82,5 +85,65 @@ describe("a package of conda", () => {
     const npm = await at.local("npm", "npm");
     const wrong = await put(npm.repositoryUuid, conda(tool));
     expectRefusal(wrong, 404, "registry_repository.not_found");
+  });
+});
+
+describe("a channel of conda", () => {
+  const base = `${app.url}/registry/project/anna/forge/repository/channel`;
+  const headers = { authorization: `Basic ${Buffer.from(`anna:${token}`).toString("base64")}` };
+  const get = (at: string) => fetch(`${base}/${at}`, { headers });
+  const put = (at: string, content: Buffer) =>
+    fetch(`${base}/${at}`, { method: "PUT", headers, body: new Uint8Array(content) });
+  const repodata = async (subdir: string) => (await get(`${subdir}/repodata.json`)).json();
+
+  before(() =>
+    at.local("channel", "conda", { packageReuploadType: "NONE", isDeletePackageAllowed: true }),
+  );
+
+  it("lists its packages by platform, and empty platforms too", async () => {
+    const record = { ...tool, build_number: 2, depends: ["python >=3.9"], license: "MIT" };
+    const content = conda({ ...record, secret: "not shown" });
+    expect((await put(`linux-64/${name}`, content)).status).to.equal(201);
+    const md5 = createHash("md5").update(content).digest("hex");
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    expect(await repodata("linux-64")).to.deep.equal({
+      info: { subdir: "linux-64" },
+      packages: {},
+      "packages.conda": { [name]: { ...record, md5, sha256, size: content.length } },
+      removed: [],
+      repodata_version: 1,
+    });
+    expect(await repodata("noarch")).to.deep.include({ "packages.conda": {} });
+    expect((await get("nowhere/repodata.json")).status).to.equal(404);
+    const packed = Buffer.from(await (await get("linux-64/repodata.json.zst")).arrayBuffer());
+    const plain = await (await get("linux-64/repodata.json")).text();
+    expect(Buffer.from(decompress(packed)).toString()).to.equal(plain);
+    const channel = (await (await get("channeldata.json")).json()) as Record<string, unknown>;
+    expect(channel["packages"]).to.deep.equal({
+      tool: { version: "1.0", subdirs: ["linux-64"], license: "MIT" },
+    });
+    const file = await get(`linux-64/${name}`);
+    expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(content);
+  });
+
+  it("refuses what is not what its path says, and deletes a package", async () => {
+    const head = await app.head();
+    expect((await put(`osx-64/${name}`, conda(tool))).status).to.equal(422);
+    expect((await put("linux-64/other-1.0-py_0.conda", conda(tool))).status).to.equal(422);
+    expect((await put(`linux-64/${name}`, Buffer.from("no zip"))).status).to.equal(422);
+    expect((await put(`linux-64/${name}`, conda(tool))).status, "other content").to.equal(409);
+    expect(await app.head()).to.equal(head);
+    const url = `${base}/linux-64/${name}`;
+    expect((await fetch(url, { method: "DELETE", headers })).status).to.equal(204);
+    expect(await repodata("linux-64")).to.deep.include({ "packages.conda": {} });
+  });
+
+  it("packs its lists into frames of zstd that are read whole", () => {
+    for (const bytes of [0, 1, 131_072, 131_073, 400_000]) {
+      const content = Buffer.alloc(bytes, "abc");
+      expect(Buffer.from(decompress(rawZstdFrame(content))).equals(content), `${bytes}`).to.equal(
+        true,
+      );
+    }
   });
 });
