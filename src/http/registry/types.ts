@@ -1,5 +1,6 @@
 import { cargoType } from "./type/cargo.ts";
 import { composerType } from "./type/composer.ts";
+import { conanType } from "./type/conan.ts";
 import { condaType } from "./type/conda.ts";
 import { cranType } from "./type/cran.ts";
 import { debianType } from "./type/debian.ts";
@@ -17,17 +18,7 @@ import type { RegistryType } from "./type.ts";
 /** Every ecosystem whose protocol is served, by the type of its repositories. */
 export const registryTypes: ReadonlyMap<string, RegistryType> = new Map(
   [
-    ...[
-      cargoType,
-      composerType,
-      condaType,
-      cranType,
-      debianType,
-      genericType,
-      goType,
-      helmType,
-      mavenType,
-    ],
-    ...[npmType, nugetType, opmType, pypiType, rpmType, rubygemType],
+    ...[cargoType, composerType, conanType, condaType, cranType, debianType, genericType],
+    ...[goType, helmType, mavenType, npmType, nugetType, opmType, pypiType, rpmType, rubygemType],
   ].map((type) => [type.packageType, type]),
 );
