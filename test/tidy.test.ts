@@ -83,6 +83,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     page: ["access"],
     pipeline: ["access", "repository"],
     project: ["access", "file", "team"],
+    proof: ["audit"],
     protection: ["access"],
     registry: ["access", "file", "package"],
     release: ["access", "file", "repository"],

@@ -1,6 +1,10 @@
+import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { ConfigError } from "../config.ts";
+import { logKeyOf } from "../platform/key/log-key.ts";
 import { type ChainCheck, checkChain, type KeptMark } from "../projections/audit/chain-check.ts";
+import { checkHead } from "../projections/audit/head-check.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -9,19 +13,73 @@ const exitDiffers = 1;
 const closeLimitMs = 5_000;
 
 /**
- * `audit verify [--expect events:hash]`: recomputes the chain over the log and names the first
- * difference, with exit code 1. The line it ends with is a mark to keep elsewhere and expect later.
+ * `audit verify [--expect events:hash] [--head file]`: recomputes the chain over the log and names the
+ * first difference, with exit code 1. The line it ends with is a mark to keep elsewhere and expect later.
+ * With a file that holds an answer of `/log/head` it first computes the Merkle tree over as many events.
  */
 export async function runVerify(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: { expect: { type: "string" } } });
+  const { values } = parseArgs({
+    args: [...args],
+    options: { expect: { type: "string" }, head: { type: "string" } },
+  });
   const kept = values.expect === undefined ? {} : { kept: readMark(values.expect) };
+  const head = values.head === undefined ? undefined : await readHead(values.head);
   const { signal } = stopSignal(closeLimitMs);
+  if (head !== undefined && !(await isHeadOfLog(head, signal))) return exitDiffers;
   const check = await withStores("audit", ({ db, store }) =>
     checkChain({ db, store }, { signal, onProgress, ...kept }),
   );
   if (process.stderr.isTTY) write(process.stderr, "\r\x1b[K");
   write(check.equal ? process.stdout : process.stderr, `${verdict(check)}\n`);
   return check.equal ? 0 : exitDiffers;
+}
+
+async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean> {
+  return withStores("audit", async ({ store, vault }) => {
+    if (!logKeyOf(vault, kept.origin).isSignature(kept, kept.signature)) {
+      write(process.stderr, "The head was not signed by this instance, or was changed since.\n");
+      return false;
+    }
+    const check = await checkHead(store, kept, signal);
+    const text = check.equal
+      ? `The first ${kept.size} events are those that the head of ${kept.timestamp} was signed for.`
+      : `The log is not what the head of ${kept.timestamp} was signed for: ` +
+        `${check.found.size} of ${kept.size} events, root ${check.found.root.toString("base64")}.`;
+    write(check.equal ? process.stdout : process.stderr, `${text}\n`);
+    return check.equal;
+  });
+}
+
+const HeadFile = z.object({
+  size: z.int().min(0),
+  rootHash: z.base64(),
+  timestamp: z.string(),
+  signature: z.base64(),
+  checkpoint: z.string(),
+});
+
+type KeptHead = Readonly<{
+  size: bigint;
+  root: Buffer;
+  timestamp: string;
+  signature: Buffer;
+  /** Name of the log in the signed text: its first line. */
+  origin: string;
+}>;
+
+async function readHead(file: string): Promise<KeptHead> {
+  try {
+    const head = HeadFile.parse(JSON.parse(await readFile(file, "utf8")));
+    return {
+      size: BigInt(head.size),
+      root: Buffer.from(head.rootHash, "base64"),
+      timestamp: head.timestamp,
+      signature: Buffer.from(head.signature, "base64"),
+      origin: head.checkpoint.split("\n", 1)[0] ?? "",
+    };
+  } catch {
+    throw new ConfigError(`${file} does not hold an answer of /log/head.`);
+  }
 }
 
 function onProgress(events: bigint, ofEvents: bigint): void {

@@ -11,6 +11,7 @@ import { oauthSectionRoutes } from "./oauth/routes.ts";
 import { packageSectionRoutes } from "./package/routes.ts";
 import { pipelineSectionRoutes } from "./pipeline/routes.ts";
 import { projectSectionRoutes } from "./project/routes.ts";
+import { proofSectionRoutes } from "./proof/routes.ts";
 import { protectionSectionRoutes } from "./protection/routes.ts";
 import { registrySectionRoutes } from "./registry/routes.ts";
 import { releaseSectionRoutes } from "./release/routes.ts";
@@ -35,6 +36,7 @@ export const routes: readonly Route[] = [
   ...packageSectionRoutes,
   ...pipelineSectionRoutes,
   ...projectSectionRoutes,
+  ...proofSectionRoutes,
   ...protectionSectionRoutes,
   ...registrySectionRoutes,
   ...releaseSectionRoutes,

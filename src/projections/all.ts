@@ -4,6 +4,7 @@ import { agentProjection } from "./agent/agent.ts";
 import { artifactProjection } from "./agent/artifact.ts";
 import { auditEntryProjection } from "./audit/entry.ts";
 import { logChainProjection } from "./audit/log-chain.ts";
+import { logTreeProjection } from "./audit/log-tree.ts";
 import { containerManifestProjection } from "./container/manifest.ts";
 import type { Projection } from "./core/projection.ts";
 import { lfsLockProjection } from "./git/lfs-lock.ts";
@@ -75,6 +76,7 @@ export const allProjections: readonly Projection[] = [
   lfsLockProjection,
   lfsObjectProjection,
   logChainProjection,
+  logTreeProjection,
   loginConnectionProjection,
   mailProjection,
   memberProjection,

@@ -1,0 +1,124 @@
+import type { Knex } from "knex";
+import { eventDigest } from "../../events/core/canonical.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import { invariant } from "../../platform/invariant.ts";
+import { everyType } from "../core/every-type.ts";
+import type { Projection, Tx } from "../core/projection.ts";
+import {
+  GrowingTree,
+  leafHash,
+  type NodeHash,
+  type NodeId,
+  type Range,
+  rangeHash,
+  rangeOf,
+} from "./merkle.ts";
+
+type LeafRow = Readonly<{ index: bigint; position: bigint }>;
+type NodeRow = Readonly<{ level: number; index: bigint; hash: Buffer }>;
+type HeadRow = Readonly<{ only: true; size: bigint; position: bigint }>;
+
+/** Bindings of one statement stay far below what PostgreSQL takes. */
+const rowsAtOnce = 5_000;
+
+/**
+ * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete
+ * subtree. An event adds its leaf and the subtrees it completes, two rows on average.
+ */
+export const logTreeProjection: Projection = {
+  name: "log_tree",
+  version: 1,
+  tables: ["log_tree_head", "log_tree_leaf", "log_tree_node"],
+  async create(tx) {
+    await tx.schema.createTable("log_tree_head", (table) => {
+      table.boolean("only").primary().defaultTo(true).checkIn(["true"]);
+      table.bigInteger("size").notNullable();
+      table.bigInteger("position").notNullable();
+    });
+    await tx.schema.createTable("log_tree_leaf", (table) => {
+      table.bigInteger("index").primary();
+      table.bigInteger("position").notNullable().unique();
+    });
+    await tx.schema.createTable("log_tree_node", (table) => {
+      table.smallint("level").notNullable();
+      table.bigInteger("index").notNullable();
+      table.binary("hash").notNullable();
+      table.primary(["level", "index"]);
+    });
+  },
+  types: everyType,
+  apply: (tx, event) => applyAll(tx, [event]),
+  applyAll,
+};
+
+/** An event as a leaf: of what it says and where it stands in its stream, whatever store it is in. */
+export const leafOf = (event: Recorded): Buffer => leafHash(eventDigest(event));
+
+async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
+  const head = await tx<HeadRow>("log_tree_head").first("size", "position");
+  // Replayed on top of itself the tree stays as it is.
+  const fresh = events.filter(({ position }) => position > (head?.position ?? -1n));
+  const last = fresh.at(-1);
+  if (last === undefined) return;
+  const tree = await treeOf(tx, head?.size ?? 0n);
+  const leaves: LeafRow[] = [];
+  const nodes: NodeRow[] = [];
+  for (const event of fresh) {
+    leaves.push({ index: tree.size, position: event.position });
+    nodes.push(...tree.add(leafOf(event)));
+  }
+  for (const rows of chunks(leaves)) await tx<LeafRow>("log_tree_leaf").insert(rows);
+  for (const rows of chunks(nodes)) await tx<NodeRow>("log_tree_node").insert(rows);
+  const moved = { only: true, size: tree.size, position: last.position } as const;
+  await tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge();
+}
+
+function* chunks<Row>(rows: readonly Row[]): Generator<Row[]> {
+  for (let at = 0; at < rows.length; at += rowsAtOnce) yield rows.slice(at, at + rowsAtOnce);
+}
+
+async function treeOf(db: Knex, size: bigint): Promise<GrowingTree> {
+  const edge: Buffer[] = [];
+  const range = rangeOf(0n, size);
+  const hashOf = await hashesOf(db, range);
+  for (const node of range) edge[node.level] = hashOf(node);
+  return new GrowingTree(size, edge);
+}
+
+/** How many events the tree is over. */
+export async function treeSize(db: Knex): Promise<bigint> {
+  return (await db<HeadRow>("log_tree_head").first("size"))?.size ?? 0n;
+}
+
+/** Which leaf the event at a position is. */
+export async function leafIndex(db: Knex, position: bigint): Promise<bigint | undefined> {
+  return (await db<LeafRow>("log_tree_leaf").where({ position }).first("index"))?.index;
+}
+
+/** Hashes of some ranges of leaves, each in the tree; read by one query. */
+export async function rangeHashes(db: Knex, ranges: readonly Range[]): Promise<readonly Buffer[]> {
+  const hashOf = await hashesOf(db, ranges.flat());
+  return ranges.map((range) => rangeHash(range, hashOf));
+}
+
+/** Root of the tree over the first `size` events. */
+export async function rootAt(db: Knex, size: bigint): Promise<Buffer> {
+  const range = rangeOf(0n, size);
+  return rangeHash(range, await hashesOf(db, range));
+}
+
+async function hashesOf(db: Knex, nodes: readonly NodeId[]): Promise<NodeHash> {
+  const pairs = nodes.map(({ level, index }) => [level, index] as const);
+  const rows: readonly NodeRow[] =
+    pairs.length === 0
+      ? []
+      : await db<NodeRow>("log_tree_node")
+          .whereIn(["level", "index"], pairs as never)
+          .select("*");
+  const known = new Map(rows.map(({ level, index, hash }) => [`${level} ${index}`, hash]));
+  return ({ level, index }) => {
+    const hash = known.get(`${level} ${index}`);
+    invariant(hash !== undefined, `the tree has the node ${index} of level ${level}`);
+    return hash;
+  };
+}

@@ -1,0 +1,151 @@
+import { createHash } from "node:crypto";
+
+/** A complete subtree: the `index`th of its height, over 2^level leaves. */
+export type NodeId = Readonly<{ level: number; index: bigint }>;
+export type NodeHash = (node: NodeId) => Buffer;
+
+/** RFC 9162, 2.1.1: leaves and nodes are hashed apart, so that no node passes for a leaf. */
+export const leafHash = (data: Buffer): Buffer =>
+  createHash("sha256").update(Buffer.of(0)).update(data).digest();
+
+export const nodeHash = (left: Buffer, right: Buffer): Buffer =>
+  createHash("sha256").update(Buffer.of(1)).update(left).update(right).digest();
+
+/** Root of a tree without leaves. */
+export const emptyRoot: Buffer = createHash("sha256").digest();
+
+/** The hash of some leaves, by the complete subtrees it is made of, widest first. */
+export type Range = readonly NodeId[];
+
+/** @param start a multiple of the largest power of two that is not over `count` */
+export function rangeOf(start: bigint, count: bigint): Range {
+  const nodes: NodeId[] = [];
+  let at = start;
+  for (let rest = count; rest > 0n; ) {
+    const level = rest.toString(2).length - 1;
+    nodes.push({ level, index: at >> BigInt(level) });
+    at += 1n << BigInt(level);
+    rest -= 1n << BigInt(level);
+  }
+  return nodes;
+}
+
+export function rangeHash(range: Range, hashOf: NodeHash): Buffer {
+  const hashes = range.map(hashOf);
+  const last = hashes.pop();
+  if (last === undefined) return emptyRoot;
+  return hashes.reduceRight((right, left) => nodeHash(left, right), last);
+}
+
+const largestBelow = (count: bigint): bigint => 1n << BigInt((count - 1n).toString(2).length - 1);
+
+/** RFC 9162, 2.1.3.1: what proves that a leaf is in the tree of the first `size` leaves. */
+export function inclusionPath(leaf: bigint, size: bigint): readonly Range[] {
+  const path: Range[] = [];
+  let [start, count] = [0n, size];
+  while (count > 1n) {
+    const half = largestBelow(count);
+    if (leaf - start < half) {
+      path.push(rangeOf(start + half, count - half));
+      count = half;
+    } else {
+      path.push(rangeOf(start, half));
+      start += half;
+      count -= half;
+    }
+  }
+  return path.reverse();
+}
+
+/** RFC 9162, 2.1.4.1: what proves that the first tree is the beginning of the second. */
+export function consistencyPath(from: bigint, to: bigint): readonly Range[] {
+  if (from === 0n || from === to) return [];
+  const path: Range[] = [];
+  let [start, count, first, isWhole] = [0n, to, from, true];
+  while (first !== count) {
+    const half = largestBelow(count);
+    if (first <= half) {
+      path.push(rangeOf(start + half, count - half));
+      count = half;
+    } else {
+      path.push(rangeOf(start, half));
+      [start, count, first, isWhole] = [start + half, count - half, first - half, false];
+    }
+  }
+  if (!isWhole) path.push(rangeOf(start, count));
+  return path.reverse();
+}
+
+/** RFC 9162, 2.1.3.2. */
+export function provesInclusion(
+  { leaf, size, hash, root }: Readonly<{ leaf: bigint; size: bigint; hash: Buffer; root: Buffer }>,
+  path: readonly Buffer[],
+): boolean {
+  if (leaf >= size) return false;
+  let [node, last, reached] = [leaf, size - 1n, hash];
+  for (const sibling of path) {
+    if (last === 0n) return false;
+    if ((node & 1n) === 1n || node === last) {
+      reached = nodeHash(sibling, reached);
+      while ((node & 1n) === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+    } else reached = nodeHash(reached, sibling);
+    [node, last] = [node >> 1n, last >> 1n];
+  }
+  return last === 0n && reached.equals(root);
+}
+
+export type TreeHead = Readonly<{ size: bigint; root: Buffer }>;
+
+/** RFC 9162, 2.1.4.2. */
+export function provesConsistency(from: TreeHead, to: TreeHead, path: readonly Buffer[]): boolean {
+  if (from.size > to.size) return false;
+  if (from.size === to.size) return path.length === 0 && from.root.equals(to.root);
+  if (from.size === 0n) return path.length === 0;
+  const isWhole = (from.size & (from.size - 1n)) === 0n;
+  const [first, ...rest] = isWhole ? [from.root, ...path] : path;
+  if (first === undefined) return false;
+  let [node, last] = [from.size - 1n, to.size - 1n];
+  while ((node & 1n) === 1n) [node, last] = [node >> 1n, last >> 1n];
+  let [old, current] = [first, first];
+  for (const sibling of rest) {
+    if (last === 0n) return false;
+    if ((node & 1n) === 1n || node === last) {
+      [old, current] = [nodeHash(sibling, old), nodeHash(sibling, current)];
+      while ((node & 1n) === 0n && node !== 0n) [node, last] = [node >> 1n, last >> 1n];
+    } else current = nodeHash(current, sibling);
+    [node, last] = [node >> 1n, last >> 1n];
+  }
+  return last === 0n && old.equals(from.root) && current.equals(to.root);
+}
+
+/** A tree that grows leaf by leaf and keeps only its right edge: one hash a level. */
+export class GrowingTree {
+  size: bigint;
+  /** By level, the complete subtree at the right edge that has no sibling yet. */
+  readonly #edge: (Buffer | undefined)[];
+
+  constructor(size = 0n, edge: readonly (Buffer | undefined)[] = []) {
+    this.size = size;
+    this.#edge = [...edge];
+  }
+
+  /** @returns the subtrees that the leaf completes, itself first */
+  add(leaf: Buffer): readonly (NodeId & Readonly<{ hash: Buffer }>)[] {
+    const made = [{ level: 0, index: this.size, hash: leaf }];
+    let [level, hash] = [0, leaf];
+    for (let left = this.#edge[0]; left !== undefined; left = this.#edge[level]) {
+      this.#edge[level] = undefined;
+      hash = nodeHash(left, hash);
+      level += 1;
+      made.push({ level, index: this.size >> BigInt(level), hash });
+    }
+    this.#edge[level] = hash;
+    this.size += 1n;
+    return made;
+  }
+
+  root(): Buffer {
+    const edge = this.#edge.filter((hash) => hash !== undefined);
+    return edge.length === 0 ? emptyRoot : edge.reduce((right, left) => nodeHash(left, right));
+  }
+}
