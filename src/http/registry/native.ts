@@ -8,14 +8,16 @@ import { Refusal } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
-import { send } from "../core/answer.ts";
+import { type Answer, send } from "../core/answer.ts";
 import { HttpRefusal, problemAnswer } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
+import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
-import { type NativeCall, plainError, type RegistryType } from "./type.ts";
+import { packageIdsIn, proxySources } from "./source.ts";
+import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "./type.ts";
 import { registryTypes } from "./types.ts";
 
 export type NativeDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
@@ -76,7 +78,8 @@ async function answer(
   await deps.limit(ctx, caller, peerOf(ctx));
   const type = typeOf(repository);
   shown.type = type;
-  const { call, params } = callAt(ctx, type, named.rest);
+  const isProxy = repository.settings.type === "PROXY";
+  const { call, params } = callAt(ctx, isProxy ? proxyCalls(type) : type.calls, named.rest);
   stateOf(ctx).operationId = call.operationId;
   const mustStill = async (): Promise<void> => {
     await registryAccess(ctx, named, call.right, deps);
@@ -89,21 +92,72 @@ async function answer(
   const base = `${deps.publicUrl}${named.base}`;
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
     const native = { ctx, params, repository, base, request, mustStill };
-    send(ctx, await call.handle(native, deps), immutable.tag);
+    send(ctx, await answerOrFetch(call, native, { type, rest: named.rest }, deps), immutable.tag);
   });
 }
 
 /** @throws Refusal 404 `registry.protocol_unavailable` */
 function typeOf({ package_type, settings }: RegistryRepositoryRow): RegistryType {
-  const type = settings.type === "PROXY" ? undefined : registryTypes.get(package_type);
-  if (type !== undefined) return type;
-  const what = settings.type === "PROXY" ? "Proxies" : "Repositories";
+  const type = registryTypes.get(package_type);
+  const isProxy = settings.type === "PROXY";
+  if (type !== undefined && !(isProxy && type.proxy === undefined)) return type;
+  const what = isProxy ? "Proxies" : "Repositories";
   const message = `${what} of packages of type ${package_type} are not served by this version.`;
   throw new Refusal("not_found", "registry.protocol_unavailable", message);
 }
 
+const proxyCalls = ({ proxy = [] }: RegistryType): readonly NativeCall[] =>
+  proxy.map((call) => ({ ...call, method: "GET", right: "read" }));
+
+type At = Readonly<{ type: RegistryType; rest: string }>;
+
+/** What a virtual repository has not in a local member is fetched by its proxies, where that is allowed. */
+async function answerOrFetch(
+  call: NativeCall,
+  native: NativeRequest,
+  at: At,
+  deps: NativeDeps,
+): Promise<Answer> {
+  const { settings } = native.repository;
+  const mayFetch =
+    call.right === "read" && settings.type === "VIRTUAL" && settings.allowRemoteProxying;
+  try {
+    return await call.handle(native, deps);
+  } catch (error) {
+    if (!mayFetch || !(error instanceof Refusal) || error.kind !== "not_found") throw error;
+    const fetched = await fetchFromProxies(native, at, deps);
+    if (fetched === undefined) throw error;
+    return fetched;
+  }
+}
+
+/** @returns undefined when no proxy may be asked, or none has it */
+async function fetchFromProxies(
+  native: NativeRequest,
+  { type, rest }: At,
+  deps: NativeDeps,
+): Promise<Answer | undefined> {
+  const path = decoded(rest);
+  for (const call of type.proxy ?? []) {
+    const params = call.path.exec(path)?.groups;
+    if (params === undefined) continue;
+    const of = { type: type.packageType, name: orNotFound(() => call.names(params)) };
+    const claimed = await packageIdsIn(native.repository, of, deps);
+    if (claimed.length > 0) return undefined;
+    for (const repository of await proxySources(native.repository, deps)) {
+      try {
+        return await call.handle({ ...native, params, repository }, deps);
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
+      }
+    }
+    return undefined;
+  }
+  return undefined;
+}
+
 /** @throws Refusal 404; HttpRefusal 405 */
-function callAt(ctx: Context, { calls }: RegistryType, rest: string) {
+function callAt(ctx: Context, calls: readonly NativeCall[], rest: string) {
   const path = decoded(rest);
   const method = ctx.method === "HEAD" ? "GET" : ctx.method;
   const fitting = calls.flatMap((call: NativeCall) => {
@@ -155,7 +209,8 @@ function refuse(
   const state = stateOf(ctx);
   const { requestId } = state;
   const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
-  if (status >= 500 && !(error instanceof Refusal)) {
+  const isMeant = error instanceof Refusal || error instanceof HttpRefusal;
+  if (status >= 500 && !isMeant) {
     log.error({ err: error, requestId }, "request failed");
   }
   state.code = code;

@@ -1,5 +1,6 @@
 import type { PackageId } from "../../events/core/ids.ts";
 import type { PackageType } from "../../events/package/version.ts";
+import type { VirtualSettings } from "../../events/registry/repository.ts";
 import { type PackageName, packageIdOf } from "../../platform/package/coordinates.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { packagesWithIds } from "../../projections/package/registry.ts";
@@ -18,7 +19,17 @@ type Db = Pick<Deps, "db">;
  */
 export async function localSources(
   repository: RegistryRepositoryRow,
+  deps: Db,
+): Promise<readonly RegistryRepositoryRow[]> {
+  const sources = await sourcesOf(repository, deps, () => true);
+  return sources.filter(({ settings }) => settings.type === "LOCAL");
+}
+
+/** Local repositories and proxies, each once. */
+async function sourcesOf(
+  repository: RegistryRepositoryRow,
   { db }: Db,
+  opens: (settings: VirtualSettings) => boolean,
 ): Promise<readonly RegistryRepositoryRow[]> {
   const found = new Map<string, RegistryRepositoryRow>();
   const visited = new Set<string>();
@@ -26,8 +37,8 @@ export async function localSources(
     if (visited.has(row.id) || depth > depthMax + 1) return;
     visited.add(row.id);
     const { settings } = row;
-    if (settings.type === "LOCAL") found.set(row.id, row);
-    if (settings.type !== "VIRTUAL") return;
+    if (settings.type !== "VIRTUAL") return void found.set(row.id, row);
+    if (!opens(settings)) return;
     const members = await registryRepositoriesWithIds(db, settings.includedRepositoryIds);
     for (const id of settings.includedRepositoryIds) {
       const member = members.get(id);
@@ -36,6 +47,19 @@ export async function localSources(
   };
   await visit(repository, 0);
   return [...found.values()];
+}
+
+/**
+ * The proxies that a repository is made of, in order: itself, or those that are members of a virtual one and of
+ * virtual ones in it, as far as each lets proxies be asked.
+ */
+export async function proxySources(
+  repository: RegistryRepositoryRow,
+  deps: Db,
+): Promise<readonly RegistryRepositoryRow[]> {
+  return (
+    await sourcesOf(repository, deps, ({ allowRemoteProxying }) => allowRemoteProxying)
+  ).filter(({ settings }) => settings.type === "PROXY");
 }
 
 /** Ids of a package in the local repositories that have it, deleted versions included, in order. */

@@ -1,6 +1,7 @@
 import type { Context } from "koa";
 
 import type { PackageType } from "../../events/package/version.ts";
+import type { PackageName } from "../../platform/package/coordinates.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Answer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
@@ -31,10 +32,27 @@ export type NativeCall = Readonly<{
   handle: (request: NativeRequest, deps: Deps) => Promise<Answer>;
 }>;
 
+/** A read that another registry answers; `repository` of the request is the proxy. */
+export type ProxyCall = Readonly<{
+  path: RegExp;
+  /** In the log and the metrics. */
+  operationId: string;
+  /**
+   * The package that is asked for. Where a virtual repository has it in a local member, no proxy is asked: a
+   * stranger may have published under its name elsewhere.
+   *
+   * @throws Refusal when the path names none
+   */
+  names: (params: Readonly<Record<string, string>>) => PackageName;
+  handle: (request: NativeRequest, deps: Deps) => Promise<Answer>;
+}>;
+
 /** All that the registry knows of one ecosystem. */
 export type RegistryType = Readonly<{
   packageType: PackageType;
   calls: readonly NativeCall[];
+  /** How a proxy is read, where there are proxies of the ecosystem. */
+  proxy?: readonly ProxyCall[];
   /** A refusal as the ecosystem's client prints it. */
   errorBody: (message: string, code: string) => Readonly<{ type: string; body: string }>;
 }>;

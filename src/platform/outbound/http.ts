@@ -2,6 +2,7 @@ import { lookup as dnsLookup } from "node:dns";
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
+import type { Readable } from "node:stream";
 
 import { isAllowedAddress, type OutboundAllow } from "./address.ts";
 import { addressRefused, bareHost, checkOutboundUrl, isNamedException } from "./url.ts";
@@ -32,6 +33,25 @@ export type OutboundResponse = Readonly<{
   totalMs: number;
 }>;
 
+/** A GET whose answer is read as it comes. */
+export type OutboundOpen = Readonly<{
+  url: string;
+  headers?: Readonly<Record<string, string>>;
+  /** Until there is a status line. */
+  firstByteMs: number;
+  /** The answer is cut when nothing came for so long. */
+  idleMs: number;
+  signal: AbortSignal;
+}>;
+
+export type OutboundStream = Readonly<{
+  status: number;
+  /** As of OutboundResponse. */
+  headers: Readonly<Record<string, string>>;
+  /** Fails when fewer bytes come than the answer said, or none for too long. */
+  body: Readable;
+}>;
+
 export type OutboundHttp = Readonly<{
   /** Refuses at once what no DNS answer can make right. @throws OutboundRefused */
   checkUrl: (url: string) => URL;
@@ -42,6 +62,8 @@ export type OutboundHttp = Readonly<{
    *   OutboundTimeout; the error of node:net, node:tls or node:dns when there is no answer.
    */
   request: (request: OutboundRequest) => Promise<OutboundResponse>;
+  /** The same, with the body still to come. Whoever does not read it destroys it. @throws as `request` */
+  open: (order: OutboundOpen) => Promise<OutboundStream>;
 }>;
 
 /** No status line came within the limit. */
@@ -71,6 +93,11 @@ export function openOutboundHttp(
       const url = checkOutboundUrl(order.url, allow);
       const isAllowed = allowedFor(url, allow);
       return send(url, order, guardedLookup(resolve, isAllowed), isAllowed);
+    },
+    async open(order) {
+      const url = checkOutboundUrl(order.url, allow);
+      const isAllowed = allowedFor(url, allow);
+      return openStream(url, order, guardedLookup(resolve, isAllowed), isAllowed);
     },
   };
 }
@@ -136,9 +163,38 @@ async function send(
   }
 }
 
+async function openStream(
+  url: URL,
+  order: OutboundOpen,
+  lookup: LookupFunction,
+  isAllowed: IsAllowed,
+): Promise<OutboundStream> {
+  const { firstByteMs, idleMs } = order;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), firstByteMs);
+  const signal = AbortSignal.any([order.signal, late.signal]);
+  try {
+    const get = { ...order, method: "GET" } as const;
+    const response = await answerOf(url, get, { lookup, signal }, (socket) => {
+      if (!isAllowed(socket.remoteAddress ?? "")) socket.destroy(addressRefused());
+    });
+    response.setTimeout(idleMs, () => {
+      response.destroy(new OutboundTimeout(`Nothing came for ${idleMs} ms.`));
+    });
+    return { status: response.statusCode ?? 0, headers: plainHeaders(response), body: response };
+  } catch (error) {
+    if (late.signal.aborted) throw new OutboundTimeout(`No answer within ${firstByteMs} ms.`);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Asked = Pick<OutboundRequest, "method" | "headers" | "body">;
+
 function answerOf(
   url: URL,
-  order: OutboundRequest,
+  order: Asked,
   { lookup, signal }: Readonly<{ lookup: LookupFunction; signal: AbortSignal }>,
   onConnect: (socket: Socket) => void,
 ): Promise<IncomingMessage> {

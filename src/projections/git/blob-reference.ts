@@ -8,6 +8,7 @@ const references = [
   { table: "job_artifact", column: "sha256" },
   { table: "lfs_object", column: "oid" },
   { table: "package_file", column: "sha256" },
+  { table: "public.proxy_content", column: "sha256" },
   { table: "release_file", column: "sha256" },
   { table: "uploaded_file", column: "sha256" },
 ] as const;

@@ -32,6 +32,7 @@ export const blobCollectionWorker = defineWorker({
     const { blobs, store, visible, now, log } = deps;
     await visible(await store.head());
     await sweepContainers(deps.db);
+    await sweepProxies(deps.db);
     await blobs.sweep(new Date(now().getTime() - leftOverMs));
     const removed = { blobs: 0 };
     let batch: string[] = [];
@@ -46,6 +47,20 @@ export const blobCollectionWorker = defineWorker({
     if (removed.blobs > 0) log.info(removed, "blobs removed that nothing referred to");
   },
 });
+
+/** Drops what proxies keep when nobody asked for it so long, or the proxy is gone. */
+async function sweepProxies(db: WorkerDeps["db"]): Promise<void> {
+  await db.raw(`
+    delete from public.proxy_content as content
+    where not exists (
+      select from registry_repository as repository
+      where repository.id::text = content.repository_id and (
+        coalesce((repository.settings ->> 'expireHours')::int, 0) = 0 or
+        content.used_at > now() - make_interval(hours => (repository.settings ->> 'expireHours')::int)
+      )
+    )
+  `);
+}
 
 async function collect(
   digests: readonly string[],

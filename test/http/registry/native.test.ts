@@ -163,8 +163,8 @@ describe("a native path of a repository", () => {
   });
 
   it("names what is not served", async () => {
-    await at.proxy("far", "npm", { url: "https://registry.example.org/" });
-    expect((await get(`${base}/far/left-pad`)).statusText).to.contain("Proxies of packages");
+    await at.proxy("far", "nuget", { url: "https://registry.example.org/" });
+    expect((await get(`${base}/far/index.json`)).statusText).to.contain("Proxies of packages");
   });
 });
 

@@ -23,6 +23,7 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, packageIdsIn } from "../source.ts";
 import { receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { mavenProxy } from "./maven-proxy.ts";
 
 const type = "maven";
 const sums = ["md5", "sha1", "sha256", "sha512"] as const;
@@ -117,6 +118,7 @@ async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps
 
 export const mavenType: RegistryType = {
   packageType: type,
+  proxy: mavenProxy,
   errorBody: plainError,
   calls: [
     {

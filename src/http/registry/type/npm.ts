@@ -27,6 +27,7 @@ import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { setTag } from "../tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { distTags, manifestOf, type NpmPackage, packument } from "./npm-document.ts";
+import { npmProxy } from "./npm-proxy.ts";
 
 const type = "npm";
 const shortType = "application/vnd.npm.install-v1+json";
@@ -340,6 +341,7 @@ const small = (
 
 export const npmType: RegistryType = {
   packageType: type,
+  proxy: npmProxy,
   errorBody: (message) => ({
     type: "application/json",
     body: JSON.stringify({ error: message, reason: message }),

@@ -16,7 +16,7 @@ import {
   type ListedFile,
   packagesOf,
 } from "../../../projections/package/registry.ts";
-import { type Answer, emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
+import { emptyAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { receiveFiles } from "../../file/multipart.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
@@ -24,10 +24,10 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { escaped, page, simple } from "./pypi-page.ts";
+import { pypiProxy } from "./pypi-proxy.ts";
 
 const type = "pypi";
-const jsonType = "application/vnd.pypi.simple.v1+json";
-const htmlType = "application/vnd.pypi.simple.v1+html";
 /** Of the form around the file: twine sends the whole description. */
 const formBytesMax = 1024 ** 2;
 const projectsMax = 100_000;
@@ -45,37 +45,6 @@ type Listed = Readonly<{
 }>;
 
 const metadataOf = ({ metadata }: ListedFile) => Metadata.parse(JSON.parse(metadata ?? "{}"));
-
-const escaped = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
-/** Whether JSON is asked for by name, and preferred to HTML. */
-function wantsJson(accept: string): boolean {
-  const quality = (name: string): number => {
-    const part = accept.split(",").find((each) => each.trim().split(";")[0]?.trim() === name);
-    return part === undefined ? -1 : Number(/;\s*q=([\d.]+)/.exec(part)?.[1] ?? 1);
-  };
-  const json = Math.max(quality(jsonType), quality("application/vnd.pypi.simple.latest+json"));
-  return json > 0 && json >= Math.max(quality(htmlType), quality("text/html"));
-}
-
-function page(title: string, lines: readonly string[]): Answer {
-  const html = `<!DOCTYPE html>
-<html>
-<head><meta name="pypi:repository-version" content="1.1"><title>${escaped(title)}</title></head>
-<body>
-${lines.join("\n")}
-</body>
-</html>
-`;
-  return { status: 200, headers: { "Content-Type": "text/html; charset=utf-8" }, body: html };
-}
-
-function simple(native: NativeRequest, json: unknown, html: () => Answer): Answer {
-  native.ctx.vary("Accept");
-  if (!wantsJson(native.request.header("accept"))) return html();
-  return { ...jsonAnswer(200, json), headers: { "Content-Type": jsonType } };
-}
 
 const meta = { "api-version": "1.1" } as const;
 
@@ -285,6 +254,7 @@ async function reasonIn({ incoming }: NativeRequest["request"]): Promise<string>
 
 export const pypiType: RegistryType = {
   packageType: type,
+  proxy: pypiProxy,
   errorBody: plainError,
   calls: [listProjects, getProject, download, upload, yank],
 };

@@ -1,0 +1,146 @@
+import { Readable } from "node:stream";
+
+import { BlobMissing } from "../../../platform/blob/store.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import type { Deps } from "../../core/deps.ts";
+import { findKept, type Kept, type KeptAt, keep, noteCheck } from "./kept.ts";
+import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
+
+/** An index of an external registry. */
+export type Document = Readonly<{ bytes: Buffer; type: string }>;
+
+export type DocumentAt = Readonly<{
+  /** What it is kept under. */
+  path: string;
+  url: string;
+  accept: string;
+}>;
+
+/** The packuments of the largest packages have some 20 MiB. */
+const bytesMax = 64 * 1024 ** 2;
+const totalMs = 120_000;
+/** So long a registry that failed is not asked for what is kept. */
+const pauseMs = 15_000;
+/** So long it is remembered that something is not there. */
+const absentMs = 20_000;
+const rememberedMax = 10_000;
+
+const running = new Map<string, Promise<Document>>();
+const failedUntil = new Map<string, number>();
+const absentUntil = new Map<string, number>();
+
+/**
+ * A document of an external registry: the one that is kept when it is young enough, else asked for again; many who
+ * ask for one at a time cause one request. While the registry fails, or is not to be asked, the old one serves.
+ *
+ * @throws Refusal 404; HttpRefusal 502
+ */
+export async function upstreamDocument(
+  proxy: ProxyRepository,
+  at: DocumentAt,
+  deps: Deps,
+): Promise<Document> {
+  const place = { repositoryId: proxy.id, path: at.path };
+  const kept = await findKept(deps.db, place);
+  if (kept !== undefined && isFresh(proxy, kept, deps)) {
+    const document = await keptDocument(kept, deps);
+    if (document !== undefined) return document;
+  }
+  if (proxy.settings.isOffline) throw notThere();
+  // Changed settings may lead to another registry, with other rights.
+  const key = JSON.stringify([proxy.id, at, proxy.settings]);
+  if (isBefore(absentUntil, key)) throw notThere();
+  let document = running.get(key);
+  if (document === undefined) {
+    document = fetched(proxy, { at, place, kept, key }, deps).finally(() => running.delete(key));
+    running.set(key, document);
+  }
+  return await document;
+}
+
+function isFresh({ id, settings }: ProxyRepository, { checked_at }: Kept, { now }: Deps): boolean {
+  const { isOffline, metadataRetrievalIntervalSeconds: seconds } = settings;
+  const isYoung = now().getTime() - checked_at.getTime() < seconds * 1_000;
+  return isOffline || isYoung || isBefore(failedUntil, id);
+}
+
+type Fetch = Readonly<{ at: DocumentAt; place: KeptAt; kept: Kept | undefined; key: string }>;
+
+async function fetched(
+  proxy: ProxyRepository,
+  { at, place, kept, key }: Fetch,
+  deps: Deps,
+): Promise<Document> {
+  const old = kept && (await keptDocument(kept, deps));
+  try {
+    const isKnown = old !== undefined && kept !== undefined && kept.etag !== "";
+    const condition = isKnown ? { "if-none-match": kept.etag } : {};
+    const asked = { url: at.url, headers: { accept: at.accept, ...condition } };
+    const signal = AbortSignal.timeout(totalMs);
+    const { status, headers, body } = await askUpstream(proxy, asked, signal, deps);
+    if (status === 304) {
+      body.destroy();
+      if (old === undefined) throw failed("The external registry answered 304 to no condition.");
+      await noteCheck(deps.db, place);
+      return old;
+    }
+    const bytes = await wholeOf(body, headers);
+    const type = headers["content-type"] ?? "application/octet-stream";
+    const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
+    await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
+    failedUntil.delete(proxy.id);
+    return { bytes, type };
+  } catch (error) {
+    if (error instanceof Refusal && error.kind === "not_found") {
+      remember(absentUntil, key, absentMs);
+      throw error;
+    }
+    remember(failedUntil, proxy.id, pauseMs);
+    if (old !== undefined) return old;
+    throw error;
+  }
+}
+
+/** @throws HttpRefusal 502 when it is too large, encoded, or breaks off */
+async function wholeOf(body: Readable, headers: Readonly<Record<string, string>>): Promise<Buffer> {
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding !== "identity" || Number(headers["content-length"] ?? 0) > bytesMax) {
+    body.on("error", () => undefined).destroy();
+    throw failed("The external registry sends what was not asked for, or too much.");
+  }
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > bytesMax) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw failed("The answer of the external registry broke off.");
+  }
+  if (length > bytesMax) throw failed(`The external registry sends over ${bytesMax} bytes.`);
+  return Buffer.concat(chunks);
+}
+
+async function keptDocument({ sha256, content_type }: Kept, { blobs }: Deps) {
+  try {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await blobs.read(sha256)) chunks.push(chunk as Buffer);
+    return { bytes: Buffer.concat(chunks), type: content_type };
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined;
+    throw error;
+  }
+}
+
+function remember(map: Map<string, number>, key: string, ms: number): void {
+  map.delete(key);
+  map.set(key, performance.now() + ms);
+  const [first] = map.keys();
+  if (map.size > rememberedMax && first !== undefined) map.delete(first);
+}
+
+function isBefore(map: ReadonlyMap<string, number>, key: string): boolean {
+  return (map.get(key) ?? 0) > performance.now();
+}

@@ -1,0 +1,138 @@
+import { BlobMissing } from "../../../platform/blob/store.ts";
+import { type Answer, streamAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import type { RequestContext } from "../../core/request.ts";
+import { requestedPortion } from "../../file/byte-range.ts";
+import { contentTypeOf } from "../../file/type.ts";
+import { Flight, heldBackBytes, type Promised } from "./flight.ts";
+import { findKept, type Kept, keep, noteUse } from "./kept.ts";
+import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
+
+export type FileAt = Readonly<{
+  /** What it is kept under. */
+  path: string;
+  /** Of the answer. */
+  fileName: string;
+  url: string;
+  promised: Promised | undefined;
+}>;
+
+type Coming = Readonly<{
+  flight: Flight;
+  /** As the external registry says. */
+  bytes: number | undefined;
+  /** Fails when the file does not come whole, or is not what was promised. */
+  filled: Promise<void>;
+}>;
+
+/** The largest file on a slow line takes hours. */
+const totalMs = 6 * 60 * 60_000;
+
+/** By proxy, settings and place: many who ask for a file at a time cause one request. */
+const running = new Map<string, Promise<Coming>>();
+
+/**
+ * A file of an external registry: what is kept, or as it comes.
+ *
+ * @throws Refusal 404; HttpRefusal 416, 502
+ */
+export async function upstreamFile(
+  proxy: ProxyRepository,
+  at: FileAt,
+  request: Pick<RequestContext, "header">,
+  deps: Deps,
+): Promise<Answer> {
+  const place = { repositoryId: proxy.id, path: at.path };
+  const kept = await findKept(deps.db, place);
+  const answer = kept && (await keptAnswer(kept, at, request, deps));
+  if (kept !== undefined && answer !== undefined) {
+    await noteUse(deps.db, place, kept, deps.now());
+    return answer;
+  }
+  if (proxy.settings.isOffline) throw notThere();
+  const key = JSON.stringify([proxy.id, at, proxy.settings]);
+  let coming = running.get(key);
+  if (coming === undefined || (await coming).flight.isOver) {
+    const own: Promise<Coming> = begun(proxy, at, () => forget(key, own), deps);
+    coming = own;
+    running.set(key, own);
+  }
+  const { flight, bytes, filled } = await coming;
+  const body = flight.read();
+  if (bytes !== undefined && bytes <= heldBackBytes) {
+    // Nothing of it is sent before its end has come: it can be refused still.
+    await filled.catch((error: Error) => {
+      body.destroy();
+      throw failed(error.message);
+    });
+  }
+  return streamAnswer(200, {
+    body,
+    type: contentTypeOf(at.fileName),
+    fileName: at.fileName,
+    ...(bytes !== undefined && { bytes }),
+  });
+}
+
+function forget(key: string, coming: Promise<Coming>): void {
+  if (running.get(key) === coming) running.delete(key);
+}
+
+async function keptAnswer(
+  { sha256, bytes }: Kept,
+  { fileName }: FileAt,
+  request: Pick<RequestContext, "header">,
+  { blobs }: Deps,
+): Promise<Answer | undefined> {
+  try {
+    const portion = requestedPortion(request, { tag: sha256, bytes: Number(bytes) });
+    return streamAnswer(200, {
+      body: await blobs.read(sha256, portion.part),
+      type: contentTypeOf(fileName),
+      bytes: portion.bytes,
+      fileName,
+      etag: sha256,
+      acceptRanges: true,
+      ...(portion.part && { part: portion.part }),
+    });
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined;
+    throw error;
+  }
+}
+
+async function begun(
+  proxy: ProxyRepository,
+  at: FileAt,
+  ended: () => void,
+  deps: Deps,
+): Promise<Coming> {
+  const { packageFileBytesMax: bytesMax } = deps.config;
+  const gone = new AbortController();
+  try {
+    const asked = { url: at.url, headers: { accept: "*/*" } };
+    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
+    const { headers, body, status } = await askUpstream(proxy, asked, signal, deps);
+    const length = headers["content-length"];
+    const bytes = length === undefined ? undefined : Number(length);
+    const encoding = headers["content-encoding"] ?? "identity";
+    if (status === 304 || encoding !== "identity" || (bytes ?? 0) > bytesMax) {
+      body.on("error", () => undefined).destroy();
+      throw failed("The external registry sends what was not asked for, or too much.");
+    }
+    const flight = new Flight(() => gone.abort());
+    const place = { repositoryId: proxy.id, path: at.path };
+    const filled = flight.fill(body, { promised: at.promised, bytesMax }, async (content) => {
+      if (!proxy.settings.isCaching) return;
+      const blob = await deps.blobs.putPlain(content, { bytesMax });
+      await keep(deps.db, place, { blob, type: "", etag: "" });
+    });
+    filled
+      .catch((error: unknown) => deps.log.warn({ err: error }, "a proxied file did not come whole"))
+      .finally(ended);
+    return { flight, bytes, filled };
+  } catch (error) {
+    ended();
+    throw error;
+  }
+}

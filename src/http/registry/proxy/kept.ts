@@ -1,0 +1,53 @@
+import type { Knex } from "knex";
+
+import type { HeldBlob } from "../../../platform/blob/blobs.ts";
+
+/** What a proxy has fetched and keeps. */
+export type Kept = Readonly<{
+  sha256: string;
+  bytes: bigint;
+  content_type: string;
+  /** As the external registry gave it; empty when it gave none. */
+  etag: string;
+  checked_at: Date;
+  used_at: Date;
+}>;
+
+export type KeptAt = Readonly<{ repositoryId: string; path: string }>;
+
+const table = "public.proxy_content";
+/** What is used all the time is written down now and then. */
+const notedEveryMs = 60 * 60_000;
+
+const where = ({ repositoryId, path }: KeptAt) => ({ repository_id: repositoryId, path });
+
+export function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> {
+  return db<Kept>(table).where(where(at)).first();
+}
+
+/** Keeps the content in the place of what is there, and gives its hold back. */
+export async function keep(
+  db: Knex,
+  at: KeptAt,
+  { blob, type, etag }: Readonly<{ blob: Omit<HeldBlob, "digests">; type: string; etag: string }>,
+): Promise<void> {
+  const now = db.fn.now();
+  const content = { sha256: blob.digest, bytes: blob.bytes, content_type: type, etag };
+  try {
+    await db(table)
+      .insert({ ...where(at), ...content, checked_at: now, used_at: now })
+      .onConflict(["repository_id", "path"])
+      .merge();
+  } finally {
+    await blob.release();
+  }
+}
+
+export async function noteCheck(db: Knex, at: KeptAt): Promise<void> {
+  await db(table).where(where(at)).update({ checked_at: db.fn.now(), used_at: db.fn.now() });
+}
+
+export async function noteUse(db: Knex, at: KeptAt, { used_at }: Kept, now: Date): Promise<void> {
+  if (now.getTime() - used_at.getTime() < notedEveryMs) return;
+  await db(table).where(where(at)).update({ used_at: db.fn.now() });
+}

@@ -1,0 +1,103 @@
+import type { ProxySettings } from "../../../events/registry/repository.ts";
+import type { OutboundStream } from "../../../platform/outbound/http.ts";
+import { OutboundRefused } from "../../../platform/outbound/url.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
+import type { Deps } from "../../core/deps.ts";
+import { HttpRefusal } from "../../core/errors.ts";
+
+const redirectsMax = 5;
+const firstByteMs = 30_000;
+const idleMs = 30_000;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/** A repository that stands for an external registry. */
+export type ProxyRepository = RegistryRepositoryRow & Readonly<{ settings: ProxySettings }>;
+
+/** @throws Refusal 404 for another kind of repository */
+export function proxyOf(row: RegistryRepositoryRow): ProxyRepository {
+  const { settings } = row;
+  if (settings.type === "PROXY") return { ...row, settings };
+  throw notThere();
+}
+
+/** Of a path below the external registry. */
+export function upstreamUrl({ settings: { url } }: ProxyRepository, path: string): string {
+  return `${url.replace(/\/+$/, "")}/${path}`;
+}
+
+export type Upstream = OutboundStream & Readonly<{ status: 200 | 304 }>;
+
+/**
+ * Asks the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
+ * every address on the way is held against the rules of outbound requests.
+ *
+ * @throws Refusal 404 when it has no such thing; HttpRefusal 502 for everything else
+ */
+export async function askUpstream(
+  proxy: ProxyRepository,
+  { url, headers }: Readonly<{ url: string; headers: Readonly<Record<string, string>> }>,
+  signal: AbortSignal,
+  deps: Pick<Deps, "outbound" | "vault">,
+): Promise<Upstream> {
+  const own = new URL(proxy.settings.url).origin;
+  const authorization = await credentialsOf(proxy, deps);
+  let at = url;
+  for (let hops = 0; hops <= redirectsMax; hops += 1) {
+    const isOwn = URL.canParse(at) && new URL(at).origin === own;
+    const sent = { ...headers, "accept-encoding": "identity", "user-agent": "ledgerforge" };
+    const order = {
+      url: at,
+      headers: isOwn && authorization !== undefined ? { ...sent, authorization } : sent,
+      ...{ firstByteMs, idleMs, signal },
+    };
+    const answer = await opened(order, deps);
+    const { status, headers: told, body } = answer;
+    if (status === 200 || status === 304) return { ...answer, status };
+    body.on("error", () => undefined).destroy();
+    if (status === 404 || status === 410) throw notThere();
+    const location = redirects.has(status) ? told["location"] : undefined;
+    if (location === undefined || !URL.canParse(location, at)) {
+      throw failed(`The external registry answered ${status}.`);
+    }
+    const next = new URL(location, at);
+    if (new URL(at).protocol === "https:" && next.protocol !== "https:") {
+      throw failed("The external registry redirects to where there is no TLS.");
+    }
+    at = next.href;
+  }
+  throw failed("The external registry redirects without end.");
+}
+
+async function opened(
+  order: Parameters<Deps["outbound"]["open"]>[0],
+  { outbound }: Pick<Deps, "outbound">,
+): Promise<OutboundStream> {
+  try {
+    return await outbound.open(order);
+  } catch (error) {
+    const isRefused = error instanceof OutboundRefused;
+    throw failed(isRefused ? error.message : "The external registry cannot be reached.");
+  }
+}
+
+async function credentialsOf(
+  { settings: { username, token } }: ProxyRepository,
+  { vault }: Pick<Deps, "vault">,
+): Promise<string | undefined> {
+  const [name, secret] = await Promise.all(
+    [username, token].map(async (sealed) => sealed && (await vault.open(sealed))),
+  );
+  if (!secret) return undefined;
+  if (!name) return `Bearer ${secret}`;
+  return `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
+}
+
+export function notThere(): Refusal {
+  const message = "The external registry has no such thing.";
+  return new Refusal("not_found", "registry.upstream_not_found", message);
+}
+
+export function failed(message: string): HttpRefusal {
+  return new HttpRefusal(502, "registry.upstream_failed", message);
+}

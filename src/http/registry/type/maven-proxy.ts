@@ -1,0 +1,75 @@
+import type { PackageName } from "../../../platform/package/coordinates.ts";
+import { mavenName } from "../../../platform/package/maven.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import { streamAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { HttpRefusal } from "../../core/errors.ts";
+import { upstreamDocument } from "../proxy/document.ts";
+import { upstreamFile } from "../proxy/file.ts";
+import type { Promised } from "../proxy/flight.ts";
+import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
+import type { NativeRequest, ProxyCall } from "../type.ts";
+
+const documentForm = /(?:\/maven-metadata\.xml|\.asc|\.md5|\.sha1|\.sha256|\.sha512)$/;
+const sumForm = /\.(?:md5|sha1|sha256|sha512)$/;
+
+/** `group/…/artifact/version/file`, or the metadata of an artifact or of a snapshot. */
+function names(params: NativeRequest["params"]): PackageName {
+  const parts = (params["path"] ?? "").replace(sumForm, "").split("/");
+  const isMetadata = parts.at(-1) === "maven-metadata.xml";
+  const isOfVersion = !isMetadata || (parts.at(-2) ?? "").endsWith("-SNAPSHOT");
+  const of = parts.slice(0, isOfVersion ? -2 : -1);
+  return mavenName(of.slice(0, -1).join("."), of.at(-1) ?? "");
+}
+
+const encoded = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
+
+const documentAt = (proxy: ProxyRepository, path: string) => ({
+  path: `document/${path}`,
+  url: upstreamUrl(proxy, encoded(path)),
+  accept: "*/*",
+});
+
+const get: ProxyCall = {
+  path: /^(?<path>[^/]+(?:\/[^/]+){2,})$/,
+  operationId: "get-proxied-maven-file",
+  names,
+  async handle({ params, repository, request }, deps) {
+    const proxy = proxyOf(repository);
+    const { path = "" } = params;
+    if (documentForm.test(path)) {
+      const { bytes } = await upstreamDocument(proxy, documentAt(proxy, path), deps);
+      const type = path.endsWith(".xml") ? "application/xml" : "text/plain";
+      return streamAnswer(200, { body: bytes, type, bytes: bytes.length });
+    }
+    const fileName = path.split("/").at(-1) ?? "";
+    const promised = await promisedFor(path, proxy, deps);
+    // The content of an unstamped snapshot changes; its sum tells the contents apart.
+    const of = { path: `file/${path}/${promised?.hex ?? ""}`, fileName, promised };
+    return await upstreamFile(
+      proxy,
+      { ...of, url: upstreamUrl(proxy, encoded(path)) },
+      request,
+      deps,
+    );
+  },
+};
+
+/** By the sum beside the file, where there is one. */
+async function promisedFor(
+  path: string,
+  proxy: ProxyRepository,
+  deps: Deps,
+): Promise<Promised | undefined> {
+  try {
+    const at = documentAt(proxy, `${path}.sha1`);
+    const { bytes } = await upstreamDocument(proxy, at, deps);
+    const hex = /^[0-9a-f]{40}(?![0-9a-f])/i.exec(bytes.toString("latin1", 0, 200).trim())?.[0];
+    return hex === undefined ? undefined : { algorithm: "sha1", hex: hex.toLowerCase() };
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof HttpRefusal) return undefined;
+    throw error;
+  }
+}
+
+export const mavenProxy: readonly ProxyCall[] = [get];

@@ -1,0 +1,260 @@
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect } from "chai";
+
+import { startTestApp } from "../../support/app.ts";
+import { type RepositoryView, repositoriesAt } from "../../support/registry.ts";
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+const stranger = await givenServer();
+const upstream = await givenServer();
+const app = await startTestApp({ reachesLoopback: true });
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const base = "/registry/project/anna/forge/repository";
+const authorization = `Bearer ${anna.token}`;
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(path.startsWith("http") ? path : app.url + path, {
+    headers: { authorization, ...headers },
+  });
+const put = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
+  fetch(app.url + path, {
+    method: "PUT",
+    headers: { authorization, ...headers },
+    body,
+  } as RequestInit);
+
+const sha512 = (content: string | Buffer) =>
+  `sha512-${createHash("sha512").update(content).digest("base64")}`;
+const large = Buffer.alloc(600_000, "large");
+
+/** What the upstream says of a package whose one version has this content. */
+function packument(name: string, content: string | Buffer, more: object = {}) {
+  const file = `${upstream.url}/${name}/-/${name}-1.0.0.tgz`;
+  const dist = { tarball: file, integrity: sha512(content), ...more };
+  const versions = { "1.0.0": { name, version: "1.0.0", dist } };
+  return JSON.stringify({ name, "dist-tags": { latest: "1.0.0" }, versions });
+}
+
+function serve(name: string, content: string | Buffer, more: object = {}): void {
+  upstream.answers.set(`/${name}`, (_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(packument(name, content, more));
+  });
+  upstream.answers.set(`/${name}/-/${name}-1.0.0.tgz`, (_request, response) => {
+    response.setHeader("content-length", content.length);
+    response.end(content);
+  });
+}
+
+const repositories: Record<string, RepositoryView> = {};
+before(async () => {
+  const given = { url: upstream.url, isCaching: true };
+  repositories["npm"] = await at.proxy("npm", "npm", { ...given, token: "very secret" });
+  repositories["own"] = await at.local("own", "npm");
+  const members = [repositories["own"], repositories["npm"]].map((it) => it!.repositoryUuid);
+  await at.virtual("all", "npm", { includedRepositoryUuids: members, allowRemoteProxying: true });
+  await at.virtual("closed", "npm", { includedRepositoryUuids: members });
+});
+
+describe("a proxy of packages", () => {
+  it("fetches an index and a file once for many who ask, and keeps them", async () => {
+    serve("left", large);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        get(`${base}/npm/left`, { accept: "application/vnd.npm.install-v1+json" }),
+      ),
+    );
+    const [first] = await Promise.all(answers.map((answer) => answer.json()));
+    const { tarball } = (first as { versions: Record<string, { dist: { tarball: string } }> })
+      .versions["1.0.0"]!.dist;
+    expect(tarball).to.equal(`${app.url}${base}/npm/left/-/left-1.0.0.tgz`);
+    const files = await Promise.all(Array.from({ length: 8 }, () => get(tarball)));
+    for (const file of files) {
+      expect(Buffer.from(await file.arrayBuffer()).equals(large)).to.equal(true);
+    }
+    const part = await get(tarball, { range: "bytes=5-9" });
+    expect([part.status, await part.text()]).to.deep.equal([206, "large"]);
+    expect(upstream.asked("/left")).to.have.length(1);
+    expect(upstream.asked("/left/-/left-1.0.0.tgz")).to.have.length(1);
+  });
+
+  it("cuts a file that is not what the index promised, and keeps nothing of it", async () => {
+    serve("lying", "what was promised");
+    upstream.answers.set("/lying/-/lying-1.0.0.tgz", (_request, response) => response.end(large));
+    for (let n = 1; n <= 2; n += 1) {
+      const answer = await get(`${base}/npm/lying/-/lying-1.0.0.tgz`);
+      const read = await answer.arrayBuffer().then(
+        () => "whole",
+        () => "cut",
+      );
+      expect(read).to.equal("cut");
+      expect(upstream.asked("/lying/-/lying-1.0.0.tgz")).to.have.length(n);
+    }
+  });
+
+  it("cuts a file of which less comes than its length says", async () => {
+    serve("short", large, { integrity: undefined });
+    upstream.answers.set("/short/-/short-1.0.0.tgz", (_request, response) => {
+      response.setHeader("content-length", large.length);
+      response.write(large.subarray(0, 300_000), () => response.destroy());
+    });
+    const answer = await get(`${base}/npm/short/-/short-1.0.0.tgz`);
+    expect(
+      await answer.arrayBuffer().then(
+        () => "whole",
+        () => "cut",
+      ),
+    ).to.equal("cut");
+  });
+
+  it("sends its credentials to its own registry alone, also across redirects", async () => {
+    serve("moved", "content");
+    upstream.answers.set("/moved/-/moved-1.0.0.tgz", (_request, response) =>
+      response.writeHead(302, { location: `${stranger.url}/elsewhere` }).end(),
+    );
+    stranger.answers.set("/elsewhere", (_request, response) => response.end("content"));
+    expect(await (await get(`${base}/npm/moved/-/moved-1.0.0.tgz`)).text()).to.equal("content");
+    const [own] = upstream.asked("/moved/-/moved-1.0.0.tgz");
+    expect(own?.headers.authorization).to.equal("Bearer very secret");
+    expect(stranger.asked("/elsewhere")[0]?.headers.authorization).to.equal(undefined);
+  });
+
+  it("asks no address that is not public, wherever it is sent", async () => {
+    for (const to of ["http://169.254.169.254/latest", "http://10.0.0.1/", "file:///etc/passwd"]) {
+      serve("inside", "content", { tarball: to.replace(/\/?$/, "/inside-1.0.0.tgz") });
+      repositories["fresh"] = await at.proxy(`fresh-${to.length}`, "npm", { url: upstream.url });
+      const answer = await get(`${base}/fresh-${to.length}/inside/-/inside-1.0.0.tgz`);
+      expect(answer.status, to).to.equal(502);
+    }
+    serve("sent", "content");
+    upstream.answers.set("/sent/-/sent-1.0.0.tgz", (_request, response) =>
+      response.writeHead(302, { location: "http://192.168.0.1/" }).end(),
+    );
+    expect((await get(`${base}/npm/sent/-/sent-1.0.0.tgz`)).status).to.equal(502);
+  });
+
+  it("serves what it keeps while the other registry fails, and when it is to be offline", async () => {
+    const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
+    const { repositoryUuid } = await at.proxy("stale", "npm", url);
+    serve("stale", "content");
+    expect((await get(`${base}/stale/stale`)).status).to.equal(200);
+    expect(await (await get(`${base}/stale/stale/-/stale-1.0.0.tgz`)).text()).to.equal("content");
+    upstream.answers.set("/stale", (_request, response) => response.writeHead(503).end());
+    expect((await get(`${base}/stale/stale`)).status).to.equal(200);
+    expect((await get(`${base}/stale/never`)).status).to.equal(404);
+    const proxySettings = { isOffline: true };
+    expect((await at.change(repositoryUuid, { type: "PROXY", proxySettings })).status).to.equal(
+      200,
+    );
+    const before = upstream.requests.length;
+    expect(await (await get(`${base}/stale/stale/-/stale-1.0.0.tgz`)).text()).to.equal("content");
+    expect((await get(`${base}/stale/stale`)).status).to.equal(200);
+    expect((await get(`${base}/stale/other`)).status).to.equal(404);
+    expect(upstream.requests.length).to.equal(before);
+  });
+
+  it("takes nothing that is uploaded", async () => {
+    expect((await put(`${base}/npm/left`, "{}")).status).to.equal(405);
+  });
+});
+
+describe("a virtual repository over proxies", () => {
+  it("asks them for what no local member has, where that is allowed", async () => {
+    serve("remote", "content");
+    const answer = await get(`${base}/all/remote`);
+    const { versions } = (await answer.json()) as { versions: Record<string, { dist: object }> };
+    const tarball = `${app.url}${base}/all/remote/-/remote-1.0.0.tgz`;
+    expect(versions["1.0.0"]?.dist).to.include({ tarball });
+    expect(await (await get(tarball)).text()).to.equal("content");
+    expect((await get(`${base}/closed/remote`)).status).to.equal(404);
+  });
+
+  it("never asks them for a name that a local member has", async () => {
+    serve("internal", "of a stranger");
+    const { repositoryUuid } = repositories["own"]!;
+    await app.deps.db("package").insert({
+      id: "00000000-0000-4000-8000-000000000001",
+      registry_id: repositoryUuid,
+      type: "npm",
+      name: "unrelated",
+      group_id: "",
+      artifact_id: "unrelated",
+    });
+    const { packageIdOf } = await import("../../../src/platform/package/coordinates.ts");
+    const name = { name: "internal", groupId: "", artifactId: "internal", key: "internal" };
+    const id = packageIdOf(repositoryUuid, "npm", name);
+    await app.deps.db("package").where("name", "unrelated").update({ id, name: "internal" });
+    for (const path of ["internal", "internal/1.0.0", "internal/-/internal-1.0.0.tgz"]) {
+      expect((await get(`${base}/all/${path}`)).status, path).to.equal(404);
+    }
+    expect(upstream.asked("/internal")).to.have.length(0);
+  });
+});
+
+describe("proxies of other ecosystems", () => {
+  it("serve Python packages of an index in HTML or JSON, with their metadata", async () => {
+    const content = "a wheel";
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const file = "demo-1.0-py3-none-any.whl";
+    const link = `<a href="../../w/${file}#sha256=${sha256}" data-requires-python="&gt;=3.8">${file}</a>`;
+    upstream.answers.set("/simple/demo/", (_request, response) => {
+      response.setHeader("content-type", "text/html");
+      response.end(`<!DOCTYPE html><html><body>${link}</body></html>`);
+    });
+    upstream.answers.set(`/w/${file}`, (_request, response) => response.end(content));
+    await at.proxy("python", "pypi", { url: `${upstream.url}/simple/` });
+    const list = await get(`${base}/python/simple/demo/`, {
+      accept: "application/vnd.pypi.simple.v1+json",
+    });
+    const [found] = ((await list.json()) as { files: { url: string; hashes: object }[] }).files;
+    expect(found).to.include({ "requires-python": ">=3.8" });
+    expect(found?.hashes).to.deep.equal({ sha256 });
+    expect(await (await get(found!.url)).text()).to.equal(content);
+    const html = await get(`${base}/python/simple/demo/`, { accept: "text/html" });
+    expect(await html.text()).to.include(`#sha256=${sha256}`);
+  });
+
+  it("serve files of Maven by the sums beside them", async () => {
+    const content = "a jar";
+    const sha1 = createHash("sha1").update(content).digest("hex");
+    const path = "org/demo/tool/1.0/tool-1.0.jar";
+    upstream.answers.set(`/m/${path}`, (_request, response) => response.end(content));
+    upstream.answers.set(`/m/${path}.sha1`, (_request, response) => response.end(`${sha1}  x`));
+    upstream.answers.set("/m/org/demo/tool/maven-metadata.xml", (_request, response) =>
+      response.end("<metadata/>"),
+    );
+    await at.proxy("java", "maven", { url: `${upstream.url}/m` });
+    expect(await (await get(`${base}/java/${path}`)).text()).to.equal(content);
+    const metadata = await get(`${base}/java/org/demo/tool/maven-metadata.xml`);
+    expect(await metadata.text()).to.equal("<metadata/>");
+    expect((await get(`${base}/java/org/demo/tool/2.0/tool-2.0.jar`)).status).to.equal(404);
+    upstream.answers.set(`/m/${path.replaceAll("1.0", "3.0")}`, (_request, response) =>
+      response.end("wrong"),
+    );
+    upstream.answers.set(`/m/${path.replaceAll("1.0", "3.0")}.sha1`, (_request, response) =>
+      response.end(sha1),
+    );
+    const wrong = await get(`${base}/java/${path.replaceAll("1.0", "3.0")}`);
+    expect(wrong.status).to.equal(502);
+  });
+});
+
+/** Another registry, whose answers are given by path; others are 404. */
+async function givenServer() {
+  const answers = new Map<string, Handler>();
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    const answer = answers.get(decodeURIComponent(request.url ?? ""));
+    if (answer === undefined) response.writeHead(404).end();
+    else answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const asked = (path: string) => requests.filter(({ url }) => url === path);
+  return { url: `http://127.0.0.1:${port}`, answers, requests, asked };
+}
