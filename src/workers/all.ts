@@ -2,6 +2,7 @@ import { sweepSignatureChecks } from "../platform/key/signature-memory.ts";
 import { invitationLapse } from "./access/invitation-lapse.ts";
 import { sweepSessions } from "./access/session-sweep.ts";
 import { sweepArtifacts } from "./agent/artifact-sweep.ts";
+import { sweepJobsWithoutAgent, sweepStuckJobs } from "./agent/stuck.ts";
 import { agentWatch, agentWatchWorker } from "./agent/watch.ts";
 import type { Reactor } from "./core/reactor.ts";
 import { retrySetAside } from "./core/set-aside.ts";
@@ -107,6 +108,8 @@ export const allWorkers: readonly Worker[] = [
 /** What the leader does every minute to put right what got stuck. */
 export const allSweeps: readonly Sweep[] = [
   sweepArtifacts,
+  sweepJobsWithoutAgent,
+  sweepStuckJobs,
   sweepSessions,
   sweepInvitations,
   sweepTransfers,

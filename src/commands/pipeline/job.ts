@@ -230,6 +230,8 @@ function report(
       { type: "JobStarted", data: { ...job, attempt: state.attempt, agentId, startedAt: at } },
     ];
   }
+  const isStuck = agentId === null && state.queued && state.attempt === attempt;
+  if (isStuck && command.type === "RecordJobFailed") return fail(state, command, job);
   const isHis = state.agentId === agentId && state.attempt === attempt;
   if (state.status !== "RUNNING" || !isHis) return notYours();
   if (command.type === "RecordJobSucceeded") {

@@ -1,11 +1,10 @@
 import { JobFailureReason } from "../../events/pipeline/job.ts";
 import type { JobImage, JobSpec } from "../../events/pipeline/job-spec.ts";
+import { timeoutOf } from "../../workers/agent/timeout.ts";
 import type { JobPayload } from "../../workers/pipeline/payload.ts";
 
 /** A number for an id where the protocol wants one: the first 52 bits, for names of folders only. */
 const numberOf = (id: string): number => Number.parseInt(id.replaceAll("-", "").slice(0, 13), 16);
-
-const timeoutDefaultSeconds = 3_600;
 
 export type JobAnswer = Readonly<Record<string, unknown>>;
 
@@ -72,10 +71,6 @@ export function jobAnswer({ payload, token, agent, dependencies, publicUrl }: Gi
 }
 
 const username = "gitlab-ci-token";
-
-export function timeoutOf({ timeoutSeconds }: JobSpec, agentMax: number | null): number {
-  return Math.min(timeoutSeconds ?? timeoutDefaultSeconds, agentMax ?? Number.POSITIVE_INFINITY);
-}
 
 const secondsBetween = (from: Date | null, to: Date | null): number =>
   from === null || to === null ? 0 : (to.getTime() - from.getTime()) / 1_000;

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { handle } from "../../commands/core/handle.ts";
 import { type JobCommand, job as jobSlice } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
-import { jobEvents } from "../../events/pipeline/job.ts";
+import { type JobFailureReason, jobEvents } from "../../events/pipeline/job.ts";
+import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue.ts";
@@ -13,12 +14,16 @@ import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
+import { timeoutOf } from "./timeout.ts";
 
 const queue = "agent-watch";
 /** An agent confirms a job within this time, or another one gets it. */
 export const confirmMs = 30_000;
 /** An agent that has not been heard of for this time is gone, and its job has failed. */
 export const silenceMs = 60_000;
+
+/** Agents end jobs themselves when their time is over; this is left for what follows a script. */
+const overtimeMs = 15 * 60_000;
 
 /** While the service itself was down, no agent could be heard. */
 const startedAt = Date.now();
@@ -72,8 +77,13 @@ export async function lookAt(
   if (row.status === "RUNNING") {
     const run = await findRun(deps.db, { job_id: jobId, attempt });
     const heardAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
-    if (now - heardAt < silenceMs) return silenceMs - (now - heardAt);
-    await failed(deps, row);
+    const rules = await findJobSpec(deps.db, jobId);
+    if (rules === undefined) return undefined;
+    const endMs = Number(row.started_at) + timeoutOf(rules, null) * 1_000 + overtimeMs;
+    const silentMs = silenceMs - (now - heardAt);
+    if (silentMs > 0 && endMs > now) return Math.min(silentMs, endMs - now);
+    const reason = silentMs > 0 ? "job_execution_timeout" : "runner_system_failure";
+    await failed(deps, row, { reason, rules });
     return undefined;
   }
   if (row.token_hash === null || row.assigned_at === null) return undefined;
@@ -83,12 +93,14 @@ export async function lookAt(
   return undefined;
 }
 
-async function failed(deps: Pick<WorkerDeps, "db" | "store" | "now">, row: JobRow): Promise<void> {
-  const rules = await findJobSpec(deps.db, row.id);
-  if (rules === undefined) return;
+async function failed(
+  deps: Pick<WorkerDeps, "db" | "store" | "now">,
+  row: JobRow,
+  { reason, rules }: Readonly<{ reason: JobFailureReason; rules: JobSpec }>,
+): Promise<void> {
   const { agent_id: agentId, attempt } = row;
-  const what = { type: "RecordJobFailed", reason: "runner_system_failure" } as const;
-  await send(deps, row, { ...what, exitCode: null, rules, agentId, attempt });
+  const what = { type: "RecordJobFailed", reason, exitCode: null, rules } as const;
+  await send(deps, row, { ...what, agentId, attempt });
 }
 
 type Order = JobCommand extends infer Each

@@ -2,6 +2,12 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import {
+  noAgentAfterMs,
+  stuckAfterMs,
+  sweepJobsWithoutAgent,
+  sweepStuckJobs,
+} from "../../../src/workers/agent/stuck.ts";
 import { lookAt, silenceMs } from "../../../src/workers/agent/watch.ts";
 import { givenAgent } from "../../support/agent.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
@@ -114,5 +120,56 @@ describe("the token of a job", () => {
     expect((await app.get("/project/anna/search", { token: job.token })).status).to.equal(403);
     await put(job, { state: "success" });
     expect(await fetched(search.alias, job.token)).to.equal("refused");
+  });
+});
+
+describe("a job that runs for longer than its time", () => {
+  it("is failed by the service when its agent does not end it, although it is heard", async () => {
+    const pipeline = await givenPipeline("  timeout: 30m\n");
+    const job = await begin();
+    const heard = async (ms: number) => {
+      const contact_at = new Date(Date.now() + ms);
+      await db("public.job_run").where({ agent_id: agent.id }).update({ contact_at });
+      return lookAfter(ms);
+    };
+    expect(await heard(44 * 60_000)).to.be.within(1, 60_000);
+    expect(await heard(46 * 60_000)).to.equal(undefined);
+    expect(await statusOf(pipeline)).to.equal("FAILED");
+    const { id } = await db("pipeline").where({ local_id: pipeline["localId"] }).first("id");
+    const row = await db("pipeline_job").where({ pipeline_id: id }).first();
+    expect(row.failure_reason).to.equal("job_execution_timeout");
+    expect((await put(job, { state: "success" })).status).to.equal(403);
+  });
+});
+
+describe("a job in the queue", () => {
+  const swept = async (sweep: typeof sweepStuckJobs, ms: number) => {
+    await sweep({ db, store, now: () => new Date(Date.now() + ms) });
+    await app.deps.visible(await store.head());
+  };
+
+  it("says that no agent fits it, and is taken when one comes", async () => {
+    const pipeline = await givenPipeline("  tags: [rare]\nother:\n  script: [make]\n");
+    await swept(sweepJobsWithoutAgent, 0);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await swept(sweepJobsWithoutAgent, noAgentAfterMs + 1_000);
+    expect(await at.statuses(pipeline["localId"])).to.deep.equal({
+      build: "WAITING_FOR_RESOURCE",
+      other: "PENDING",
+    });
+    const rare = agentTalk(app, (await givenAgent(app, runners, { tag_list: "rare" })).token);
+    const taken = [await rare.begin(), await rare.begin()];
+    for (const job of taken) await rare.put(job, { state: "success" });
+    expect(await statusOf(pipeline)).to.equal("SUCCESS");
+  });
+
+  it("fails when no agent took it within a day", async () => {
+    const pipeline = await givenPipeline();
+    await swept(sweepStuckJobs, stuckAfterMs - 60_000);
+    expect(await statusOf(pipeline)).to.equal("PENDING");
+    await swept(sweepStuckJobs, stuckAfterMs + 60_000);
+    expect(await statusOf(pipeline)).to.equal("FAILED");
+    const [row] = await db("pipeline_job").where({ failure_reason: "stuck_or_timeout_failure" });
+    expect(row.name).to.equal("build");
   });
 });
