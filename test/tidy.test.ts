@@ -89,7 +89,8 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     release: ["access", "file", "repository"],
     repository: ["access", "file", "user"],
     site: [
-      ...["agent", "file", "issue", "label", "merge-request", "page", "pipeline", "project"],
+      ...["agent", "audit", "file", "issue", "label", "merge-request", "package", "page"],
+      ...["pipeline", "project"],
       ...["registry", "release", "repository", "team", "user", "webhook"],
     ],
     team: ["access", "user"],

@@ -74,7 +74,8 @@ async function homePage(
 <dt>Since</dt><dd>${time(user.created_at)}</dd>
 ${user.is_admin && html`<dt>Role</dt><dd>Administrator of this instance</dd>`}
 </dl>
-${user.is_admin && html`<p><a href="${base}/admin/queues">Queues</a></p>`}
+${user.is_admin && html`<p><a href="${base}/page/admin/operations">Operations</a> <a href="${base}/admin/queues">Queues</a></p>`}
+<p><a href="${base}/user/audit">What happened to the account</a></p>
 <p><a href="${base}/console/two-factor">Two-factor login</a></p>
 <p><a href="${base}${identityPath}">External logins</a></p>
 </section>

@@ -1,4 +1,5 @@
 import type { PageRoute } from "../page/route.ts";
+import { auditPages } from "./audit/audit-page.ts";
 import { liveScript } from "./common/script.ts";
 import { siteStyle } from "./common/style.ts";
 import { issuePages } from "./issue/issue-page.ts";
@@ -6,9 +7,13 @@ import { requestActions } from "./merge-request/action.ts";
 import { requestChangePages } from "./merge-request/change-page.ts";
 import { requestListPages } from "./merge-request/list-page.ts";
 import { requestPages } from "./merge-request/request-page.ts";
+import { opsPages } from "./ops/ops-page.ts";
+import { webhookPages } from "./ops/webhook-page.ts";
+import { ownerPages } from "./owner/owner-page.ts";
 import { jobPages } from "./pipeline/job-page.ts";
 import { livePages } from "./pipeline/live.ts";
 import { pipelinePages } from "./pipeline/pipeline-page.ts";
+import { registryPages } from "./registry/registry-page.ts";
 import { codePages } from "./repository/code-page.ts";
 import { commitPages } from "./repository/commit-page.ts";
 import { rawPages } from "./repository/raw.ts";
@@ -16,6 +21,7 @@ import { refPages } from "./repository/ref-page.ts";
 
 /** Pages behind the addresses that the service sends. */
 export const sitePages: readonly PageRoute[] = [
+  ...auditPages,
   ...codePages,
   ...commitPages,
   ...issuePages,
@@ -23,11 +29,15 @@ export const sitePages: readonly PageRoute[] = [
   ...livePages,
   liveScript,
   ...pipelinePages,
+  ...opsPages,
+  ...ownerPages,
   ...rawPages,
   ...refPages,
   ...requestActions,
   ...requestChangePages,
   ...requestListPages,
   ...requestPages,
+  ...registryPages,
   siteStyle,
+  ...webhookPages,
 ];

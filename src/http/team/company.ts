@@ -28,7 +28,7 @@ import { presentTeam, teamFields } from "./view.ts";
 const tag = "Companies";
 const Params = z.object({ companyAlias: z.string() });
 
-const CompanyView = z
+export const CompanyView = z
   .object({
     ...teamFields,
     url: z.string(),

@@ -16,7 +16,7 @@ import { inviteByEmail } from "../user/invitation.ts";
 import { Email, mustBeFound } from "../user/user.ts";
 import { presentUser, UserView } from "../user/view.ts";
 
-const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
+export const MemberView = UserView.extend({ role: Role }).meta({ id: "Member" });
 
 const MemberRole = z
   .object({ userAlias: z.string().min(1).max(nameLengthMax), role: Role })

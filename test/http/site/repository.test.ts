@@ -21,7 +21,9 @@ let stranger: Visitor;
 let insider: Visitor;
 let bob: Visitor;
 let head: string;
+let root: TestUser;
 before(async () => {
+  root = await app.givenUser("root", { admin: true });
   anna = await app.givenUser("anna");
   await app.givenProject(anna, "open", { private: false });
   await app.givenProject(anna, "hidden");
@@ -150,14 +152,25 @@ describe("pages of a project", () => {
     const many = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [`many/${index}.txt`, "one\ntwo\n"]),
     );
-    const all = { ...many, "many/long.txt": lines(0), "many/longer.txt": lines(5) };
+    const huge = {
+      "many/huge.txt": "line\n".repeat(100_000),
+      "docs/README.md": `# Big\n${"[".repeat(5 * 1024 ** 2)}`,
+    };
+    const long = { "many/long.txt": lines(0), "many/longer.txt": lines(5) };
+    const all = { ...many, ...long, ...huge };
     const large = await committed(app, anna, open, all, { branch: "large", startBranch: "main" });
     const page = await stranger.see(`${open}/commit/${large}`);
-    expect(page.text).to.contain("32 files changed").and.contain("?page=1");
+    expect(page.text).to.contain("34 files changed").and.contain("?page=1");
     expect(page.text.match(/<tr class="op-add"/g)?.length).to.be.lessThan(2_001);
     const alone = await stranger.see(`${open}/commit/${large}?file=many%2Flong.txt`);
     expect(alone.text.match(/<tr class="op-add"/g)?.length).to.equal(3_000);
     expect(alone.text).to.contain("&amp;page=1");
+    const tooLarge = await stranger.see(`${open}/commit/${large}?file=many%2Fhuge.txt`);
+    expect(tooLarge.text).to.contain("too many changes to be shown");
+    const readme = await stranger.see(`${open}/blob?commitHash=large&file=docs`);
+    expect(readme.text).to.contain("too large to be shown here");
+    const lastLines = await stranger.see(`${open}/blob?commitHash=large&file=many%2Fhuge.txt&page=33`);
+    expect(lastLines.text).to.contain('id="L100000"').and.not.contain('id="L98999"');
   });
 
   it("lead from the address of a clone to the project", async () => {
@@ -203,7 +216,6 @@ describe("who may see pages of a project", () => {
   });
 
   it("shows strangers nothing once the setting is off", async () => {
-    const root = await app.givenUser("root", { admin: true });
     const set = async (on: boolean) => {
       const body = { pullRepoFromAnonUserIsEnabled: on };
       const answer = await app.post("/admin/settings/files", { token: root.token, body });
@@ -219,5 +231,102 @@ describe("who may see pages of a project", () => {
     for (const rest of ["/archive/main.zip"]) {
       expect((await stranger.see(open + rest)).status, rest).to.equal(303);
     }
+  });
+});
+
+describe("pages of people, teams and companies", () => {
+  it("show who they are and their public projects", async () => {
+    const { text } = await bob.see("/user/anna");
+    expect(text).to.contain(`href="${open}"`).and.not.contain("anna/hidden");
+    expect((await insider.see("/user/me")).location).to.equal("/user/anna");
+    expect((await stranger.see("/user/anna")).status).to.equal(303);
+    expect((await bob.see("/user/nobody")).status).to.equal(404);
+  });
+
+  it("show the members of a team and a company to those who may see them", async () => {
+    for (const kind of ["team", "company"]) {
+      const body = { title: "Secret <b>", alias: `secret-${kind}`, isPrivate: true };
+      const { status, text } = await app.post(`/${kind}`, { token: anna.token, body });
+      expect(status, text).to.equal(200);
+      const shown = await insider.see(`/${kind}/secret-${kind}`);
+      expect(shown.text).to.contain("Secret &lt;b&gt;").and.contain("admin");
+      const [there, missing] = [
+        await bob.see(`/${kind}/secret-${kind}`),
+        await bob.see(`/${kind}/no`),
+      ];
+      expect([there.status, there.text]).to.deep.equal([404, missing.text]);
+    }
+  });
+
+  it("list one's own projects, shared and public ones", async () => {
+    expect((await insider.see("/project/my")).text).to.contain("anna/hidden");
+    expect((await bob.see("/project/my")).text).not.to.contain("anna/hidden");
+    expect((await bob.see("/project?q=ope")).text).to.contain("anna/open");
+    expect((await bob.see("/project/shared")).status).to.equal(200);
+  });
+});
+
+describe("pages of the audit", () => {
+  it("show who changed what, before and after, to administrators of the place", async () => {
+    const { text } = await insider.see(`${open}/audit`);
+    expect(text).to.contain("ProjectCreated").and.contain("Before").and.contain(">anna</a>");
+    const one = await insider.see(`${open}/audit?type=ProjectCreated&until=2999-01-01&actor=`);
+    expect(one.text).to.contain("ProjectCreated").and.not.contain("RefsChanged");
+    expect((await insider.see("/user/audit")).text).to.contain("UserRegistered");
+    expect((await insider.see("/team/secret-team/audit")).text).to.contain("TeamCreated");
+    expect((await insider.see("/company/secret-company/audit")).text).to.contain("CompanyCreated");
+  });
+
+  it("show it to nobody else", async () => {
+    expect((await bob.see(`${open}/audit`)).status).to.equal(403);
+    const [there, missing] = [
+      await bob.see(`${hidden}/audit`),
+      await bob.see("/project/anna/no/audit"),
+    ];
+    expect([there.status, there.text]).to.deep.equal([404, missing.text]);
+    expect((await bob.see("/admin/audit")).status).to.equal(403);
+    expect((await stranger.see("/user/audit")).status).to.equal(303);
+  });
+});
+
+describe("pages of packages", () => {
+  it("show what is in a repository and how to install it", async () => {
+    const body = { type: "LOCAL", packageType: "npm", repositoryName: "npm" };
+    const made = await app.post(`${hidden}/repositories`, { token: anna.token, body });
+    expect(made.status, made.text).to.equal(201);
+    const list = await insider.see(`${hidden}/repositories`);
+    const at = `${hidden}/repositories/${String(made.body["repositoryUuid"])}`;
+    expect(list.text).to.contain(`href="${at}"`);
+    const { text } = await insider.see(at);
+    const address = `${app.url}/registry/project/anna/hidden/repository/npm/`;
+    expect(text).to.contain(`npm install --registry ${address} NAME`).and.contain("No packages.");
+    expect((await bob.see(at)).status).to.equal(404);
+  });
+});
+
+describe("pages of operations", () => {
+  it("show read models, queues, agents and the growth of the log to administrators alone", async () => {
+    const admin = await loggedIn(app, root);
+    const { text } = await admin.see("/page/admin/operations");
+    expect(text).to.contain("Read models").and.contain("<rect").and.contain("webhook");
+    expect((await admin.see("/admin/runners")).text).to.contain("No agents.");
+    expect((await admin.see("/admin/audit")).text).to.contain("UserRegistered");
+    expect((await bob.see("/page/admin/operations")).status).to.equal(403);
+    expect((await bob.see("/admin/runners")).status).to.equal(403);
+  });
+
+  it("show deliveries of a webhook and send them again", async () => {
+    const hook = { url: "https://hooks.example.org/x", events: {} };
+    const at = `${open}/setting/webhook`;
+    const made = await app.post(at, { token: anna.token, body: hook });
+    expect(made.status, made.text).to.be.oneOf([200, 201]);
+    const one = `${at}/${String(made.body["id"])}/delivery`;
+    await app.post(`${at}/${String(made.body["id"])}/test`, { token: anna.token });
+    expect((await insider.see(at)).text).to.contain(`href="${one}"`);
+    const page = await insider.see(one);
+    const [, form = ""] = /action="(\/page[^"]+redeliver)"/.exec(page.text) ?? [];
+    expect((await insider.submit(page, form)).location).to.equal(one);
+    expect((await insider.see(one)).text.match(/redeliver"/g)).to.have.length(2);
+    expect((await bob.see(one)).status).to.equal(403);
   });
 });

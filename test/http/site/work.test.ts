@@ -305,6 +305,10 @@ describe("pages in a browser", () => {
     "/project/anna/ci/cicd/pipeline",
     "/project/anna/ci/cicd/pipeline/1",
     "/project/anna/ci/cicd/job/1",
+    `${open}/audit`,
+    `${open}/repositories`,
+    "/user/anna",
+    "/project/my",
   ];
 
   before(async () => {
@@ -333,7 +337,10 @@ describe("pages in a browser", () => {
       if (!request.url().startsWith(app.url)) elsewhere.push(request.url());
     });
     page.on("dialog", (dialog) => dialogs.push(dialog.message()));
-    for (const [scheme, width] of [["light", 390], ["dark", 1280]] as const) {
+    for (const [scheme, width] of [
+      ["light", 390],
+      ["dark", 1280],
+    ] as const) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize({ width, height: 900 });
       for (const path of paths) {

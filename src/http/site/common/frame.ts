@@ -17,6 +17,7 @@ export type Tab =
   | "issues"
   | "merge-requests"
   | "pipelines"
+  | "packages"
   | "audit";
 
 const tabs: readonly (readonly [Tab, string, string])[] = [
@@ -28,6 +29,8 @@ const tabs: readonly (readonly [Tab, string, string])[] = [
   ["issues", "Issues", "/issue"],
   ["merge-requests", "Merge requests", "/merge-request/list"],
   ["pipelines", "Pipelines", "/cicd/pipeline"],
+  ["packages", "Packages", "/repositories"],
+  ["audit", "Audit", "/audit"],
 ];
 
 /** What all pages of a project begin with. */

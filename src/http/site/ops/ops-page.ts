@@ -1,0 +1,119 @@
+import { z } from "zod";
+
+import { Refusal } from "../../../platform/refusal.ts";
+import { type AuditDay, lastAuditDays } from "../../../projections/audit/day.ts";
+import { projectionStatuses } from "../../../projections/status.ts";
+import { AgentView } from "../../agent/view.ts";
+import type { Deps } from "../../core/deps.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { nothing, row, seen, statusPiece, tableOf, when } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+
+const daysMax = 90;
+
+const showOperations = page({
+  method: "get",
+  path: "/page/admin/operations",
+  operationId: "showOperations",
+  access: "session",
+  async handle({ visit }, deps) {
+    if (!visit.isAdmin) {
+      throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
+    }
+    const base = baseOf(deps);
+    const [statuses, days, queues] = await Promise.all([
+      projectionStatuses(deps.db, deps.store, deps.now()),
+      lastAuditDays(deps.db, daysMax),
+      queueTable(deps),
+    ]);
+    const rows = statuses.map(({ name, state, lagPositions, lagSeconds }) =>
+      row(
+        name,
+        statusPiece(state === "live" ? "success" : "failed", state),
+        String(lagPositions),
+        `${lagSeconds.toFixed(1)} s`,
+      ),
+    );
+    return {
+      title: "Operations",
+      wide: true,
+      body: () => html`<p class="actions"><a href="${base}/admin/audit">Audit</a> <a href="${base}/admin/runners">Agents</a></p>
+<section aria-labelledby="models"><h2 id="models">Read models</h2>${tableOf("Read models", ["Name", "State", "Behind by events", "Behind by"], rows)}</section>
+<section aria-labelledby="queues"><h2 id="queues">Queues</h2>${queues}<p><a href="${base}/admin/queues">Jobs of the queues</a></p></section>
+<section aria-labelledby="growth" class="plot"><h2 id="growth">Growth of the log</h2>${plot(days)}</section>`,
+    };
+  },
+});
+
+const states = ["waiting", "active", "delayed", "failed"] as const;
+
+async function queueTable({ queues, log }: Deps): Promise<Html> {
+  // The workers are another role's, and a fair part of what there is to load.
+  const { allWorkers } = await import("../../../workers/all.ts");
+  const names = [...new Set(allWorkers.map(({ queue }) => queue))].sort();
+  const rows = await Promise.all(
+    names.map(async (name) => {
+      const counts: Readonly<Record<string, number>> = await queues
+        .queue(name)
+        .getJobCounts(...states)
+        .catch((error: unknown) => {
+          log.warn({ err: error, queue: name }, "a queue cannot be measured");
+          return {};
+        });
+      return row(name, ...states.map((state) => counts[state] ?? "?"));
+    }),
+  );
+  return tableOf("Queues", ["Queue", "Waiting", "Active", "Delayed", "Failed"], rows);
+}
+
+const sizes = { width: 900, height: 220, bottom: 24, top: 16 };
+
+/** Events of each day as bars, with the largest number beside the highest. */
+function plot(days: readonly AuditDay[]): Html {
+  const most = Math.max(0, ...days.map(({ positions }) => positions));
+  if (most === 0) return nothing("Nothing has happened yet.");
+  const { width, height, bottom, top } = sizes;
+  const step = width / days.length;
+  const bars = days.map(({ day, positions }, index) => {
+    const tall = Math.max(1, (positions / most) * (height - bottom - top));
+    const bar = { x: (index * step).toFixed(1), y: (height - bottom - tall).toFixed(1) };
+    return html`<rect class="bar" x="${bar.x}" y="${bar.y}" width="${Math.max(1, step - 2).toFixed(1)}" height="${tall.toFixed(1)}"><title>${day}: ${positions}</title></rect>`;
+  });
+  const [first, last] = [days[0]?.day, days.at(-1)?.day];
+  return html`<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Events of each day from ${first} to ${last}, at most ${most}">
+${bars}<text x="0" y="${height - 6}">${first}</text><text x="${width}" y="${height - 6}" text-anchor="end">${last}</text>
+<text x="0" y="11">${most} events</text></svg>`;
+}
+
+const showAgents = page({
+  method: "get",
+  path: "/admin/runners",
+  operationId: "showInstanceAgents",
+  besides: true,
+  access: "anonymous",
+  query: z.object({ page: PageNumber }),
+  async handle({ query: { page: number }, visit }, deps) {
+    const asked = { page: { number, size: pageSize } };
+    const { items, totalElements } = await visit.ask.list("listInstanceAgents", AgentView, asked);
+    const rows = items.map((one) =>
+      row(
+        seen(one.name),
+        one.active ? "active" : "paused",
+        one.ownerType.toLowerCase(),
+        seen(one.tags.join(", ")),
+        one.connectedAt === null ? "never" : when(one.connectedAt),
+      ),
+    );
+    const address = `${baseOf(deps)}/admin/runners`;
+    return {
+      title: "Agents",
+      wide: true,
+      body: () => html`<section>${rows.length === 0 ? nothing("No agents.") : tableOf("Agents", ["Name", "State", "Of", "Tags", "Last contact"], rows)}
+${pager({ address, number, total: totalElements })}</section>`,
+    };
+  },
+});
+
+export const opsPages: readonly PageRoute[] = [showAgents, showOperations];

@@ -1,0 +1,137 @@
+import { z } from "zod";
+
+import { PackageView } from "../../package/view.ts";
+import { type Html, html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { registryPlaces } from "../../registry/owner.ts";
+import { RegistryRepositoryView } from "../../registry/view.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, nothing, row, seen, tableOf } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { installLines, type Named } from "./install.ts";
+
+type Params = Readonly<Record<string, string>>;
+type RegistryPlace = (typeof registryPlaces)[number];
+
+const filled = (path: string, params: Params): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+
+const paramsOf = (
+  { params }: RegistryPlace,
+  more: Readonly<Record<string, z.ZodType<string>>> = {},
+) =>
+  z.object({
+    ...Object.fromEntries(Object.keys(params.shape).map((name) => [name, z.string()])),
+    ...more,
+  });
+
+const names = (params: Params) => ({
+  ownerAlias: params["ownerAlias"] ?? "",
+  projectAlias: params["projectAlias"] ?? "",
+});
+
+const showRepositories = (place: RegistryPlace): PageRoute =>
+  page({
+    method: "get",
+    path: place.path,
+    operationId: `show${place.noun}RegistryRepositories`,
+    besides: true,
+    access: "anonymous",
+    params: paramsOf(place),
+    query: z.object({ page: PageNumber }),
+    async handle({ params, query: { page: number }, visit }, deps) {
+      const of: Params = params;
+      const lead =
+        place.noun === "Project"
+          ? (await inProject(visit.ask, names(of))).lead("packages")
+          : undefined;
+      const asked = { params: of, page: { number, size: pageSize } };
+      const asks = `list${place.noun}RegistryRepositories`;
+      const { items, totalElements: total } = await visit.ask.list(
+        asks,
+        RegistryRepositoryView,
+        asked,
+      );
+      const address = baseOf(deps) + filled(place.path, of);
+      const rows = items.map((one) =>
+        row(
+          html`<a href="${address}/${one.repositoryUuid}">${seen(one.title)}</a>`,
+          one.packageType,
+          one.repositoryType.toLowerCase(),
+          brief(one.description ?? ""),
+        ),
+      );
+      return {
+        title: "Packages",
+        wide: true,
+        ...(lead && { lead }),
+        body: () => html`<section>${rows.length === 0 ? nothing("No repositories.") : tableOf("Repositories", ["Repository", "Packages of", "Kind", "Description"], rows)}
+${pager({ address, number, total })}</section>`,
+      };
+    },
+  });
+
+const showRepository = (place: RegistryPlace): PageRoute =>
+  page({
+    method: "get",
+    path: `${place.path}/{registryRepositoryUuid}`,
+    operationId: `show${place.noun}RegistryRepository`,
+    besides: true,
+    access: "anonymous",
+    params: paramsOf(place, { registryRepositoryUuid: z.string() }),
+    query: z.object({ page: PageNumber }),
+    async handle({ params, query: { page: number }, visit }, deps) {
+      const of: Params = params;
+      const lead =
+        place.noun === "Project"
+          ? (await inProject(visit.ask, names(of))).lead("packages")
+          : undefined;
+      const asks = `get${place.noun}RegistryRepository`;
+      const repository = await visit.ask.one(asks, RegistryRepositoryView, { params: of });
+      const asked = { params: of, page: { number, size: pageSize } };
+      const listed = await visit.ask.list(
+        `list${place.noun}RepositoryPackages`,
+        PackageView,
+        asked,
+      );
+      const address = `${baseOf(deps)}${filled(place.path, of)}/${repository.repositoryUuid}`;
+      const rows = listed.items.map(({ name, version }) => row(seen(name), seen(version)));
+      const lines = installLines(namedBy(place, of, repository, deps.publicUrl));
+      return {
+        title: brief(repository.title),
+        wide: true,
+        ...(lead && { lead }),
+        body: () => html`<section><p>${repository.description}</p><p class="hint">${repository.repositoryType.toLowerCase()}, packages of ${repository.packageType}</p>
+${lines.length > 0 && clientPiece(lines)}</section>
+<section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? nothing("No packages.") : tableOf("Packages", ["Name", "Newest version"], rows)}
+${pager({ address, number, total: listed.totalElements })}</section>`,
+      };
+    },
+  });
+
+const clientPiece = (lines: readonly string[]): Html =>
+  html`<h2>Install</h2><pre class="plain" tabindex="0">${lines.join("\n")}</pre>
+<p class="hint">A token with READ_REGISTRY stands for TOKEN. The console makes one.</p>`;
+
+function namedBy(
+  place: RegistryPlace,
+  params: Params,
+  { title, packageType }: z.output<typeof RegistryRepositoryView>,
+  publicUrl: string,
+): Named {
+  const owner = {
+    Project: `project/${params["ownerAlias"]}/${params["projectAlias"]}`,
+    Company: `company/${params["companyAlias"]}`,
+    Instance: "instance",
+  }[place.noun];
+  const address = `${publicUrl}/registry/${owner}/repository/${encodeURIComponent(title)}/`;
+  const host = publicUrl.replace(/^\w+:\/\//, "");
+  const images = `${host}/${owner.replace(/^project\//, "")}/${title}`.toLowerCase();
+  return { type: packageType, title, address, images };
+}
+
+export const registryPages: readonly PageRoute[] = registryPlaces.flatMap((place) => [
+  showRepositories(place),
+  showRepository(place),
+]);
