@@ -9,11 +9,28 @@ import {
   pushHeadBytesMax,
 } from "../platform/git/push/request.ts";
 
-/** Takes the commands off the front of a push; the pack is left in the stream. */
-export async function readPushHead(
-  body: Readable,
-): Promise<Readonly<{ head: PushHead; bytes: Buffer }>> {
-  const front = new PushFront();
+export type PushFront = Readonly<{
+  head: PushHead;
+  bytes: Buffer;
+  /** What `git push -o` sent, and the same as bytes for git: empty when the client sent no such part. */
+  options: readonly string[];
+  optionBytes: Buffer;
+}>;
+
+/** Takes the commands and options off the front of a push; the pack is left in the stream. */
+export async function readPushHead(body: Readable): Promise<PushFront> {
+  const bytes = await readSection(body, pushHeadBytesMax);
+  const head = parsePushHead(bytes);
+  if (!head.capabilities.has("push-options")) {
+    return { head, bytes, options: [], optionBytes: Buffer.alloc(0) };
+  }
+  const optionBytes = await readSection(body, optionBytesMax);
+  return { head, bytes, options: textsOf(optionBytes), optionBytes };
+}
+
+/** Up to a flush packet, which is part of it. */
+async function readSection(body: Readable, bytesMax: number): Promise<Buffer> {
+  const front = new Section(bytesMax);
   for (;;) {
     const chunk = body.read() as Buffer | null;
     if (chunk !== null) {
@@ -21,8 +38,7 @@ export async function readPushHead(
       if (end === undefined) continue;
       const rest = front.bytes.subarray(end);
       if (rest.length > 0) body.unshift(rest);
-      const bytes = front.bytes.subarray(0, end);
-      return { head: parsePushHead(bytes), bytes };
+      return front.bytes.subarray(0, end);
     }
     if (body.errored) throw body.errored;
     if (body.readableEnded || body.destroyed) throw new PushMalformed("the push broke off");
@@ -30,11 +46,26 @@ export async function readPushHead(
   }
 }
 
+function textsOf(section: Buffer): readonly string[] {
+  const texts: string[] = [];
+  for (let offset = 0; ; ) {
+    const next = packetAt(section, offset);
+    if (next.kind !== "data") return texts;
+    offset = next.end;
+    texts.push(next.payload.toString("utf8").replace(/\n$/, ""));
+  }
+}
+
+/** Beside the head, in the same events and their 1 MiB: far more than anybody types. */
+const optionBytesMax = 64 * 1024;
+
 /** Gathers bytes up to the first flush packet; each is copied and looked at a bounded number of times. */
-class PushFront {
+class Section {
   #store = Buffer.allocUnsafe(16 * 1024);
   #length = 0;
   #walked = 0;
+
+  constructor(readonly bytesMax: number) {}
 
   get bytes(): Buffer {
     return this.#store.subarray(0, this.#length);
@@ -56,7 +87,9 @@ class PushFront {
       if (next.kind === "partial") break;
       this.#walked = next.end;
     }
-    if (this.#length > pushHeadBytesMax) throw new PushMalformed("too many refs in one push");
+    if (this.#walked > this.bytesMax) {
+      throw new PushMalformed("too many refs or options in one push");
+    }
     return undefined;
   }
 }

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { Logger } from "pino";
 
-import type { EventMetadata } from "../events/core/event.ts";
+import type { EventMetadata, PushWishes } from "../events/core/event.ts";
+import { projectSubject } from "../events/project/project.ts";
 import { userSubject } from "../events/user/user.ts";
 import { removeDeadLocks } from "../platform/git/bytes.ts";
 import { pushBytesMax } from "../platform/git/environment.ts";
@@ -19,8 +20,9 @@ import type { GitCaller, GitPlace } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import type { Push } from "./push-intent.ts";
+import { optionRemarks, type PushOptions, readPushOptions } from "./push-option.ts";
 import { takenBefore } from "./push-repeated.ts";
-import { readPushHead } from "./push-stream.ts";
+import { type PushFront, readPushHead } from "./push-stream.ts";
 import type { RefRecorder } from "./ref-recorder.ts";
 
 export type PushDeps = PushProtection &
@@ -56,6 +58,8 @@ export type PreparedPush = Readonly<{
   /** Has to agree before git changes refs. */
   gate: PushGate;
   sideBand: boolean;
+  /** Lines for the pusher beside git's report. */
+  remarks: readonly string[];
 }>;
 
 /**
@@ -73,14 +77,15 @@ export async function preparePush(
   deps: PushDeps,
   enter: () => Promise<void>,
 ): Promise<PreparedPush | Buffer> {
-  let head: PushHead;
-  let bytes: Buffer;
+  let front: PushFront;
   try {
-    ({ head, bytes } = await readPushHead(body));
+    front = await readPushHead(body);
   } catch (error) {
     if (!(error instanceof PushMalformed) && !(error instanceof PacketMalformed)) throw error;
     return pushRefused(error.message, error instanceof PushMalformed && error.sideBand);
   }
+  const { head } = front;
+  const options = readPushOptions(front.options);
   const room = await deps.bytesLeft(pusher.project);
   const { refused, denyForced } = await protectedFrom(pusher, head, { ...deps, room });
   const sideBand = head.capabilities.has("side-band-64k");
@@ -89,15 +94,26 @@ export async function preparePush(
   await enter();
   const gate = gateOf(pusher, { ...head, commands: asked }, denyForced, deps);
   const together = onlyMakesMany(asked) && (await deps.git.canSync());
-  const push = { ...(await pushOf(pusher, asked, deps)), together };
+  const push = { ...(await pushOf(pusher, { commands: asked, options }, deps)), together };
   const repository = await deps.git.find(pusher.project.id);
   const refs = asked.map(({ ref }) => ref);
   if (repository !== undefined) await removeDeadLocks(repository.gitDir, refs);
   if (push.refs.length > 0) await deps.refs.begin(push);
-  const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
+  const commands = commandsFor(front, refused);
   const inputBytesMax = Math.min(room, pushBytesMax);
   const atomic = head.capabilities.has("atomic");
-  return { push, commands, refused, denyForced, together, atomic, gate, inputBytesMax, sideBand };
+  const remarks = optionRemarks(options);
+  const allowed = { refused, denyForced, gate, inputBytesMax };
+  return { push, commands, together, atomic, sideBand, remarks, ...allowed };
+}
+
+/** What git reads before the pack: without the refs that it shall not hear of. */
+function commandsFor(
+  { bytes, optionBytes }: PushFront,
+  refused: ReadonlyMap<string, string>,
+): Buffer {
+  const commands = refused.size === 0 ? bytes : withoutCommands(bytes, (ref) => refused.has(ref));
+  return Buffer.concat([commands, optionBytes]);
 }
 
 const pushAgain = "the rules of the project changed while the push was under way; push again";
@@ -150,14 +166,15 @@ export async function carryOut(
   underway: Underway,
   deps: PushDeps,
 ): Promise<Readonly<{ exitCode: number | null }> | undefined> {
-  const { push, refused, sideBand, answer, requestId } = underway;
+  const { push, refused, sideBand, answer, requestId, remarks } = underway;
   try {
     const { report, exitCode } = await runGit(underway, deps.log);
     const repository = await deps.git.find(push.projectId);
     const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
     const standing = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
-    if (sideBand) for (const line of [...standing, ...recorded]) answer.write(remark(line));
+    if (sideBand)
+      for (const line of [...remarks, ...standing, ...recorded]) answer.write(remark(line));
     answer.end(report.rest(refused, taken));
     return { exitCode };
   } catch (error) {
@@ -212,11 +229,12 @@ async function record(
 
 async function pushOf(
   { caller, project, ip, requestId }: Pusher,
-  commands: PushHead["commands"],
+  { commands, options }: Readonly<{ commands: PushHead["commands"]; options: PushOptions }>,
   deps: PushDeps,
 ): Promise<Push> {
   const pushId = randomUUID();
   const { userId, actor } = caller;
+  const wishes = await wishesOf(options, project.id, deps);
   const metadata: EventMetadata = {
     actor,
     ip: userId === null ? null : await deps.vault.seal(userSubject(userId), ip),
@@ -225,10 +243,24 @@ async function pushOf(
     commandId: pushId,
     schemaVersion: 1,
     occurredAt: deps.now().toISOString(),
+    ...(wishes && { push: wishes }),
   };
   // Deleting what is not there asks for nothing.
   const refs = commands.filter(({ before, after }) => before !== after);
   return { pushId, projectId: project.id, metadata, refs };
+}
+
+/** Undefined when the options ask for nothing. */
+async function wishesOf(
+  { ciSkip, ciVariables, mergeRequest }: PushOptions,
+  projectId: string,
+  { vault }: PushDeps,
+): Promise<PushWishes | undefined> {
+  const isEmpty = Object.keys(ciVariables).length === 0;
+  if (!ciSkip && isEmpty && mergeRequest === null) return undefined;
+  const text = JSON.stringify(ciVariables);
+  const sealed = isEmpty ? null : await vault.seal(projectSubject(projectId), text);
+  return { ciSkip, ciVariables: sealed, mergeRequest };
 }
 
 /** A line that the client prints after `remote:`. */

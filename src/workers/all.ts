@@ -20,6 +20,7 @@ import {
   mergeRequestHeadWorker,
   numberMergeRequests,
 } from "./merge-request/number.ts";
+import { mergeRequestPush, mergeRequestPushWorker } from "./merge-request/push-option.ts";
 import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
 import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
 import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
@@ -64,6 +65,7 @@ export const allReactors: readonly Reactor[] = [
   mergeRequestHead,
   mergeRequestMerge,
   mergeRequestNotification,
+  mergeRequestPush,
   mergeRequestSource,
   mirrorReactor,
   pipelineAdvance,
@@ -87,6 +89,7 @@ export const allWorkers: readonly Worker[] = [
   mergeRequestCheckedWorker,
   mergeRequestHeadWorker,
   mergeRequestMergeWorker,
+  mergeRequestPushWorker,
   mergeRequestSourceWorker,
   mirrorSyncWorker,
   blobCollectionWorker,

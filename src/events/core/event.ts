@@ -28,6 +28,27 @@ export const Actor = z.object({
 });
 export type Actor = Readonly<z.output<typeof Actor>>;
 
+/** What a push asked for beside its refs; see docs/adr/0107-push-options.md. */
+export const PushWishes = z.object({
+  /** No pipeline is started. */
+  ciSkip: z.boolean(),
+  /** Variables of the pipelines it starts, as JSON; null without any. */
+  ciVariables: Sealed.nullable(),
+  /** A request to open from each branch that it moved; null for none. */
+  mergeRequest: z
+    .object({
+      /** The default branch when null. */
+      target: z.string().nullable(),
+      /** What the newest commit says when null. */
+      title: z.string().nullable(),
+      draft: z.boolean(),
+      removeSourceBranch: z.boolean().nullable(),
+      mergeWhenPipelineSucceeds: z.boolean(),
+    })
+    .nullable(),
+});
+export type PushWishes = Readonly<z.output<typeof PushWishes>>;
+
 /** The envelope every stored event carries; see docs/architecture.md. */
 export const EventMetadata = z.object({
   actor: Actor,
@@ -40,6 +61,8 @@ export const EventMetadata = z.object({
   commandId: z.uuid(),
   schemaVersion: z.int().positive(),
   occurredAt: IsoInstant,
+  /** Of changes of refs by a push with options; what follows from these events has none. */
+  push: PushWishes.optional(),
 });
 export type EventMetadata = Readonly<z.output<typeof EventMetadata>>;
 

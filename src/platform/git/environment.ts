@@ -56,7 +56,7 @@ const settings: Readonly<Record<string, string>> = {
   "receive.autogc": "false",
   "receive.denyDeleteCurrent": "refuse",
   "receive.denyNonFastForwards": "false",
-  "receive.advertisePushOptions": "false",
+  "receive.advertisePushOptions": "true",
   "receive.shallowUpdate": "false",
   // Partial clones ask later for single objects by id; those are in the same repository.
   "uploadpack.allowFilter": "true",

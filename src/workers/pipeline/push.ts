@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { decode } from "../../events/core/decode.ts";
-import { EventMetadata } from "../../events/core/event.ts";
+import { EventMetadata, type PushWishes } from "../../events/core/event.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
@@ -9,6 +9,7 @@ import { type RepositoryEvent, repositoryEvents } from "../../events/repository/
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { refsOfPush } from "../../projections/pipeline/push.ts";
 import { findProjectById } from "../../projections/project/project.ts";
+import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { startPipeline } from "./start.ts";
@@ -72,11 +73,24 @@ export const pipelineCreateWorker = defineWorker({
     if ((await refsOfPush(deps.db, projectId, metadata.commandId, refsMax + 1)) > refsMax) return;
     const repository = await deps.git.find(projectId);
     const commit = await repository?.objects.commit(pushed.commitId);
-    if (commit === undefined || skipped.test(commit.message)) return;
+    if (commit === undefined || skipped.test(commit.message) || metadata.push?.ciSkip) return;
     const own = { source: "PUSH", parent: null, mergeRequest: null, startedBy: null } as const;
     const commandId = deterministicId("pipeline of push", eventId);
-    const envelope = { ...metadata, commandId, causationId: eventId };
+    const { push, ...cause } = metadata;
+    const envelope = { ...cause, commandId, causationId: eventId };
     const origin = { ...pushed, ...own };
-    await startPipeline(deps, { project, origin, variables: {}, metadata: envelope });
+    const variables = await variablesOf(push, deps);
+    await startPipeline(deps, { project, origin, variables, metadata: envelope });
   },
 });
+
+const Variables = z.record(z.string(), z.string());
+
+/** What `git push -o ci.variable=K=V` gave; none once the project's key was deleted. */
+async function variablesOf(
+  push: PushWishes | undefined,
+  { vault }: Pick<WorkerDeps, "vault">,
+): Promise<Readonly<Record<string, string>>> {
+  const text = push?.ciVariables ? await vault.open(push.ciVariables) : null;
+  return text === null ? {} : Variables.parse(JSON.parse(text));
+}

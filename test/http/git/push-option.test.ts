@@ -1,0 +1,107 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+
+import { optionRemarks, readPushOptions } from "../../../src/git/push-option.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+const parent = await temporaryDirectory();
+const file = `
+always: {script: x}
+deploy: {script: y, rules: [{if: '$DEPLOY == "to = all"'}]}
+`;
+
+let count = 0;
+async function given() {
+  count += 1;
+  const project = await app.givenProject(anna, `options${count}`);
+  const ci = pipelinesOf(app, anna, project);
+  const copy = await workingCopy(parent, project.alias);
+  await commit(copy, "First", { "a.txt": "a\n" });
+  const remote = new URL(`/project/anna/${project.alias}.git`, app.url);
+  Object.assign(remote, { username: "anna", password: anna.token });
+  await git(copy, "push", "--quiet", remote.href, "main");
+  await git(copy, "checkout", "--quiet", "-b", "topic");
+  await writeFile(path.join(copy, ".forge-ci.yaml"), file);
+  await git(copy, "add", ".forge-ci.yaml");
+  await commit(copy, "Add a pipeline\n\nIt does nothing.");
+  const push = async (to: string, ...options: string[]) => {
+    const all = options.flatMap((option) => ["-o", option]);
+    const { exitCode, stderr } = await tryGit(copy, ["push", ...all, remote.href, `topic:${to}`]);
+    expect(exitCode, stderr).to.equal(0);
+    return stderr;
+  };
+  const requests = async () => {
+    const at = `/project/anna/${project.alias}/merge-request/list`;
+    const { body } = await app.get(at, { token: anna.token });
+    return Object.values(body["_embedded"] as object)[0] as Record<string, unknown>[];
+  };
+  return { project, ci, push, requests };
+}
+
+describe("push options", () => {
+  it("skip pipelines and give them variables", async () => {
+    const { ci, push } = await given();
+    await push("one", "ci.skip");
+    await push("two", "ci.variable=DEPLOY=to = all", "ci.variable=OTHER=");
+    await push("three");
+    await eventually(async () => (await ci.pipelines()).length >= 2);
+    const names = async (ref: string) => {
+      const [found] = await ci.pipelines(`?branch=${ref}`);
+      return found && (await ci.jobs(found["localId"])).map(({ name }) => name).sort();
+    };
+    await eventually(async () => (await names("three")) !== undefined);
+    expect(await names("two")).to.deep.equal(["always", "deploy"]);
+    expect(await names("three")).to.deep.equal(["always"]);
+    expect(await names("one")).to.equal(undefined);
+  });
+
+  it("open a merge request, once for its pair of branches", async () => {
+    const { push, requests } = await given();
+    await push("topic", "merge_request.create", "ci.skip");
+    await eventually(async () => (await requests()).length === 1);
+    expect((await requests())[0]).to.include({ title: "Add a pipeline", workInProgress: false });
+    await push("other", "ci.skip");
+    const options = ["target=other", "title=Mine", "draft", "remove_source_branch"];
+    const wishes = options.map((option) => `merge_request.${option}`);
+    await push("more", "merge_request.create", ...wishes, "ci.skip");
+    await eventually(async () => (await requests()).length === 2);
+    const made = (await requests()).find(({ title }) => title === "Mine");
+    expect(made).to.deep.include({ workInProgress: true, removeSourceBranch: true });
+    expect(JSON.stringify(made?.["targetBranch"])).to.contain("other");
+  });
+
+  it("that nobody knows are named, and the push goes on", async () => {
+    const { push } = await given();
+    const told = await push("one", "nope=1", "ci.variable=not-a-name=secret", "ci.skip");
+    expect(told).to.contain("The push option nope=1 is not known");
+    expect(told).to.contain("The push option ci.variable is").and.not.contain("secret");
+  });
+
+  it("are read one by one", () => {
+    const none = { target: null, title: null, draft: false, removeSourceBranch: null };
+    const usual = { ...none, mergeWhenPipelineSucceeds: false };
+    const read = readPushOptions([
+      "merge_request.create",
+      "merge_request.merge_when_pipeline_succeeds",
+      "ci.skip=no",
+      "merge_request.title=",
+      "__proto__",
+      "ci.variable=A=1",
+      "ci.variable=A=2",
+    ]);
+    expect(read).to.deep.equal({
+      ciSkip: false,
+      ciVariables: { A: "2" },
+      mergeRequest: { ...usual, mergeWhenPipelineSucceeds: true },
+      unknown: ["ci.skip=no", "merge_request.title=", "__proto__"],
+    });
+    expect(optionRemarks(read)).to.have.length(3);
+    expect(readPushOptions(["merge_request.draft"]).mergeRequest).to.equal(null);
+  });
+});
