@@ -178,6 +178,8 @@ async function openStream(
     const response = await answerOf(url, get, { lookup, signal }, (socket) => {
       if (!isAllowed(socket.remoteAddress ?? "")) socket.destroy(addressRefused());
     });
+    // Whoever reads it hears of an error; one before that must not go unheard.
+    response.on("error", () => undefined);
     response.setTimeout(idleMs, () => {
       response.destroy(new OutboundTimeout(`Nothing came for ${idleMs} ms.`));
     });

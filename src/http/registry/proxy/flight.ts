@@ -56,6 +56,8 @@ export class Flight {
     { promised, bytesMax }: Readonly<{ promised: Promised | undefined; bytesMax: number }>,
     take: (content: Readable, bytes: number) => Promise<void>,
   ): Promise<void> {
+    // What breaks before it is read is reported by the reading all the same.
+    source.on("error", () => undefined);
     try {
       const handle = await open(this.#file, "wx+", 0o600);
       this.#handle = handle;

@@ -4,10 +4,11 @@ import type { PackageName } from "../../../platform/package/coordinates.ts";
 import { npmName } from "../../../platform/package/npm.ts";
 import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
-import { versionNotFound } from "../../package/request.ts";
+import { orNotFound, versionNotFound } from "../../package/request.ts";
 import { upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
+import { findKept } from "../proxy/kept.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 
@@ -41,7 +42,7 @@ async function packumentOf(
   deps: Deps,
 ): Promise<Packument> {
   const proxy = proxyOf(native.repository);
-  const { name: told } = names(native.params);
+  const { name: told } = orNotFound(() => names(native.params));
   const accept = isShort ? `${shortType}, application/json;q=0.8` : "application/json";
   const url = upstreamUrl(proxy, encodeURIComponent(told).replace(/^%40/, "@"));
   const path = `${isShort ? "short" : "full"}/${told}`;
@@ -108,7 +109,10 @@ const getTarball: ProxyCall = {
   async handle(native, deps) {
     const proxy = proxyOf(native.repository);
     const { file = "" } = native.params;
-    const document = await packumentOf(native, true, deps);
+    // A client that asked for the long document needs no other one.
+    const { name: told } = orNotFound(() => names(native.params));
+    const long = await findKept(deps.db, { repositoryId: proxy.id, path: `full/${told}` });
+    const document = await packumentOf(native, long === undefined, deps);
     const found = Object.values(document.versions).find(({ dist }) => fileOf(dist) === file);
     if (found === undefined) throw versionNotFound();
     const promised = promisedBy(found.dist);
