@@ -2,8 +2,9 @@ import type { Context } from "koa";
 
 import { registryRepositoryNotFound } from "../../commands/registry/repository.ts";
 import type { RegistryOwner } from "../../events/registry/repository.ts";
-import { isToken } from "../../platform/key/token.ts";
+import { isToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { projectOfJob } from "../../projections/agent/job-token.ts";
 import { findProject } from "../../projections/project/project.ts";
 import {
   findRegistryRepositoryNamed,
@@ -42,7 +43,35 @@ export async function registryAccess(
   right: Right,
   deps: RegistryAccessDeps,
 ): Promise<RegistryAccess> {
-  return accessOf(await registryCaller(ctx, deps), name, right, deps);
+  const byJob = await jobAccess(ctx, name, right, deps);
+  return byJob ?? accessOf(await registryCaller(ctx, deps), name, right, deps);
+}
+
+/**
+ * The token of a job that runs reads the packages of the job's project, and nothing else.
+ *
+ * @returns undefined for other credentials
+ */
+async function jobAccess(
+  ctx: Context,
+  name: NativeName,
+  right: Right,
+  deps: RegistryAccessDeps,
+): Promise<RegistryAccess | undefined> {
+  const header = ctx.get("authorization");
+  const [, secret = ""] = bearerOf(header) ?? basicCredentials(header) ?? [];
+  const token = ctx.get("job-token") || secret;
+  if (!token.startsWith(`${tokenPrefixes.job}_`)) return undefined;
+  const project = await projectOfJob(deps.db, token);
+  if (project === undefined) throw unauthorised();
+  const owner = await ownerNamed(name, deps);
+  if (right !== "read" || owner?.ownerType !== "PROJECT" || owner.ownerId !== project.id) {
+    const message = "The token of a job reads packages of the job's project only.";
+    throw new Refusal("forbidden", "job.token_scope", message);
+  }
+  const repository = await findRegistryRepositoryNamed(deps.db, owner, name.repository);
+  if (repository === undefined) throw registryRepositoryNotFound();
+  return { caller: anonymous, repository };
 }
 
 /** The same for a caller who is known. @throws as `registryAccess` */

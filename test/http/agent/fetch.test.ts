@@ -5,6 +5,7 @@ import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
@@ -78,5 +79,51 @@ describe("git with what a job is given", () => {
     expect(await git(directory, "rev-parse", "origin/main")).to.equal(info.sha);
     expect(Number(await git(directory, "rev-list", "--count", "HEAD"))).to.be.greaterThan(1);
     await put(job, { state: "success" });
+  });
+});
+
+describe("the token of a job", () => {
+  it("reads packages and LFS objects of the job's project, until the job ends", async () => {
+    const other = await app.givenProject(anna, "other");
+    for (const { alias } of [search, other]) {
+      const repositories = repositoriesAt(app, `/project/anna/${alias}/repositories`, token);
+      await repositories.local("files", "generic");
+      const headers = { authorization: `token ${token}` };
+      const url = `${app.url}/registry/project/anna/${alias}/repository/files/tool/1/a`;
+      const stored = await fetch(url, { method: "PUT", headers, body: "content" });
+      expect(stored.status).to.equal(201);
+    }
+    await at.start();
+    const job = await begin();
+    const basic = `Basic ${Buffer.from(`gitlab-ci-token:${job.token}`).toString("base64")}`;
+    const file = (alias: string, headers: Record<string, string>, method = "GET") =>
+      fetch(`${app.url}/registry/project/anna/${alias}/repository/files/tool/1/a`, {
+        method,
+        headers,
+        ...(method === "PUT" && { body: "changed" }),
+      });
+    const proofs = [
+      { authorization: basic },
+      { authorization: `Bearer ${job.token}` },
+      { "job-token": job.token },
+    ];
+    for (const headers of proofs) {
+      const answer = await file("search", headers);
+      expect([answer.status, await answer.text()]).to.deep.equal([200, "content"]);
+    }
+    const proof = { authorization: basic };
+    expect((await file("search", proof, "PUT")).status).to.equal(403);
+    expect((await file("other", proof)).status).to.equal(403);
+    const batch = (operation: string) =>
+      fetch(`${app.url}/project/anna/search.git/info/lfs/objects/batch`, {
+        method: "POST",
+        headers: { ...proof, "content-type": "application/vnd.git-lfs+json" },
+        body: JSON.stringify({ operation, objects: [{ oid: "0".repeat(64), size: 1 }] }),
+      });
+    expect((await batch("download")).status).to.equal(200);
+    expect((await batch("upload")).status).to.equal(403);
+    await put(job, { state: "success" });
+    for (const headers of proofs) expect((await file("search", headers)).status).to.equal(401);
+    expect((await batch("download")).status).to.equal(401);
   });
 });
