@@ -169,7 +169,9 @@ describe("pages of a project", () => {
     expect(tooLarge.text).to.contain("too many changes to be shown");
     const readme = await stranger.see(`${open}/blob?commitHash=large&file=docs`);
     expect(readme.text).to.contain("too large to be shown here");
-    const lastLines = await stranger.see(`${open}/blob?commitHash=large&file=many%2Fhuge.txt&page=33`);
+    const lastLines = await stranger.see(
+      `${open}/blob?commitHash=large&file=many%2Fhuge.txt&page=33`,
+    );
     expect(lastLines.text).to.contain('id="L100000"').and.not.contain('id="L98999"');
   });
 

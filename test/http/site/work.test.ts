@@ -191,7 +191,7 @@ later: {stage: test, script: make lint, when: manual}
       const row = await ci.claim();
       if (row === undefined) throw new Error("no job is queued");
       return row;
-    });
+    }, 40_000);
     await ci.report(job, "RecordJobStarted");
     const run = { job_id: job.id, attempt: job.attempt, project_id: job.project_id };
     await beginRun(app.deps.db, {
