@@ -1,20 +1,20 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-import { isInstalled, programPath } from "./program.ts";
+import { programPath } from "./program.ts";
 
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** Debian's Chromium; only called where `needsProgram("chromium")` says that it is installed. */
 export async function startChromium(): Promise<Browser> {
   const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
-  const executablePath = (programPath.split(":").find(hasChromium) ?? "/usr/bin").concat("/chromium");
+  const files = programPath.split(":").map((directory) => path.join(directory, "chromium"));
+  const executablePath = files.find((file) => existsSync(file)) ?? "chromium";
   return await chromium.launch({ executablePath, args });
 }
-
-const hasChromium = (directory: string): boolean =>
-  directory !== "" && isInstalled("chromium") && directory === "/usr/bin";
 
 /** What axe finds serious or critical on a page, by rule and place. */
 export async function seriousFindings(page: Page): Promise<readonly string[]> {
