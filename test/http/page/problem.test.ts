@@ -26,8 +26,6 @@ describe("an address that a browser opens", () => {
   for (const [at, status] of [
     ["/nothing", 404],
     ["/account", 404],
-    ["/project/anna/search", 403],
-    ["/user/anna", 403],
   ] as const) {
     it(`is answered with a page at ${at}`, async () => {
       const headers = { accept: browserAccept };
@@ -36,6 +34,14 @@ describe("an address that a browser opens", () => {
       expect(page.headers.get("content-type")).to.equal("text/html; charset=utf-8");
       expect(page.headers.get("content-security-policy")).to.contain("style-src 'self'");
       expect(page.text).to.contain("</html>").and.to.contain('href="/console"');
+    });
+  }
+
+  for (const at of ["/project/anna/search", "/project/anna/none", "/user/anna"]) {
+    it(`leads to the login and back at ${at}`, async () => {
+      const page = await browser(app.url).open(at, { accept: browserAccept });
+      const login = `/login?returnTo=${encodeURIComponent(at)}`;
+      expect([page.status, page.location]).to.deep.equal([303, login]);
     });
   }
 
