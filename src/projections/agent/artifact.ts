@@ -67,7 +67,12 @@ export const artifactProjection = defineProjection({
         locked: false,
         created_at: new Date(data.storedAt),
       };
-      await tx("job_artifact").insert(row).onConflict(["job_id", "file_type"]).merge();
+      // Given again, or replaced by another of its kind: both the id and the kind are unique.
+      await tx("job_artifact")
+        .where({ id: row.id })
+        .orWhere({ job_id: row.job_id, file_type: row.file_type })
+        .delete();
+      await tx("job_artifact").insert(row);
     },
     JobArtifactLocked: async (tx, { data }) => {
       await tx("job_artifact").where({ id: data.artifactId }).update({ locked: true });
