@@ -1,4 +1,4 @@
-import { currentState, handle } from "../../commands/core/handle.ts";
+import { handle } from "../../commands/core/handle.ts";
 import { transferProject } from "../../commands/project/change-project.ts";
 import { project } from "../../commands/project/project.ts";
 import { transferTeam } from "../../commands/team/change-team.ts";
@@ -24,6 +24,7 @@ type TransferDeps = Pick<WorkerDeps, "store" | "now">;
  * it at once, the reactor after a crash.
  *
  * @param cause the event of the acceptance
+ * @returns the position of the change, also when the other of the two was first
  * @throws Refusal `alias.taken`, `project.changed`
  */
 export async function completeTransfer(
@@ -35,13 +36,13 @@ export async function completeTransfer(
   const deps = { store, now: () => now().toISOString() };
   const to = { ownerId: recipientId, ownerType: "USER", fromOwnerId, by, at: acceptedAt } as const;
   if (thingType === "TEAM") {
-    const state = await currentState(store, team, thingId);
-    if (state.status !== "active" || state.ownerId !== fromOwnerId) return undefined;
+    const { state, position } = await load(store, team, thingId);
+    if (state.status !== "active" || state.ownerId !== fromOwnerId) return position;
     const command = { type: "TransferTeam", ...to } as const;
     return (await transferTeam(deps, thingId, command, metadata)).position;
   }
-  const state = await currentState(store, project, thingId);
-  if (state.status !== "created" || state.ownerId !== fromOwnerId) return undefined;
+  const { state, position } = await load(store, project, thingId);
+  if (state.status !== "created" || state.ownerId !== fromOwnerId) return position;
   const command = { type: "TransferProject", alias: state.alias, ...to } as const;
   return (await transferProject(deps, { id: thingId, metadata }, command)).position;
 }
