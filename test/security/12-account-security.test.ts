@@ -34,6 +34,7 @@ const secured = [
   "enableTwoFactor",
   "getOAuthApplication",
   "listOAuthApplications",
+  "listOwnAudit",
   "prepareTwoFactor",
   "registerOAuthApplication",
   "renewRecoveryCodes",

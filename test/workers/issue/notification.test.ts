@@ -139,7 +139,8 @@ describe("stopping mail about issues", () => {
   });
 
   it("rejects links that were changed", async () => {
-    const head = await app.head();
+    const wishes = async () => expectOk(await app.get(settings, { token: boris.token }));
+    expect(await wishes()).to.deep.equal({ mail: true });
     const other = new URL(url);
     const token = other.searchParams.get("token") ?? "";
     for (const wrong of ["", "x", token.slice(0, -1), `${anna.id}${token.slice(36)}`]) {
@@ -147,7 +148,8 @@ describe("stopping mail about issues", () => {
       expect((await fetch(other, { method: "POST" })).status, wrong).to.equal(422);
       expect((await fetch(other)).status, wrong).to.equal(422);
     }
-    expect(await app.head()).to.equal(head);
+    // Mails of before may still be recorded as sent, so the head of the log says nothing.
+    expect(await wishes()).to.deep.equal({ mail: true });
   });
 });
 

@@ -7,9 +7,6 @@ import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { heldPush } from "../../../src/platform/git/push/hold.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import { PermanentFailure } from "../../../src/platform/queue.ts";
-import { lfsObjectProjection } from "../../../src/projections/git/lfs-object.ts";
-import { packageVersionProjection } from "../../../src/projections/package/version.ts";
-import { gitRefProjection } from "../../../src/projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import {
   repositoryMaintenance,
@@ -18,21 +15,16 @@ import {
 import { testDatabase } from "../../support/database.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { at, history } from "../../support/history.ts";
-import { reset } from "../../support/projection.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });
 after(() => repositories.close());
-const { db } = await testDatabase();
-// What a project takes is written down afterwards, its LFS objects included.
+// What a project takes is written down afterwards, its LFS objects, packages and images included.
+const { db } = await testDatabase("app");
 // Neither the reactor nor the worker uses more of what workers have.
 const deps = { git: repositories, db, now: () => new Date(at) } as unknown as WorkerDeps;
 const never = new AbortController().signal;
 const projectId = randomUUID();
-before(async () => {
-  const counted = [gitRefProjection, lfsObjectProjection, packageVersionProjection];
-  for (const projection of counted) await reset(db, projection);
-});
 
 describe("maintenance of a repository", () => {
   it("is due after the first change, and again after many", async () => {
