@@ -14,6 +14,7 @@ import { Limiter } from "../../platform/limiter.ts";
 import { composerVersion, readComposerZip } from "../../platform/package/composer.ts";
 import {
   coordinatesOf,
+  mustBeShort,
   type PackageFileName,
   packageFileIdOf,
 } from "../../platform/package/coordinates.ts";
@@ -161,6 +162,7 @@ async function storeContent(
       // Nobody means to replace a file by nothing: the attachment was forgotten.
       if (bytes === 0) throw new Refusal("unprocessable", "package.file_empty", "No file came.");
       found.name = await inspections.run(() => inspect(file));
+      mustBeShort(found.name);
     },
   });
   invariant(found.name !== undefined, "what was stored was looked into");

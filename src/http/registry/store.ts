@@ -10,6 +10,7 @@ import { Limiter } from "../../platform/limiter.ts";
 import {
   badFile,
   coordinatesOf,
+  mustBeShort,
   type PackageFileName,
   packageFileIdOf,
 } from "../../platform/package/coordinates.ts";
@@ -91,6 +92,7 @@ export async function record(
 ): Promise<PackageCoordinates> {
   const { target, type, isImmutable = false, uploadType = "TRANSPORT", mustStill } = recording;
   try {
+    mustBeShort(inspected);
     await mustStill();
     const coordinates = coordinatesOf(target.id, type, inspected);
     const { fileName, languageVersion, metadata } = inspected;

@@ -63,6 +63,23 @@ export function coordinatesOf(
   return { ...ids, name, groupId, artifactId, version: version.version };
 }
 
+/** Names and versions stand in indexes of the database, whose entries are 2,704 bytes at most. */
+const textBytesMax = 512;
+
+/** That what a file is called by can be indexed: no text of it is too long. @throws Refusal 422 */
+export function mustBeShort({
+  packageName,
+  version,
+  fileName,
+}: Omit<PackageFileName, "languageVersion">): void {
+  const { name, groupId, artifactId } = packageName;
+  const isLong = (text: string): boolean => Buffer.byteLength(text) > textBytesMax;
+  if ([name, groupId, artifactId, fileName].some(isLong)) {
+    throw badName(`A name has ${textBytesMax} bytes at most.`);
+  }
+  if (isLong(version.version)) throw badVersion(`A version has ${textBytesMax} bytes at most.`);
+}
+
 export function badName(message: string): Refusal {
   return new Refusal("unprocessable", "package.name_invalid", message);
 }

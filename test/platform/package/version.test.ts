@@ -1,7 +1,9 @@
 import { expect } from "chai";
 
 import { composerName, composerVersion } from "../../../src/platform/package/composer.ts";
+import { condaNames } from "../../../src/platform/package/conda.ts";
 import {
+  mustBeShort,
   type PackageVersionName,
   packageIdOf,
   packageVersionIdOf,
@@ -127,6 +129,25 @@ describe("the name of a package", () => {
     }
     expect(() => pypiVersion(`${"1.".repeat(120)}!`)).to.throw();
     expect(performance.now() - started).to.be.lessThan(500);
+  });
+
+  it("is refused when it, its version or its file's name is too long to be indexed", async () => {
+    const version = composerVersion("1.0");
+    const given = { packageName: composerName("acme", "pad"), version, fileName: "é".repeat(256) };
+    mustBeShort(given);
+    mustBeShort({ ...given, version: plainVersion("1".repeat(512)) });
+    const long = "a".repeat(513);
+    for (const other of [
+      { packageName: composerName("acme", long) },
+      { packageName: { ...given.packageName, name: "a", groupId: long } },
+      { fileName: `${given.fileName}a` },
+      condaNames("noarch", `${long}-1.0-0.conda`),
+    ]) {
+      await refused(() => mustBeShort({ ...given, ...other }), "package.name_invalid");
+    }
+    for (const of of [plainVersion(long), nugetVersion(`1.0-${long}`)]) {
+      await refused(() => mustBeShort({ ...given, version: of }), "package.version_invalid");
+    }
   });
 
   it("gives the same ids for the same, and others for others", () => {
