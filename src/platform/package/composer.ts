@@ -118,7 +118,8 @@ const stabilities: Readonly<Record<string, string>> = {
   pl: "patch",
   rc: "RC",
 };
-const suffix = /^[._-]?(?:(stable|beta|b|rc|alpha|a|patch|pl|p)((?:[.-]?\d+)*)?)?([.-]?dev)?$/i;
+/** Each run of digits is taken in one way only: otherwise a near miss takes exponential time. */
+const suffix = /^[._-]?(?:(stable|beta|b|rc|alpha|a|patch|pl|p)(\d*(?:[.-]\d+)*))?([.-]?dev)?$/i;
 
 /**
  * A version as Composer compares it: four numbers, then the stability; `dev-name` for a branch. What is

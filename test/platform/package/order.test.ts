@@ -5,6 +5,7 @@ import {
   normalizedComposerVersion,
 } from "../../../src/platform/package/composer.ts";
 import { compareNuget, isSemVer2 } from "../../../src/platform/package/nuget.ts";
+import { expectLinear } from "../../support/growth.ts";
 
 /** Each is before all that follow it. */
 const ascending: Readonly<
@@ -52,6 +53,7 @@ describe("versions of Composer", () => {
       "1.0.0RC.2": "1.0.0.0-RC2",
       "1.0-alpha.3": "1.0.0.0-alpha3",
       "1.0-p2": "1.0.0.0-patch2",
+      "1.0-p-2.31": "1.0.0.0-patch2.31",
       "1.0-stable": "1.0.0.0",
       "1.0+build.5": "1.0.0.0",
       "1.0-dev": "1.0.0.0-dev",
@@ -64,5 +66,13 @@ describe("versions of Composer", () => {
     }
     expect(["dev-main", "1.0.0.0-dev"].every(isComposerDev)).to.equal(true);
     expect(isComposerDev("1.0.0.0-beta")).to.equal(false);
+  });
+
+  it("are normalised in a time that grows with their length", async () => {
+    for (const piece of ["1", "1.", "-1", ".", "-", "1.1-", "p1", "-dev"]) {
+      const near = (bytes: number) => `1.0.0-p${piece.repeat(bytes / piece.length)}x`;
+      await expectLinear(3, near, normalizedComposerVersion);
+      await expectLinear(8 * 1024, near, normalizedComposerVersion);
+    }
   });
 });
