@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 
+import { compileTemplate } from "../name-template.ts";
 import { badFile, badName, type PackageName, type PackageVersionName } from "./coordinates.ts";
 import { manifestText } from "./manifest-text.ts";
 
@@ -27,6 +28,16 @@ export function conanName({ name, version, user, channel }: ConanReference): Pac
   const at = user === "_" && channel === "_" ? "" : `@${user}/${channel}`;
   const whole = `${name}/${version}${at}`;
   return { name: whole, groupId: user, artifactId: name, key: whole };
+}
+
+/**
+ * What a search asks for: `*` is any run, `?` one character, and case does not count. A pattern of the
+ * first parts of a reference finds all that begin with them.
+ */
+export function conanPattern(asked: string): (name: string) => boolean {
+  const template = asked.toLowerCase().replaceAll(/\*+/g, "**");
+  const forms = [template, `${template}@**`, `${template}/**`].map(compileTemplate);
+  return (name) => forms.some((fits) => fits(name.toLowerCase()));
 }
 
 /** What a revision is of: a recipe, or a binary of a revision of it. */

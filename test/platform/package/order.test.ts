@@ -4,6 +4,7 @@ import {
   isComposerDev,
   normalizedComposerVersion,
 } from "../../../src/platform/package/composer.ts";
+import { conanPattern } from "../../../src/platform/package/conan.ts";
 import { compareNuget, isSemVer2 } from "../../../src/platform/package/nuget.ts";
 import { expectLinear } from "../../support/growth.ts";
 
@@ -73,6 +74,37 @@ describe("versions of Composer", () => {
       const near = (bytes: number) => `1.0.0-p${piece.repeat(bytes / piece.length)}x`;
       await expectLinear(3, near, normalizedComposerVersion);
       await expectLinear(8 * 1024, near, normalizedComposerVersion);
+    }
+  });
+});
+
+describe("a search for recipes of Conan", () => {
+  it("finds by wildcards, by the first parts and without case", () => {
+    const names = ["zlib/1.3", "zlib/1.3@Acme/stable", "zlib-ng/2.1", "openssl/3.0", "a+b/1"];
+    const cases = {
+      "*": names,
+      "***": names,
+      ZLIB: ["zlib/1.3", "zlib/1.3@Acme/stable"],
+      "zlib/1.3": ["zlib/1.3", "zlib/1.3@Acme/stable"],
+      "zlib*": names.slice(0, 3),
+      "*lib/?.3": ["zlib/1.3", "zlib/1.3@Acme/stable"],
+      "*@acme/*": ["zlib/1.3@Acme/stable"],
+      "*/3*": ["openssl/3.0"],
+      "zli?": ["zlib/1.3", "zlib/1.3@Acme/stable"],
+      "a+b": ["a+b/1"],
+      "zl.b": [],
+      zli: [],
+      "": [],
+    };
+    for (const [asked, found] of Object.entries(cases)) {
+      expect(names.filter(conanPattern(asked)), asked).to.deep.equal(found);
+    }
+  });
+
+  it("is bounded, whatever is asked", async () => {
+    for (const piece of ["*a", "**a", "*?", "*", "?", "*/"]) {
+      const asked = `${piece.repeat(99 / piece.length)}!`;
+      await expectLinear(50, (count) => "a".repeat(count), conanPattern(asked));
     }
   });
 });

@@ -5,6 +5,7 @@ import {
   conanManifest,
   conanName,
   conanPath,
+  conanPattern,
   conanRevision,
   parseConanRevision,
   readConanManifest,
@@ -207,9 +208,7 @@ const search: NativeCall = {
     const text = asked.split(/[*?]/).reduce((a, b) => (b.length > a.length ? b : a), "");
     const found = { registryIds, text, limit: searchMax, offset: 0 };
     const { names } = await searchNames(deps.db, found);
-    const pattern = asked.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("?", ".");
-    const form = new RegExp(`^${pattern.split(/\*+/).join(".*")}(?:[@/].*)?$`, "is");
-    return jsonAnswer(200, { results: names.filter((name) => form.test(name)) });
+    return jsonAnswer(200, { results: names.filter(conanPattern(asked)) });
   },
 };
 
