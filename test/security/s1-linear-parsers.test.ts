@@ -27,7 +27,10 @@ import { readSshPublicKey } from "../../src/platform/key/ssh-key.ts";
 import { matchesTemplate } from "../../src/platform/name-template.ts";
 import { checkOutboundUrl } from "../../src/platform/outbound/url.ts";
 import { composerName } from "../../src/platform/package/composer.ts";
+import { parseDcf } from "../../src/platform/package/cran.ts";
+import { parseControl } from "../../src/platform/package/debian.ts";
 import { genericName, plainVersion } from "../../src/platform/package/generic.ts";
+import { moduleNamed } from "../../src/platform/package/go.ts";
 import { mavenBaseVersion, mavenName } from "../../src/platform/package/maven.ts";
 import { npmName, npmVersion } from "../../src/platform/package/npm.ts";
 import { nugetName, nugetVersion } from "../../src/platform/package/nuget.ts";
@@ -111,6 +114,12 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   "a path to write": isWritablePath,
   "a ref": (text) => isRefName(`refs/heads/${text}`),
   "a name of Composer": (text) => composerName(text, text),
+  "a control file of Debian": (text) => parseControl(`a:${text}\u2028`),
+  "empty lines of a control file": (text) => parseControl(`a: b${text}c`),
+  "a DESCRIPTION of R": (text) => parseDcf(`a:${text}\u2028`),
+  "more lines of a DESCRIPTION": (text) => parseDcf(`a: b\n ${text.replaceAll("\n", "x\n ")}`),
+  "a go.mod": moduleNamed,
+  "a module without a name": (text) => moduleNamed(`module ${text})`),
   "a generic name": genericName,
   "a plain version": plainVersion,
   "a name of Maven": (text) => mavenName(text, text),

@@ -7,7 +7,7 @@ import {
   type PackageName,
   type PackageVersionName,
 } from "./coordinates.ts";
-import { manifestBytesMax, manifestText } from "./manifest-text.ts";
+import { manifestText, withoutLastLines } from "./manifest-text.ts";
 import { tarFileText } from "./tar-walk.ts";
 import { walkZip } from "./zip-walk.ts";
 
@@ -15,6 +15,7 @@ import { walkZip } from "./zip-walk.ts";
 const nameForm = /^[A-Za-z][A-Za-z0-9.]{0,198}[A-Za-z0-9]$/;
 const versionForm = /^\d{1,9}(?:[.-]\d{1,9}){1,9}$/;
 const unpackedMax = 1024 ** 3;
+const descriptionBytesMax = 256 * 1024;
 const entriesMax = 100_000;
 
 /** Where packages of one kind stand: sources, or what was built for a system and a version of R. */
@@ -74,6 +75,7 @@ export async function readCran(file: string, place: CranPlace): Promise<Cran> {
   const folders = new Set<string>();
   const seen = (path: string) => void folders.add(path.split("/")[0] ?? "");
   const text = await (place.ending === ".zip" ? fromZip : fromTar)(file, seen);
+  if (Buffer.byteLength(text) > descriptionBytesMax) throw tooLarge();
   const fields = parseDcf(text);
   const name = fields.get("Package") ?? "";
   const packageName = cranName(name, place);
@@ -89,10 +91,11 @@ export async function readCran(file: string, place: CranPlace): Promise<Cran> {
     }),
   );
   const fileName = cranFileName(name, version.version, place);
-  const [, r = null] = /\bR\s*\(([^)]*)\)/.exec(fields.get("Depends") ?? "") ?? [];
+  const [, r = null] = /\bR\s*\(([^()]*)\)/.exec(fields.get("Depends") ?? "") ?? [];
   return { packageName, version, fileName, languageVersion: r, metadata };
 }
 
+const tooLarge = () => badFile(`Its DESCRIPTION is over ${descriptionBytesMax} bytes.`);
 const description = { path: /^[^/]+\/DESCRIPTION$/, name: "DESCRIPTION" };
 type Seen = (path: string) => void;
 
@@ -108,7 +111,7 @@ async function fromZip(file: string, seen: Seen): Promise<string> {
     entry({ path, bytes }) {
       seen(path);
       if (!description.path.test(path)) return false;
-      if (bytes > manifestBytesMax) throw badFile("Its DESCRIPTION is too large.");
+      if (bytes > descriptionBytesMax) throw tooLarge();
       return true;
     },
   });
@@ -118,20 +121,22 @@ async function fromZip(file: string, seen: Seen): Promise<string> {
 }
 
 /** Fields of a Debian control file, each of one line here. @throws Refusal 422 */
-function parseDcf(text: string): ReadonlyMap<string, string> {
-  const fields = new Map<string, string>();
-  let last: string | undefined;
-  for (const line of text.replaceAll("\r\n", "\n").replace(/\n+$/, "").split("\n")) {
-    const [, name, value = ""] = /^([A-Za-z][A-Za-z0-9_./@-]*):\s*(.*)$/.exec(line) ?? [];
-    if (name !== undefined) {
+export function parseDcf(text: string): ReadonlyMap<string, string> {
+  const fields = new Map<string, string[]>();
+  let last: string[] | undefined;
+  for (const line of withoutLastLines(text.replaceAll("\r\n", "\n")).split("\n")) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(0, colon));
+    if (/^[A-Za-z][A-Za-z0-9_./@-]*$/.test(name)) {
       if (fields.has(name)) throw badFile("Its DESCRIPTION has a field twice.");
-      fields.set(name, value.trim());
-      last = name;
+      last = [line.slice(colon + 1).trim()];
+      fields.set(name, last);
     } else if (/^[ \t]/.test(line) && last !== undefined) {
-      fields.set(last, `${fields.get(last)} ${line.trim()}`.trim());
+      last.push(line.trim());
     } else throw badFile("Its DESCRIPTION has a malformed line.");
   }
-  return fields;
+  const isText = (part: string): boolean => part !== "";
+  return new Map([...fields].map(([name, parts]) => [name, parts.filter(isText).join(" ")]));
 }
 
 /** What was built runs with that minor version of R only. */

@@ -8,7 +8,7 @@ import {
   type PackageName,
   type PackageVersionName,
 } from "./coordinates.ts";
-import { manifestText } from "./manifest-text.ts";
+import { manifestText, withoutLastLines } from "./manifest-text.ts";
 import { type Compression, inflated, tarFile } from "./small-archive.ts";
 
 const packageForm = /^[a-z0-9][a-z0-9+.-]{1,199}$/;
@@ -19,6 +19,7 @@ const placeForm = /^[A-Za-z0-9][A-Za-z0-9.+~-]{0,63}$/;
 
 const controlPackedMax = 4 * 1024 ** 2;
 const controlBytesMax = 16 * 1024 ** 2;
+const controlTextMax = 256 * 1024;
 const membersMax = 16;
 
 /** A part of a repository: a component of a distribution. */
@@ -72,9 +73,10 @@ const required = ["package", "version", "architecture", "maintainer", "descripti
 /** Said of the file by whoever serves it. */
 const ours = ["filename", "size", "md5sum", "sha1", "sha256", "sha512"];
 
-function parseControl(text: string) {
-  const control = text.replaceAll("\r\n", "\n").replace(/\n+$/, "");
-  if (/^\s*$/m.test(control) || /[^\P{Cc}\n\t]/u.test(control)) {
+/** @throws Refusal 422 */
+export function parseControl(text: string) {
+  const control = withoutLastLines(text.replaceAll("\r\n", "\n"));
+  if (/^\s*$/m.test(control) || /[^\P{Cc}\n\t]|[\u2028\u2029]/u.test(control)) {
     throw badFile("Its control has an empty line or a control character.");
   }
   const fields = new Map<string, string>();
@@ -84,10 +86,12 @@ function parseControl(text: string) {
       if (last === undefined) throw badFile("Its control begins with a continuation.");
       continue;
     }
-    const [, name, value = ""] = /^([!-9;-~]+):[ \t]*(.*)$/.exec(line) ?? [];
-    last = name?.toLowerCase();
-    if (last === undefined || fields.has(last)) throw badFile("Its control has a malformed line.");
-    fields.set(last, value.trim());
+    const colon = line.indexOf(":");
+    last = line.slice(0, Math.max(0, colon)).toLowerCase();
+    if (!/^[!-~]+$/.test(last) || fields.has(last)) {
+      throw badFile("Its control has a malformed line.");
+    }
+    fields.set(last, line.slice(colon + 1).trim());
   }
   if (ours.some((name) => fields.has(name))) throw badFile("Its control says what is said here.");
   const missing = required.find((name) => !fields.has(name));
@@ -116,6 +120,7 @@ async function controlOf(file: string): Promise<string> {
     const tar = await inflated(await contentOf(handle, control), compression, controlBytesMax);
     const text = tarFile(tar, "control");
     if (text === undefined) throw badFile("It holds no control.");
+    if (text.length > controlTextMax) throw badFile(`Its control is over ${controlTextMax} bytes.`);
     return manifestText(text, "control");
   } finally {
     await handle.close();

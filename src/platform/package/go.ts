@@ -15,6 +15,8 @@ import { walkZip } from "./zip-walk.ts";
 /** golang.org/x/mod/zip: of a whole module, and of its go.mod and LICENSE. */
 const moduleBytesMax = 500 * 1024 ** 2;
 const smallFileBytesMax = 16 * 1024 ** 2;
+/** Lower than the limit of Go, because it is parsed and kept. */
+const goModBytesMax = 1024 ** 2;
 const entriesMax = 100_000;
 const nameLengthMax = 255;
 
@@ -142,6 +144,11 @@ export async function readGoModule(file: string): Promise<GoModule> {
   return { packageName, version, fileName, languageVersion: goOf(text), metadata: { mod: text } };
 }
 
+const smallFiles: ReadonlyMap<string, number> = new Map([
+  ["go.mod", goModBytesMax],
+  ["LICENSE", smallFileBytesMax],
+]);
+
 function checkFilePath(path: string, bytes: number): void {
   const elements = path.split("/");
   const isPath = elements.every(
@@ -152,16 +159,25 @@ function checkFilePath(path: string, bytes: number): void {
   if (/^go\.mod$/i.test(name) && (elements.length > 1 || name !== "go.mod")) {
     throw badFile("A go.mod stands at the root only.");
   }
-  if (/^(?:go\.mod|LICENSE)$/.test(path) && bytes > smallFileBytesMax) {
-    throw badFile(`Its ${path} is over ${smallFileBytesMax} bytes.`);
+  const bytesMax = smallFiles.get(path);
+  if (bytesMax !== undefined && bytes > bytesMax) {
+    throw badFile(`Its ${path} is over ${bytesMax} bytes.`);
   }
 }
 
 /** go.dev/ref/mod#go-mod-file-module */
-function moduleNamed(mod: string): string | undefined {
+export function moduleNamed(mod: string): string | undefined {
   const plain = mod.replaceAll(/\/\/.*$/gm, "");
-  const [, path] = /^\s*module\s+(?:\(\s*)?("[^"\n]*"|`[^`\n]*`|[^\s()]+)/m.exec(plain) ?? [];
-  return path?.replaceAll(/^["`]|["`]$/g, "");
+  const form = /module\s+(?:\(\s*)?("[^"\n]*"|`[^`\n]*`|[^\s()]+)/y;
+  let start = 0;
+  // Each line is tried once: `^\s*` would try every empty line with all that follow it.
+  for (const line of plain.split("\n")) {
+    form.lastIndex = start + line.length - line.trimStart().length;
+    const [, path] = form.exec(plain) ?? [];
+    if (path !== undefined) return path.replaceAll(/^["`]|["`]$/g, "");
+    start += line.length + 1;
+  }
+  return undefined;
 }
 
 const goOf = (mod: string): string | null => /^go\s+(\S+)/m.exec(mod)?.[1] ?? null;

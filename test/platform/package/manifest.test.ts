@@ -1,6 +1,9 @@
 import { expect } from "chai";
 
 import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
+import { parseDcf } from "../../../src/platform/package/cran.ts";
+import { parseControl } from "../../../src/platform/package/debian.ts";
+import { moduleNamed } from "../../../src/platform/package/go.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
 import { readNupkg } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
@@ -180,5 +183,52 @@ describe("a file of a Python project", () => {
     const name = "acme_pad-1.0+ubuntu_1-py3-none-any.whl";
     const version = pypiVersion("1.0+ubuntu-1");
     expect(await checkPypiFile(file, name, pypiName("acme-pad"), version)).to.equal(null);
+  });
+});
+
+describe("fields of a manifest", () => {
+  it("of Debian are one line each, with continuations that are not kept", async () => {
+    const control =
+      "Package: a\nVersion:1.0\nArchitecture: \t all \nMaintainer: A: b\nDescription: c\n d:\n .";
+    const { fields } = parseControl(`${control}\n\n\n`.replaceAll("\n", "\r\n"));
+    expect(Object.fromEntries(fields)).to.deep.equal({
+      package: "a",
+      version: "1.0",
+      architecture: "all",
+      maintainer: "A: b",
+      description: "c",
+    });
+    for (const bad of [
+      "a",
+      ":a",
+      "a b: c",
+      "é: a",
+      "package: a",
+      "Size: 1",
+      "X: a\u2028b",
+      "\nX: a",
+    ]) {
+      await refused(() => parseControl(`${control}\n${bad}`), "package.file_malformed");
+    }
+  });
+
+  it("of R are joined with their continuations", async () => {
+    const fields = parseDcf("Package: a\nTitle:\n  b\n \n\tc: d \r\nAuthors@R: e\n\n");
+    expect([...fields]).to.deep.equal([
+      ["Package", "a"],
+      ["Title", "b c: d"],
+      ["Authors@R", "e"],
+    ]);
+    for (const bad of [" a", "a", "a: b\na: c", ":a", "1: a", "a: b\n\nc: d"]) {
+      await refused(() => parseDcf(bad), "package.file_malformed");
+    }
+  });
+
+  it("of Go name the module in one of the ways of a go.mod", () => {
+    const named = ["module a.b/c", '\n// module x\n  module\t"a.b/c" // d', "module (\n\ta.b/c\n)"];
+    for (const mod of named) expect(moduleNamed(mod), mod).to.equal("a.b/c");
+    for (const mod of ["", "modulea", "go 1.22\n// module a", "module"]) {
+      expect(moduleNamed(mod), mod).to.equal(undefined);
+    }
   });
 });
