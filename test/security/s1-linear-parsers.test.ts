@@ -35,6 +35,7 @@ import { mavenBaseVersion, mavenName } from "../../src/platform/package/maven.ts
 import { npmName, npmVersion } from "../../src/platform/package/npm.ts";
 import { nugetName, nugetVersion } from "../../src/platform/package/nuget.ts";
 import { pypiName, pypiVersion } from "../../src/platform/package/pypi.ts";
+import { gemYaml } from "../../src/platform/package/rubygem.ts";
 import { parseSshCommand } from "../../src/ssh/command.ts";
 import { expectLinear } from "../support/growth.ts";
 
@@ -155,6 +156,12 @@ describe("work that grows with the input", () => {
       parsePushHead,
     );
   });
+
+  it("is linear for YAML with many keys", async () => {
+    const keys = (count: number) =>
+      Array.from({ length: count }, (_, index) => `k${index}: \n`).join("");
+    await expectLinear(4_000, keys, (text) => gemYaml(text, "specification"));
+  }).timeout(60_000);
 
   it("is linear for XML with many name spaces and attributes", async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => index);

@@ -18,6 +18,7 @@ import { tarFileText } from "./tar-walk.ts";
 const chartBytesMax = 100 * 1024 ** 2;
 const fileBytesMax = 5 * 1024 ** 2;
 const provenanceBytesMax = 1024 ** 2;
+const chartFileBytesMax = 128 * 1024;
 const nameForm = /^[a-z0-9](?:[a-z0-9._-]{0,248}[a-z0-9])?$/;
 const chartFile = { path: /^[^/]+\/Chart\.yaml$/, name: "Chart.yaml" };
 
@@ -95,7 +96,11 @@ export async function readChart(
   return { packageName, version, fileName, languageVersion: null, metadata: chart };
 }
 
-function chartOf(yaml: string): z.output<typeof Chart> {
+/** @throws Refusal 422 */
+export function chartOf(yaml: string): z.output<typeof Chart> {
+  if (Buffer.byteLength(yaml) > chartFileBytesMax) {
+    throw badFile(`Its Chart.yaml is over ${chartFileBytesMax} bytes.`);
+  }
   const parsed = Chart.safeParse(yamlOf(yaml));
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map(({ path }) => path.join(".") || "all of it");
@@ -104,7 +109,8 @@ function chartOf(yaml: string): z.output<typeof Chart> {
 
 function yamlOf(yaml: string): unknown {
   try {
-    return parse(yaml, { maxAliasCount: 100, schema: "core", merge: false });
+    // Of equal keys the last counts, as in Helm: to look for them takes a square of the time.
+    return parse(yaml, { maxAliasCount: 100, schema: "core", merge: false, uniqueKeys: false });
   } catch {
     throw badFile("Its Chart.yaml is not YAML.");
   }

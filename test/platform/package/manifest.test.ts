@@ -4,9 +4,11 @@ import { composerVersion, readComposerZip } from "../../../src/platform/package/
 import { parseDcf } from "../../../src/platform/package/cran.ts";
 import { parseControl } from "../../../src/platform/package/debian.ts";
 import { moduleNamed } from "../../../src/platform/package/go.ts";
+import { chartOf } from "../../../src/platform/package/helm.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
 import { readNupkg } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
+import { gemYaml } from "../../../src/platform/package/rubygem.ts";
 import { composerZip, filesOf, npmTarball, nupkg, tgz, wheel, zip } from "../../support/archive.ts";
 import { refused } from "../../support/refused.ts";
 
@@ -222,6 +224,14 @@ describe("fields of a manifest", () => {
     for (const bad of [" a", "a", "a: b\na: c", ":a", "1: a", "a: b\n\nc: d"]) {
       await refused(() => parseDcf(bad), "package.file_malformed");
     }
+  });
+
+  it("of a chart and a gem are the last of their name, as their own tools take them", async () => {
+    const chart = "apiVersion: v2\nname: a\nversion: 1.0.0\nname: b\n";
+    expect(chartOf(chart).name).to.equal("b");
+    expect(gemYaml("a: 1\na: 2\n", "specification")).to.deep.equal({ a: "2" });
+    const long = `${chart}description: ${"a".repeat(128 * 1024)}\n`;
+    await refused(() => chartOf(long), "package.file_malformed", "131072 bytes");
   });
 
   it("of Go name the module in one of the ways of a go.mod", () => {
