@@ -1,12 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
 
 import { badFile } from "./coordinates.ts";
-import { manifestText } from "./manifest-text.ts";
 
 /** Of the index and the data of one header; packages with a hundred thousand files have some MiB. */
 const headerBytesMax = 64 * 1024 ** 2;
 const entriesMax = 10_000;
-const valuesMax = 2_000_000;
+/** Of all tags that are read: a hundred thousand files have four hundred thousand. */
+const valuesMax = 500_000;
 
 const leadBytes = 96;
 const leadMagic = 0xedabeedb;
@@ -80,49 +80,72 @@ export function parseRpmHeader(content: Buffer): RpmHeader {
     const at = introBytes + index * entryBytes;
     const [tag, type] = [content.readUInt32BE(at), content.readUInt32BE(at + 4)];
     const entry = { type, at: content.readUInt32BE(at + 8), count: content.readUInt32BE(at + 12) };
-    if (entry.at > data.length || entry.count > valuesMax) {
+    if (entry.at > data.length) {
       throw badFile("An entry of its header is out of bounds.");
     }
     // Readers take the first; which one is meant cannot be told.
     if (entries.has(tag)) throw badFile("Its header has an entry twice.");
     entries.set(tag, entry);
   }
+  // Entries can share their bytes. Of real headers each is read twice at most.
+  const left: Left = { values: valuesMax, bytes: data.length * 2 };
   const texts = (tag: number): readonly string[] => {
     const entry = entries.get(tag);
-    return entry === undefined ? [] : textsOf(data, entry);
+    return entry === undefined ? [] : textsOf(data, entry, left);
   };
   return {
     texts,
     text: (tag) => texts(tag)[0] ?? "",
     numbers(tag) {
       const entry = entries.get(tag);
-      return entry === undefined ? [] : numbersOf(data, entry);
+      return entry === undefined ? [] : numbersOf(data, entry, left);
     },
   };
 }
 
-const textTypes = new Set([6, 8, 9]);
+/** What may still be read of a header. */
+type Left = { values: number; bytes: number };
 
-function textsOf(data: Buffer, { type, at, count }: Entry): readonly string[] {
+function take(left: Left, part: keyof Left, count: number): void {
+  left[part] -= count;
+  if (left[part] < 0) throw badFile("Its header has too many values.");
+}
+
+const textTypes = new Set([6, 8, 9]);
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function textsOf(data: Buffer, { type, at, count }: Entry, left: Left): readonly string[] {
   if (!textTypes.has(type)) throw badFile("An entry of its header is of another type.");
+  const values = type === 6 ? 1 : count;
+  take(left, "values", values);
   const found: string[] = [];
-  for (let from = at; found.length < (type === 6 ? 1 : count); ) {
+  for (let from = at; found.length < values; ) {
     const end = data.indexOf(0, from);
     if (end < 0) throw badFile("A text of its header is cut.");
-    found.push(manifestText(data.subarray(from, end), "header"));
+    take(left, "bytes", end - from);
+    found.push(decoded(data.subarray(from, end)));
     from = end + 1;
   }
   return found;
 }
 
+function decoded(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw badFile("Its header is not UTF-8.");
+  }
+}
+
 /** Bytes by type. */
 const sizes: Readonly<Record<number, number>> = { 1: 1, 2: 1, 3: 2, 4: 4, 5: 8 };
 
-function numbersOf(data: Buffer, { type, at, count }: Entry): readonly number[] {
+function numbersOf(data: Buffer, { type, at, count }: Entry, left: Left): readonly number[] {
   const size = sizes[type];
   if (size === undefined || at + count * size > data.length) {
     throw badFile("An entry of its header is of another type or cut.");
   }
+  take(left, "values", count);
   return Array.from({ length: count }, (_, index) => {
     const from = at + index * size;
     return size === 8 ? Number(data.readBigUInt64BE(from)) : data.readUIntBE(from, size);

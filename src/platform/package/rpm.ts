@@ -140,6 +140,8 @@ function textsOf(header: RpmHeader): Readonly<Record<string, string>> {
   };
 }
 
+/** Of all paths: each names its directory again. */
+const pathsLengthMax = 32 * 1024 ** 2;
 const directoryMode = 0o040000;
 const typeMask = 0o170000;
 const ghostFlag = 64;
@@ -150,9 +152,12 @@ export function rpmFilesOf(header: RpmHeader): readonly RpmListedFile[] {
   const indexes = header.numbers(tags.directoryIndexes);
   const modes = header.numbers(tags.fileModes);
   const flags = header.numbers(tags.fileFlags);
+  let length = 0;
   return header.texts(tags.baseNames).map((base, at) => {
     const directory = directories[indexes[at] ?? -1];
     if (directory === undefined) throw badFile("A file of it is in no directory.");
+    length += directory.length + base.length;
+    if (length > pathsLengthMax) throw badFile("The paths of its files are too long.");
     const isDirectory = ((modes[at] ?? 0) & typeMask) === directoryMode;
     const isGhost = ((flags[at] ?? 0) & ghostFlag) !== 0;
     return [`${directory}${base}`, isDirectory ? "d" : isGhost ? "g" : ""] as const;

@@ -8,8 +8,19 @@ import { chartOf } from "../../../src/platform/package/helm.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
 import { readNupkg } from "../../../src/platform/package/nuget.ts";
 import { checkPypiFile, pypiName, pypiVersion } from "../../../src/platform/package/pypi.ts";
+import { rpmFilesOf } from "../../../src/platform/package/rpm.ts";
+import { parseRpmHeader } from "../../../src/platform/package/rpm-header.ts";
 import { gemYaml } from "../../../src/platform/package/rubygem.ts";
-import { composerZip, filesOf, npmTarball, nupkg, tgz, wheel, zip } from "../../support/archive.ts";
+import {
+  composerZip,
+  filesOf,
+  npmTarball,
+  nupkg,
+  rpmHeader,
+  tgz,
+  wheel,
+  zip,
+} from "../../support/archive.ts";
 import { refused } from "../../support/refused.ts";
 
 const fileOf = await filesOf();
@@ -240,5 +251,52 @@ describe("fields of a manifest", () => {
     for (const mod of ["", "modulea", "go 1.22\n// module a", "module"]) {
       expect(moduleNamed(mod), mod).to.equal(undefined);
     }
+  });
+});
+
+describe("a header of RPM", () => {
+  const shared = (entries: Parameters<typeof rpmHeader>[0]) => {
+    const content = rpmHeader(entries);
+    // All entries are the values of the first one.
+    for (let at = 32; at < 16 + entries.length * 16; at += 16)
+      content.copy(content, at + 8, 24, 32);
+    return parseRpmHeader(content);
+  };
+
+  it("is refused when its entries share more values than it could have", async () => {
+    const many = Array.from({ length: 200_000 }, () => "");
+    const header = shared([
+      [1, 8, many],
+      [2, 8, [""]],
+      [3, 8, [""]],
+    ]);
+    expect(header.texts(1)).to.have.length(200_000);
+    expect(header.texts(2)).to.have.length(200_000);
+    await refused(() => header.texts(3), "package.file_malformed", "too many values");
+  });
+
+  it("is refused when its entries share more bytes than it has", async () => {
+    const header = shared([
+      [1, 6, ["a".repeat(1_000)]],
+      [2, 6, [""]],
+      [3, 6, [""]],
+    ]);
+    expect([header.text(1).length, header.text(2).length]).to.deep.equal([1_000, 1_000]);
+    await refused(() => header.text(3), "package.file_malformed", "too many values");
+  });
+
+  it("is refused when the paths of its files are too long together", async () => {
+    const filesIn = (directory: string) =>
+      rpmFilesOf(
+        parseRpmHeader(
+          rpmHeader([
+            [1117, 8, Array.from({ length: 33 }, () => "a")],
+            [1116, 4, Array.from({ length: 33 }, () => 0)],
+            [1118, 8, [directory]],
+          ]),
+        ),
+      );
+    expect(filesIn("/b/")).to.have.length(33);
+    await refused(() => filesIn("/".repeat(1024 ** 2)), "package.file_malformed", "too long");
   });
 });
