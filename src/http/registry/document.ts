@@ -13,6 +13,9 @@ import type { NativeRequest } from "./type.ts";
 
 /** Documents of whole repositories, of all of them together. */
 const cacheBytesMax = 128 * 1024 ** 2;
+const cacheEntriesMax = 20_000;
+/** Of an entry beside its key and its document. */
+const entryBytes = 200;
 /** A change within the same second has the same date: until then a document is given without one. */
 const settledMs = 5_000;
 
@@ -67,8 +70,9 @@ export function dated(
 
 type Kept = Readonly<{ value: object; bytes: number }>;
 const kept = new LRUCache<string, Kept>({
+  max: cacheEntriesMax,
   maxSize: cacheBytesMax,
-  sizeCalculation: ({ bytes }) => Math.max(1, bytes),
+  sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + entryBytes,
 });
 const building = new Map<string, Promise<object>>();
 

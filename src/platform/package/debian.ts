@@ -25,9 +25,12 @@ const membersMax = 16;
 /** A part of a repository: a component of a distribution. */
 export type DebianPlace = Readonly<{ distribution: string; component: string }>;
 
+/** Whether a distribution or a component can have this name. */
+export const isDebianPart = (name: string): boolean => placeForm.test(name);
+
 /** @throws Refusal 422 */
 export function debianPlace(distribution: string, component: string): DebianPlace {
-  if (!placeForm.test(distribution) || !placeForm.test(component)) {
+  if (!isDebianPart(distribution) || !isDebianPart(component)) {
     throw badName("A distribution and a component are letters, digits, dots and dashes.");
   }
   return { distribution, component };

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { z } from "zod";
 
+import { isDebianPart } from "../../../platform/package/debian.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
 import { packagesWithFiles } from "../../../projections/package/registry-index.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
@@ -53,6 +54,8 @@ export async function distributionOf(
   name: string,
   deps: Deps,
 ): Promise<Distribution | undefined> {
+  // Before all packages are looked through.
+  if (!isDebianPart(name)) return undefined;
   const state = await stateOfRepository(repository, deps);
   const make = () => build(repository, { name, state }, deps);
   const { found } = await keptDocument(`debian:${name}:${state.key}`, make, ({ found: one }) =>
