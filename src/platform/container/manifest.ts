@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import { Refusal } from "../refusal.ts";
+import { isStorableValue } from "../storable-text.ts";
 import { readDigest } from "./digest.ts";
 
 /** OCI distribution-spec, "Pushing Manifests": registries should take at least 4 MiB. */
@@ -22,7 +23,9 @@ const Descriptor = z.object({
 });
 type Descriptor = z.output<typeof Descriptor>;
 
-const Annotations = z.record(z.string(), z.string());
+const Annotations = z
+  .record(z.string(), z.string())
+  .refine(isStorableValue, "They have characters that cannot be stored.");
 
 const Manifest = z.object({
   schemaVersion: z.literal(2),

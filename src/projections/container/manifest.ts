@@ -7,6 +7,7 @@ import { packageVersionEvents } from "../../events/package/version.ts";
 import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
 import type { ImageBlob } from "../../platform/container/link.ts";
+import { storableValue } from "../../platform/storable-text.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 
@@ -19,6 +20,10 @@ export const ManifestMetadata = z.object({
   blobs: z.array(z.object({ digest: z.string(), sha256: z.string(), bytes: z.number() })),
 });
 export type ManifestMetadata = Readonly<z.output<typeof ManifestMetadata>>;
+
+/** Texts in it are storable: an escape inside of the event's JSON text hides what no column takes. */
+export const readManifestMetadata = (text: string): ManifestMetadata =>
+  ManifestMetadata.parse(storableValue(JSON.parse(text)));
 
 export type ManifestRow = Readonly<{
   version_id: string;
@@ -125,7 +130,7 @@ export const containerManifestProjection = defineProjection({
       const version_id = idInStream(stream);
       const row = await tx<ManifestRow>(manifests).where({ version_id }).first();
       if (row === undefined || data.metadata === undefined) return;
-      const metadata = ManifestMetadata.parse(JSON.parse(data.metadata));
+      const metadata = readManifestMetadata(data.metadata);
       await tx(manifests)
         .where({ version_id })
         .update({
