@@ -1,6 +1,11 @@
 import type { Knex } from "knex";
 
-/** Columns that refer to blobs by their digest. Whoever adds a table that does adds it here. */
+import type { CheckpointRow } from "../core/checkpoint.ts";
+
+/**
+ * Columns that refer to blobs by their digest. Whoever adds a table that does adds it here, and the
+ * projection that writes it below.
+ */
 const references = [
   { table: "container_manifest_blob", column: "sha256" },
   { table: "public.container_blob", column: "sha256" },
@@ -12,6 +17,31 @@ const references = [
   { table: "release_file", column: "sha256" },
   { table: "uploaded_file", column: "sha256" },
 ] as const;
+
+/** The read models these tables belong to; `registry_repository` tells what a proxy may keep. */
+const referring = [
+  "container_manifest",
+  "job_artifact",
+  "lfs_object",
+  "package_version",
+  "registry_repository",
+  "release",
+  "uploaded_file",
+] as const;
+
+/**
+ * The read models that may not know of every reference up to a position of the log: they have stopped or
+ * are catching up. Without one of them nobody can say that a blob is referred to no more.
+ */
+export async function missingReferences(db: Knex, upTo: bigint): Promise<readonly string[]> {
+  const rows = await db<CheckpointRow>("projection_checkpoint")
+    .whereIn("name", referring)
+    .where("state", "live")
+    .andWhere("position", ">=", upTo)
+    .select("name");
+  const current = new Set(rows.map(({ name }) => name));
+  return referring.filter((name) => !current.has(name));
+}
 
 /** Of these blobs, those that anything refers to. */
 export async function referredBlobs(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { sweepContainers } from "../../platform/container/upload.ts";
-import { referredBlobs } from "../../projections/git/blob-reference.ts";
+import { missingReferences, referredBlobs } from "../../projections/git/blob-reference.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -22,7 +22,8 @@ export async function sweepBlobs({ queues, now }: Pick<WorkerDeps, "queues" | "n
 
 /**
  * Removes what nothing refers to any more, and what dead processes left half-way. The read models say
- * what is referred to, so they come to the end of the log first. May stop and begin again anywhere.
+ * what is referred to, so they come to the end of the log first; while one of them does not, nothing is
+ * removed. May stop and begin again anywhere.
  */
 export const blobCollectionWorker = defineWorker({
   queue,
@@ -30,7 +31,16 @@ export const blobCollectionWorker = defineWorker({
   payload: z.object({}),
   async run(_payload, deps, signal) {
     const { blobs, store, visible, now, log } = deps;
-    await visible(await store.head());
+    const head = (await store.head()) ?? -1n;
+    await visible(head);
+    const missing = await missingReferences(deps.db, head);
+    if (missing.length > 0) {
+      log.warn(
+        { missing },
+        "no blob is removed while read models that refer to them are not current",
+      );
+      return;
+    }
     await sweepContainers(deps.db);
     await sweepProxies(deps.db);
     await blobs.sweep(new Date(now().getTime() - leftOverMs));
@@ -40,10 +50,10 @@ export const blobCollectionWorker = defineWorker({
       signal.throwIfAborted();
       batch.push(digest);
       if (batch.length < atOnce) continue;
-      removed.blobs += await collect(batch, deps);
+      removed.blobs += await collect(batch, head, deps);
       batch = [];
     }
-    removed.blobs += await collect(batch, deps);
+    removed.blobs += await collect(batch, head, deps);
     if (removed.blobs > 0) log.info(removed, "blobs removed that nothing referred to");
   },
 });
@@ -64,13 +74,17 @@ async function sweepProxies(db: WorkerDeps["db"]): Promise<void> {
 
 async function collect(
   digests: readonly string[],
+  head: bigint,
   { blobs, db }: Pick<WorkerDeps, "blobs" | "db">,
 ): Promise<number> {
   const referred = await referredBlobs(db, digests);
   let removed = 0;
   for (const digest of digests) {
     if (referred.has(digest)) continue;
-    const still = async () => (await referredBlobs(db, [digest])).has(digest);
+    // Looked at last: tables that are built again may have been empty when they were read.
+    const still = async () =>
+      (await referredBlobs(db, [digest])).has(digest) ||
+      (await missingReferences(db, head)).length > 0;
     if (await blobs.removeUnless(digest, still)) removed += 1;
   }
   return removed;

@@ -97,6 +97,18 @@ describe("the collection of blobs", () => {
     expect(await isThere(young.digest), "neither").to.equal(false);
   });
 
+  it("removes nothing while a read model that may refer to it has stopped", async () => {
+    const { digest, release: letGo } = await put();
+    await letGo();
+    const checkpoint = () => deps.db("projection_checkpoint").where("name", "package_version");
+    await checkpoint().update({ state: "failed" });
+    await collect();
+    expect(await isThere(digest)).to.equal(true);
+    await checkpoint().update({ state: "live" });
+    await collect();
+    expect(await isThere(digest)).to.equal(false);
+  });
+
   it("is asked for once in a stretch of time, however often that is looked at", async () => {
     const added: string[] = [];
     const queues = { add: async (jobs: readonly { id: string }[]) => void added.push(jobs[0]!.id) };
