@@ -11,9 +11,12 @@ import { type Route, route } from "../core/route.ts";
 import { int, invalid } from "../core/schema.ts";
 import { hubOf } from "./hub.ts";
 import { FeedStream } from "./reader.ts";
+import { withoutTexts } from "./served-event.ts";
 import { type FeedFilter, itemsAfter, newestPosition } from "./source.ts";
 
 const sizeMax = 200;
+/** A page ends with the event that brings it there. */
+const pageBytesMax = 4 * 1024 ** 2;
 
 const FeedQuery = z.object({
   type: Types.optional().meta({ description: "Event types, by commas." }),
@@ -98,10 +101,12 @@ async function startOf({ db }: Pick<Deps, "db">, given: string | undefined): Pro
 
 async function page(deps: Deps, filter: FeedFilter, { after, size }: z.output<typeof FeedQuery>) {
   const from = after === undefined ? -1n : BigInt(after);
-  const items = await itemsAfter(deps, filter, { after: from, limit: size });
+  const range = { after: from, limit: size, bytesMax: pageBytesMax };
+  const { items } = await itemsAfter(deps, filter, range);
   const last = items.at(-1)?.position ?? from;
+  const all = items.flatMap(({ served }) => served ?? []);
   return {
-    _embedded: { eventList: items.flatMap(({ served }) => served ?? []) },
+    _embedded: { eventList: filter.forGuests === true ? all.map(withoutTexts) : all },
     page: { size, after: String(last < 0n ? 0n : last) },
   };
 }
@@ -146,7 +151,8 @@ const getProjectEvents = route({
       // Another role sees other events: the client comes back with it.
       if (now !== role) throw rightsChanged();
     };
-    const places = { ...filter, placeId: project.id };
+    // What was deleted or overwritten stays in the log: others read texts as they are now, elsewhere.
+    const places = { ...filter, placeId: project.id, forGuests: role !== "ADMIN" };
     return answer({ query, request, filter: places, mustStillMay }, deps);
   },
 });

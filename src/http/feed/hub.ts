@@ -19,6 +19,7 @@ export type HubDeps = Pick<Deps, "db" | "store" | "log" | "onChange" | "onPositi
 const keptItemsMax = 4_096;
 const keptCharactersMax = 16 * 1024 ** 2;
 const pageItemsMax = 500;
+const pageBytesMax = 4 * 1024 ** 2;
 const beatMs = 15_000;
 const retryMs = 1_000;
 /** Characters that one reader is handed at a time. */
@@ -99,12 +100,12 @@ export class FeedHub {
   }
 
   /** What fits after a covered position, as far as it is handed out at a time, and where that ends. */
-  after(position: bigint, fits: (item: FeedItem) => boolean): { text: string; upTo: bigint } {
+  after(position: bigint, textOf: (item: FeedItem) => string): { text: string; upTo: bigint } {
     let text = "";
     for (let index = this.#indexAfter(position); index < this.#kept.length; index += 1) {
       const item = this.#kept[index];
       if (item === undefined) break;
-      if (fits(item)) text += item.text;
+      text += textOf(item);
       if (text.length >= handedCharactersMax) return { text, upTo: item.position };
     }
     return { text, upTo: this.#upTo > position ? this.#upTo : position };
@@ -153,14 +154,14 @@ export class FeedHub {
   /** @returns whether there may be more */
   async #pumpPage(): Promise<boolean> {
     const started = this.#starting;
-    const range = { after: this.#upTo, limit: pageItemsMax };
-    const items = await itemsAfter(this.#deps, {}, range);
+    const range = { after: this.#upTo, limit: pageItemsMax, bytesMax: pageBytesMax };
+    const { items } = await itemsAfter(this.#deps, {}, range);
     const last = items.at(-1);
     // All may have left while it was read, and others come: they begin elsewhere.
     if (last === undefined || started === undefined || this.#starting !== started) return false;
     for (const item of items) {
       this.#kept.push(item);
-      this.#characters += item.text.length;
+      this.#characters += charactersOf(item);
     }
     this.#upTo = last.position;
     this.#forget();
@@ -170,9 +171,10 @@ export class FeedHub {
 
   #forget(): void {
     let count = Math.max(0, this.#kept.length - this.#keptItemsMax);
-    for (const { text } of this.#kept.slice(0, count)) this.#characters -= text.length;
-    while (this.#characters > keptCharactersMax) {
-      this.#characters -= this.#kept[count]?.text.length ?? 0;
+    for (const item of this.#kept.slice(0, count)) this.#characters -= charactersOf(item);
+    for (let item = this.#kept[count]; item !== undefined; item = this.#kept[count]) {
+      if (this.#characters <= keptCharactersMax) break;
+      this.#characters -= charactersOf(item);
       count += 1;
     }
     if (count === 0) return;
@@ -180,6 +182,9 @@ export class FeedHub {
     this.#from = gone.at(-1)?.position ?? this.#from;
   }
 }
+
+const charactersOf = ({ text, textForGuests }: FeedItem): number =>
+  text.length + (textForGuests === text ? 0 : textForGuests.length);
 
 function tooMany(): Refusal {
   const message = "Too many connections read the feed. Close one, or try again later.";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { Refusal } from "../../platform/refusal.ts";
 import { type FeedHub, type FeedReader, fitsFilter } from "./hub.ts";
-import { type FeedFilter, type FeedItem, itemsAfter } from "./source.ts";
+import { type FeedFilter, type FeedItem, itemsAfter, textFor } from "./source.ts";
 
 export type Reading = Readonly<{
   hub: FeedHub;
@@ -17,6 +17,8 @@ export type Reading = Readonly<{
 /** As long as a revoked right may go on counting everywhere else; see admission.ts. */
 const rightsFreshMs = 1_000;
 const pageItemsMax = 200;
+/** As much as a client who takes nothing makes the process hold. */
+const pageBytesMax = 256 * 1024;
 
 /**
  * One client of the feed. It hands out what the client takes and holds nothing itself: what is new lies
@@ -25,7 +27,7 @@ const pageItemsMax = 200;
  */
 export class FeedStream extends Readable implements FeedReader {
   readonly #reading: Reading;
-  readonly #fits: (item: FeedItem) => boolean;
+  readonly #textOf: (item: FeedItem) => string;
   #position: bigint;
   #wanting = false;
   /** Until it has joined the hub, nothing that lies there is meant for it. */
@@ -39,7 +41,9 @@ export class FeedStream extends Readable implements FeedReader {
   constructor(reading: Reading) {
     super({ highWaterMark: 16 * 1024 });
     this.#reading = reading;
-    this.#fits = fitsFilter(reading.filter);
+    const { filter } = reading;
+    const fits = fitsFilter(filter);
+    this.#textOf = (item) => (fits(item) ? textFor(item, filter) : "");
     this.#position = reading.after;
     this.#rightsEpoch = reading.hub.rightsEpoch;
     this.push(`: feed\nretry: 2000\n\n`);
@@ -72,7 +76,7 @@ export class FeedStream extends Readable implements FeedReader {
     if (this.#mustAsk()) this.#work(() => this.#ask());
     else if (hub.covers(this.#position)) {
       this.#isLive = true;
-      const { text, upTo } = hub.after(this.#position, this.#fits);
+      const { text, upTo } = hub.after(this.#position, this.#textOf);
       this.#position = upTo;
       if (text !== "") this.#hand(text);
     } else if (this.#isLive) {
@@ -114,12 +118,17 @@ export class FeedStream extends Readable implements FeedReader {
   /** One page of what the hub keeps no more. */
   async #catchUp(): Promise<void> {
     const { hub, deps, filter } = this.#reading;
-    // What is known now is in the read model: a page that is not full has all of it.
+    // What is known now is in the read model: a whole page has all of it.
     const { upTo } = hub;
-    const range = { after: this.#position, upTo, limit: pageItemsMax };
-    const items = await itemsAfter(deps, filter, range);
-    const last = items.length < pageItemsMax ? upTo : (items.at(-1)?.position ?? upTo);
-    const text = items.map((item) => item.text).join("");
+    const range = {
+      after: this.#position,
+      upTo,
+      limit: pageItemsMax,
+      bytesMax: pageBytesMax,
+    };
+    const { items, isWhole } = await itemsAfter(deps, filter, range);
+    const last = isWhole ? upTo : (items.at(-1)?.position ?? upTo);
+    const text = items.map((item) => textFor(item, filter)).join("");
     this.#position = last;
     if (text !== "" && !this.#isOver) this.#hand(text);
   }

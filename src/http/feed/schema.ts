@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Route, route } from "../core/route.ts";
-import { servedSchema, servedTypes, versionOf } from "./served-event.ts";
+import { servedSchema, servedTypes, versionOf, withTextsOptional } from "./served-event.ts";
 
 const text = { type: "string" } as const;
 const uuid = { type: "string", format: "uuid" } as const;
@@ -26,7 +26,7 @@ const envelope = {
 /** JSON Schema (2020-12) of every event type as the feed serves it. */
 export function eventsSchema(): object {
   const defs = servedTypes.map((type) => {
-    const data = servedSchema(type);
+    const data = withTextsOptional(servedSchema(type) ?? {});
     const properties = { type: { const: type }, version: { const: versionOf(type) }, data };
     return [type, { properties, required: ["type", "version", "data"] }];
   });
@@ -36,7 +36,8 @@ export function eventsSchema(): object {
     title: "Events as served",
     description:
       "Fields may be added to a type under the same version; with any other change its version grows. " +
-      "Secrets and personal data are not served.",
+      "Secrets and personal data are not served, and texts and scripts that people wrote to ADMINs alone: " +
+      "their fields are left out for others.",
     type: "object",
     properties: envelope,
     required: Object.keys(envelope),

@@ -106,6 +106,56 @@ function merged(values: readonly unknown[]): unknown {
   return Object.assign({}, ...values);
 }
 
+/**
+ * Texts that people wrote, which they may have deleted or overwritten since, and the scripts of jobs: of a
+ * project, its ADMINs alone are served them. Numbers of such a name are counts, and stay.
+ */
+const written =
+  /^(?:previous|previousDetails|details|note|title|description|spec|jobs|\w*[mM]essages?)$/;
+
+const isCount = (value: unknown): boolean =>
+  typeof value === "number" || typeof value === "boolean";
+
+/** The same event where its data has no text that people wrote. */
+export function withoutTexts(event: ServedEvent): ServedEvent {
+  const data = bare(event.data);
+  return data === event.data ? event : { ...event, data };
+}
+
+/** The same value where nothing had to go. */
+function bare(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map(bare);
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  const before = Object.entries(value);
+  const after = before
+    .filter(([name, inner]) => isCount(inner) || !written.test(name))
+    .map(([name, inner]) => [name, bare(inner)] as const);
+  const same =
+    after.length === before.length && after.every(([, inner], at) => inner === before[at]?.[1]);
+  return same ? value : Object.fromEntries(after);
+}
+
+/** The schema of what `withoutTexts` may have taken something from. */
+export function withTextsOptional(schema: JsonSchema): JsonSchema {
+  const { anyOf, properties, items, additionalProperties, required } = schema;
+  const inner = (one: unknown): unknown => (isSchema(one) ? withTextsOptional(one) : one);
+  return {
+    ...schema,
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map(inner) }),
+    ...(isSchema(items) && { items: inner(items) }),
+    ...(isSchema(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
+    ...(isSchema(properties) && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, one]) => [name, inner(one)]),
+      ),
+    }),
+    ...(Array.isArray(required) && { required: required.filter((name) => !written.test(name)) }),
+  };
+}
+
 export type ServedEvent = Readonly<{
   position: string;
   id: string;

@@ -3,6 +3,7 @@ import addFormats from "ajv-formats";
 import { expect } from "chai";
 import { FeedHub } from "../../../src/http/feed/hub.ts";
 import { FeedStream } from "../../../src/http/feed/reader.ts";
+import { type ServedEvent, withoutTexts } from "../../../src/http/feed/served-event.ts";
 import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
 import { type Answer, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -107,6 +108,10 @@ describe("the feed as server-sent events", () => {
     await eventually(() => expect(typesOf(ofBob.told)).to.include("ProjectDetailsChanged"));
     expect(typesOf(ofAnna.told)).to.deep.equal(["WebhookCreated", "ProjectDetailsChanged"]);
     expect(typesOf(ofBob.told)).to.deep.equal(["ProjectDetailsChanged"]);
+    expect(ofAnna.told[1]?.data, "an ADMIN gets texts").to.include("seven");
+    expect(ofBob.told[0]?.data, "a GUEST gets none").not.to.match(/seven|details|previous/);
+    const pageOfBob = await app.get(`${project}/events?size=200`, { token: bob.token });
+    expect(pageOfBob.text).to.include("ProjectDetailsChanged").and.not.include("seven");
     expect(ofAnna.told[0]?.data).not.to.match(/sealed|"secret"/);
     ofAnna.stop();
 
@@ -155,9 +160,11 @@ describe("the feed as server-sent events", () => {
     const end = parsed(told.pop() ?? "");
     expect([end.event, JSON.parse(end.data).code]).to.deep.equal(["end", "feed.too_slow"]);
     expect(BigInt(end.id) < newest).to.equal(true);
-    const range = { after: start, upTo: BigInt(end.id), limit: 100 };
-    const missed = (await itemsAfter({ db, store }, {}, range)).map(({ text }) => text.trimEnd());
-    expect(told).to.deep.equal(missed);
+    const range = { after: start, upTo: BigInt(end.id), limit: 100, bytesMax: 1024 ** 2 };
+    const { items } = await itemsAfter({ db, store }, {}, range);
+    expect(told).to.deep.equal(items.map(({ text }) => text.trimEnd()));
+    const few = await itemsAfter({ db, store }, {}, { ...range, bytesMax: 1 });
+    expect([few.items.length, few.isWhole], "ends by bytes").to.deep.equal([1, false]);
   });
 });
 
@@ -187,7 +194,8 @@ describe("the feed page by page", () => {
     addFormats.default(ajv);
     const validate = ajv.compile(JSON.parse(schema.text));
     const page = await app.get("/events?size=200", { token: root.token });
-    for (const event of events(page)) {
+    const full = events(page) as readonly object[] as readonly ServedEvent[];
+    for (const event of [...full, ...full.map(withoutTexts)]) {
       expect(validate(event), `${event.type}: ${ajv.errorsText(validate.errors)}`).to.equal(true);
     }
     expect(page.text).not.to.match(/sealed\.|example\.org/);

@@ -1,7 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "chai";
 import { isSchema, type JsonSchema } from "../../../src/http/core/json-schema.ts";
-import { servedSchema, servedTypes, versionOf } from "../../../src/http/feed/served-event.ts";
+import {
+  type ServedEvent,
+  servedSchema,
+  servedTypes,
+  versionOf,
+  withoutTexts,
+} from "../../../src/http/feed/served-event.ts";
 
 /**
  * What each version of each type has promised its clients: a line for each field, never changed or
@@ -39,6 +45,25 @@ describe("the served form of events", () => {
   it("keeps every version that was ever served", () => {
     const types = new Set(servedTypes);
     for (const name of Object.keys(frozen)) expect(types).to.include(name.replace(/@\d+$/, ""));
+  });
+
+  it("has no text or script in what others than ADMINs get, but ids and counts", () => {
+    const data = {
+      issueId: "1",
+      message: "deleted",
+      previousDetails: { title: "old" },
+      choice: { mergeCommitMessage: "old", strategy: "SQUASH" },
+      commits: [{ commitId: "2", title: "old" }],
+      jobs: [{ jobId: "3", spec: { script: ["old"] } }],
+    };
+    const event = { type: "Any", data } as unknown as ServedEvent;
+    expect(withoutTexts(event).data).to.deep.equal({
+      issueId: "1",
+      choice: { strategy: "SQUASH" },
+      commits: [{ commitId: "2" }],
+    });
+    const counted = { ...event, data: { jobs: 3, previous: true } };
+    expect(withoutTexts(counted)).to.equal(counted);
   });
 
   it("withholds what is sealed, secret or tells people apart", () => {
