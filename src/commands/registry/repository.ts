@@ -149,11 +149,29 @@ function reconfigure(
     const message = `This repository is of the type ${type}, which cannot be changed.`;
     throw new Refusal("unprocessable", "registry_repository.type_fixed", message);
   }
-  // Both are of one kind, so the result is of that kind.
-  const settings = { ...state.settings, ...changed } as RepositorySettings;
+  // All are of one kind, so the result is of that kind.
+  const settings = {
+    ...state.settings,
+    ...withoutCredentials(state.settings, changed),
+    ...changed,
+  } as RepositorySettings;
   const previous = { description: state.description, settings: state.settings };
   const data = { description, settings, previous, reconfiguredById: by, reconfiguredAt: at };
   return [{ type: "RegistryRepositoryReconfigured", data }];
+}
+
+/** What a proxy logs in with was meant for one server: another one never gets to see it. */
+function withoutCredentials(
+  before: RepositorySettings,
+  changed: ChangedSettings,
+): Partial<ProxySettings> {
+  if (before.type !== "PROXY" || changed.type !== "PROXY" || changed.url === undefined) return {};
+  return sameOrigin(before.url, changed.url) ? {} : { username: null, token: null };
+}
+
+function sameOrigin(one: string, other: string): boolean {
+  if (!URL.canParse(one) || !URL.canParse(other)) return one === other;
+  return new URL(one).origin === new URL(other).origin;
 }
 
 function mustExist(state: RegistryRepositoryState, { owner }: Within): Existing {

@@ -1,5 +1,6 @@
 import { registryRepository } from "../../../src/commands/registry/repository.ts";
 import { RegistryRepositoryId, UserId } from "../../../src/events/core/ids.ts";
+import { Sealed } from "../../../src/events/core/sealed.ts";
 import type {
   RegistryRepositoryEvent,
   RepositorySettings,
@@ -52,6 +53,34 @@ describe("a repository of packages", () => {
           reconfiguredAt: at,
         },
       });
+  });
+
+  it("forgets what a proxy logs in with when it goes to another server", () => {
+    const [username, token] = ["user", "token"].map((text) => Sealed.parse(`sealed.a.${text}`));
+    const [url, elsewhere] = ["https://one.example.org/npm", "https://two.example.org/npm"];
+    const proxy: RepositorySettings = {
+      ...{ type: "PROXY", url, username: username!, token: token!, isCaching: true },
+      ...{ isOffline: false, expireHours: 0, metadataRetrievalIntervalSeconds: 0 },
+    };
+    const made = { ...created, data: { ...created.data, settings: proxy } } as typeof created;
+    const expected = (changed: object): RegistryRepositoryEvent => ({
+      type: "RegistryRepositoryReconfigured",
+      data: {
+        description: "One",
+        settings: { ...proxy, ...changed },
+        previous: { description: "One", settings: proxy },
+        reconfiguredById: by,
+        reconfiguredAt: at,
+      },
+    });
+    const when = (changed: object) =>
+      given(made).when({ ...change, settings: { type: "PROXY", ...changed } });
+    const none = { username: null, token: null };
+    when({ url: elsewhere }).gives(expected({ url: elsewhere, ...none }));
+    const fresh = { url: elsewhere, token: username! };
+    when(fresh).gives(expected({ ...none, ...fresh }));
+    const path = { url: "https://one.example.org/other" };
+    when(path).gives(expected(path));
   });
 
   it("never becomes another kind", () => {
