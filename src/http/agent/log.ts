@@ -56,19 +56,32 @@ const streamLog = route({
     const { job } = await mustFindJob(deps, request, params.localId);
     const given = request.header("last-event-id");
     const from = /^\d{1,15}$/.test(given) ? Number(given) : 0;
-    const events = follow(deps, { jobId: job.id, from, signal: request.signal });
+    const { signal, mustStillMay } = request;
+    const events = follow(deps, { jobId: job.id, from, signal, mustStillMay });
     const body = Readable.from(events, { objectMode: false });
     return { body, type: "text/event-stream", headers: { "X-Accel-Buffering": "no" } };
   },
 });
 
-type Following = Readonly<{ jobId: string; from: number; signal: AbortSignal }>;
+type Following = Readonly<{
+  jobId: string;
+  from: number;
+  signal: AbortSignal;
+  /** @throws Refusal when the caller may not read the log any more */
+  mustStillMay: () => Promise<void>;
+}>;
 
-async function* follow(deps: Deps, { jobId, from, signal }: Following): AsyncGenerator<string> {
+/** Exported for its test. */
+export async function* follow(
+  deps: Pick<Deps, "db" | "now">,
+  { jobId, from, signal, mustStillMay }: Following,
+): AsyncGenerator<string> {
   let at = from;
   let watchedAt = 0;
   yield ": log\n\n";
   while (!signal.aborted) {
+    // Whoever loses the right to read it gets no more of it.
+    await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
     const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
