@@ -88,13 +88,17 @@ async function prepare({ log, executor, place, environment, job }: Run): Promise
 
 async function sources(run: Run): Promise<void> {
   const { log, job, environment, executor } = run;
+  const onMachine = !executor.hasGit;
   await log.section("get_sources", "Getting source from Git repository", async () => {
     const before = job.hooks.find(({ name }) => name === "pre_get_sources_script");
-    if (before !== undefined) await script(run, { lines: before.script, shown: true });
-    const found = sourcesOf(job, environment);
+    // It could leave a repository whose hooks and configuration git on this machine would run.
+    if (before !== undefined && onMachine) {
+      log.warn(`The executor ${executor.name} runs no pre_get_sources_script.`);
+    } else if (before !== undefined) await script(run, { lines: before.script, shown: true });
+    const found = sourcesOf(job, environment, { onMachine });
     if (found === undefined) return log.write("Skipping Git repository setup\n");
     const attempts = Number(environment.values.get("GET_SOURCES_ATTEMPTS") ?? 1);
-    const more = { variables: found.variables, onMachine: !executor.hasGit };
+    const more = { variables: found.variables, onMachine };
     for (let left = Math.min(10, Math.max(1, attempts || 1)); ; left -= 1) {
       try {
         return await script(run, { lines: found.lines, shown: false, ...more });
@@ -137,7 +141,7 @@ type Script = Readonly<{
   shown: boolean;
   variables?: ReadonlyMap<string, string>;
   signal?: AbortSignal;
-  /** Outside of the sandbox or container. */
+  /** Outside of the sandbox or container, and without the variables of the job. */
   onMachine?: boolean;
   onOutput?: (data: Buffer) => void;
 }>;
@@ -149,7 +153,7 @@ async function script(run: Run, options: Script): Promise<void> {
   const seen = onMachine ? place : place.seen;
   const name = `${randomUUID()}.sh`;
   const text = scriptOf({
-    variables: new Map([...environment.values, ...(variables ?? [])]),
+    variables: new Map([...(onMachine ? [] : environment.values), ...(variables ?? [])]),
     directory: seen.project,
     lines,
     shown,

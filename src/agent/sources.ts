@@ -9,35 +9,54 @@ type Sources = Readonly<{
   variables: ReadonlyMap<string, string>;
 }>;
 
+/** For git beside the sandbox or container: it runs nothing that a job or a repository may name. */
+const machineOptions = [
+  ...["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"],
+  ...["-c", "protocol.ext.allow=never"],
+];
+const machineVariables = [
+  ["GIT_CONFIG_GLOBAL", "/dev/null"],
+  ["GIT_CONFIG_NOSYSTEM", "1"],
+] as const;
+
 /**
  * How the files of the commit get into the project's directory, which is empty. `GIT_STRATEGY`,
  * `GIT_CHECKOUT`, `GIT_SUBMODULE_STRATEGY` and `GIT_FETCH_EXTRA_FLAGS` mean what they mean to gitlab-runner.
+ *
+ * @param onMachine whether git runs outside of where the job is: then without extra flags, submodules and
+ *   Git LFS, all of which can run programs that the job or the repository names
  */
-export function sourcesOf(job: Job, { values }: JobEnvironment): Sources | undefined {
+export function sourcesOf(
+  job: Job,
+  { values }: Pick<JobEnvironment, "values">,
+  { onMachine }: Readonly<{ onMachine: boolean }>,
+): Sources | undefined {
   const strategy = values.get("GIT_STRATEGY") ?? "fetch";
   if (strategy === "none" || strategy === "empty") return undefined;
   const { git_info: git } = job;
   const { clean, header } = credentials(git.repo_url);
   const depth = git.depth > 0 ? ["--depth", String(git.depth)] : [];
   const flags = ["--no-recurse-submodules", "--prune", "--quiet", ...depth];
-  const more = (values.get("GIT_FETCH_EXTRA_FLAGS") ?? "").split(/\s+/).filter(Boolean);
+  const extra = onMachine ? "" : (values.get("GIT_FETCH_EXTRA_FLAGS") ?? "");
+  const more = extra.split(/\s+/).filter(Boolean);
   const words = (all: readonly string[]): string => all.map(quoted).join(" ");
-  const fetch = `git fetch ${words([...flags, ...more])} -- origin ${words(git.refspecs)}`;
+  const program = onMachine ? `git ${words(machineOptions)}` : "git";
+  const fetch = `${program} fetch ${words([...flags, ...more])} -- origin ${words(git.refspecs)}`;
   const checkout = [
     say(`Checking out ${git.sha.slice(0, 8)} as detached HEAD (ref is ${git.ref})...`),
-    `git checkout --force --quiet --detach ${quoted(git.sha)}`,
-    ...submodules(values.get("GIT_SUBMODULE_STRATEGY") ?? "none"),
-    "if git lfs version >/dev/null 2>&1; then git lfs pull; fi",
+    `${program} checkout --force --quiet --detach ${quoted(git.sha)}`,
+    ...(onMachine ? [] : inJob(values.get("GIT_SUBMODULE_STRATEGY") ?? "none")),
   ];
   return {
     lines: [
-      "git -c init.defaultBranch=none init --quiet .",
-      `git remote add origin ${quoted(clean)}`,
+      `${program} -c init.defaultBranch=none init --quiet .`,
+      `${program} remote add origin ${quoted(clean)}`,
       say(`Fetching changes${git.depth > 0 ? ` with depth ${git.depth}` : ""}...`),
       fetch,
       ...(values.get("GIT_CHECKOUT") === "false" ? [] : checkout),
     ],
     variables: new Map([
+      ...(onMachine ? machineVariables : []),
       ["GIT_TERMINAL_PROMPT", "0"],
       ["GIT_CONFIG_COUNT", "1"],
       ["GIT_CONFIG_KEY_0", `http.${new URL(clean).origin}/.extraHeader`],
@@ -47,6 +66,11 @@ export function sourcesOf(job: Job, { values }: JobEnvironment): Sources | undef
 }
 
 const say = (text: string): string => `printf '%s\\n' ${quoted(text)}`;
+
+const inJob = (strategy: string): readonly string[] => [
+  ...submodules(strategy),
+  "if git lfs version >/dev/null 2>&1; then git lfs pull; fi",
+];
 
 function submodules(strategy: string): readonly string[] {
   if (strategy !== "normal" && strategy !== "recursive") return [];
