@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { access, constants, mkdir } from "node:fs/promises";
+import { access, constants, mkdir, realpath } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import path from "node:path";
 
@@ -60,10 +60,14 @@ export async function workplaceOf(
   return { root, ...here, mark, seen: executor === "shell" ? here : within(seenBuilds) };
 }
 
-/** @throws ConfigError when the machine lacks what the executor needs */
+/**
+ * @param readable further directories that jobs in a sandbox see
+ * @param hidden directories that they do not see, wherever these lie; some may not be there
+ * @throws ConfigError when the machine lacks what the executor needs
+ */
 export async function openExecutor(
   name: ExecutorName,
-  readable: readonly string[],
+  { readable, hidden }: Readonly<{ readable: readonly string[]; hidden: readonly string[] }>,
 ): Promise<Executor> {
   switch (name) {
     case "shell":
@@ -71,7 +75,7 @@ export async function openExecutor(
       return shell;
     case "bubblewrap": {
       await mustFind(["bwrap"], name);
-      const sandbox = await bubblewrap(readable);
+      const sandbox = await bubblewrap(readable, hidden);
       await mustWork(sandbox);
       return sandbox;
     }
@@ -146,7 +150,32 @@ const readableEtc = [
 /** The program that runs this agent, for jobs that need Node.js; and what is installed by hand. */
 const readableElsewhere = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"];
 
-async function bubblewrap(readable: readonly string[]): Promise<Executor> {
+/**
+ * Arguments that put an empty directory over each hidden one that a bind shows. They stand behind the
+ * binds, and before what the sandbox shows of the job itself.
+ */
+export async function coversOf(
+  binds: readonly string[],
+  hidden: readonly string[],
+): Promise<readonly string[]> {
+  const real = (each: string): Promise<string | undefined> => realpath(each).catch(() => undefined);
+  const covered = new Set<string>();
+  for (const bind of binds) {
+    const source = await real(bind);
+    for (const each of hidden) {
+      const place = await real(each);
+      if (source === undefined || place === undefined) continue;
+      const below = path.relative(source, place);
+      if (below !== ".." && !below.startsWith("../")) covered.add(path.join(bind, below));
+    }
+  }
+  return [...covered].sort().flatMap((each) => ["--tmpfs", each]);
+}
+
+async function bubblewrap(
+  readable: readonly string[],
+  hidden: readonly string[],
+): Promise<Executor> {
   const program = await mustFind(["bwrap"], "bubblewrap");
   for (const each of readable) {
     if (!path.isAbsolute(each)) throw new ConfigError(`${each} is not an absolute path.`);
@@ -155,6 +184,7 @@ async function bubblewrap(readable: readonly string[]): Promise<Executor> {
     });
   }
   const binds = ["/usr", ...readableElsewhere, ...readableEtc, ...readable];
+  const covers = await coversOf(binds, hidden);
   const user = 1_000;
   return {
     name: "bubblewrap",
@@ -168,6 +198,7 @@ async function bubblewrap(readable: readonly string[]): Promise<Executor> {
         ...["--die-with-parent", "--new-session", "--hostname", "agent"],
         ...["--uid", String(user), "--gid", String(user)],
         ...binds.flatMap((each) => ["--ro-bind-try", each, each]),
+        ...covers,
         ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp"],
         ...["--bind", builds, seen.builds, "--ro-bind", scripts, seen.scripts],
         ...["--chdir", seen.project],

@@ -15,6 +15,8 @@ import { type JobDeps, removeAll, takeJob } from "./take-job.ts";
 export type AgentOptions = Readonly<{
   config: AgentConfig;
   workDirectory: string;
+  /** Directories that no job in a sandbox sees, beside that of the work. */
+  hidden: readonly string[];
   /** Ends after one job. */
   once: boolean;
   /** Takes no more jobs, and ends with those that run. */
@@ -44,7 +46,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const pidFile = path.join(workDirectory, "agent.pid");
   await claim(pidFile);
   try {
-    const executor = await openExecutor(config.executor, config.readable);
+    const executor = await openExecutor(config.executor, {
+      readable: config.readable,
+      hidden: [workDirectory, ...options.hidden],
+    });
     await removeLeftovers(workDirectory, config.systemId);
     const client = openClient(config.url, userAgent);
     report(`Agent ${config.name} waits for jobs of ${config.url} (${executor.name}).`);

@@ -15,7 +15,7 @@ import {
 import { openExecutor } from "../agent/executor.ts";
 import { registerAgent, unregisterAgent } from "../agent/register.ts";
 import { runAgent } from "../agent/run.ts";
-import { ConfigError } from "../config.ts";
+import { ConfigError, readSettings } from "../config.ts";
 import { write } from "./write.ts";
 
 const usage = `Usage:
@@ -66,7 +66,7 @@ async function register(args: readonly string[]): Promise<number> {
   const concurrency = concurrencyOf(values.concurrency) ?? 1;
   const readable = values.readable.map((each) => path.resolve(each));
   await mustBeNew(file);
-  await openExecutor(executor, readable);
+  await openExecutor(executor, { readable, hidden: hiddenBy(file) });
   const tags = (values.tags ?? "").split(",").flatMap((tag) => tag.trim() || []);
   const runUntagged = values["run-untagged"] || tags.length === 0;
   const service = url.replace(/\/+$/, "");
@@ -131,8 +131,17 @@ export async function runAgentOf(
   const stored = await readAgentConfig(file);
   const config = { ...stored, concurrency: options.concurrency ?? stored.concurrency };
   const directory = await workDirectory(file);
-  await runAgent({ config, workDirectory: directory, once: options.once, stop, giveBack, report });
+  await runAgent({
+    ...{ config, workDirectory: directory, hidden: hiddenBy(file) },
+    ...{ once: options.once, stop, giveBack, report },
+  });
 }
+
+/** The agent's token, and what a service on the same machine keeps: its keys and repositories. */
+const hiddenBy = (file: string): readonly string[] => [
+  path.dirname(path.resolve(file)),
+  readSettings().dataDir,
+];
 
 /**
  * Ctrl-C and SIGQUIT let jobs finish that run; a second Ctrl-C, or SIGTERM, gives them back: they fail as

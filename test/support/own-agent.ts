@@ -56,6 +56,7 @@ export async function startOwnAgent(
       ...{ concurrency: over.concurrency ?? 1, readable: over.readable ?? [] },
     },
     workDirectory: work,
+    hidden: [],
     once: false,
     stop: stop.signal,
     giveBack: giveBack.signal,
