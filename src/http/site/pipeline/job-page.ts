@@ -36,7 +36,8 @@ const showJob = page({
     const run = await findJobById(deps.db, job.id);
     const isOver = isFinished(job.status);
     const key = { job_id: job.id, attempt: run?.attempt ?? 0 };
-    const log = await logPart(deps, key, { part: query.part, isOver });
+    const whole = `${base}${jobPath(names, job.localId)}/log`;
+    const log = await logPart(deps, key, { part: query.part, isOver, whole });
     const page = { number: 0, size: 100 };
     const artifacts = await visit.ask.list("listJobArtifacts", ArtifactView, { params, page });
     const isLast = log === undefined || log.part === log.parts - 1;
@@ -54,7 +55,7 @@ ${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id
 <section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
 ${log === undefined && !moves && nothing("The log is empty.")}
 <div class="log code"${moves && html` data-live-log="${live}"`}>${log?.shown}</div>
-${log !== undefined && html`<p><a href="${base}${jobPath(names, job.localId)}/log">Whole log as text</a></p>`}</section>`,
+${log !== undefined && html`<p><a href="${whole}">Whole log as text</a></p>`}</section>`,
     };
   },
 });

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
 
 import { isFinished } from "../../../events/pipeline/status.ts";
@@ -27,6 +28,8 @@ const LocalParams = z.object({
 /** Proxies and browsers end connections on which nothing comes. */
 const quietMs = 15_000;
 const watchedEveryMs = 10_000;
+/** Each of them is made without a pause. */
+const linesPerEventMax = 1_000;
 /** Of a line that has no end yet. */
 const restLengthMax = 64 * 1024;
 
@@ -61,6 +64,30 @@ const followLog = page({
 
 type Position = Readonly<{ at: number; line: number }>;
 
+/**
+ * Events of whole lines; `id` is the byte and the number of the line behind those of the event.
+ *
+ * @param from the byte behind all of the lines, and the number of the line before them
+ */
+export function* lineEvents(
+  lines: readonly string[],
+  from: Position,
+  ansi: AnsiLines,
+): Generator<string> {
+  const bytes = (some: readonly string[]): number =>
+    some.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
+  let { line } = from;
+  let at = Math.max(0, from.at - bytes(lines));
+  for (let begin = 0; begin < lines.length; begin += linesPerEventMax) {
+    const some = lines.slice(begin, begin + linesPerEventMax);
+    const first = line + 1;
+    line += some.length;
+    at = line - from.line === lines.length ? from.at : at + bytes(some);
+    const markup = some.map((text, index) => linePiece(ansi.line(text), first + index, 0));
+    yield event(`${at}-${line}`, markup.join(""));
+  }
+}
+
 /** Whole lines as HTML, as they come; `id` is the byte and the number behind them. */
 async function* logEvents(
   deps: Deps,
@@ -86,12 +113,12 @@ async function* logEvents(
       at = piece.at;
       const lines = (rest + piece.log).split("\n");
       rest = (lines.pop() ?? "").slice(0, restLengthMax);
-      if (lines.length === 0) continue;
-      const first = line + 1;
+      for (const each of lineEvents(lines, { at: at - Buffer.byteLength(rest), line }, ansi)) {
+        yield each;
+        sentAt = Date.now();
+        await setImmediate();
+      }
       line += lines.length;
-      const markup = lines.map((text, index) => linePiece(ansi.line(text), first + index, 0));
-      yield event(`${at - Buffer.byteLength(rest)}-${line}`, markup.join(""));
-      sentAt = Date.now();
     }
     if (isOver) break;
     if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {

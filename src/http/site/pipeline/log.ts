@@ -10,6 +10,8 @@ const partBytes = 512 * 1024;
 /** A part ends with a line, unless that is longer than this. */
 const lineBytesMax = 64 * 1024;
 const sectionsMax = 20;
+/** The markup of a line takes a hundred bytes and more, also that of an empty one. */
+const linesMax = 5_000;
 
 /** Marks of sections, as runners of GitLab write them. */
 const mark =
@@ -21,7 +23,7 @@ export type LogPart = Readonly<{
   /** From 0. */
   part: number;
   parts: number;
-  /** Byte behind the last line that is shown, and the number of that line. */
+  /** Byte behind the last line of the part, and the number of that line, whether it is shown or not. */
   at: number;
   lines: number;
 }>;
@@ -31,11 +33,12 @@ export type LogPart = Readonly<{
  *
  * @param part from 0; the last when not given
  * @param isOver whether what stands behind the last newline is all of its line
+ * @param whole address of the whole log
  */
 export async function logPart(
   deps: Deps,
   key: Readonly<{ job_id: string; attempt: number }>,
-  asked: Readonly<{ part: number | undefined; isOver: boolean }>,
+  asked: Readonly<{ part: number | undefined; isOver: boolean; whole: string }>,
 ): Promise<LogPart | undefined> {
   const run = await findRun(deps.db, key);
   const total = Number(run?.stored ?? 0n);
@@ -44,7 +47,7 @@ export async function logPart(
   const part = Math.min(asked.part ?? parts - 1, parts - 1);
   const { text, at } = await textOf(deps, run, part, parts, asked.isOver);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
-  return { shown: sections(lines, part), part, parts, at, lines: lines.length };
+  return { shown: linesPiece(lines, part, asked.whole), part, parts, at, lines: lines.length };
 }
 
 /** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */
@@ -88,6 +91,16 @@ const lineId = (number: number, part: number): string =>
 export function linePiece(markup: string, number: number, part: number): string {
   const id = lineId(number, part);
   return `<div class="line" id="${id}"><a class="n" href="#${id}" aria-label="Line ${number}">${number}</a><code>${markup}</code></div>\n`;
+}
+
+/** The first lines of a part, and how many more there are. */
+export function linesPiece(lines: readonly string[], part: number, whole: string): Html {
+  const shown = sections(lines.slice(0, linesMax), part);
+  const more = lines.length - linesMax;
+  if (more <= 0) return shown;
+  const count = `${more} more ${more === 1 ? "line" : "lines"}`;
+  return html`${shown}<div class="line"><span class="n">…</span><code>${count} in the <a href="${whole}">whole log</a></code></div>
+`;
 }
 
 /** Lines, those of a section below its title, which folds them. */
