@@ -1,4 +1,6 @@
 import type { PushWishes } from "../events/core/event.ts";
+import type { PushCommand } from "../platform/git/push/request.ts";
+import { isStorableText } from "../platform/storable-text.ts";
 
 /** What `git push -o` may ask for; see docs/api.md. */
 export type PushOptions = Readonly<{
@@ -7,12 +9,15 @@ export type PushOptions = Readonly<{
   mergeRequest: PushWishes["mergeRequest"];
   /** Options that mean nothing here, as they were sent. */
   unknown: readonly string[];
+  /** Merge requests were asked for, but of too many branches: none is made. */
+  tooManyBranches?: true;
 }>;
 
 const variablesMax = 100;
 const titleLengthMax = 255;
 const refLengthMax = 255;
 const shownLengthMax = 100;
+const requestsMax = 10;
 
 type Draft = {
   ciSkip: boolean;
@@ -38,7 +43,7 @@ const takers: Readonly<Record<string, Taker>> = {
   }),
   "ci.variable": (draft, value = "") => {
     const [, key, text] = /^([A-Za-z_]\w{0,254})=([\s\S]*)$/.exec(value) ?? [];
-    if (key === undefined || text === undefined) return false;
+    if (key === undefined || text === undefined || !isStorableText(text)) return false;
     const isNew = !Object.hasOwn(draft.ciVariables, key);
     if (isNew && Object.keys(draft.ciVariables).length === variablesMax) return false;
     draft.ciVariables[key] = text;
@@ -48,13 +53,13 @@ const takers: Readonly<Record<string, Taker>> = {
     draft.creates = true;
   }),
   "merge_request.target": (draft, value = "") => {
-    if (value === "" || value.length > refLengthMax) return false;
+    if (value === "" || value.length > refLengthMax || !isStorableText(value)) return false;
     draft.request = { ...draft.request, target: value };
     return true;
   },
   "merge_request.title": (draft, value = "") => {
     const title = value.trim();
-    if (title === "" || title.length > titleLengthMax) return false;
+    if (title === "" || title.length > titleLengthMax || !isStorableText(title)) return false;
     draft.request = { ...draft.request, title };
     return true;
   },
@@ -92,11 +97,26 @@ export function readPushOptions(options: readonly string[]): PushOptions {
   return { ciSkip, ciVariables, mergeRequest: creates ? request : null, unknown };
 }
 
+/** Without merge requests where the push would make too many of them. */
+export function optionsFor(
+  options: PushOptions,
+  commands: readonly Pick<PushCommand, "ref" | "after">[],
+): PushOptions {
+  const isMade = ({ ref, after }: Pick<PushCommand, "ref" | "after">): boolean =>
+    ref.startsWith("refs/heads/") && !/^0+$/.test(after ?? "0");
+  if (options.mergeRequest === null || commands.filter(isMade).length <= requestsMax) {
+    return options;
+  }
+  return { ...options, mergeRequest: null, tooManyBranches: true };
+}
+
 /** What the pusher reads of options that had no effect; of a variable no value, which may be a secret. */
-export function optionRemarks({ unknown }: PushOptions): readonly string[] {
-  return unknown.map((option) => {
+export function optionRemarks({ unknown, tooManyBranches }: PushOptions): readonly string[] {
+  const ignored = unknown.map((option) => {
     const name = option.startsWith("ci.variable") ? "ci.variable" : option;
     const shown = name.replaceAll(/[\p{Cc}]+/gu, " ").slice(0, shownLengthMax);
     return `The push option ${shown} is not known or not well-formed; it is ignored.`;
   });
+  const tooMany = `No merge request is made: a push makes them for ${requestsMax} branches at most.`;
+  return tooManyBranches ? [...ignored, tooMany] : ignored;
 }

@@ -20,7 +20,7 @@ import type { GitCaller, GitPlace } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import type { Push } from "./push-intent.ts";
-import { optionRemarks, type PushOptions, readPushOptions } from "./push-option.ts";
+import { optionRemarks, optionsFor, type PushOptions, readPushOptions } from "./push-option.ts";
 import { takenBefore } from "./push-repeated.ts";
 import { type PushFront, readPushHead } from "./push-stream.ts";
 import type { RefRecorder } from "./ref-recorder.ts";
@@ -85,12 +85,12 @@ export async function preparePush(
     return pushRefused(error.message, error instanceof PushMalformed && error.sideBand);
   }
   const { head } = front;
-  const options = readPushOptions(front.options);
   const room = await deps.bytesLeft(pusher.project);
   const { refused, denyForced } = await protectedFrom(pusher, head, { ...deps, room });
   const sideBand = head.capabilities.has("side-band-64k");
   const asked = head.commands.filter(({ ref }) => !refused.has(ref));
   if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
+  const options = optionsFor(readPushOptions(front.options), asked);
   await enter();
   const gate = gateOf(pusher, { ...head, commands: asked }, denyForced, deps);
   const together = onlyMakesMany(asked) && (await deps.git.canSync());

@@ -14,7 +14,7 @@ const appendBytesMax = 1024 ** 2;
 export function mustBeStorable(events: readonly NewEvent[]): void {
   let bytes = 0;
   for (const { type, data, metadata } of events) {
-    if (!isStorableValue(data)) {
+    if (!isStorableValue(data) || !isStorableValue(metadata)) {
       const message = `${type} holds a NUL or half of a surrogate pair.`;
       throw new Refusal("unprocessable", "event.text_malformed", message);
     }

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
-import { optionRemarks, readPushOptions } from "../../../src/git/push-option.ts";
+import { optionRemarks, optionsFor, readPushOptions } from "../../../src/git/push-option.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
@@ -103,5 +103,17 @@ describe("push options", () => {
     });
     expect(optionRemarks(read)).to.have.length(3);
     expect(readPushOptions(["merge_request.draft"]).mergeRequest).to.equal(null);
+  });
+
+  it("of texts that no store keeps, or for too many branches, have no effect", () => {
+    const given = ["merge_request.title=a\0", "merge_request.target=\ud800", "ci.variable=A=\0"];
+    const read = readPushOptions(["merge_request.create", ...given]);
+    expect(read.unknown).to.deep.equal(given);
+    const commands = (count: number) =>
+      Array.from({ length: count }, (_, each) => ({ ref: `refs/heads/${each}`, after: "1" }));
+    expect(optionsFor(read, commands(10))).to.equal(read);
+    const tooMany = optionsFor(read, commands(11));
+    expect(tooMany.mergeRequest).to.equal(null);
+    expect(optionRemarks(tooMany).at(-1)).to.contain("for 10 branches at most");
   });
 });
