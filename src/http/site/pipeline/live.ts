@@ -4,7 +4,9 @@ import { z } from "zod";
 
 import { isFinished } from "../../../events/pipeline/status.ts";
 import { AnsiLines } from "../../../platform/ansi.ts";
+import { CallerShare } from "../../../platform/caller-share.ts";
 import { findRun, noteRunWatched } from "../../../platform/job-log/store.ts";
+import { Refusal } from "../../../platform/refusal.ts";
 import {
   allJobs,
   findJob,
@@ -35,11 +37,28 @@ const restLengthMax = 64 * 1024;
 
 type Request = RequestFor<"project:GUEST">;
 
-const events = (body: AsyncGenerator<string>): StreamReply => ({
-  body: Readable.from(body, { objectMode: false }),
-  type: "text/event-stream",
-  headers: { "X-Accel-Buffering": "no" },
-});
+/** Each of them asks the database twice a second; a browser opens two for a page. */
+const share = new CallerShare(16);
+
+/** @throws Refusal 429 `live.too_many` */
+export function events(
+  body: AsyncGenerator<string>,
+  userId: string,
+): StreamReply & Readonly<{ body: Readable }> {
+  if (!share.hasRoom(userId)) {
+    const message = "Too many of your pages are followed. Close one, or try again later.";
+    throw new Refusal("too_many", "live.too_many", message, { retryAfterSeconds: 30 });
+  }
+  share.take(userId);
+  const stream = Readable.from(body, { objectMode: false });
+  // Also when it is destroyed before anything of it was read.
+  stream.once("close", () => share.giveBack(userId));
+  return {
+    body: stream,
+    type: "text/event-stream",
+    headers: { "X-Accel-Buffering": "no" },
+  };
+}
 
 const event = (id: string, data: unknown): string => `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
@@ -58,7 +77,9 @@ const followLog = page({
     const job = await findJob(deps.db, request.project.id, Number(params.localId));
     const [, at = query.at, line = query.line] =
       /^(\d{1,15})-(\d{1,15})$/.exec(visit.header("last-event-id"))?.map(Number) ?? [];
-    return { stream: events(logEvents(deps, request, job?.id, { at, line })) };
+    return {
+      stream: events(logEvents(deps, request, job?.id, { at, line }), visit.session.user_id),
+    };
   },
 });
 
@@ -143,7 +164,7 @@ const followPipeline = page({
   async handle({ params, visit }, deps) {
     const request = await visit.ask.project("getPipeline", params);
     const pipeline = await findPipeline(deps.db, request.project.id, Number(params.localId));
-    return { stream: events(statusEvents(deps, request, pipeline?.id)) };
+    return { stream: events(statusEvents(deps, request, pipeline?.id), visit.session.user_id) };
   },
 });
 
