@@ -1,8 +1,8 @@
 import { invariant } from "../../platform/invariant.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { neededRole } from "../access/access.ts";
-import { type Gate, type Resolved, requireScope } from "../access/gate.ts";
+import type { Gate, Resolved } from "../access/gate.ts";
 import type { Perform } from "../core/deps.ts";
+import { mustBeFor } from "../core/operation.ts";
 import type { HandlerInput, Route } from "../core/route.ts";
 import { check, invalid } from "../core/schema.ts";
 
@@ -15,11 +15,7 @@ export function performer(routes: readonly Route[], gate: Omit<Gate, "caller">):
   return async ({ operationId, params, query, body }, request, deps) => {
     const route = known.get(operationId);
     invariant(route !== undefined, `there is an operation ${operationId}`);
-    requireScope(request, route.scope);
-    if (route.notForApplications === true && request.actor.via === "oauth") {
-      const message = "An application may not do what this would take.";
-      throw new Refusal("forbidden", "auth.not_for_applications", message);
-    }
+    mustBeFor(request, route, false);
     const needed = neededRole(route.access);
     const resolved: Resolved | undefined =
       needed && (await gate[needed.resource](params, request, needed.role));
