@@ -1,5 +1,6 @@
 import type { Worker } from "node:worker_threads";
 
+import { CallerShare, currentCaller } from "./caller-share.ts";
 import { startThread } from "./thread.ts";
 
 export type TimedThreadOptions = Readonly<{
@@ -18,6 +19,9 @@ type Job<Question, Answer> = Readonly<{
   resolve: (answer: Answer | undefined) => void;
 }>;
 
+/** Questions of one caller that wait or run; pages ask few at a time. */
+const perCallerMax = 8;
+
 /**
  * Asks a program in a thread one question after the other. The thread is ended when an answer takes too
  * long, or when the program fails; the next question starts a new one.
@@ -25,6 +29,7 @@ type Job<Question, Answer> = Readonly<{
 export class TimedThread<Question, Answer> {
   readonly #options: TimedThreadOptions;
   readonly #jobs: Job<Question, Answer>[] = [];
+  readonly #share = new CallerShare(perCallerMax);
   #thread: Worker | undefined;
   #ready = false;
   #running: Job<Question, Answer> | undefined;
@@ -34,13 +39,24 @@ export class TimedThread<Question, Answer> {
     this.#options = options;
   }
 
-  /** Undefined when there was no answer this time: it took too long, or too many were waiting. */
-  ask(question: Question): Promise<Answer | undefined> {
-    if (this.#jobs.length >= this.#options.waitingMax) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      this.#jobs.push({ question, resolve });
-      this.#next();
-    });
+  /**
+   * Undefined when there was no answer this time: it took too long, or too many were waiting, of all
+   * callers or of this one.
+   */
+  async ask(question: Question): Promise<Answer | undefined> {
+    const caller = currentCaller();
+    if (this.#jobs.length >= this.#options.waitingMax || !this.#share.hasRoom(caller)) {
+      return undefined;
+    }
+    this.#share.take(caller);
+    try {
+      return await new Promise<Answer | undefined>((resolve) => {
+        this.#jobs.push({ question, resolve });
+        this.#next();
+      });
+    } finally {
+      this.#share.giveBack(caller);
+    }
   }
 
   async close(): Promise<void> {

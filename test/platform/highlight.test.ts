@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { asCaller } from "../../src/platform/caller-share.ts";
 import { Highlighter } from "../../src/platform/highlight.ts";
 import { escapeHtml, htmlLines } from "../../src/platform/highlight-html.ts";
 
@@ -23,6 +24,16 @@ describe("colouring a text", () => {
     for (const name of ["notes", "a.unknown", "constructor", "__proto__", "a.toString", ""]) {
       expect(await highlighter.lines("const a = 1;", name), name).to.equal(null);
     }
+  });
+
+  it("is for one caller only so often at a time", async () => {
+    const one = () => highlighter.lines("let a;", "a.js");
+    const flood = Array.from({ length: 9 }, () => asCaller("anna", one));
+    const other = asCaller("bob", one);
+    const made = (await Promise.all(flood)).map((lines) => lines !== undefined);
+    expect(made).to.deep.equal([...Array<boolean>(8).fill(true), false]);
+    expect(await other).to.have.lengthOf(1);
+    expect(await asCaller("anna", one)).to.have.lengthOf(1);
   });
 
   it("goes on over lines, each of which is whole by itself", async () => {

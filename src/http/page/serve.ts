@@ -3,6 +3,8 @@ import Router from "@koa/router";
 import type { Context, Middleware } from "koa";
 
 import { Scope } from "../../events/token/access-token.ts";
+import { asCaller } from "../../platform/caller-share.ts";
+import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { OpenSessionRow } from "../../projections/access/session.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
@@ -159,7 +161,10 @@ async function servePage(
     ask: machinery.asker({ ctx, caller, stillThem, strangersWhen: route.strangersWhen }),
   });
   const input = { params, ...inputOf(route, ctx, fields), visit };
-  const answer = await orLogin(ctx, route, session, () => route.handle(input, deps));
+  const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
+  const answer = await orLogin(ctx, route, session, () =>
+    asCaller(share, () => route.handle(input, deps)),
+  );
   const person = session && { alias: session.alias, csrf };
   sendPage(ctx, answer, machinery, person);
 }
