@@ -13,6 +13,7 @@ import { requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { RegistryAccessDeps } from "../registry/access.ts";
+import { callAt } from "../registry/call-at.ts";
 import { type ContainerAccessDeps, containerAccess, issueToken, mustBeKnown } from "./access.ts";
 import { blobCalls } from "./blob.ts";
 import type { ContainerCall, ContainerRequest } from "./call.ts";
@@ -78,7 +79,7 @@ async function answer(ctx: Context, deps: Using): Promise<void> {
 
 async function answerCall(ctx: Context, deps: Using): Promise<void> {
   const { name, rest } = named(ctx);
-  const { call, params } = callAt(ctx, rest);
+  const { call, params } = callAt(ctx, calls, rest, nothingHere);
   stateOf(ctx).operationId = call.operationId;
   const access = await containerAccess(ctx, name, call.right, deps);
   const { caller, repository, again: mustStill } = access;
@@ -109,21 +110,6 @@ function named(ctx: Context): Readonly<{ name: ImageName; rest: string }> {
   if (groups === undefined) throw nothingHere();
   const { name = "", rest = "" } = groups;
   return { name: readImageName(name), rest: rest.replace(/%3a/gi, ":") };
-}
-
-/** @throws HttpRefusal 404, 405 */
-function callAt(ctx: Context, rest: string) {
-  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
-  const fitting = calls.flatMap((call) => {
-    const match = call.path.exec(rest);
-    return match === null ? [] : [{ call, params: match.groups ?? {} }];
-  });
-  const found = fitting.find(({ call }) => call.method === method);
-  if (found !== undefined) return found;
-  if (fitting.length === 0) throw nothingHere();
-  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
-  const message = `${ctx.method} is not a method of this path.`;
-  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
 }
 
 function nothingHere() {

@@ -16,6 +16,7 @@ import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
+import { callAt } from "./call-at.ts";
 import { packageIdsIn, proxySources } from "./source.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "./type.ts";
 import { registryTypes } from "./types.ts";
@@ -79,7 +80,8 @@ async function answer(
   const type = typeOf(repository);
   shown.type = type;
   const isProxy = repository.settings.type === "PROXY";
-  const { call, params } = callAt(ctx, isProxy ? proxyCalls(type) : type.calls, named.rest);
+  const calls = isProxy ? proxyCalls(type) : type.calls;
+  const { call, params } = callAt(ctx, calls, decoded(named.rest), nothingHere);
   stateOf(ctx).operationId = call.operationId;
   const mustStill = async (): Promise<void> => {
     await registryAccess(ctx, named, call.right, deps);
@@ -154,22 +156,6 @@ async function fetchFromProxies(
     return undefined;
   }
   return undefined;
-}
-
-/** @throws Refusal 404; HttpRefusal 405 */
-function callAt(ctx: Context, calls: readonly NativeCall[], rest: string) {
-  const path = decoded(rest);
-  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
-  const fitting = calls.flatMap((call: NativeCall) => {
-    const match = call.path.exec(path);
-    return match === null ? [] : [{ call, params: match.groups ?? {} }];
-  });
-  const found = fitting.find(({ call }) => call.method === method);
-  if (found !== undefined) return found;
-  if (fitting.length === 0) throw nothingHere();
-  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
-  const message = `${ctx.method} is not a method of this path.`;
-  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
 }
 
 /**

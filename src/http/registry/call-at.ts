@@ -1,0 +1,31 @@
+import type { Context } from "koa";
+
+import { HttpRefusal } from "../core/errors.ts";
+
+/** A method and the form of the paths below a base that it answers. */
+type Callable = Readonly<{ method: string; path: RegExp }>;
+
+/**
+ * The call that a request means, with what its path names; HEAD means GET.
+ *
+ * @param nothingHere made when no call has such a path
+ * @throws HttpRefusal 405 when the path takes other methods; what `nothingHere` makes
+ */
+export function callAt<Call extends Callable>(
+  ctx: Context,
+  calls: readonly Call[],
+  path: string,
+  nothingHere: () => Error,
+) {
+  const method = ctx.method === "HEAD" ? "GET" : ctx.method;
+  const fitting = calls.flatMap((call) => {
+    const match = call.path.exec(path);
+    return match === null ? [] : [{ call, params: match.groups ?? {} }];
+  });
+  const found = fitting.find(({ call }) => call.method === method);
+  if (found !== undefined) return found;
+  if (fitting.length === 0) throw nothingHere();
+  const allow = [...new Set(fitting.map(({ call }) => call.method))].join(", ");
+  const message = `${ctx.method} is not a method of this path.`;
+  throw new HttpRefusal(405, "route.method_not_allowed", message, { Allow: allow });
+}
