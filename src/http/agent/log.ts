@@ -71,38 +71,59 @@ type Following = Readonly<{
   mustStillMay: () => Promise<void>;
 }>;
 
-/** Exported for its test. */
+/** The stream's events. Exported for its test. */
 export async function* follow(
   deps: Pick<Deps, "db" | "now">,
-  { jobId, from, signal, mustStillMay }: Following,
+  following: Following,
 ): AsyncGenerator<string> {
+  let at = following.from;
+  yield ": log\n\n";
+  for await (const piece of followedLog(deps, following)) {
+    if (piece === undefined) continue;
+    at = piece.at;
+    yield `id: ${at}\ndata: ${JSON.stringify(piece.log)}\n\n`;
+  }
+  yield `event: end\nid: ${at}\ndata:\n\n`;
+}
+
+/**
+ * The log of a job as it grows, until the job is over or gone; undefined each time that all there is was
+ * given. `at` is the byte behind a piece.
+ */
+export async function* followedLog(
+  deps: Pick<Deps, "db" | "now">,
+  { jobId, from, signal, mustStillMay }: Following,
+): AsyncGenerator<LogPiece | undefined> {
   let at = from;
   let watchedAt = 0;
-  yield ": log\n\n";
   while (!signal.aborted) {
     // Whoever loses the right to read it gets no more of it.
     await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
     const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
-    if (run !== undefined) {
-      for await (const piece of logPieces(deps, run, at)) {
-        at = piece.at;
-        yield `id: ${at}\ndata: ${JSON.stringify(piece.log)}\n\n`;
-      }
+    for await (const piece of run === undefined ? [] : logPieces(deps, run, at)) {
+      at = piece.at;
+      yield piece;
     }
-    if (job === undefined || isFinished(job.status)) break;
+    if (job === undefined || isFinished(job.status)) return;
     if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {
       await noteRunWatched(deps.db, run, deps.now());
       watchedAt = Date.now();
     }
+    yield undefined;
     await pause(signal);
   }
-  yield `event: end\nid: ${at}\ndata:\n\n`;
 }
 
+type LogPiece = Readonly<{ at: number; log: string }>;
+
 /** The log from a byte on, in pieces of whole characters; `at` is the byte behind each. */
-export async function* logPieces({ db }: Pick<Deps, "db">, run: JobRunRow, from: number) {
+export async function* logPieces(
+  { db }: Pick<Deps, "db">,
+  run: JobRunRow,
+  from: number,
+): AsyncGenerator<LogPiece> {
   let at = from;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of readLog(db, run, { first: from, last: Number(run.stored) - 1 })) {

@@ -5,16 +5,14 @@ import { z } from "zod";
 import { isFinished } from "../../../events/pipeline/status.ts";
 import { AnsiLines } from "../../../platform/ansi.ts";
 import { CallerShare } from "../../../platform/caller-share.ts";
-import { findRun, noteRunWatched } from "../../../platform/job-log/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
   allJobs,
   findJob,
-  findJobById,
   findPipeline,
   findPipelineById,
 } from "../../../projections/pipeline/query.ts";
-import { logPieces, pause } from "../../agent/log.ts";
+import { followedLog, pause } from "../../agent/log.ts";
 import type { StreamReply } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestFor } from "../../core/request.ts";
@@ -29,7 +27,6 @@ const LocalParams = z.object({
 
 /** Proxies and browsers end connections on which nothing comes. */
 const quietMs = 15_000;
-const watchedEveryMs = 10_000;
 /** Each of them is made without a pause. */
 const linesPerEventMax = 1_000;
 /** Of a line that has no end yet. */
@@ -116,41 +113,28 @@ async function* logEvents(
   jobId: string | undefined,
   from: Position,
 ): AsyncGenerator<string> {
-  const { signal } = request;
+  const { signal, mustStillMay } = request;
   const ansi = new AnsiLines();
-  let { at, line } = from;
+  let { line } = from;
   let rest = "";
   let sentAt = Date.now();
-  let watchedAt = 0;
   yield ": log\n\n";
-  while (!signal.aborted && jobId !== undefined) {
-    // Whoever loses the right to read it gets no more of it.
-    await request.mustStillMay();
-    // The end is looked at first: what came before it is then seen in the log.
-    const job = await findJobById(deps.db, jobId);
-    const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
-    const isOver = job === undefined || isFinished(job.status);
-    for await (const piece of run === undefined ? [] : logPieces(deps, run, at)) {
-      at = piece.at;
-      const lines = (rest + piece.log).split("\n");
-      rest = (lines.pop() ?? "").slice(0, restLengthMax);
-      for (const each of lineEvents(lines, { at: at - Buffer.byteLength(rest), line }, ansi)) {
-        yield each;
-        sentAt = Date.now();
-        await setImmediate();
-      }
-      line += lines.length;
-    }
-    if (isOver) break;
-    if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {
-      await noteRunWatched(deps.db, run, deps.now());
-      watchedAt = Date.now();
-    }
-    if (Date.now() - sentAt > quietMs) {
+  const following = jobId && { jobId, from: from.at, signal, mustStillMay };
+  for await (const piece of following ? followedLog(deps, following) : []) {
+    if (piece === undefined) {
+      if (Date.now() - sentAt <= quietMs) continue;
       yield ": quiet\n\n";
       sentAt = Date.now();
+      continue;
     }
-    await pause(signal);
+    const lines = (rest + piece.log).split("\n");
+    rest = (lines.pop() ?? "").slice(0, restLengthMax);
+    for (const each of lineEvents(lines, { at: piece.at - Buffer.byteLength(rest), line }, ansi)) {
+      yield each;
+      sentAt = Date.now();
+      await setImmediate();
+    }
+    line += lines.length;
   }
   yield "event: end\ndata:\n\n";
 }
