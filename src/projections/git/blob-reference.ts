@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { CheckpointRow } from "../core/checkpoint.ts";
+import { notCurrent } from "../core/current.ts";
 
 /**
  * Columns that refer to blobs by their digest. Whoever adds a table that does adds it here, and the
@@ -29,19 +29,9 @@ const referring = [
   "uploaded_file",
 ] as const;
 
-/**
- * The read models that may not know of every reference up to a position of the log: they have stopped or
- * are catching up. Without one of them nobody can say that a blob is referred to no more.
- */
-export async function missingReferences(db: Knex, upTo: bigint): Promise<readonly string[]> {
-  const rows = await db<CheckpointRow>("projection_checkpoint")
-    .whereIn("name", referring)
-    .where("state", "live")
-    .andWhere("position", ">=", upTo)
-    .select("name");
-  const current = new Set(rows.map(({ name }) => name));
-  return referring.filter((name) => !current.has(name));
-}
+/** Those that may not know of every reference up to a position: then no blob is known to be unused. */
+export const missingReferences = (db: Knex, upTo: bigint): Promise<readonly string[]> =>
+  notCurrent(db, referring, upTo);
 
 /** Of these blobs, those that anything refers to. */
 export async function referredBlobs(
