@@ -2,7 +2,12 @@ import type { Knex } from "knex";
 
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
 import type { Slice } from "../user/user.ts";
-import { type PackageRow, type PackageVersionRow, versionsWithFiles } from "./version.ts";
+import {
+  listVersions,
+  type PackageRow,
+  type PackageVersionRow,
+  versionsWithFiles,
+} from "./version.ts";
 
 type Page = Readonly<{ limit: number; offset: number }>;
 
@@ -38,24 +43,12 @@ export function findLivePackage(
 }
 
 /** Versions that are not deleted, newest first. */
-export async function listLiveVersions(
+export function listLiveVersions(
   db: Knex,
   packageId: string,
-  { limit, offset }: Page,
+  page: Page,
 ): Promise<Slice<PackageVersionRow>> {
-  const own = () =>
-    db("package_version").where("package_id", packageId).andWhere("deleted_at", null);
-  const [rows, counted] = await Promise.all([
-    own()
-      .orderBy([
-        { column: "created_position", order: "desc" },
-        { column: "id", order: "desc" },
-      ])
-      .limit(limit)
-      .offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows: await versionsWithFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
+  return listVersions(db, { package_id: packageId, deleted_at: null }, page);
 }
 
 /** Some of the versions that are not deleted. */

@@ -280,12 +280,21 @@ export function findPackage(
 }
 
 /** Newest first. */
-export async function listPackageVersions(
+export function listPackageVersions(
   db: Knex,
   packageId: string,
+  page: Page,
+): Promise<Slice<PackageVersionRow>> {
+  return listVersions(db, { package_id: packageId }, page);
+}
+
+/** Versions that are so, newest first. */
+export async function listVersions(
+  db: Knex,
+  which: Readonly<{ package_id: string; deleted_at?: null }>,
   { limit, offset }: Page,
 ): Promise<Slice<PackageVersionRow>> {
-  const own = () => db<StoredVersion>("package_version").where("package_id", packageId);
+  const own = () => db<StoredVersion>("package_version").where(which);
   const [rows, counted] = await Promise.all([
     own()
       .orderBy([
