@@ -31,6 +31,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     "merge-request": ["label"],
     agent: ["pipeline"],
     oauth: ["token"],
+    registry: ["package"],
   },
   commands: {
     login: ["user"],

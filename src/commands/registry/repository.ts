@@ -1,9 +1,9 @@
 import type { RegistryRepositoryId, UserId } from "../../events/core/ids.ts";
+import type { PackageType } from "../../events/package/version.ts";
 import {
   type LocalSettings,
   type ProxySettings,
   type RegistryOwner,
-  type RegistryPackageType,
   type RegistryRepositoryEvent,
   type RepositorySettings,
   registryRepositoryEvents,
@@ -31,7 +31,7 @@ export type RegistryRepositoryCommand =
       type: "CreateRegistryRepository";
       repositoryId: RegistryRepositoryId;
       name: string;
-      packageType: RegistryPackageType;
+      packageType: PackageType;
       description: string | null;
       settings: RepositorySettings;
     }> &

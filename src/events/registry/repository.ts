@@ -4,28 +4,7 @@ import type { EventOf, EventSchemas } from "../core/event.ts";
 import { IsoInstant, RegistryRepositoryId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
-
-/** Ecosystems that a repository can be of. */
-export const RegistryPackageType = z.enum([
-  "generic",
-  "maven",
-  "npm",
-  "pypi",
-  "nuget",
-  "composer",
-  "opm",
-  "debian",
-  "container",
-  "helm",
-  "cran",
-  "rpm",
-  "rubygem",
-  "cargo",
-  "conda",
-  "conan",
-  "go",
-]);
-export type RegistryPackageType = z.output<typeof RegistryPackageType>;
+import { PackageType } from "../package/version.ts";
 
 export const RegistryOwnerType = z.enum(["PROJECT", "COMPANY", "INSTANCE"]);
 export type RegistryOwnerType = z.output<typeof RegistryOwnerType>;
@@ -94,7 +73,7 @@ export const registryRepositoryEvents = {
   RegistryRepositoryCreated: RegistryOwner.extend({
     repositoryId: RegistryRepositoryId,
     name: z.string().min(1),
-    packageType: RegistryPackageType,
+    packageType: PackageType,
     ...Configuration.shape,
     createdById: UserId,
     createdAt: IsoInstant,

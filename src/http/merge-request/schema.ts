@@ -2,26 +2,10 @@ import { z } from "zod";
 
 import { requirementNames } from "../../workers/merge-request/judge.ts";
 import { instant } from "../core/schema.ts";
+import { SelectorObject } from "../core/selector-object.ts";
 import { LabelView } from "../label/view.ts";
 import { CommitView } from "../repository/commit-view.ts";
 import { UserView } from "../user/view.ts";
-
-export const Selected = z
-  .object({
-    id: z.string(),
-    title: z.string().nullable(),
-    hash: z.string().nullable(),
-    alias: z.string().nullable(),
-    ownerAlias: z.string().nullable(),
-    color: z.string().nullable(),
-    hexColor: z.string().nullable(),
-    icon: z.string().nullable(),
-    isDeleted: z.boolean(),
-  })
-  .meta({
-    id: "MergeRequestSelection",
-    description: "A status, a branch or a project; unused fields are null.",
-  });
 
 const names: Readonly<Record<string, z.ZodBoolean>> = Object.fromEntries(
   requirementNames.map((name) => [name, z.boolean()]),
@@ -41,14 +25,14 @@ export const MergeRequestView = z
     assignedUsers: z.array(UserView),
     reviewers: z.array(UserView),
     labels: z.array(LabelView),
-    sourceBranch: Selected,
-    targetBranch: Selected,
-    status: Selected,
+    sourceBranch: SelectorObject,
+    targetBranch: SelectorObject,
+    status: SelectorObject,
     createdBy: UserView.nullable().meta({ description: "Null for somebody who was forgotten." }),
     createdAt: instant(),
     updatedAt: instant(),
-    sourceProject: Selected,
-    targetProject: Selected,
+    sourceProject: SelectorObject,
+    targetProject: SelectorObject,
     projectAlias: z.string(),
     userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
     canMerge: z.boolean().meta({ description: "By the caller, now." }),

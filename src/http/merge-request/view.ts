@@ -11,13 +11,13 @@ import { findUsersById, type UserRow } from "../../projections/user/user.ts";
 import { type Judgement, mergeJudge } from "../../workers/merge-request/judge.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
+import { type SelectorObject, selectorObject } from "../core/selector-object.ts";
 import { presentLabel } from "../label/view.ts";
 import { type CommitView, presentCommits } from "../repository/commit-view.ts";
 import { presentUser } from "../user/view.ts";
-import type { MergeRequestView, Selected } from "./schema.ts";
+import type { MergeRequestView } from "./schema.ts";
 
 export type Presented = z.input<typeof MergeRequestView>;
-type PresentedSelected = z.input<typeof Selected>;
 
 /** Who looks, and in which project. */
 export type Reading = Pick<RequestFor<"project:GUEST">, "project" | "role" | "userId">;
@@ -99,7 +99,7 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     workInProgress: row.is_draft,
     assignedUsers: people(row.assigned_user_ids),
     reviewers: people(row.reviewer_ids),
-    status: { ...nothingSelected, id: row.status, title: statusTitles[row.status] },
+    status: selectorObject({ id: row.status, title: statusTitles[row.status] }),
     createdBy: user(row.author_id),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -121,43 +121,25 @@ function presentJudgement({ requirements, canMerge, conflicts, lockConflicts }: 
   };
 }
 
-const nothingSelected = {
-  title: null,
-  hash: null,
-  alias: null,
-  ownerAlias: null,
-  color: null,
-  hexColor: null,
-  icon: null,
-  isDeleted: false,
-} as const;
-
-const branchSelected = (
-  name: string,
-  hash: string | null,
-  isDeleted: boolean,
-): PresentedSelected => ({ ...nothingSelected, id: name, title: name, hash, isDeleted });
+const branchSelected = (name: string, hash: string | null, isDeleted: boolean): SelectorObject =>
+  selectorObject({ id: name, title: name, hash, isDeleted });
 
 const projectSelected = ({
   id,
   title,
   alias,
   owner_alias: ownerAlias,
-}: ProjectRow): PresentedSelected => ({ ...nothingSelected, id, title, alias, ownerAlias });
+}: ProjectRow): SelectorObject => selectorObject({ id, title, alias, ownerAlias });
 
 /** A project that is gone, or that the caller may not see. */
-const hiddenProject = (id: string): PresentedSelected => ({
-  ...nothingSelected,
-  id,
-  isDeleted: true,
-});
+const hiddenProject = (id: string): SelectorObject => selectorObject({ id, isDeleted: true });
 
 /** The source projects that the caller may see. */
 async function sourcesOf(
   { db }: Deps,
   { project, userId }: Reading,
   rows: readonly MergeRequestRow[],
-): Promise<ReadonlyMap<string, PresentedSelected>> {
+): Promise<ReadonlyMap<string, SelectorObject>> {
   const found = new Map([[project.id as string, projectSelected(project)]]);
   for (const id of new Set(rows.map(({ source_project_id }) => source_project_id))) {
     const source = found.has(id) ? undefined : await findProjectById(db, id);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { RegistryRepositoryId } from "../../events/core/ids.ts";
-import type { RegistryPackageType } from "../../events/registry/repository.ts";
+import type { PackageType } from "../../events/package/version.ts";
 import { condaNames, condaSubdir, readConda } from "../../platform/package/conda.ts";
 import { packageFileIdOf, packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -105,12 +105,7 @@ function routesAt(place: RegistryPlace): readonly Route[] {
 export const registryArtifactRoutes: readonly Route[] = registryPlaces.flatMap(routesAt);
 
 /** @throws Refusal 404, also for a repository of another type */
-async function mustFindOfType(
-  id: string,
-  type: RegistryPackageType,
-  request: RequestContext,
-  deps: Deps,
-) {
+async function mustFindOfType(id: string, type: PackageType, request: RequestContext, deps: Deps) {
   const repository = await mustFindRepository(id, request, deps);
   if (repository.package_type === type) return repository;
   const message = `The repository has packages of type ${repository.package_type}, not ${type}.`;

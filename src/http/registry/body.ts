@@ -1,7 +1,8 @@
 import { z } from "zod";
 
 import { RegistryRepositoryId } from "../../events/core/ids.ts";
-import { PackageReuploadType, RegistryPackageType } from "../../events/registry/repository.ts";
+import { PackageType } from "../../events/package/version.ts";
+import { PackageReuploadType } from "../../events/registry/repository.ts";
 import { bool, int } from "../core/schema.ts";
 
 const includedMax = 50;
@@ -82,7 +83,7 @@ export const NewRepository = z
     type: RepositoryKind,
     repositoryName: RepositoryName,
     description: Description,
-    packageType: RegistryPackageType,
+    packageType: PackageType,
     ...settingsOfKinds,
   })
   .meta({ id: "NewRegistryRepository" });

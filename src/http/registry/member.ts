@@ -1,7 +1,8 @@
 import type { Knex } from "knex";
 
 import type { RegistryRepositoryId } from "../../events/core/ids.ts";
-import type { RegistryOwner, RegistryPackageType } from "../../events/registry/repository.ts";
+import type { PackageType } from "../../events/package/version.ts";
+import type { RegistryOwner } from "../../events/registry/repository.ts";
 import {
   type RegistryRepositoryRow,
   registryRepositoriesWithIds,
@@ -12,7 +13,7 @@ type Members = Readonly<{
   /** The virtual repository. */
   repositoryId: RegistryRepositoryId;
   owner: RegistryOwner;
-  packageType: RegistryPackageType;
+  packageType: PackageType;
   included: readonly RegistryRepositoryId[];
   deployment: RegistryRepositoryId | null | undefined;
 }>;

@@ -1,12 +1,12 @@
 import type { ChangedSettings } from "../../commands/registry/repository.ts";
 import type { RegistryRepositoryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import type { PackageType } from "../../events/package/version.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import {
   type LocalSettings,
   type ProxySettings,
   type RegistryOwner,
-  type RegistryPackageType,
   type RepositorySettings,
   registryRepositoryStream,
   type VirtualSettings,
@@ -27,19 +27,13 @@ import { mustBeMembers } from "./member.ts";
 export type About = Readonly<{
   repositoryId: RegistryRepositoryId;
   owner: RegistryOwner;
-  packageType: RegistryPackageType;
+  packageType: PackageType;
 }>;
 
 const metadataSecondsDefault = 7_200;
 
 /** Ecosystems whose registries can be stood in for. */
-const proxied: ReadonlySet<RegistryPackageType> = new Set([
-  "maven",
-  "npm",
-  "pypi",
-  "nuget",
-  "container",
-]);
+const proxied: ReadonlySet<PackageType> = new Set(["maven", "npm", "pypi", "nuget", "container"]);
 
 const localDefaults: LocalSettings = {
   type: "LOCAL",

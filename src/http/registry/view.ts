@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-import { PackageReuploadType, RegistryPackageType } from "../../events/registry/repository.ts";
+import { PackageType } from "../../events/package/version.ts";
+import { PackageReuploadType } from "../../events/registry/repository.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 
 const LocalView = z
@@ -34,7 +35,7 @@ export const RegistryRepositoryView = z
     title: z.string(),
     repositoryType: z.enum(["LOCAL", "PROXY", "LOCAL_CACHE", "VIRTUAL", "TRASH_CAN"]),
     repositoryUuid: z.uuid(),
-    packageType: RegistryPackageType,
+    packageType: PackageType,
     description: z.string().nullable(),
     settings: LocalView.optional(),
     proxySettings: ProxyView.optional(),

@@ -2,10 +2,10 @@ import type { Knex } from "knex";
 
 import type { RegistryRepositoryId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
+import type { PackageType } from "../../events/package/version.ts";
 import {
   type RegistryOwner,
   type RegistryOwnerType,
-  type RegistryPackageType,
   type RepositorySettings,
   registryRepositoryEvents,
 } from "../../events/registry/repository.ts";
@@ -20,7 +20,7 @@ export type RegistryRepositoryRow = Readonly<{
   owner_type: RegistryOwnerType;
   owner_id: string;
   name: string;
-  package_type: RegistryPackageType;
+  package_type: PackageType;
   description: string | null;
   settings: RepositorySettings;
   created_at: Date;
