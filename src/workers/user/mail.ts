@@ -65,15 +65,22 @@ export type WantedMail = Omit<Extract<MailCommand, { type: "ScheduleMail" }>["ma
 
 /** Always in the same order: the place in it names the mail. */
 async function mailsFor(event: Recorded, { store }: WorkerDeps): Promise<readonly WantedMail[]> {
-  const holderId = idInStream(event.stream);
+  const offer =
+    event.type === "TransferOffered"
+      ? transferOfferEvents.TransferOffered.parse(event.data)
+      : undefined;
+  const holderId = offer?.recipientId ?? idInStream(event.stream);
   if (event.type === "InvitationMade") {
     const { email, invitationId, expiresAt } = invitationEvents.InvitationMade.parse(event.data);
     return [{ kind: "INVITATION", to: email, holderId, requestId: invitationId, expiresAt }];
   }
-  if (event.type === "TransferOffered") return await transferMails(event, store);
   const { state } = await load(store, user, holderId);
   if (state.status === "absent" || state.status === "forgotten") return [];
   const to = state.email;
+  if (offer !== undefined) {
+    const { offerId: requestId, expiresAt } = offer;
+    return [{ kind: "TRANSFER_OFFERED", to, holderId, requestId, expiresAt }];
+  }
   if (event.type === "UserEmailChanged") {
     const { former } = userEvents.UserEmailChanged.parse(event.data);
     if (former === undefined) return [];
@@ -92,17 +99,6 @@ async function mailsFor(event: Recorded, { store }: WorkerDeps): Promise<readonl
   if (link.emailDigest !== state.emailDigest) return [];
   const { confirmationId: requestId, expiresAt } = link;
   return [{ kind: "EMAIL_CONFIRMATION", to, holderId, requestId, expiresAt }];
-}
-
-async function transferMails(
-  event: Recorded,
-  store: WorkerDeps["store"],
-): Promise<readonly WantedMail[]> {
-  const offer = transferOfferEvents.TransferOffered.parse(event.data);
-  const { offerId: requestId, recipientId: holderId, expiresAt } = offer;
-  const { state } = await load(store, user, holderId);
-  if (state.status === "absent" || state.status === "forgotten") return [];
-  return [{ kind: "TRANSFER_OFFERED", to: state.email, holderId, requestId, expiresAt }];
 }
 
 /** Sends what waits. A crash after the server took it and before it is noted sends it again, as itself. */
