@@ -10,7 +10,7 @@ export type FoundFile = Readonly<{
   kind: "file" | "link" | "directory";
 }>;
 
-/** More are refused: an archive of them helps nobody. */
+/** More files are refused: such an archive cannot be used. */
 const entriesMax = 500_000;
 
 export type Wanted = Readonly<{
