@@ -11,6 +11,7 @@ import { fillFork } from "../../src/workers/project/fork.ts";
 import { type Send, startTestApp, type TestProject, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
+import { keyPair } from "../support/ssh.ts";
 
 /** A pack may arrive for hours. Rights and rules are asked for again when the refs are about to move. */
 
@@ -44,7 +45,7 @@ before(async () => {
 beforeEach(async () => {
   count += 1;
   bob = await app.givenUser(`bob-${count}`);
-  const pair = ssh2.utils.generateKeyPairSync("ed25519");
+  const pair = keyPair();
   bobsKey = pair.private;
   const key = { publicKey: pair.public, title: "laptop" };
   const added = await app.post("/user/settings/add-ssh-key", as(bob, key));

@@ -11,6 +11,7 @@ import { commit, temporaryDirectory, tryGit, workingCopy } from "../support/git.
 import { needsProgram } from "../support/program.ts";
 import {
   gitWithKey,
+  keyPair,
   newKey,
   registerKey,
   ssh,
@@ -76,7 +77,7 @@ describe("security family 24: the door of SSH", () => {
   it("ends who tries keys one after another", async () => {
     const client = new ssh2.Client();
     let attempts = 0;
-    const wrong = ssh2.utils.generateKeyPairSync("ed25519").private;
+    const wrong = keyPair().private;
     client.connect({
       host: "127.0.0.1",
       port: app.sshPort,

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
+import ssh2 from "ssh2";
 
 import type { TestApp, TestUser } from "./app.ts";
 import type { Ran } from "./git.ts";
@@ -35,6 +36,15 @@ async function withoutKeygen(file: string): Promise<string> {
   });
   await writeFile(`${file}.pub`, `${type} ${Buffer.concat(parts).toString("base64")}\n`);
   return file;
+}
+
+/** An Ed25519 pair in the library's own form, which is one in 256 times malformed: ssh2, issue 1390. */
+export function keyPair() {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync("ed25519");
+    const texts = [pair.private, pair.public];
+    if (texts.every((text) => !(ssh2.utils.parseKey(text) instanceof Error))) return pair;
+  }
 }
 
 /** Registers the public half with the user, as they would. Answers the key's id. */
