@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 /** Waits until the condition holds; fails with its last error, or with what it gave, after the limit. */
 export async function eventually<Value>(
   condition: () => Value | Promise<Value>,
-  limitMs = 10_000,
+  limitMs = 30_000,
 ): Promise<Value> {
   const deadline = performance.now() + limitMs;
   for (;;) {

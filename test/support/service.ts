@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
 
 import { eventually } from "./eventually.ts";
@@ -62,7 +63,8 @@ export async function startService(
 ): Promise<Service> {
   const port = environment["PORT"] ?? String(await freePort());
   // Where root has no user namespaces PostgreSQL runs as another user, who must get there.
-  if (process.getuid?.() === 0) await chmod(path.dirname(dataDir), 0o711);
+  const parent = path.dirname(dataDir);
+  if (process.getuid?.() === 0 && parent !== tmpdir()) await chmod(parent, 0o711);
   const running = runProgram(["start"], { DATA_DIR: dataDir, ...environment, PORT: port });
   const url = `http://127.0.0.1:${port}`;
   const ended = running.exited.then(([code]) => {
