@@ -4,6 +4,7 @@ import { isFinished } from "../../events/pipeline/status.ts";
 import { findRun, type JobRunRow, noteRunWatched, readLog } from "../../platform/job-log/store.ts";
 import { findJobById } from "../../projections/pipeline/query.ts";
 import type { Deps } from "../core/deps.ts";
+import { eventStream } from "../core/event-stream.ts";
 import { type Route, route } from "../core/route.ts";
 import { requestedPortion } from "../file/byte-range.ts";
 import { base, LocalIdParams, mustFindJob, reading } from "../pipeline/found.ts";
@@ -56,10 +57,8 @@ const streamLog = route({
     const { job } = await mustFindJob(deps, request, params.localId);
     const given = request.header("last-event-id");
     const from = /^\d{1,15}$/.test(given) ? Number(given) : 0;
-    const { signal, mustStillMay } = request;
-    const events = follow(deps, { jobId: job.id, from, signal, mustStillMay });
-    const body = Readable.from(events, { objectMode: false });
-    return { body, type: "text/event-stream", headers: { "X-Accel-Buffering": "no" } };
+    const { signal, mustStillMay, userId } = request;
+    return eventStream(follow(deps, { jobId: job.id, from, signal, mustStillMay }), userId);
   },
 });
 

@@ -1,11 +1,8 @@
-import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
 
 import { isFinished } from "../../../events/pipeline/status.ts";
 import { AnsiLines } from "../../../platform/ansi.ts";
-import { CallerShare } from "../../../platform/caller-share.ts";
-import { Refusal } from "../../../platform/refusal.ts";
 import {
   allJobs,
   findJob,
@@ -13,8 +10,8 @@ import {
   findPipelineById,
 } from "../../../projections/pipeline/query.ts";
 import { followedLog, pause } from "../../agent/log.ts";
-import type { StreamReply } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
+import { eventStream } from "../../core/event-stream.ts";
 import type { RequestFor } from "../../core/request.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { linePiece } from "./log.ts";
@@ -34,29 +31,6 @@ const restLengthMax = 64 * 1024;
 
 type Request = RequestFor<"project:GUEST">;
 
-/** Each of them asks the database twice a second; a browser opens two for a page. */
-const share = new CallerShare(16);
-
-/** @throws Refusal 429 `live.too_many` */
-export function events(
-  body: AsyncGenerator<string>,
-  userId: string,
-): StreamReply & Readonly<{ body: Readable }> {
-  if (!share.hasRoom(userId)) {
-    const message = "Too many of your pages are followed. Close one, or try again later.";
-    throw new Refusal("too_many", "live.too_many", message, { retryAfterSeconds: 30 });
-  }
-  share.take(userId);
-  const stream = Readable.from(body, { objectMode: false });
-  // Also when it is destroyed before anything of it was read.
-  stream.once("close", () => share.giveBack(userId));
-  return {
-    body: stream,
-    type: "text/event-stream",
-    headers: { "X-Accel-Buffering": "no" },
-  };
-}
-
 const event = (id: string, data: unknown): string => `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const followLog = page({
@@ -75,7 +49,7 @@ const followLog = page({
     const [, at = query.at, line = query.line] =
       /^(\d{1,15})-(\d{1,15})$/.exec(visit.header("last-event-id"))?.map(Number) ?? [];
     return {
-      stream: events(logEvents(deps, request, job?.id, { at, line }), visit.session.user_id),
+      stream: eventStream(logEvents(deps, request, job?.id, { at, line }), visit.session.user_id),
     };
   },
 });
@@ -148,7 +122,9 @@ const followPipeline = page({
   async handle({ params, visit }, deps) {
     const request = await visit.ask.project("getPipeline", params);
     const pipeline = await findPipeline(deps.db, request.project.id, Number(params.localId));
-    return { stream: events(statusEvents(deps, request, pipeline?.id), visit.session.user_id) };
+    return {
+      stream: eventStream(statusEvents(deps, request, pipeline?.id), visit.session.user_id),
+    };
   },
 });
 

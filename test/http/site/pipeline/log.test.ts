@@ -1,8 +1,6 @@
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
-import { events, lineEvents } from "../../../../src/http/site/pipeline/live.ts";
+import { lineEvents } from "../../../../src/http/site/pipeline/live.ts";
 import { linesPiece } from "../../../../src/http/site/pipeline/log.ts";
 import { AnsiLines } from "../../../../src/platform/ansi.ts";
 
@@ -23,22 +21,5 @@ describe("the log of a job on its page", () => {
     const second = 10 + 3 + 2 * 1_999;
     expect(ids).to.deep.equal([`${10 + 3 + 2 * 999}-1007`, `${second}-2007`, `${10 + bytes}-2008`]);
     expect(events[2]).to.contain("L2008").and.not.contain("L2007");
-  });
-
-  it("is followed by one person only so often at a time", async () => {
-    async function* one(): AsyncGenerator<string> {
-      yield "one";
-    }
-    const follow = () => events(one(), "anna").body;
-    const [first, second] = Array.from({ length: 16 }, follow);
-    expect(follow).to.throw("Too many of your pages");
-    const other = events(one(), "bob").body;
-    expect(await text(other)).to.equal("one");
-    first?.destroy();
-    if (first !== undefined) await once(first, "close");
-    expect(second && (await text(second))).to.equal("one");
-    follow();
-    follow();
-    expect(follow).to.throw("Too many of your pages");
   });
 });
