@@ -5,7 +5,11 @@ import { keepAsking } from "./expect-continue.ts";
 
 /** Headers slower than this are an attack or a dead line. */
 export const headersTimeoutMs = 10_000;
-const keepAliveTimeoutMs = 15_000;
+/**
+ * Longer than proxies keep an idle connection (60 s in most), so that they close it first: a request
+ * that is sent while this end closes is reset, and one that changes something may not be repeated.
+ */
+const keepAliveTimeoutMs = 75_000;
 const connectionsCheckMs = 1_000;
 const closeIdleMs = 20;
 const closeTimeoutMs = 5_000;
