@@ -22,6 +22,7 @@ import {
 } from "./merge-request/number.ts";
 import { mergeRequestPush, mergeRequestPushWorker } from "./merge-request/push-option.ts";
 import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
+import { sweepPackageTrash } from "./package/trash-sweep.ts";
 import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
 import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
 import { scheduleWorker, sweepSchedules } from "./pipeline/schedule.ts";
@@ -121,6 +122,7 @@ export const allSweeps: readonly Sweep[] = [
   sweepDeletedProjects,
   numberMergeRequests,
   sweepAutoMerges,
+  sweepPackageTrash,
   sweepMirrors,
   sweepSchedules,
   sweepUnnumberedPipelines,

@@ -31,12 +31,21 @@ export type PackageVersionCommand =
   /** An empty message takes the deprecation back. */
   | (Change<"DeprecatePackageVersion"> & Readonly<{ message: string }>)
   | Change<"DeletePackageVersion">
-  | Change<"RestorePackageVersion">;
+  | Change<"RestorePackageVersion">
+  /** Changes nothing unless the version was deleted before that time. */
+  | Readonly<{
+      type: "PurgePackageVersion";
+      packageId: PackageId;
+      deletedBefore: string;
+      at: string;
+    }>;
 
 export type PackageVersionState =
   | Readonly<{ status: "absent" }>
   | Readonly<{
       status: "created" | "deleted";
+      /** Null: it is not deleted. */
+      deletedAt: string | null;
       /** SHA-256 by file. */
       files: ReadonlyMap<PackageFileId, string>;
       isYanked: boolean;
@@ -44,13 +53,14 @@ export type PackageVersionState =
       deprecation: string;
     }>;
 
-const empty = { files: new Map(), isYanked: false, deprecation: "" } as const;
+const empty = { deletedAt: null, files: new Map(), isYanked: false, deprecation: "" } as const;
 
 const decider: Decider<PackageVersionState, PackageVersionCommand, PackageVersionEvent> = {
   initialState: { status: "absent" },
 
   decide(state, command) {
     if (command.type === "StorePackageFile") return store(state, command);
+    if (command.type === "PurgePackageVersion") return purge(state, command);
     const { packageId, by, at } = command;
     if (state.status === "absent") throw versionNotFound();
     const isDeleted = state.status === "deleted";
@@ -102,9 +112,11 @@ const decider: Decider<PackageVersionState, PackageVersionCommand, PackageVersio
       case "PackageVersionDeprecated":
         return { ...state, deprecation: event.data.message };
       case "PackageVersionDeleted":
-        return { ...state, status: "deleted" };
+        return { ...state, status: "deleted", deletedAt: event.data.deletedAt };
       case "PackageVersionRestored":
-        return { ...state, status: "created" };
+        return { ...state, status: "created", deletedAt: null };
+      case "PackageVersionPurged":
+        return decider.initialState;
       default:
         return unreachable(event);
     }
@@ -141,6 +153,14 @@ function store(
   }
   if (state.files.size >= packageFilesMax) throw tooMany();
   return [stored];
+}
+
+function purge(
+  state: PackageVersionState,
+  { packageId, deletedBefore, at }: Extract<PackageVersionCommand, { type: "PurgePackageVersion" }>,
+): readonly PackageVersionEvent[] {
+  if (state.status !== "deleted" || (state.deletedAt ?? "") >= deletedBefore) return [];
+  return [{ type: "PackageVersionPurged", data: { packageId, purgedAt: at } }];
 }
 
 function versionNotFound(): Refusal {

@@ -103,6 +103,8 @@ export const packageVersionEvents = {
     restoredById: UserId,
     restoredAt: IsoInstant,
   }),
+  /** The time for restoring it is over, and its files are gone; its name and version are free again. */
+  PackageVersionPurged: z.object({ packageId: PackageId, purgedAt: IsoInstant }),
 } as const satisfies EventSchemas;
 
 export type PackageVersionEvent = EventOf<typeof packageVersionEvents>;

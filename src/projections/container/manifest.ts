@@ -47,13 +47,14 @@ const registries = "container_registry";
 
 const { CompanyDeleted } = companyEvents;
 const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryRepositoryEvents;
-const { PackageVersionCreated, PackageFileStored, PackageVersionDeleted, PackageVersionRestored } =
+const { PackageVersionCreated, PackageFileStored } = packageVersionEvents;
+const { PackageVersionDeleted, PackageVersionRestored, PackageVersionPurged } =
   packageVersionEvents;
 
 /** Manifests are versions of a package whose name is the image's; this has what pulls and pushes ask for. */
 export const containerManifestProjection = defineProjection({
   name: "container_manifest",
-  version: 1,
+  version: 2,
   tables: [manifests, blobs, tags, registries],
   async create(tx) {
     await tx.schema.createTable(manifests, (table) => {
@@ -101,6 +102,7 @@ export const containerManifestProjection = defineProjection({
     PackageFileStored,
     PackageVersionCreated,
     PackageVersionDeleted,
+    PackageVersionPurged,
     PackageVersionRestored,
     RegistryRepositoryCreated,
     RegistryRepositoryDeleted,
@@ -149,6 +151,13 @@ export const containerManifestProjection = defineProjection({
     },
     PackageVersionDeleted: (tx, { stream }) => mark(tx, stream, true),
     PackageVersionRestored: (tx, { stream }) => mark(tx, stream, false),
+    PackageVersionPurged: async (tx, { stream }) => {
+      const version_id = idInStream(stream);
+      const [row] = await tx<ManifestRow>(manifests).where({ version_id }).delete("*");
+      if (row === undefined) return;
+      await tx(blobs).where({ version_id }).delete();
+      await tx(tags).where({ package_id: row.package_id, digest: row.digest }).delete();
+    },
     ContainerTagSet: async (tx, { data: { packageId: package_id, tag, digest } }) => {
       const row = { package_id, tag, digest };
       await tx(tags).insert(row).onConflict(["package_id", "tag"]).merge();

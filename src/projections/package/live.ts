@@ -118,3 +118,16 @@ export async function listDeletedVersions(
   ]);
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }
+
+/** Versions that were deleted before a time, the oldest first. */
+export async function versionsDeletedBefore(
+  db: Knex,
+  before: Date,
+  limit: number,
+): Promise<readonly Readonly<{ id: PackageVersionId; package_id: PackageId }>[]> {
+  return await db("package_version")
+    .where("deleted_at", "<", before)
+    .orderBy(["deleted_at", "id"])
+    .limit(limit)
+    .select("id", "package_id");
+}

@@ -61,7 +61,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 3,
+  version: 4,
   tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
   async create(tx) {
     await tx.schema.createTable("package", (table) => {
@@ -151,6 +151,13 @@ export const packageVersionProjection = defineProjection({
     },
     PackageVersionRestored: (tx, { stream, position, data }) =>
       changeVersion(tx, stream, { deleted_at: null }, [data, position, data.restoredAt]),
+    // The package stays: a proxy never serves what once had this name here.
+    PackageVersionPurged: async (tx, { stream, position, data }) => {
+      const id = idInStream(stream);
+      await tx("package_file").where("package_version_id", id).delete();
+      await tx("package_version").where({ id }).delete();
+      await touch(tx, [data, position, data.purgedAt]);
+    },
     PackageVersionCreated: async (tx, { position, data }) => {
       const { packageId, packageVersionId, version } = data;
       const ofPackage = {
@@ -238,7 +245,6 @@ async function dropRegistries(
 
 type Page = Readonly<{ limit: number; offset: number }>;
 
-/** By name. */
 /** The newest version of each package, by the package's id. */
 export async function newestVersions(
   db: Knex,
@@ -257,6 +263,7 @@ export async function newestVersions(
   return new Map(rows.map(({ package_id, version }) => [package_id, version]));
 }
 
+/** By name. */
 export async function listPackages(
   db: Knex,
   registryId: string,

@@ -195,4 +195,35 @@ describe("a version of a package", () => {
       .when(only(1))
       .gives(stored(1));
   });
+
+  it("is purged once it was deleted for long enough, and can begin anew", () => {
+    const purge = (deletedBefore: string) =>
+      ({ type: "PurgePackageVersion", packageId, deletedBefore, at }) as const;
+    const later = new Date(Date.parse(at) + 1).toISOString();
+    const purged: PackageVersionEvent = {
+      type: "PackageVersionPurged",
+      data: { packageId, purgedAt: at },
+    };
+    const restored: PackageVersionEvent = {
+      type: "PackageVersionRestored",
+      data: { packageId, restoredById: by, restoredAt: at },
+    };
+    for (const never of [[], past, [...past, deleted, restored], [...past, deleted, purged]]) {
+      given(...never)
+        .when(purge(later))
+        .givesNothing();
+    }
+    given(...past, deleted)
+      .when(purge(at))
+      .givesNothing();
+    given(...past, deleted)
+      .when(purge(later))
+      .gives(purged);
+    given(...past, deleted, purged)
+      .when({ type: "RestorePackageVersion", ...of })
+      .refuses("package_version.not_found");
+    given(...past, deleted, purged)
+      .when(only(1))
+      .gives(created, stored(1));
+  });
 });

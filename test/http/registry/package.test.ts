@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { sweepPackageTrash } from "../../../src/workers/package/trash-sweep.ts";
 import { type Answer, startTestApp } from "../../support/app.ts";
 import { expectRefusal, type RepositoryView, repositoriesAt } from "../../support/registry.ts";
 
@@ -114,5 +115,33 @@ describe("the trash of a repository", () => {
     ]);
     const late = await app.post(`${place("loose")}/trash/${one?.["id"]}/restore`, { token });
     expectRefusal(late, 404, "package_version.not_found");
+  });
+
+  it("is purged after the retention time, and its names are free again", async () => {
+    const { platform, deps, head } = app;
+    const sweepAt = async (now: Date) => {
+      await sweepPackageTrash({ ...platform, now: () => now });
+      await deps.visible(await head());
+    };
+    const [two] = await list(`${place("loose")}/trash`);
+    const files = () => deps.db("package_file").where("package_version_id", two?.["id"]);
+    const before = await head();
+    // One of them looks old in the read model; the log knows better.
+    await sweepAt(new Date());
+    expect(await head()).to.equal(before);
+    const days = deps.config.projectRetentionDays + 1;
+    const later = new Date(Date.now() + days * 24 * 3_600_000);
+    expect(await files()).not.to.deep.equal([]);
+    await sweepAt(later);
+    expect(await files()).to.deep.equal([]);
+    expect(await list(`${place("loose")}/trash`)).to.deep.equal([]);
+    const late = await app.post(`${place("loose")}/trash/${two?.["id"]}/restore`, { token });
+    expectRefusal(late, 404, "package_version.not_found");
+    const after = await head();
+    await sweepAt(later);
+    expect(await head()).to.equal(after);
+    await store("loose", "tool/2/a");
+    const [, tool] = await list(`${place("loose")}/package`);
+    expect(tool).to.include({ name: "tool", version: "2" });
   });
 });
