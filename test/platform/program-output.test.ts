@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readdir, readlink, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readlink, rm, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -32,9 +32,6 @@ const openSockets = async (): Promise<number> => {
   const links = names.map((name) => readlink(path.join("/proc/self/fd", name)).catch(() => ""));
   return (await Promise.all(links)).filter((link) => link.startsWith("socket:")).length;
 };
-
-const directories = async (): Promise<string[]> =>
-  (await readdir(tmpdir())).filter((name) => name.startsWith("ledgerforge-out-"));
 
 describe("what a program writes", () => {
   it("comes whole and in order, whoever of both is faster", async () => {
@@ -131,7 +128,7 @@ describe("what a program writes", () => {
         for (const each of all.splice(0, left)) closeSync(each);
         const said = await Promise.race([
           outputs.of(start).then(() => "opened", (error) => "failed"),
-          new Promise((resolve) => setTimeout(resolve, 3000, "waits")),
+          new Promise((resolve) => setTimeout(resolve, 15000, "waits")),
         ]);
         for (const each of all) closeSync(each);
         console.log(said);
@@ -168,14 +165,23 @@ describe("what a program writes", () => {
 
   it("finds its way when somebody has tidied up, and leaves nothing behind", async () => {
     const own = new ProgramOutputs();
-    const before = await directories();
-    await own.of(program("true"));
-    const [mine = ""] = (await directories()).filter((name) => !before.includes(name));
-    await rm(path.join(tmpdir(), mine), { recursive: true });
+    // Other processes have theirs in the directory that all share.
+    const { TMPDIR } = process.env;
+    const alone = await mkdtemp(path.join(tmpdir(), "lf-out-"));
+    try {
+      process.env["TMPDIR"] = alone;
+      await own.of(program("true"));
+      const [mine = ""] = await readdir(alone);
+      await rm(path.join(alone, mine), { recursive: true });
 
-    const { pieces } = await own.of(program("echo found"));
-    expect((await read(pieces)).toString()).to.equal("found\n");
-    await own.close();
-    expect((await directories()).filter((name) => !before.includes(name))).to.deep.equal([]);
+      const { pieces } = await own.of(program("echo found"));
+      expect((await read(pieces)).toString()).to.equal("found\n");
+      await own.close();
+      expect(await readdir(alone)).to.deep.equal([]);
+    } finally {
+      if (TMPDIR === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = TMPDIR;
+      await rm(alone, { recursive: true });
+    }
   });
 });
