@@ -72,9 +72,11 @@ describe("what a program writes", () => {
 
   it("comes in few pieces when it is written in many", async () => {
     const { pieces } = await outputs.of(program("yes | dd bs=100 count=20000 2>&-"));
+    const startedAt = performance.now();
     let count = 0;
     for await (const _ of pieces) count += 1;
-    expect(count).to.be.lessThan(400);
+    // What comes within a millisecond is passed on at once: the slower the writer, the more pieces.
+    expect(count).to.be.lessThan(100 + 1.5 * (performance.now() - startedAt));
   });
 
   it("comes soon when nothing follows", async () => {

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import { mentionsIn, referencesIn } from "../../src/platform/text-reference.ts";
+import { expectLinear } from "../support/growth.ts";
 
 const hash = "9fceb02d0ae598e95dc970b74767f19372d61af8";
 const targets = (text: string) => referencesIn(text).map(({ target }) => target);
@@ -71,23 +72,13 @@ describe("mentions in a text", () => {
 
 describe("the search for references and mentions", () => {
   const repeated = (part: string, length: number) => part.repeat(length / part.length);
-  const timeOf = (text: string): number => {
-    let best = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < 5; run += 1) {
-      const start = performance.now();
-      referencesIn(text);
-      mentionsIn(text);
-      best = Math.min(best, performance.now() - start);
-    }
-    return best;
-  };
 
   for (const part of ["a", "a/", "ab/cd", "0", "f", "#1", "closes ", ", ", "@a", "@", "a.-_"]) {
-    it(`takes time in proportion to a text of "${part}"`, () => {
-      const [short, long] = [8_192, 65_536].map((length) => timeOf(repeated(part, length)));
-      // Eight times the text; twice that leaves room for a busy machine.
-      expect(long).to.be.lessThan(16 * short! + 20);
-      expect(long).to.be.lessThan(200);
-    });
+    it(`takes time in proportion to a text of "${part}"`, () =>
+      expectLinear(
+        8_192,
+        (length) => repeated(part, length),
+        (text) => [referencesIn(text), mentionsIn(text)],
+      ));
   }
 });

@@ -53,7 +53,7 @@ for (const [kind, read, pack] of [
     });
 
     it("is refused when it is none, or ends too early", async () => {
-      const whole = pack([["a/note.txt", "x".repeat(5_000) + Math.random()]]);
+      const whole = pack([["a/note.txt", `${"x".repeat(5_000)}7350149846283291`]]);
       for (const content of [
         Buffer.from("not an archive"),
         Buffer.from("x"),
@@ -115,7 +115,7 @@ describe("a tar archive", () => {
     const read = () => readTarEntry(file, wanted, 200 * 1024 ** 2);
     await refused(read, malformed, "unpacks to more than 209715200 bytes");
     expect(process.memoryUsage().rss - before).to.be.lessThan(100 * 1024 ** 2);
-  }).timeout(20_000);
+  });
 
   it("is read up to its end, whatever follows", async () => {
     const whole = tar([["a/note.txt", "yes"]]);

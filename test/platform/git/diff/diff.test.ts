@@ -310,7 +310,7 @@ describe("a change of many lines", () => {
     const changes = await lastChanges(huge);
     expect(named(changes, "huge.txt")).to.deep.include({ isLarge: true, isBinary: false });
     expect(named(changes, "huge.bin")).to.deep.include({ isLarge: true, isBinary: true });
-  }).timeout(60_000);
+  });
 });
 
 describe("any two trees", () => {
@@ -342,5 +342,5 @@ describe("any two trees", () => {
       const theirs = counted.split("\n").filter(Boolean);
       expect(ours).to.deep.equal(theirs.map((line) => line.split("\t").slice(0, 2).join("\t")));
     }
-  }).timeout(60_000);
+  });
 });

@@ -98,7 +98,7 @@ describe("the lines of a patch", () => {
       // A text of one empty line without a newline is no text at all.
       expect(applied(before, parsed), `round ${round}`).to.equal(after.toString());
     }
-  }).timeout(60_000);
+  });
 
   it("are numbered as in the two files, with separators where lines are left out", async () => {
     const before = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`);
