@@ -38,10 +38,12 @@ describe("a log that was restored older than the read models", () => {
       const row = await checkpoint();
       expect(row?.failure).to.contain(`ends at position ${end}, but position ${end + 4n}`);
       expect(row?.failure).to.contain("`ledgerforge rebuild`");
-      expect(logged.filter((message) => message === "read models stopped")).to.have.length(1);
+      const stopped = () => logged.filter((message) => message === "read models stopped");
+      await eventually(() => stopped().length > 0);
+      expect(stopped()).to.have.length(1);
     });
 
-    await rebuild(deps, [parcel], { signal: AbortSignal.timeout(20_000) });
+    await rebuild(deps, [parcel], { signal: AbortSignal.timeout(120_000) });
     await whileRunning(async () => {
       const next = await append(store, "parcel-1", received);
       await eventually(async () => (await checkpoint())?.position === next);

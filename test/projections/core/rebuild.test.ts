@@ -24,6 +24,11 @@ const schemas = async () =>
   (await db("information_schema.schemata").pluck("schema_name")) as readonly string[];
 const checkpoint = async (name: string) =>
   (await readCheckpoints(db)).find((row) => row.name === name)!;
+const bothReach = async (position: bigint) => {
+  for (const name of ["parcel", "parcel_copy"]) {
+    await eventually(async () => (await checkpoint(name))?.position === position, 60_000);
+  }
+};
 const parcels = async (of: Projection) => (await rowsOf(db, of))[of.tables[0]!]!;
 
 /** The live projections in this process until stopped. */
@@ -49,7 +54,7 @@ describe("rebuilding read models", () => {
 
   beforeEach(async () => {
     last = await append(store, "parcel-1", sent("Anna"), received);
-    await eventually(async () => (await checkpoint("parcel_copy"))?.position === last);
+    await bothReach(last);
   });
   after(() => stop());
 
@@ -82,7 +87,7 @@ describe("rebuilding read models", () => {
     expect(await checkpoint("parcel")).to.include({ position: last, state: "live" });
 
     const next = await append(store, "parcel-2", sent("Boris"));
-    await eventually(async () => (await checkpoint("parcel")).position === next);
+    await bothReach(next);
     expect(await parcels(parcel)).to.deep.equal(await parcels(copy));
   });
 
@@ -119,12 +124,14 @@ describe("rebuilding read models", () => {
     const others = [write(), read(), read()];
 
     try {
-      for (let times = 0; times < 2; times += 1) await rebuild(deps, [parcel], { signal });
+      for (let times = 0; times < 2 || (reads <= 10 && times < 20); times += 1) {
+        await rebuild(deps, [parcel], { signal });
+      }
     } finally {
       writing = false;
       await Promise.all(others);
     }
-    await eventually(async () => (await checkpoint("parcel")).position === last);
+    await bothReach(last);
 
     expect(least).to.be.at.least(known);
     expect(reads).to.be.greaterThan(10);
@@ -137,7 +144,11 @@ describe("rebuilding read models", () => {
     await reader.raw("select count(*) from parcel");
     const rebuilding = rebuild(deps, [parcel], { signal });
     const swapWaits = async () =>
-      (await db("pg_locks").where({ mode: "AccessExclusiveLock", granted: false })).length > 0;
+      (
+        await db("pg_locks")
+          .where({ mode: "AccessExclusiveLock", granted: false })
+          .whereRaw("database = (select oid from pg_database where datname = current_database())")
+      ).length > 0;
     // It waits for a moment, lets the readers behind it pass, and tries again.
     await eventually(swapWaits);
     await eventually(async () => !(await swapWaits()));
@@ -165,11 +176,14 @@ describe("rebuilding read models", () => {
   });
 
   it("is done by one at a time", async () => {
-    const both = await Promise.all([
-      rebuild(deps, [parcel], { signal }),
-      rebuild(deps, [parcel], { signal }),
-    ]);
-    expect(both.filter((rebuilt) => rebuilt !== undefined)).to.have.length(1);
+    // Neither ends while somebody reads, however late the other comes.
+    const reader = await db.transaction();
+    await reader.raw("select count(*) from parcel");
+    const both = [rebuild(deps, [parcel], { signal }), rebuild(deps, [parcel], { signal })];
+    expect(await Promise.race(both)).to.equal(undefined);
+    await reader.commit();
+    const rebuilt = (await Promise.all(both)).filter((each) => each !== undefined);
+    expect(rebuilt).to.have.length(1);
   });
 
   it("names the event that cannot be applied, and leaves the tables as they are", async () => {

@@ -86,19 +86,20 @@ describe("running projections", () => {
     const { position, failure } = (await checkpoint("parcel_picky"))!;
     expect(position).to.equal(good);
     expect(failure).to.match(/ParcelSent at \d+ in parcel-4: not for Mallory/);
-    expect(logged).to.include("projection stopped");
+    await eventually(() => logged.includes("projection stopped"));
     expect((await parcels(picky))!.map((row) => (row as { id: string }).id)).to.not.include("5");
   });
 
   it("tries a stopped projection again with the next leader, without skipping", async () => {
     const first = start(parcel, picky);
-    await append(store, "parcel-6", sent("Mallory"));
+    const last = await append(store, "parcel-6", sent("Mallory"));
     await eventually(async () => (await checkpoint("parcel_picky"))?.state === "failed");
     await first.stop();
 
     const repaired = parcelsInto("parcel_picky");
     start(parcel, repaired);
     await eventually(async () => (await checkpoint("parcel_picky"))?.state === "live");
+    await reached("parcel", last);
 
     expect(await parcels(repaired)).to.deep.equal(await parcels(parcel));
   });
@@ -110,7 +111,8 @@ describe("running projections", () => {
 
     start(parcel, copy);
     await eventually(async () => (await checkpoint("parcel_copy"))?.state === "live");
-    await reached("parcel_copy", await append(store, "parcel-7", received));
+    const last = await append(store, "parcel-7", received);
+    for (const name of ["parcel_copy", "parcel"]) await reached(name, last);
 
     expect(await parcels(copy)).to.deep.equal(await parcels(parcel));
   });
@@ -182,15 +184,19 @@ describe("running projections", () => {
     await reached("parcel", await append(store, "parcel-10", sent("Hans")));
     expect(new Set(applied)).to.deep.equal(new Set(["first"]));
 
-    await db.raw(
-      `select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
-       where locktype = 'advisory' and application_name = 'lock projections'
-         and datname = current_database()`,
-    );
-    await eventually(() => logged.filter((message) => message.startsWith("leading")).length === 2);
-    applied.length = 0;
-    await reached("parcel", await append(store, "parcel-10", received));
-
+    // The one that led may be the next leader as well, seldom and not every time.
+    for (let terms = 1; applied.at(-1) !== "second" && terms < 10; terms += 1) {
+      await db.raw(
+        `select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+         where locktype = 'advisory' and application_name = 'lock projections'
+           and datname = current_database()`,
+      );
+      const leads = () => logged.filter((message) => message.startsWith("leading")).length;
+      await eventually(() => leads() > terms);
+      applied.length = 0;
+      await reached("parcel", await append(store, `parcel-10-${terms}`, sent("Hans")));
+      expect(applied).to.have.length(1);
+    }
     expect(applied).to.deep.equal(["second"]);
   });
 });

@@ -104,11 +104,13 @@ describe("roles", () => {
   });
 
   it("are found by one look at one index", async () => {
-    await db.raw("set enable_seqscan = off");
-    const { rows } = await db.raw<{ rows: { "QUERY PLAN": string }[] }>(
-      "explain select max(role_rank) from member where user_id = ? and parent_id in (?, ?, ?)",
-      [bob, search, tools, acme],
-    );
+    const { rows } = await db.transaction(async (tx) => {
+      await tx.raw("set local enable_seqscan = off");
+      return tx.raw<{ rows: { "QUERY PLAN": string }[] }>(
+        "explain select max(role_rank) from member where user_id = ? and parent_id in (?, ?, ?)",
+        [bob, search, tools, acme],
+      );
+    });
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
     expect(plan).to.match(/Index (?:Only )?Scan|Bitmap Index Scan on member_pkey/);
   });
