@@ -151,9 +151,10 @@ for (const backend of backends) {
       await queues.add(
         Array.from({ length: 30 }, (_, n) => ({ queue: "shared", id: `s${n}`, data: { n } })),
       );
+      // The first job of the one lasts until the other has one too.
       const as = (name: string) => async () => {
         seen.push(name);
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await eventually(() => new Set(seen).size === 2);
       };
       await work("shared", as("a"));
       const second = await other.work({ queue: "shared", concurrency: 1, run: as("b") });

@@ -121,7 +121,7 @@ describe("the version of a server", () => {
       const shim = await startShim(version);
       const store = openEventStore(shim.url);
       const calls = [
-        () => store.ping(5_000),
+        () => store.ping(60_000),
         () => store.head(),
         () => store.append(newStream(), "none", [newEvent(0)]),
         async () => {
@@ -157,8 +157,8 @@ describe("an address that asks the cluster for its leader", () => {
     await expect(store.ping(1_000)).to.be.rejectedWith(StoreUnavailable);
     server = await spawnEventStore(url, server.port);
     try {
-      await append();
-      await store.ping(1_000);
+      await eventually(append, 60_000);
+      await store.ping(60_000);
     } finally {
       await store.close();
       await server.kill();

@@ -92,13 +92,19 @@ describe("a kept pack", () => {
   });
 
   it("goes when nobody has asked for it for a while, but not from under who reads it", async () => {
-    const kept = open({ keptMs: 50, directory: path.join(directory, "short") });
-    await read(kept.make("a", 10, copying));
-    const reading = streamed(kept.find("a")!);
+    const kept = open({ keptMs: 100, directory: path.join(directory, "short") });
+    let [key, found]: [string, KeptPack | undefined] = ["", undefined];
+    // On a busy machine one may have gone before it is asked for again.
+    for (let turn = 0; found === undefined && turn < 50; turn += 1) {
+      key = `a-${turn}`;
+      await read(kept.make(key, 10, copying));
+      found = kept.find(key);
+    }
+    const reading = streamed(found!);
     await once(reading, "readable");
     // There is room for this only without the other.
     await eventually(() => kept.make("b", 39_500_000, copying) !== undefined);
-    expect(kept.find("a")).to.equal(undefined);
+    expect(kept.find(key)).to.equal(undefined);
     expect((await buffer(reading)).equals(content)).to.equal(true);
     await eventually(async () => (await openBelow(path.join(directory, "short"))) === 0);
   });

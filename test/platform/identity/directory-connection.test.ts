@@ -10,7 +10,7 @@ import { givenCertificate } from "../../support/certificate.ts";
 const certificate = await givenCertificate({ name: "directory", san: "IP:127.0.0.1" });
 const directory = openDirectory({
   guard: directoryGuard(["127.0.0.1/32"]),
-  limits: { connectMs: 2_000, operationMs: 1_000 },
+  limits: { connectMs: 30_000, operationMs: 30_000 },
 });
 const servers: Server[] = [];
 after(() => servers.forEach((server) => void server.close()));

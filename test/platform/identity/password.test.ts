@@ -27,8 +27,13 @@ describe("passwords", () => {
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
-    const withHash = await worked(await hashPassword("real"));
-    const without = await worked(null);
+    const hash = await hashPassword("real");
+    // What runs beside it takes memory bandwidth away, now from the one and now from the other.
+    let [withHash, without] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (let turn = 0; turn < 3; turn += 1) {
+      withHash = Math.min(withHash, await worked(hash));
+      without = Math.min(without, await worked(null));
+    }
     expect(without / withHash).to.be.within(0.4, 2.5);
   });
 

@@ -14,7 +14,7 @@ describe("the vault", () => {
 
   it("opens what it sealed, also from another process", async () => {
     const sealed = await openVault(db, secret).seal(subject, "anna@example.org ✓");
-    expect(sealed).not.to.include("anna");
+    expect(sealed).not.to.include("anna@");
     expect(await openVault(db, secret).open(sealed)).to.equal("anna@example.org ✓");
   });
 
@@ -51,8 +51,15 @@ describe("the vault", () => {
     const sealed = await vault.seal(subject, "private");
     const moved = Sealed.parse(sealed.replace(subject, other));
     await expect(vault.open(moved)).to.be.rejected;
-    const last = sealed.endsWith("A") ? "B" : "A";
-    await expect(vault.open(Sealed.parse(sealed.slice(0, -2) + last + last))).to.be.rejected;
+    const [, , box = ""] = sealed.split(".");
+    const bytes = Buffer.from(box, "base64url");
+    // A last letter may hold bits that mean nothing, so that another one reads the same.
+    for (const at of [0, 20, bytes.length - 1]) {
+      const altered = Buffer.from(bytes);
+      altered[at]! ^= 1;
+      const text = sealed.replace(box, altered.toString("base64url"));
+      await expect(vault.open(Sealed.parse(text)), `byte ${at}`).to.be.rejected;
+    }
   });
 
   it("cannot read with another secret key", async () => {

@@ -21,7 +21,7 @@ describe("guarded outbound requests", () => {
   const order = (url: string, rest: Partial<OutboundRequest> = {}): OutboundRequest => ({
     method: "POST",
     url,
-    timeoutMs: 2_000,
+    timeoutMs: 30_000,
     bodyBytesMax: 8_192,
     ...rest,
   });
@@ -145,7 +145,11 @@ describe("guarded outbound requests", () => {
 
   it("keeps the status of an answer whose body does not end in time", async () => {
     receiver.answer((response) => void response.writeHead(200).write("begun"));
-    const response = await trusting().request(order(receiver.url, { timeoutMs: 300 }));
+    const within = (timeoutMs: number) => trusting().request(order(receiver.url, { timeoutMs }));
+    // On a busy machine the status itself may need longer.
+    const response = await within(300)
+      .catch(() => within(3_000))
+      .catch(() => within(30_000));
     expect(response).to.deep.include({ status: 200, bodyTruncated: true });
     expect(response.body.toString()).to.equal("begun");
   });
@@ -183,9 +187,8 @@ describe("guarded outbound requests", () => {
   });
 
   it("fails plainly on a port nobody listens on", async () => {
-    const gone = await startReceiver();
-    await gone.close();
-    await expect(trusting().request(order(gone.url))).to.be.rejectedWith("ECONNREFUSED");
+    const gone = order("http://127.0.0.1:1/");
+    await expect(trusting().request(gone)).to.be.rejectedWith("ECONNREFUSED");
   });
 
   for (const [what, bytes] of [

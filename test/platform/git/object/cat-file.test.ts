@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { GitFailure } from "../../../../src/platform/git/failure.ts";
 import { CatFile } from "../../../../src/platform/git/object/cat-file.ts";
 import { CatFilePool } from "../../../../src/platform/git/object/cat-file-pool.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
 
 const parent = await temporaryDirectory();
@@ -106,9 +107,7 @@ describe("the pool of readers", () => {
     const pool = new CatFilePool({ idleMs: 20 });
     await pool.ask(gitDirs[0]!, (process) => process.info(headId));
 
-    const deadline = Date.now() + 5_000;
-    while (pool.size > 0 && Date.now() < deadline) await new Promise(setImmediate);
-    expect(pool.size).to.equal(0);
+    await eventually(() => pool.size === 0);
     pool.close();
   });
 
