@@ -23,7 +23,11 @@ describe("a child process", () => {
   });
   after(() => rm(dir, { recursive: true }));
 
-  const start = (manner: string, settings = Promise.resolve({ VALUE: "given" })) =>
+  const start = (
+    manner: string,
+    settings = Promise.resolve({ VALUE: "given" }),
+    closeTimeoutMs = 60_000,
+  ) =>
     startNodeChild<Ready>({
       program: "test/support/child-program.ts",
       args: [manner],
@@ -31,7 +35,7 @@ describe("a child process", () => {
       settings,
       logFile: path.join(dir, "child.log"),
       pidFile: path.join(dir, "child.pid"),
-      closeTimeoutMs: 500,
+      closeTimeoutMs,
     });
   const log = () => readFile(path.join(dir, "child.log"), "utf8");
 
@@ -58,7 +62,7 @@ describe("a child process", () => {
   });
 
   it("is ended by force when it does not listen", async () => {
-    child = await start("stubborn");
+    child = await start("stubborn", undefined, 500);
     await child.close();
     expect(await isRunning(child.pid)).to.equal(false);
   });

@@ -54,8 +54,11 @@ describe("a subscription to what an earlier server wrote", () => {
       const filter = n % 2 === 0 ? { filter: excludeSystemEvents() } : {};
       return follow(client.subscribeToAll({ fromPosition: "start", ...filter }));
     });
-    await eventually(() => subscriptions.every(({ caughtUp }) => caughtUp > 0));
-    isWriting = false;
+    await eventually(() => subscriptions.every(({ caughtUp }) => caughtUp > 0), 60_000).finally(
+      () => {
+        isWriting = false;
+      },
+    );
     await writing;
 
     const all = (await collect(client.readAll())).map(({ event }) => event!);

@@ -67,11 +67,11 @@ describe("killing the event store while appending", () => {
     const writing = Array.from({ length: writers }, (_, n) => write(newStream(), n % 2 === 0));
     for (let kill = 1; kill <= kills; kill += 1) {
       const enough = kill * 100;
-      await eventually(() => acknowledged.length >= enough, 20_000);
+      await eventually(() => acknowledged.length >= enough, 120_000);
       await server.kill();
       server = await spawnEventStore(databaseUrl, port);
     }
-    await eventually(() => acknowledged.length >= (kills + 1) * 100, 20_000);
+    await eventually(() => acknowledged.length >= (kills + 1) * 100, 120_000);
     stopping.abort();
     await Promise.all(writing);
 
@@ -91,5 +91,5 @@ describe("killing the event store while appending", () => {
     watching.abort();
     await watched;
     await store.close();
-  }).timeout(90_000);
+  }).timeout(600_000);
 });

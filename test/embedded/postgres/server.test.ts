@@ -7,12 +7,13 @@ import { expect } from "chai";
 import { startPostgres } from "../../../src/embedded/postgres/server.ts";
 import { until } from "../../../src/embedded/process.ts";
 import { connectPostgres } from "../../../src/platform/postgres.ts";
+import { eventually } from "../../support/eventually.ts";
 import { forkProgram, isRunning, killHard, processes } from "../../support/process.ts";
 
 type Started = { url: string; pid: number };
 
 const program = path.resolve("test/support/postgres-process.ts");
-const goneMs = 10_000;
+const goneMs = 60_000;
 
 describe("the embedded PostgreSQL", () => {
   let dataDir: string;
@@ -92,7 +93,9 @@ describe("the embedded PostgreSQL", () => {
 
   it("replaces a server that outlived its starter and its watchdog", async () => {
     const { pid } = await startElsewhere();
-    const watchdog = (await processes()).find((row) => row.command.includes(`watchdog ${pid} `));
+    const watchdog = await eventually(async () =>
+      (await processes()).find((row) => row.command.includes(`watchdog ${pid} `)),
+    );
     process.kill(watchdog!.pid, "SIGKILL");
     await killHard(starter!);
     expect(await isRunning(pid)).to.equal(true);
