@@ -152,7 +152,7 @@ describe("a connection that runs", () => {
     const child = await open(file);
     const account = `/admin/user/${anna.id}/account`;
     expect((await app.post(`${account}/ban`, { token: root.token })).status).to.equal(200);
-    await eventually(() => child.exitCode !== null, 3_000);
+    await eventually(() => child.exitCode !== null);
     expect(await mayRead(file)).to.equal(false);
     await app.post(`${account}/unban`, { token: root.token });
     expect(await mayRead(file)).to.equal(true);
@@ -183,7 +183,7 @@ describe("a connection that runs", () => {
     await registerKey(app, anna, keys[1]);
     const [cut, kept] = [await open(keys[0]), await open(keys[1])];
     await app.delete(`/user/settings/ssh-key/${id}`, { token: anna.token });
-    await eventually(() => cut.exitCode !== null, 3_000);
+    await eventually(() => cut.exitCode !== null);
     expect(kept.exitCode).to.equal(null);
     kept.kill();
   });

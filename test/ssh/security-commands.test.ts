@@ -262,9 +262,9 @@ async function processEnvironments(program: string): Promise<readonly string[]> 
     .filter(({ parent }) => parent === process.pid)
     .filter(({ command }) => command.split(/\s+/).includes(program))
     .map(({ pid }) => pid);
-  return Promise.all(
-    pids.map(async (pid) =>
-      (await readFile(`/proc/${pid}/environ`, "utf8")).replaceAll("\0", "\n"),
-    ),
+  const found = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/environ`, "utf8").catch(() => "")),
   );
+  // One that is about to end has none any more.
+  return found.filter((text) => text !== "").map((text) => text.replaceAll("\0", "\n"));
 }
