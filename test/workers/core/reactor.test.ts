@@ -220,6 +220,7 @@ describe("reactors", () => {
     const count = ({ sql }: { sql: string }) => {
       if (sql.includes("into reactor_checkpoint")) statements += 1;
     };
+    const startedAt = performance.now();
     deps.db.on("query", count);
     try {
       await whileRunning(
@@ -238,7 +239,9 @@ describe("reactors", () => {
       deps.db.off("query", count);
     }
     expect(added).to.have.length(60);
-    expect(statements).to.be.within(1, 20);
+    // One in a quarter of a second, however many events came: the more, the slower the machine.
+    const most = Math.max(20, (performance.now() - startedAt) / 200);
+    expect(statements).to.be.within(1, most);
   });
 
   it("say how far they are when they end", async () => {

@@ -27,7 +27,8 @@ after: {stage: deploy, script: x}
       const [child] = await ci.pipelines("?status=PENDING");
       return expect(child).to.include({ source: "PARENT_PIPELINE" });
     });
-    expect(await ci.statuses(localId)).to.deep.equal({ child: "RUNNING", after: "CREATED" });
+    const begun = { child: "RUNNING", after: "CREATED" };
+    await eventually(async () => expect(await ci.statuses(localId)).to.deep.equal(begun));
     expect(await ci.run()).to.equal("inner");
     await eventually(async () =>
       expect(await ci.statuses(localId)).to.include({ child: "SUCCESS" }),

@@ -206,7 +206,7 @@ describe("a worker that is killed while it syncs", () => {
       return fetching;
     });
     const { process, ended } = await child("never", projectId);
-    await eventually(() => fetching, 20_000);
+    await eventually(() => fetching, 120_000);
     process.kill("SIGKILL");
     await ended;
     expect(await told(projectId)).to.deep.equal([]);

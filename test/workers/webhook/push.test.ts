@@ -39,7 +39,7 @@ describe("a push and its webhooks", () => {
   beforeEach(() => receiver.reset());
 
   const actions = () => receiver.received.map(({ body }) => JSON.parse(body).action as string);
-  const arrived = (count: number) => eventually(() => receiver.received.length >= count);
+  const arrived = (count: number) => eventually(() => receiver.received.length >= count, 90_000);
 
   type Delivery = Readonly<{ id: string; event: string; status: string; attempts: number }>;
   async function deliveries(): Promise<readonly Delivery[]> {
