@@ -25,11 +25,17 @@ const seconds = Number(process.env["CHAOS_SECONDS"] ?? 60);
 const seed = Number(process.env["CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const victims = ["http", "projections", "workers", "event-store", "postgres"] as const;
 const recoveryMaxMs = 120_000;
+/** Longer than five minutes, after which a line is looked at whose job the queue lost, and the minute of its sweep. */
+const deliveryMaxMs = 400_000;
+/** What a push left that lost its process is accounted for every minute. */
+const healingMaxMs = 150_000;
+/** Fewer tell nothing; a slow machine is given more time for them. */
+const [writesMin, extraMs] = [4, 120_000];
 const password = "a password for the chaos test";
 const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
 
 describe(`random kills for ${seconds} s, seed ${seed}`, function () {
-  this.timeout((seconds + 600) * 1000);
+  this.timeout((seconds + 800) * 1000);
 
   let root: string;
   let service: Service;
@@ -56,36 +62,39 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
 
   it("shows no fault to a client that tries again", () => {
     expect(history.faults().slice(0, 5), `see ${history.file}`).to.deep.equal([]);
-    expect(done.projects.length).to.be.greaterThan(3);
-    expect(done.branches.length).to.be.greaterThan(3);
-    expect(done.revoked.length).to.be.greaterThan(3);
+    for (const written of [done.projects, done.branches, done.revoked]) {
+      expect(written.length).to.be.at.least(writesMin);
+    }
   });
 
   it("keeps everything that was acknowledged", async () => {
-    const send = sender(service.url);
     for (const alias of done.projects) {
-      const { status } = await send("GET", `/project/admin/${alias}`, { token });
+      const { status } = await answered(`/project/admin/${alias}`, token);
       expect(status, alias).to.equal(200);
     }
     for (const revoked of done.revoked) {
-      expect((await send("GET", "/user/me", { token: revoked })).status).to.equal(403);
+      expect((await answered("/user/me", revoked)).status).to.equal(403);
     }
-    const branches = await send("GET", "/project/admin/watched/branch?size=1", { token });
+    const branches = await answered("/project/admin/watched/branch?size=1", token);
     const { totalElements } = branches.body["page"] as { totalElements: number };
     expect(totalElements - 1).to.be.at.least(done.branches.length);
   });
 
-  it("delivers every webhook within a minute or two of the last kill", async () => {
+  it("delivers every webhook in the minutes after the last kill", async () => {
     const missing = () => done.branches.filter((branch) => !received().has(branch));
-    await eventually(() => missing().length === 0, 180_000).catch(() => undefined);
+    await eventually(() => missing().length === 0, deliveryMaxMs).catch(() => undefined);
     expect(missing()).to.deep.equal([]);
   });
 
   it("leaves nothing that doctor finds", async () => {
     const environment = { DATA_DIR: path.join(root, "data"), LOG_LEVEL: "silent" };
-    const doctor = runProgram(["doctor", "--read-models"], environment);
-    const [code] = await doctor.exited;
-    expect([code, doctor.output().trim()]).to.deep.equal([0, "Everything fits."]);
+    const looked = async () => {
+      const doctor = runProgram(["doctor", "--read-models"], environment);
+      const [code] = await doctor.exited;
+      expect([code, doctor.output().trim()]).to.deep.equal([0, "Everything fits."]);
+      return true;
+    };
+    await eventually(looked, healingMaxMs);
   });
 
   it("recovers from each kill, and tells how long it took", () => {
@@ -97,6 +106,13 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     expect(times.length).to.be.greaterThan(0);
     expect(Math.max(...times)).to.be.lessThan(recoveryMaxMs);
   });
+
+  /** Asked again while the service says that it cannot answer yet. */
+  const answered = (at: string, asking: string) =>
+    eventually(async () => {
+      const answer = await sender(service.url)("GET", at, { token: asking });
+      return answer.status === 503 ? undefined : answer;
+    }, recoveryMaxMs);
 
   async function arrange(): Promise<void> {
     const send = sender(service.url);
@@ -134,7 +150,9 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     const writers = [createProjects, createBranches, revokeTokens, changeTitle];
     const running = writers.map((write) => write(writing));
     const until = performance.now() + seconds * 1000;
-    while (performance.now() < until) {
+    const isEnough = () =>
+      [done.projects, done.branches, done.revoked].every(({ length }) => length >= writesMin);
+    while (performance.now() < until || (!isEnough() && performance.now() < until + extraMs)) {
       // How far apart kills are is what is tried here.
       await delay(500 + random(4_000));
       const victim = victims[random(victims.length)] ?? "http";
