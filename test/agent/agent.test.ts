@@ -1,10 +1,10 @@
 import { readdir, realpath, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
+import { temporaryDirectory } from "../support/git.ts";
 import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
 import { runProgram } from "../support/service.ts";
@@ -33,7 +33,7 @@ async function given(file: string): Promise<View> {
 /** @returns its jobs by name */
 async function ended(pipeline: View): Promise<Readonly<Record<string, View>>> {
   const { localId } = pipeline;
-  await eventually(async () => isOver(await at.pipeline(localId)), 30_000);
+  await eventually(async () => isOver(await at.pipeline(localId)), 120_000);
   return Object.fromEntries((await at.jobs(localId)).map((job) => [job["name"], job]));
 }
 
@@ -228,9 +228,12 @@ describe("the sandbox", () => {
   });
 });
 
-describe("ledgerforge agent", () => {
+describe("ledgerforge agent", function () {
+  // Six starts of the program.
+  this.timeout(600_000);
+
   it("registers, runs one job, and unregisters", async () => {
-    const config = path.join(await realpath(tmpdir()), `agent-${process.pid}`, "config.json");
+    const config = path.join(await realpath(await temporaryDirectory()), "own", "config.json");
     const shown = await app.get(`${runners.base}/registration-info`, { token });
     const registration = String(shown.body["registrationToken"]);
     const call = async (...args: readonly string[]) => {

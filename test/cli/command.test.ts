@@ -113,4 +113,4 @@ describe("commands of the operator", () => {
       ["2", "2"],
     ]);
   });
-}).timeout(120_000);
+}).timeout(600_000);

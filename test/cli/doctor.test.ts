@@ -48,7 +48,10 @@ const looseFile = async (name: string) => {
   return path.join(gitDir, "objects", id.slice(0, 2), id.slice(2));
 };
 
-describe("ledgerforge doctor", () => {
+describe("ledgerforge doctor", function () {
+  // Each look is a start of the program.
+  this.timeout(600_000);
+
   it("finds nothing in an instance that is well, read models included", async () => {
     expect(await doctor("--read-models")).to.deep.equal({ code: 0, lines: ["Everything fits."] });
   });

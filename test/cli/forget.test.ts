@@ -10,7 +10,7 @@ const adminPassword = "a password of the administrator";
 const email = "somebody.private@example.org";
 
 describe("a command on the accounts of a running service", function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
 
   let root: string;
   let service: Service;

@@ -8,10 +8,10 @@ import { testEventStore } from "../support/event-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, type Program, runProgram } from "../support/service.ts";
 
-const readyMs = 60_000;
+const readyMs = 120_000;
 
 describe("ledgerforge start with names of roles", function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
 
   let dataDir: string;
   let environment: Record<string, string>;
@@ -51,7 +51,7 @@ describe("ledgerforge start with names of roles", function () {
     const { child, url, output, exited } = await start("http", "projections", "workers");
     await eventually(() => isReady(url), readyMs);
     // Not the password from the environment: it was not made up here.
-    await eventually(() => output().includes("A first push:"));
+    await eventually(() => output().includes("A first push:"), readyMs);
     expect(output()).to.not.include("password of");
 
     child.kill("SIGTERM");

@@ -37,7 +37,10 @@ async function told(project: TestProject): Promise<readonly string[]> {
   return told;
 }
 
-describe("a scan", () => {
+describe("a scan", function () {
+  // Each is a start of the program.
+  this.timeout(600_000);
+
   it("records what somebody did in a repository directly, once, as the system's", async () => {
     const gitDir = (await app.git.find(changed.id))?.gitDir ?? "";
     await git(gitDir, "--git-dir=.", "update-ref", "refs/tags/outside", head);

@@ -14,10 +14,10 @@ import { type Service, startService } from "../support/service.ts";
 const password = "a password for the crash test";
 const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
 const create = "/user/settings/access-token/create";
-const recoveryMs = 30_000;
+const recoveryMs = 120_000;
 
 describe("what was acknowledged before PostgreSQL is killed", function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
 
   let root: string;
   let service: Service;

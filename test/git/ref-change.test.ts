@@ -169,8 +169,8 @@ describe("changing refs", () => {
       return changeRefs(app, await order({ plan: mine, retries: true }));
     };
     const repository = await app.git.ensure(project.id, "main");
-    await Promise.all(Array.from({ length: 24 }, anyone));
-    expect(await told()).to.have.length(25);
+    await Promise.all(Array.from({ length: 12 }, anyone));
+    expect(await told()).to.have.length(13);
   });
 
   it("waits for a place of its own among the intents when its command is under way twice", async () => {
