@@ -58,6 +58,8 @@ export type HttpPlatform = Omit<
     }> &
       Guards;
     now?: () => Date;
+    /** How long an answer waits for the read models; see VisibleDeps. For tests. */
+    visibleWaitMaxMs?: number;
   }>;
 
 export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promise<void> }>;
@@ -67,7 +69,9 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, blobs, git, queues } = platform;
   const { now = () => new Date() } = platform;
   const out = ways(config);
-  const watching = await watchProjections({ databaseUrl: config.databaseUrl, db });
+  const { visibleWaitMaxMs: waitMaxMs } = platform;
+  const waiting = waitMaxMs === undefined ? {} : { waitMaxMs };
+  const watching = await watchProjections({ databaseUrl: config.databaseUrl, db, ...waiting });
   const { visible, onChange, onPosition } = watching;
   const settings = settingsReader(db, onChange);
   const counters = await openCounters(config);

@@ -3,6 +3,7 @@ import { expect } from "chai";
 
 import { networkOf } from "../../src/platform/network.ts";
 import { type Answer, startTestApp, type TestUser } from "../support/app.ts";
+import { ratio, settled } from "../support/measure.ts";
 
 /** Family 21: who asks without the password learns nothing about accounts, and locks nobody out for good. */
 
@@ -47,19 +48,14 @@ describe("an unknown user", () => {
   it("takes as long, as far as anybody can tell", async () => {
     await lockout(1_000);
     const known = await app.givenUser(`known-${count}`, { dearHash: true });
-    const took: Record<"known" | "unknown", number[]> = { known: [], unknown: [] };
-    const timed = async (kind: keyof typeof took, login: string) => {
-      const start = performance.now();
-      await logIn(login, "wrong password");
-      took[kind].push(performance.now() - start);
-    };
-    // One after the other in turn, so that whatever else the machine does slows both.
-    for (let n = 0; n < 9; n += 1) {
-      await timed("known", known.alias);
-      await timed("unknown", `nobody-${count}-${n}`);
-    }
-    const median = (times: number[]) => times.sort((a, b) => a - b)[4] ?? 0;
-    expect(median(took.known) / median(took.unknown)).to.be.within(0.4, 2.5);
+    let n = 0;
+    const bounds = [0.4, 2.5] as const;
+    const measure = () =>
+      ratio(
+        () => logIn(known.alias, "wrong password"),
+        () => logIn(`nobody-${count}-${n++}`, "wrong password"),
+      );
+    expect(await settled(measure, bounds)).to.be.within(...bounds);
   });
 
   it("is locked like a known one", async () => {

@@ -38,6 +38,7 @@ import { pypiName, pypiVersion } from "../../src/platform/package/pypi.ts";
 import { gemYaml } from "../../src/platform/package/rubygem.ts";
 import { parseSshCommand } from "../../src/ssh/command.ts";
 import { expectLinear } from "../support/growth.ts";
+import { leastOf, processorMs } from "../support/measure.ts";
 
 /** Work that grows faster than what somebody sent: every parser, at 1, 2, 4 and 8 times the input. */
 
@@ -144,7 +145,7 @@ describe("work that grows with the input", () => {
           throw new Error(`${JSON.stringify(piece)}: ${error.message}`);
         });
       }
-    }).timeout(60_000);
+    });
   }
 
   it("is linear for the commands of a push", async () => {
@@ -161,7 +162,7 @@ describe("work that grows with the input", () => {
     const keys = (count: number) =>
       Array.from({ length: count }, (_, index) => `k${index}: \n`).join("");
     await expectLinear(4_000, keys, (text) => gemYaml(text, "specification"));
-  }).timeout(60_000);
+  });
 
   it("is linear for XML with many name spaces and attributes", async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -193,9 +194,8 @@ describe("work that grows with the input", () => {
 
   it("is bounded for a template, whatever name it meets", async () => {
     for (const template of ["*a".repeat(127), "**a".repeat(85), "*".repeat(255), "?".repeat(255)]) {
-      const start = performance.now();
-      matchesTemplate(template, "a".repeat(255));
-      expect(performance.now() - start).to.be.lessThan(50);
+      const match = () => matchesTemplate(template, "a".repeat(255));
+      expect(await leastOf(3, () => processorMs(match)), template).to.be.lessThan(50);
     }
   });
 });

@@ -26,6 +26,7 @@ import { testEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 import { cheapHash } from "./password.ts";
+import { removal } from "./removal.ts";
 
 export const secretKey = "a secret key for tests, 32 characters";
 
@@ -56,6 +57,8 @@ export type TestAppOptions = Readonly<{
   config?: Partial<Deps["config"]>;
   /** This machine may be asked on behalf of users; so it may with workers. */
   reachesLoopback?: boolean;
+  /** How long an answer waits for the read models: longer than usual unless told, as tests are many. */
+  visibleWaitMaxMs?: number;
   /** By name and port as well, which also lets them do without TLS. */
   outboundAllow?: readonly string[];
 }>;
@@ -85,8 +88,9 @@ export async function startTestApp(options: TestAppOptions = {}) {
   const ldapAllow = near.length > 0 ? near : undefined;
   const local = { host: "127.0.0.1", port: 0, databaseUrl, outboundAllow, ldapAllow };
   const config = { ...local, smtpUrl: options.smtpUrl, ...limits, ...options.config };
-  const platform = { config, log, store, db, vault, blobs, git, queues };
-  closing.push(() => rm(dataDir, { recursive: true, force: true }), git.close, queues.close);
+  const { visibleWaitMaxMs = 20_000 } = options;
+  const platform = { config, log, store, db, vault, blobs, git, queues, visibleWaitMaxMs };
+  closing.push(() => rm(dataDir, removal), git.close, queues.close);
   closing.push((await startProjections(platform)).close);
   const http = await startHttp(platform);
   closing.push(http.close);

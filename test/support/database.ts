@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Knex } from "knex";
 
 import { openPostgres } from "../../src/platform/postgres.ts";
+import { eventually } from "./eventually.ts";
 import { databaseUrl, type Template, testServer } from "./postgres-server.ts";
 
 export type TestDatabase = Readonly<{ url: string; db: Knex }>;
@@ -25,8 +26,11 @@ export async function testDatabase(template: Template = "migrated"): Promise<Tes
   after(async () => {
     await db.destroy();
     // Not `with (force)`: a pool that ended may still have sockets open, and forcing them surfaces as
-    // an unhandled error; a plain drop waits for them.
-    await admin.raw("drop database ??", [name]);
+    // an unhandled error; a plain drop waits for them, but for five seconds only.
+    await eventually(async () => {
+      await admin.raw("drop database ??", [name]);
+      return true;
+    }, 60_000);
     await admin.destroy();
   });
   return { url, db };

@@ -64,7 +64,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
   const now = (): Date => new Date();
   const git = openGit({ dataDir, log, keptPacksBytesMax: 256 * 1024 ** 2 });
   const projections = await startProjections({ config: { databaseUrl }, db, store, vault, log });
-  const watching = await watchProjections({ databaseUrl, db });
+  const watching = await watchProjections({ databaseUrl, db, waitMaxMs: 20_000 });
   const { visible, onChange } = watching;
   const settings = settingsReader(db, onChange);
   const counters = await openCounters({ databaseUrl });

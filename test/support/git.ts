@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
+import { removal } from "./removal.ts";
 
 export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string }>;
 
 /** A directory for the calling test file, removed when the file ends. */
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-"));
-  after(() => rm(directory, { recursive: true, force: true }));
+  after(() => rm(directory, removal));
   return directory;
 }
 

@@ -29,7 +29,11 @@ export async function startReceiver(): Promise<Receiver> {
 
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    } catch {
+      return; // Who asked went away before the end.
+    }
     const entry: Received = {
       method: request.method ?? "",
       path: request.url ?? "",

@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 import { isInstalled, needsProgram } from "./program.ts";
+import { removal } from "./removal.ts";
 
 /** Skips the enclosing `describe` when there is no Redis: no package of npm carries one. */
 export function needsRedis(): void {
@@ -29,7 +30,7 @@ export async function testRedis(): Promise<string | undefined> {
   after(async () => {
     server.kill("SIGTERM");
     await exited;
-    await rm(dir, { recursive: true, force: true });
+    await rm(dir, removal);
   });
   await until(() => promisify(execFile)("redis-cli", ["-p", String(port), "ping"]));
   return `redis://127.0.0.1:${port}`;
@@ -49,7 +50,7 @@ async function until(attempt: () => Promise<unknown>): Promise<void> {
       await attempt();
       return;
     } catch (error) {
-      if (tries === 100) throw error;
+      if (tries === 1_500) throw error;
       await delay(20);
     }
   }

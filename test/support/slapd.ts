@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { givenCertificate } from "./certificate.ts";
 import { eventually } from "./eventually.ts";
 import { isInstalled, programPath } from "./program.ts";
+import { removal } from "./removal.ts";
 
 const run = promisify(execFile);
 
@@ -63,10 +64,10 @@ export async function startSlapd(people: readonly Person[]): Promise<Slapd> {
   const stop = async (): Promise<void> => {
     child.kill();
     await ended;
-    await rm(directory, { recursive: true, force: true });
+    await rm(directory, removal);
   };
   after(stop);
-  await eventually(() => accepts(port));
+  await eventually(() => accepts(port), 60_000);
   return { port, tlsPort, caCert: cert, stop };
 }
 

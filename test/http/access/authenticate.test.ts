@@ -9,6 +9,7 @@ import { hashToken, newToken } from "../../../src/platform/key/token.ts";
 import { findTokenCaller } from "../../../src/projections/access/caller.ts";
 import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
 import { metadataFor } from "../../support/history.ts";
+import { leastOf, processorMs } from "../../support/measure.ts";
 
 const app = await startTestApp();
 const { db, store } = app.deps;
@@ -138,19 +139,12 @@ describe("Basic authentication", () => {
   });
 
   it("takes as long for nobody as for somebody", async () => {
-    const time = async (login: string) => {
-      const start = performance.now();
-      await createToken(basic(login, "wrong password"));
-      return performance.now() - start;
-    };
-    const known: number[] = [];
-    const unknown: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      known.push(await time("anna"));
-      unknown.push(await time(`nobody${round}`));
-    }
+    // Of the processor, hence of no one else: hashes are made in threads of this process.
+    const work = (login: string) => processorMs(() => createToken(basic(login, "wrong password")));
+    const known = await leastOf(3, () => work("anna"));
+    const unknown = await leastOf(3, () => work("nobody"));
     // The hash is a fifth of a second of work; leaving it out would be a factor of fifty.
-    expect(Math.min(...unknown)).to.be.greaterThan(Math.min(...known) / 3);
+    expect(unknown).to.be.greaterThan(known / 3);
   });
 
   it("turns callers away when too many wait for a hash", async () => {
@@ -161,7 +155,8 @@ describe("Basic authentication", () => {
     expect(others.status).to.equal(200);
     const statuses = (await Promise.all(tries)).map(({ status }) => status);
     expect(statuses).to.include(503);
-    expect(statuses.filter((status) => status === 403)).to.have.length.within(8, 16);
+    // Sixteen of one network wait at a time; places that fall free while they come are taken again.
+    expect(statuses.filter((status) => status === 403)).to.have.length.within(8, 32);
   });
 });
 

@@ -17,7 +17,7 @@ import {
   type World,
 } from "../../support/world.ts";
 
-const app = await startTestApp();
+const app = await startTestApp({ visibleWaitMaxMs: 5_000 });
 const givenRefs = await refWorlds(app);
 const { db } = app.deps;
 
@@ -35,7 +35,8 @@ async function lagged(posts: readonly Post[]) {
   const first = await whileLagging(db, () =>
     Promise.all(posts.map((post, index) => send(post, keys[index]!))),
   );
-  await app.deps.visible(await app.head());
+  const head = await app.head();
+  await eventually(() => app.deps.visible(head).then(() => true), 60_000);
   const again: Answer[] = [];
   for (const [index, post] of posts.entries()) again.push(await send(post, keys[index]!));
   return posts.map((post, index) => ({ post, first: first[index]!, again: again[index]! }));

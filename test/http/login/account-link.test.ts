@@ -164,7 +164,12 @@ describe("POST /user/email-confirmation", () => {
     }
     await eventually(() => mailbox.to(email).length === 4);
     expect(coded(await confirm(first))).to.deep.equal([422, "link.invalid"]);
-    expect((await confirm(await linkTo("confirm-email"))).status).to.equal(200);
+    // The newest opens, and no other; mails may come in another order than they were sent.
+    const tokens = mailbox.to(email).map(({ text = "" }) => /\?token=(\S+)/.exec(text)?.[1]);
+    expect(new Set(tokens).size).to.equal(4);
+    const answers = [];
+    for (const token of tokens) answers.push((await confirm(token)).status);
+    expect(answers.sort()).to.deep.equal([200, 422, 422, 422]);
   });
 });
 
@@ -213,7 +218,6 @@ describe("a password reset", () => {
 
   it("takes one text and nothing else for an address", async () => {
     await confirmed();
-    const before = mailbox.mails.length;
     for (const value of [[email, "spy@example.org"], [email], { 0: email }, null, 5, true, ""]) {
       expect((await ask(value)).status, JSON.stringify(value)).to.equal(422);
     }
@@ -226,19 +230,24 @@ describe("a password reset", () => {
     const query = await app.post("/user/password-reset?email=spy@example.org", { body: { email } });
     expect(query.status).to.equal(200);
     await linkTo("reset-password");
-    expect(mailbox.mails.slice(before).flatMap(({ recipients }) => recipients)).to.deep.equal([
-      email,
-    ]);
+    const resets = mailbox.to(email).filter(({ text = "" }) => text.includes("/reset-password"));
+    expect(resets.map(({ recipients }) => recipients)).to.deep.equal([[email]]);
+    expect(mailbox.to("spy@example.org")).to.deep.equal([]);
   });
 
   it("gives no way in for an address that is not proved, or of who is blocked", async () => {
     const made = await register();
-    await linkTo("confirm-email");
+    const first = await linkTo("confirm-email");
     await ask();
-    await confirm(await linkTo("confirm-email"));
+    // What is asked for is looked at in turn: once this mail is there, the reset was refused.
+    await app.post("/user/email-confirmation", { body: { email } });
+    await eventually(() => mailbox.to(email).length === 2);
+    const second = await linkTo("confirm-email");
+    expect(second).not.to.equal(first);
+    expect((await confirm(second)).status).to.equal(200);
     await ask();
     const token = await linkTo("reset-password");
-    expect(mailbox.to(email)).to.have.length(2);
+    expect(mailbox.to(email)).to.have.length(3);
     const ban = `/admin/user/${made.body["id"]}/account/ban`;
     await app.post(ban, { token: root.token, body: {} });
     expect(coded(await reset(token))).to.deep.equal([422, "link.invalid"]);

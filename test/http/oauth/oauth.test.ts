@@ -4,6 +4,7 @@ import * as client from "openid-client";
 import { startHttp } from "../../../src/http/role.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { type Browser, browser } from "../../support/browser.ts";
+import { eventually } from "../../support/eventually.ts";
 import {
   authorizePath,
   decide,
@@ -251,7 +252,8 @@ describe("the token of an application", () => {
       expect(await opens(token)).to.equal(true);
       await end(token);
       expect(await opens(token), how).to.equal(false);
-      expect((await there()).status, how).to.equal(403);
+      // Elsewhere it is heard of a moment later.
+      await eventually(async () => (await there()).status === 403);
     }
   });
 
@@ -278,12 +280,14 @@ describe("the token of an application", () => {
       if (query.sql.includes("oauth_authorization")) asked += 1;
     };
     app.platform.db.on("query", count);
+    const start = performance.now();
     try {
-      for (let n = 0; n < 20; n += 1) await opens(token);
+      for (let n = 0; n < 40; n += 1) await opens(token);
     } finally {
       app.platform.db.off("query", count);
     }
-    expect(asked).to.be.below(3);
+    // It is kept for half a second.
+    expect(asked).to.be.below(3 + (performance.now() - start) / 500);
   });
 
   it("fetches by git in the place of a password", async () => {

@@ -1,0 +1,51 @@
+/** The least of some measurements: others on the machine can only add to one. */
+export async function leastOf(turns: number, measure: () => Promise<number>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let turn = 0; turn < turns; turn += 1) least = Math.min(least, await measure());
+  return least;
+}
+
+/** Processor time of this process during the work; waiting for others counts for nothing. */
+export async function processorMs(work: () => unknown): Promise<number> {
+  const start = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 1_000;
+}
+
+/**
+ * Measures again, a few times, while the outcome is out of bounds: on a busy machine any single
+ * measurement may be, but what is always out of bounds stays so. @returns the last outcome
+ */
+export async function settled(
+  measure: () => Promise<number>,
+  [least, most]: readonly [number, number],
+): Promise<number> {
+  let outcome = await measure();
+  for (let turn = 1; turn < 6 && (outcome < least || outcome > most); turn += 1) {
+    outcome = await measure();
+  }
+  return outcome;
+}
+
+const rounds = 7;
+
+/** Both in turn, so that whatever else the machine does slows both. @returns how much longer the first took */
+export async function ratio(
+  known: () => Promise<unknown>,
+  unknown: () => Promise<unknown>,
+): Promise<number> {
+  const took = async (act: () => Promise<unknown>) => {
+    const start = performance.now();
+    await act();
+    return performance.now() - start;
+  };
+  const [one, other]: [number[], number[]] = [[], []];
+  for (let n = 0; n < rounds; n += 1) {
+    one.push(await took(known));
+    other.push(await took(unknown));
+  }
+  return median(one) / median(other);
+}
+
+const median = (times: number[]) => times.sort((a, b) => a - b)[(rounds - 1) / 2] ?? 0;
