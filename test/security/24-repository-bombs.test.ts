@@ -82,7 +82,7 @@ describe("a tree that holds itself ten times over at ten levels", () => {
       expect(listing).to.deep.include({ status: 422, code: "directory.too_large" });
       expect((await ask(`/commits?branch=${branch}`)).status).to.equal(200);
       expect((await ask(`/blob/recursive?commitHash=${bomb}&depth=2`)).status).to.equal(200);
-    }).timeout(60_000);
+    });
   }
 });
 
@@ -93,7 +93,7 @@ describe("a directory that holds directories of nothing, ten times over at ten l
     const actions = [{ action: "CREATE", path: "d0", content: "x" }];
     const answer = await send("/commit", { branch: "nothing", message: "x", actions });
     expect(answer).to.deep.equal({ status: 422, code: "request.invalid" });
-  }).timeout(10_000);
+  });
 });
 
 describe("directories that hold more than may be in memory at once", () => {
@@ -119,7 +119,7 @@ describe("a webhook's tale of a push with such a tree", () => {
     expect([count, commits.length]).to.deep.equal([1, 1]);
     expect(commits[0]?.commit.message).to.equal("Tale\n");
     expect(commits[0]?.files).to.deep.equal({ added: [], modified: [], removed: [] });
-  }).timeout(60_000);
+  });
 });
 
 describe("upkeep of a repository with such a tree", () => {
@@ -132,7 +132,7 @@ describe("upkeep of a repository with such a tree", () => {
 
     const files = await readdir(path.join(repository!.gitDir, "objects/info/commit-graphs"));
     expect(files).to.include("commit-graph-chain").and.not.to.include("commit-graph-chain.lock");
-  }).timeout(60_000);
+  });
 });
 
 describe("counting what a push of such a tree brought", () => {
@@ -180,7 +180,7 @@ describe("directories nested by the thousand, and files by the ten thousand", ()
       Array.from({ length: 10_001 }, (_, index) => `f${index}`),
     );
     expect(await ask(`/commit/${many}/file`)).to.deep.include({ code: "diff.too_large" });
-  }).timeout(60_000);
+  });
 });
 
 describe("a blob that is small in the pack and large in memory", () => {
@@ -198,7 +198,7 @@ describe("a blob that is small in the pack and large in memory", () => {
     expect(diff.bytes).to.be.below(2_000);
     // The test itself holds the file once.
     expect(process.memoryUsage().rss - before).to.be.below(320 * 1024 ** 2);
-  }).timeout(60_000);
+  });
 
   it("is refused in a push when it would have to be put together in memory", async () => {
     const pack = deltaBomb(3 * 1024);
@@ -218,7 +218,7 @@ describe("a blob that is small in the pack and large in memory", () => {
     expect(report).to.contain("unpack ").and.not.to.contain("unpack ok");
     expect((await ask("/branch?branchName=delta")).status).to.equal(404);
     expect((await ask(`/commit/${first}/file`)).status).to.equal(200);
-  }).timeout(60_000);
+  });
 
   /** A blob of a mebibyte and one that copies it so many times. */
   function deltaBomb(mebibytes: number): Buffer {
@@ -262,14 +262,14 @@ describe("a commit whose message nobody could read", () => {
     const id = await committed("spaces", `a${" ".repeat(200_000)}b`);
     expect((await ask(`/commit/${id}`)).status).to.equal(200);
     expect((await ask("/commits?branch=spaces")).status).to.equal(200);
-  }).timeout(10_000);
+  });
 
   it("is shown by the beginning of it, and not picked without the rest", async () => {
     const id = await committed("long", "\u0001".repeat(2 * 1024 ** 2));
     expect((await ask("/commits?branch=long")).bytes).to.be.below(1024 ** 2);
     const refused = { status: 422, code: "commit.message_too_long" };
     expect(await send(`/commit/${id}/cherry-pick`, { branchName: "main" })).to.include(refused);
-  }).timeout(20_000);
+  });
 
   it("is refused as the ground of anything, when it is too large to be read", async () => {
     const id = await committed("huge", "a".repeat(5 * 1024 ** 2));
@@ -285,7 +285,7 @@ describe("a commit whose message nobody could read", () => {
     const change = { branch: "huge", message: "x", actions };
     expect(await send("/commit", change)).to.include(tooLarge);
     expect(await git(copy, "ls-remote", app.remote(project, anna), "huge")).to.contain(id);
-  }).timeout(30_000);
+  });
 });
 
 describe("a comparison that git cannot finish", () => {

@@ -111,6 +111,8 @@ const overSsh: Door = async (command, pack) => {
     ),
   );
   const said = text(channel);
+  // Nobody may be waiting yet when it is cut.
+  said.catch(() => undefined);
   channel.on("error", () => undefined);
   channel.write(Buffer.concat([command, pack.subarray(0, pack.length / 2)]));
   return {

@@ -56,12 +56,12 @@ async function printed(child: PackProcess): Promise<Readonly<{ text: string; byt
 describe("security class S6: an archive", () => {
   it("of a file that expands to more memory than allowed is refused", async () => {
     await expect(archived(wide)).to.be.rejectedWith(/attempting to allocate|out of memory/i);
-  }).timeout(60_000);
+  });
 
   it("of it is refused over SSH as well", async () => {
     const { text } = await printed(askRemotely("wide"));
     expect(text).to.match(/attempting to allocate|out of memory/i);
-  }).timeout(60_000);
+  });
 
   it("of an ordinary commit that substitutes is made", async () => {
     const plain = await commit(copy, "Plain", {

@@ -12,7 +12,7 @@ const password = "a password of the first administrator";
 const webhookSecret = "a secret of a webhook, thirty-odd characters";
 
 describe("a running service", function () {
-  this.timeout(180_000);
+  this.timeout(240_000);
   let service: Service;
   let dataDir: string;
   const secrets = new Map<string, string>([

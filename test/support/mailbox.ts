@@ -54,6 +54,6 @@ export async function startMailbox() {
         const texts = to(address).map(({ text = "" }) => text);
         const found = texts.filter((text) => text.includes(path)).at(-1);
         return /\?token=(\S+)/.exec(found ?? "")?.[1] ?? "";
-      }),
+      }, 60_000),
   };
 }

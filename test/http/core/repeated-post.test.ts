@@ -52,7 +52,7 @@ before(async () => {
 const isLate = ({ first }: { first: Answer }) => first.body["code"] === "projection.lagging";
 
 describe("a POST that was answered 503 because its change did not show yet", function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
 
   it("is answered with its outcome when it is repeated, whatever its own change has hidden", async () => {
     const { anna, bob } = world;

@@ -8,7 +8,7 @@ import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { password, startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
 
-const app = await startGitApp({ places: { placesMax: 2, perCallerMax: 1, waitMs: 200 } });
+const app = await startGitApp({ places: { placesMax: 2, perCallerMax: 1, waitMs: 2_000 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let bob: TestUser;
@@ -280,7 +280,7 @@ describe("what a client may send", () => {
     const answer = await eventually(async () => {
       const second = await refs(open.path, "git-receive-pack", basic("anna", anna.token));
       return second.status === 503 ? second : undefined;
-    });
+    }, 60_000);
 
     expect(answer?.headers.get("retry-after")).to.equal("10");
     expect((await refs(open.path, "git-upload-pack", basic("bob", bob.token))).status).to.equal(

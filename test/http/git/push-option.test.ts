@@ -56,8 +56,8 @@ describe("push options", () => {
       return found && (await ci.jobs(found["localId"])).map(({ name }) => name).sort();
     };
     await eventually(async () => (await names("three")) !== undefined);
-    expect(await names("two")).to.deep.equal(["always", "deploy"]);
-    expect(await names("three")).to.deep.equal(["always"]);
+    await eventually(async () => expect(await names("two")).to.deep.equal(["always", "deploy"]));
+    await eventually(async () => expect(await names("three")).to.deep.equal(["always"]));
     expect(await names("one")).to.equal(undefined);
   });
 

@@ -248,7 +248,7 @@ describe("a session", () => {
       await app.deps.db("session").where({ user_id: anna.id }).update({ opened_at: past });
       await app.deps.db("public.session_use").update({ seen_at: past });
     };
-    await agedBy(4.9);
+    await agedBy(4);
     expect(await isIn(visitor)).to.equal(true);
     await agedBy(5.1);
     expect(await isIn(visitor)).to.equal(false);

@@ -109,7 +109,7 @@ describe("the workers of merge requests", () => {
     const types: string[] = [];
     for await (const item of app.deps.store.subscribeAll({
       after: before,
-      signal: AbortSignal.timeout(1_500),
+      signal: AbortSignal.timeout(30_000),
     })) {
       if (item.kind === "caughtUp") break;
       if (item.kind === "event") types.push(item.event.type);

@@ -85,8 +85,10 @@ describe("health", () => {
       },
     };
     const { url } = await serveRoutes([], { before: [health({ ...deps, store: counted })] });
-    await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/health/ready`)));
-    expect(pings).to.be.lessThan(4);
+    const start = performance.now();
+    await Promise.all(Array.from({ length: 40 }, () => fetch(`${url}/health/ready`)));
+    // What they said holds for half a second.
+    expect(pings).to.be.lessThan(4 + (performance.now() - start) / 500);
   });
 
   it("has nothing else", async () => {

@@ -131,7 +131,7 @@ for (const route of pages) {
             expect(status, JSON.stringify(fields).slice(0, 200)).to.be.lessThan(500);
           }
         }
-      }).timeout(60_000);
+      });
     }
 
     if (route.besides === true) {

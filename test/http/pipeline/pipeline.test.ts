@@ -67,6 +67,7 @@ describe("a push with a pipeline file", () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" });
     await eventually(async () => expect(await ci.pipelines()).to.have.length(1));
+    await eventually(async () => expect(await ci.jobs(1)).to.have.length(2));
     await ci.start();
     expect((await ci.pipelines()).map(({ localId }) => localId)).to.deep.equal([2, 1]);
     expect((await ci.jobs(2)).map(({ localId }) => localId)).to.deep.equal([3, 4]);
@@ -153,7 +154,7 @@ describe("a pipeline", () => {
 
   it("is canceled with its jobs, once, and restarted", async () => {
     const ci = await givenPipelines();
-    await ci.commit({ [file]: twoStages });
+    await ci.commit({ [file]: twoStages }, "Add pipelines [skip ci]");
     const { localId } = await ci.start();
     const at = `${ci.base}/cicd/pipeline/${localId}`;
     const canceled = await post(`${at}/cancel`, ci.token);

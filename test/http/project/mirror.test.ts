@@ -23,13 +23,13 @@ const remote = (alias: string) => {
 /** Names and ids of branches and tags. */
 const refsAt = (url: string) => git(copy, "ls-remote", "--heads", "--tags", url);
 const mirrored = (alias: string, name: string) =>
-  eventually(async () => (await refsAt(remote(alias))) === (await refsAt(other.url(name))), 20_000);
+  eventually(async () => (await refsAt(remote(alias))) === (await refsAt(other.url(name))), 60_000);
 const state = async (alias: string) => (await app.get(`${at(alias)}/mirror`, as(anna))).body;
 const failure = (alias: string) =>
   eventually(async () => {
     const { errorCode } = await state(alias);
     return typeof errorCode === "string" && errorCode;
-  }, 20_000);
+  }, 60_000);
 const told = async (stream: string) => {
   const events: string[] = [];
   for await (const event of app.platform.store.readStream(stream)) events.push(event.type);
@@ -70,11 +70,14 @@ describe("a PULL mirror", () => {
     const fields = { mirror: true, mirrorType: "PULL", mirrorUrl: url, pullMirrorUrl: url };
     expect(shown).to.include(fields);
     await mirrored("pulled", "pulled");
-    expect(await told(repositoryStream(id))).to.deep.equal([
-      "BranchCreated",
-      "BranchCreated",
-      "TagCreated",
-    ]);
+    // The log is told after the repository has them.
+    await eventually(async () =>
+      expect(await told(repositoryStream(id))).to.deep.equal([
+        "BranchCreated",
+        "BranchCreated",
+        "TagCreated",
+      ]),
+    );
 
     const next = await commit(copy, "Two", { "b.txt": "b\n" });
     await git(copy, "push", "--quiet", url, "main", ":dev", ":v1", "main:topic/new");
@@ -115,7 +118,9 @@ describe("a PULL mirror", () => {
     await app.givenProject(anna, "renamed");
     await mirror("renamed", { type: "PULL" });
     await mirrored("renamed", "renamed");
-    expect((await app.get(at("renamed"), as(anna))).body).to.include({ defaultBranch: "trunk" });
+    await eventually(async () =>
+      expect((await app.get(at("renamed"), as(anna))).body).to.include({ defaultBranch: "trunk" }),
+    );
   });
 
   it("leaves alone what the project's rules forbid, and says so", async () => {
@@ -186,7 +191,7 @@ describe("the credentials of a mirror", () => {
     const id = await given("secret");
     other.require("carl", token);
     const shown = await mirror("secret", { type: "PULL", username: "carl", token });
-    await eventually(async () => (await state("secret"))["status"] === "SUCCESS", 20_000);
+    await eventually(async () => (await state("secret"))["status"] === "SUCCESS", 60_000);
     const told: string[] = [JSON.stringify(shown), JSON.stringify(await state("secret"))];
     for await (const event of app.platform.store.readStream(mirrorStream(id))) {
       told.push(JSON.stringify(event.data));
@@ -199,7 +204,7 @@ describe("the credentials of a mirror", () => {
     await given("moved");
     other.require("carl", token);
     await mirror("moved", { type: "PULL", username: "carl", token });
-    await eventually(async () => (await state("moved"))["status"] === "SUCCESS", 20_000);
+    await eventually(async () => (await state("moved"))["status"] === "SUCCESS", 60_000);
     other.asked.length = 0;
     await mirror("moved", { type: "PULL", url: other.url("elsewhere") });
     expect(await failure("moved")).to.equal("remote.authentication");
@@ -218,7 +223,7 @@ describe("the credentials of a mirror", () => {
     expect(failures).to.equal(1);
     expect(Date.parse(String(nextAt))).to.be.greaterThan(Date.now() + 30_000);
     await app.post(`${at("locked")}/mirror/sync`, as(anna));
-    await eventually(async () => (await state("locked"))["failures"] === 2, 20_000);
+    await eventually(async () => (await state("locked"))["failures"] === 2, 60_000);
     other.reset();
     await app.post(`${at("locked")}/mirror/sync`, as(anna));
     await mirrored("locked", "locked");

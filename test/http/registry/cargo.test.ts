@@ -78,7 +78,7 @@ describe("cargo", () => {
     const flag = ["--version", "1.0.0", "--undo", "--registry", "forge"];
     await cargo("answer_lib", "yank", ...flag, "answer_lib");
     expect((await index("an/sw/answer_lib"))[0]).to.include({ yanked: false });
-  }).timeout(180_000);
+  }).timeout(240_000);
 });
 
 describe("the registry of crates", () => {

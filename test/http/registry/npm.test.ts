@@ -109,7 +109,7 @@ describe("npm", () => {
     expect((await npm(user, "whoami")).trim()).to.equal("anna");
     await npm(user, "unpublish", name, "--force");
     expect((await ask("npm", "@acme%2fanswer")).status).to.equal(404);
-  }).timeout(120_000);
+  }).timeout(240_000);
 });
 
 describe("the npm protocol", () => {

@@ -58,7 +58,7 @@ describe("pip", () => {
       env: { ...process.env, HOME: directory },
     });
     expect(await readdir(directory)).to.include("my_tool-1.0-py3-none-any.whl");
-  }).timeout(120_000);
+  }).timeout(240_000);
 });
 
 describe("the simple index", () => {

@@ -118,6 +118,6 @@ class Real(ConanFile):
       await conan("install", "--requires=real/1.0", "-r", "forge", "--build=never");
       await conan("remove", "real/1.0", "-r", "forge", "-c");
       expect((await get(`${base}/v2/conans/real/1.0/_/_/latest`)).status).to.equal(404);
-    }).timeout(180_000);
+    }).timeout(240_000);
   });
 });

@@ -210,6 +210,6 @@ describe("a repository of Debian", () => {
       expect(await readdir(cwd)).to.include("real_1.0-2_all.deb");
       const again = await run("apt-get", ["update"], { cwd, env });
       expect(again.stdout + again.stderr).to.not.match(/^(?:E|W|Err)/m);
-    }).timeout(120_000);
+    }).timeout(240_000);
   });
 });

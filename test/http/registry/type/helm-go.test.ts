@@ -161,7 +161,7 @@ describe("a repository of Helm", () => {
       await helm("pull", "forge/real", "--untar");
       const { stdout: shown } = await helm("show", "chart", "./real");
       expect(shown).to.contain("name: real");
-    }).timeout(120_000);
+    }).timeout(240_000);
   });
 });
 
@@ -291,6 +291,6 @@ describe("a repository of Go modules", () => {
       expect((await go("list", "-deps", "./...")).stdout).to.contain(of);
       const { stdout } = await go("list", "-m", "-versions", of);
       expect(stdout.trim()).to.equal(`${of} v1.0.0`);
-    }).timeout(180_000);
+    }).timeout(240_000);
   });
 });

@@ -158,7 +158,7 @@ describe("a repository of NuGet", () => {
     ]);
     const merged = await json(`${baseOf("nu-all")}/flat/acme.pad/index.json`);
     expect(merged["versions"]).to.have.length(3);
-  }).timeout(60_000);
+  });
 });
 
 describe("a repository of Composer", () => {
@@ -271,5 +271,5 @@ describe("composer", () => {
     await promisify(execFile)("composer", args, { cwd, env });
     const file = path.join(cwd, "vendor", "acme", "real", "src", "Thing.php");
     expect(await readFile(file, "utf8")).to.equal("<?php");
-  }).timeout(120_000);
+  });
 });

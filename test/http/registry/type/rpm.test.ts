@@ -198,6 +198,6 @@ gpgkey=${withLogin(base)}/repository.key
       expect(found.stdout).to.contain("real-0:1.2-3.noarch");
       await dnf("install", "--downloadonly", "--destdir", path.join(cwd, "out"), "real");
       expect(await readdir(path.join(cwd, "out"))).to.include("real-1.2-3.noarch.rpm");
-    }).timeout(180_000);
+    }).timeout(240_000);
   });
 });

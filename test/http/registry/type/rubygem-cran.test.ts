@@ -217,7 +217,7 @@ end
       expect(shown.stdout).to.contain("https://example.org");
       await program("yank", "real", "-v", "1.2.0", "--host", base);
       expect((await get(`${base}/info/real`)).status).to.equal(404);
-    }).timeout(120_000);
+    }).timeout(240_000);
   });
 });
 
