@@ -130,7 +130,9 @@ describe("security class S3: uploads over HTTP", () => {
         const head = await app.head();
         expect(await finish()).to.be.oneOf([403, 404]);
         expect(await app.head()).to.equal(head);
-        expect(await app.deps.db("public.blob_hold")).to.deep.equal([]);
+        await eventually(async () =>
+          expect(await app.deps.db("public.blob_hold")).to.deep.equal([]),
+        );
       });
     }
 
@@ -148,7 +150,7 @@ describe("security class S3: uploads over HTTP", () => {
     const head = await app.head();
     expect(await finish()).to.equal(403);
     expect(await app.head()).to.equal(head);
-    expect(await app.deps.db("public.blob_hold")).to.deep.equal([]);
+    await eventually(async () => expect(await app.deps.db("public.blob_hold")).to.deep.equal([]));
   });
 
   it("store a package when nothing of this happens", async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
 import { searchChange } from "../../../src/workers/reference/commit-reference.ts";
@@ -141,7 +142,14 @@ describe("closing words in commits", () => {
       }
       return count;
     };
-    const before = await recorded();
+    // Workers may still be at what was pushed earlier.
+    let before = -1;
+    await eventually(async () => {
+      const last = before;
+      before = await recorded();
+      await delay(300);
+      return before === last;
+    });
     for (let revision = 0; revision < 20; revision += 1) {
       await searchChange(app.deps, forge.id, revision);
     }

@@ -36,6 +36,7 @@ before(async () => {
 
 describe("how large a project may be", () => {
   it("holds for commits over REST as well", async () => {
+    await eventually(async () => Number((await project())["usedBytes"]) > 100_000);
     await quota(200_000);
     const content = randomBytes(150_000).toString("base64");
     const action = { action: "CREATE", path: "b.bin", content, encoding: "base64" };
