@@ -35,41 +35,57 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
   });
 
   it("holds at once: a revoked token opens nothing, and nothing reads as it was before", async () => {
-    const token = await newToken("revoked");
     const lasting = await newToken("lasting");
     const alias = await newProject(lasting);
     const project = (asking: string) => send("GET", `/project/admin/${alias}`, { token: asking });
-    expect((await project(token)).status).to.equal(200);
+    let [token, title] = ["", ""];
+    let seen: readonly number[] = [];
+    // Whatever waits for the disk in time takes with it what does not: then nothing was lost.
+    for (let turn = 1; seen.length === 0 && turn <= 5; turn += 1) {
+      [token, title] = [await newToken(`revoked-${turn}`), `Changed ${turn}`];
+      expect((await project(token)).status).to.equal(200);
 
-    const at = "/user/settings/access-token/revoked";
-    expect((await send("DELETE", at, { token: lasting })).status).to.equal(200);
-    const body = { title: "Changed" };
-    const setting = `/project/admin/${alias}/setting/change-setting`;
-    expect((await send("PUT", setting, { token: lasting, body })).status).to.equal(200);
+      const at = `/user/settings/access-token/revoked-${turn}`;
+      expect((await send("DELETE", at, { token: lasting })).status).to.equal(200);
+      const setting = `/project/admin/${alias}/setting/change-setting`;
+      const changed = await send("PUT", setting, { token: lasting, body: { title } });
+      expect(changed.status).to.equal(200);
 
+      const asked = [() => project(token), () => project(lasting), () => newTokenAnswer("x")];
+      seen = await whileReadModelsStandStill(asked);
+      await eventually(async () => (await project(lasting)).status === 200, recoveryMs);
+    }
+    expect(new Set(seen)).to.deep.equal(new Set([503]));
+    expect((await project(token)).status).to.equal(403);
+    expect((await project(lasting)).body).to.include({ title });
+  });
+
+  /**
+   * Kills PostgreSQL and asks three times, while the read models stay as it recovers them.
+   *
+   * @returns the statuses; none when the read models have lost nothing
+   */
+  async function whileReadModelsStandStill(
+    asked: readonly (() => ReturnType<typeof send>)[],
+  ): Promise<readonly number[]> {
     const projections = await service.pidOf("projections");
-    // Read models stay as PostgreSQL recovers them until this process goes on.
     process.kill(projections, "SIGSTOP");
-    const seen: number[] = [];
     try {
       const before = await service.pidOf("postgres");
       process.kill(before, "SIGKILL");
       await eventually(async () => (await service.pidOf("postgres")) !== before, recoveryMs);
-      await eventually(storesAnswer, recoveryMs);
-      for (let asked = 0; asked < 3; asked += 1) {
-        seen.push((await project(token)).status, (await project(lasting)).status);
-        seen.push((await send("POST", create, { headers: { authorization: basic }, body })).status);
+      const isBehind = await eventually(readModelsBehind, recoveryMs);
+      const seen: number[] = [];
+      for (let turn = 0; isBehind === "behind" && turn < 3; turn += 1) {
+        for (const ask of asked) seen.push((await ask()).status);
       }
+      return seen;
     } finally {
       process.kill(projections, "SIGCONT");
     }
-    expect(new Set(seen)).to.deep.equal(new Set([503]));
-    await eventually(async () => (await project(lasting)).status === 200, recoveryMs);
-    expect((await project(token)).status).to.equal(403);
-    expect((await project(lasting)).body).to.include({ title: "Changed" });
-  });
+  }
 
-  /** Commits that do not wait for the disk are lost for certain, not by chance. */
+  /** Commits that do not wait for the disk are lost nearly for certain, not by chance. */
   async function flushSeldom(): Promise<void> {
     const config = await configOfRunning(readSettings({ DATA_DIR: service.dataDir }));
     const db = openPostgres(config.databaseUrl, { poolMax: 1 });
@@ -79,25 +95,27 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
     await db.destroy();
   }
 
-  async function storesAnswer(): Promise<boolean> {
+  /** Once both stores answer. */
+  async function readModelsBehind(): Promise<"behind" | "whole"> {
     const config = await configOfRunning(readSettings({ DATA_DIR: service.dataDir }));
     const db = openPostgres(config.databaseUrl, { poolMax: 1 });
     const store = openEventStore(config.eventStoreUrl);
     try {
-      await db.raw("select 1");
-      return (await store.head()) !== undefined;
+      const [least] = await db("projection_checkpoint").where({ state: "live" }).min("position");
+      return BigInt(least?.["min"]) < (await store.head())! ? "behind" : "whole";
     } finally {
       await store.close();
       await db.destroy();
     }
   }
 
-  async function newToken(name: string): Promise<string> {
+  function newTokenAnswer(name: string) {
     const body = { name, scopes: ["USER_WRITE", "PROJECT_WRITE", "PROJECT_EDIT"] };
-    const headers = { authorization: basic };
-    const made = await send("POST", create, { headers, body });
-    return String(made.body["token"]);
+    return send("POST", create, { headers: { authorization: basic }, body });
   }
+
+  const newToken = async (name: string): Promise<string> =>
+    String((await newTokenAnswer(name)).body["token"]);
 
   async function newProject(token: string): Promise<string> {
     const body = { title: "Before", alias: "kept", isPrivate: true, ownerAlias: "admin" };
