@@ -285,7 +285,8 @@ describe("reactors", () => {
       (error: unknown) => error,
     );
     expect(ended).to.be.instanceOf(PositionsLost);
-    expect(await positionOf(reactor)).to.equal(-1n);
+    // On the way there, a slow one may have said how far it was.
+    expect((await positionOf(reactor))! < position).to.equal(true);
     await whileRunning([crashing], async () => {
       await eventually(async () => (await positionOf(reactor)) === position);
     });
@@ -312,7 +313,7 @@ describe("reactors", () => {
     const position = await write(type, 1);
     await eventually(() => added.length === 1);
     await eventually(() => log.some((line) => line.includes("the database is away")));
-    expect(await positionOf(reactor)).to.equal(-1n);
+    expect((await positionOf(reactor))! < position).to.equal(true);
     away = false;
     await eventually(async () => (await positionOf(reactor)) === position);
     stop.abort();
