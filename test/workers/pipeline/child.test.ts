@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { startTestApp } from "../../support/app.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually as within } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { startReceiver } from "../../support/receiver.ts";
 
@@ -10,6 +10,8 @@ const receiver = await startReceiver();
 const anna = await app.givenUser("anna");
 const bob = await app.givenUser("bob");
 const file = ".forge-ci.yaml";
+/** Several workers have their turns one after another. */
+const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 90_000);
 
 describe("a job that starts a pipeline", () => {
   const parent = `
