@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually as within } from "../support/eventually.ts";
 import { temporaryDirectory } from "../support/git.ts";
 import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
@@ -20,6 +20,9 @@ const sandboxed = hasSandbox
   ? await startOwnAgent(app, runners, { executor: "bubblewrap", tags: ["sandbox"] })
   : undefined;
 
+/** A job goes through several workers, and starts programs. */
+const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 120_000);
+
 let files = 0;
 const isOver = ({ status }: View): boolean =>
   ["SUCCESS", "FAILED", "CANCELED", "WARNING"].includes(String(status));
@@ -33,7 +36,7 @@ async function given(file: string): Promise<View> {
 /** @returns its jobs by name */
 async function ended(pipeline: View): Promise<Readonly<Record<string, View>>> {
   const { localId } = pipeline;
-  await eventually(async () => isOver(await at.pipeline(localId)), 120_000);
+  await eventually(async () => isOver(await at.pipeline(localId)));
   return Object.fromEntries((await at.jobs(localId)).map((job) => [job["name"], job]));
 }
 
