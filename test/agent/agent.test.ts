@@ -190,8 +190,11 @@ describe("an agent that is stopped", () => {
     await eventually(async () => (await agent.processes()).length > 0);
     await agent.giveBack();
     expect(await agent.processes()).to.deep.equal([]);
-    const [job] = await at.jobs(pipeline["localId"]);
-    expect(job?.["status"]).to.be.oneOf(["CREATED", "PENDING"]);
+    // Told within five seconds, or else found out after a minute of silence.
+    await eventually(async () => {
+      const [job] = await at.jobs(pipeline["localId"]);
+      return expect(job?.["status"]).to.be.oneOf(["CREATED", "PENDING"]);
+    });
     const other = await startOwnAgent(app, runners, { executor: "shell" });
     await eventually(async () => (await other.processes()).length > 0);
     await other.giveBack();
