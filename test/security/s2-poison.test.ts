@@ -44,11 +44,14 @@ describe("a text that no store can keep", () => {
     ["a name of a field", "POST", "/project", { [loneSurrogate]: "a" }],
   ] as const) {
     it(`is refused in ${what}`, async () => {
-      const head = await app.head();
       const { token } = path.startsWith("/admin") ? admin : anna;
-      const answer = await app.send(method, path, { token, body });
-      expect([answer.status, answer.body["code"]]).to.deep.equal([422, "body.lone_surrogate"]);
-      expect(await app.head()).to.equal(head);
+      // Workers may append on account of what came before; a request that appends always does.
+      await eventually(async () => {
+        const head = await app.head();
+        const answer = await app.send(method, path, { token, body });
+        expect([answer.status, answer.body["code"]]).to.deep.equal([422, "body.lone_surrogate"]);
+        return (await app.head()) === head;
+      });
     });
   }
 
