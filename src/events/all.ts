@@ -26,6 +26,7 @@ import { oauthAuthorizationEvents } from "./oauth/authorization.ts";
 import { packageTagEvents } from "./package/tag.ts";
 import { packageVersionEvents } from "./package/version.ts";
 import { commitStatusEvents } from "./pipeline/commit-status.ts";
+import { environmentEvents } from "./pipeline/environment.ts";
 import { jobEvents } from "./pipeline/job.ts";
 import { pipelineLifetimeEvents } from "./pipeline/lifetime.ts";
 import { pipelineEvents } from "./pipeline/pipeline.ts";
@@ -89,6 +90,7 @@ export const slices = {
   "package/tag": packageTagEvents,
   "package/version": packageVersionEvents,
   "pipeline/commit-status": commitStatusEvents,
+  "pipeline/environment": environmentEvents,
   "pipeline/job": jobEvents,
   "pipeline/lifetime": pipelineLifetimeEvents,
   "pipeline/pipeline": pipelineEvents,

@@ -25,6 +25,7 @@ import { oauthApplicationProjection } from "./oauth/application.ts";
 import { oauthAuthorizationProjection } from "./oauth/authorization.ts";
 import { packageVersionProjection } from "./package/version.ts";
 import { commitStatusProjection } from "./pipeline/commit-status.ts";
+import { environmentProjection } from "./pipeline/environment.ts";
 import { pipelineLifetimeProjection } from "./pipeline/lifetime.ts";
 import { pipelineProjection } from "./pipeline/pipeline.ts";
 import { pipelineScheduleProjection } from "./pipeline/schedule.ts";
@@ -86,6 +87,7 @@ export const allProjections: readonly Projection[] = [
   oauthApplicationProjection,
   oauthAuthorizationProjection,
   packageVersionProjection,
+  environmentProjection,
   pipelineProjection,
   pipelineLifetimeProjection,
   pipelineScheduleProjection,

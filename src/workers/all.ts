@@ -27,6 +27,11 @@ import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worke
 import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
 import { scheduleWorker, sweepSchedules } from "./pipeline/schedule.ts";
 import {
+  environmentBranch,
+  environmentStopWorker,
+  sweepExpiredEnvironments,
+} from "./pipeline/stop-environment.ts";
+import {
   sweepExpiredPipelines,
   sweepOverdueJobs,
   sweepUnnumberedPipelines,
@@ -57,6 +62,7 @@ export const allReactors: readonly Reactor[] = [
   accountLink,
   commitReferenceReactor,
   agentWatch,
+  environmentBranch,
   invitationFollowUp,
   invitationLapse,
   issueNotification,
@@ -85,6 +91,7 @@ export const allReactors: readonly Reactor[] = [
 export const allWorkers: readonly Worker[] = [
   commitReferenceWorker,
   agentWatchWorker,
+  environmentStopWorker,
   mailWorker,
   autoMergeWorker,
   mergeRequestCheckedWorker,
@@ -128,6 +135,7 @@ export const allSweeps: readonly Sweep[] = [
   sweepUnnumberedPipelines,
   sweepOverdueJobs,
   sweepExpiredPipelines,
+  sweepExpiredEnvironments,
   sweepBlobs,
   sweepLostDeliveries,
   sweepWebhooks,

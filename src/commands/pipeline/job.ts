@@ -1,5 +1,6 @@
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import type { RunEnvironment } from "../../events/pipeline/environment.ts";
 import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import {
   type JobEvent,
@@ -21,7 +22,14 @@ export type JobPlace = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectI
 type ByAgent = Readonly<{ agentId: string | null; attempt: number }>;
 
 type Order = Readonly<
-  | { type: "QueueJob" | "HoldJob" | "SkipJob" }
+  | { type: "QueueJob"; environment?: RunEnvironment | undefined }
+  /** Its turn has come, and it may not run. It is not tried again by itself. */
+  | {
+      type: "RefuseJob";
+      reason: Extract<JobFailureReason, "environment_protected">;
+      rules: Pick<JobSpec, "allowFailure">;
+    }
+  | { type: "HoldJob" | "SkipJob" }
   | { type: "DelayJob"; until: string }
   | { type: "BlockJob"; reason: "RESOURCE_GROUP" | "NO_AGENT" }
   | { type: "PlayJob"; by: UserId; variables: Sealed | null }
@@ -79,8 +87,8 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
     const job = { jobId, pipelineId, projectId };
     switch (command.type) {
       case "QueueJob":
-        if (!isWaiting(state)) return [];
-        return [{ type: "JobQueued", data: { ...job, attempt: state.attempt + 1, queuedAt: at } }];
+      case "RefuseJob":
+        return takeTurn(state, command, job);
       case "HoldJob":
         if (!isNew(state)) return [];
         return [{ type: "JobHeld", data: { ...job, heldAt: at } }];
@@ -190,6 +198,22 @@ const isNew = ({ status, delayed, played }: JobState): boolean =>
 
 const isWaiting = ({ status, queued }: JobState): boolean =>
   (status === "CREATED" || status === "WAITING_FOR_RESOURCE") && !queued;
+
+function takeTurn(
+  state: JobState,
+  command: Of<"QueueJob" | "RefuseJob">,
+  job: JobPlace,
+): readonly JobEvent[] {
+  if (!isWaiting(state)) return [];
+  const run = { ...job, attempt: state.attempt + 1 };
+  if (command.type === "QueueJob") {
+    const { environment, at: queuedAt } = command;
+    return [{ type: "JobQueued", data: { ...run, ...(environment && { environment }), queuedAt } }];
+  }
+  const { reason, rules, at: finishedAt } = command;
+  const { always: allowed } = rules.allowFailure;
+  return [{ type: "JobFailed", data: { ...run, reason, exitCode: null, allowed, finishedAt } }];
+}
 
 function block(
   state: JobState,

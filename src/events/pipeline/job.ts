@@ -4,6 +4,7 @@ import type { EventOf, EventSchemas } from "../core/event.ts";
 import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
+import { RunEnvironment } from "./environment.ts";
 import { JobId, PipelineId } from "./id.ts";
 import type { PipelineStatus } from "./status.ts";
 
@@ -44,7 +45,11 @@ const Run = Job.extend({ attempt: z.int().positive() });
  */
 export const jobEvents = {
   /** An agent may take it. */
-  JobQueued: Run.extend({ queuedAt: IsoInstant }),
+  JobQueued: Run.extend({
+    /** Left out for a job without one. */
+    environment: RunEnvironment.optional(),
+    queuedAt: IsoInstant,
+  }),
   /** Its turn has come; it waits for somebody to start it. */
   JobHeld: Job.extend({ heldAt: IsoInstant }),
   /** Its turn has come; it is queued at that time. */

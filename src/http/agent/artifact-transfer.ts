@@ -11,7 +11,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findArtifact } from "../../projections/agent/artifact.ts";
 import { findJobByNumber, findJobOfToken } from "../../projections/agent/job.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
-import { dependenciesOf } from "../../workers/pipeline/payload.ts";
+import { dependenciesOf } from "../../workers/pipeline/job-run.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";

@@ -72,7 +72,8 @@ const postPlay = route({
   path: `${path}/play`,
   operationId: "playJob",
   summary: "Start a manual or delayed job",
-  description: "422 `job.not_playable` for a job that does not wait for it.",
+  description:
+    "422 `job.not_playable` for a job that does not wait for it, 403 `environment.protected` for one that deploys where the caller may not.",
   params: LocalIdParams,
   body: PlayOrder,
   reply: JobView,
@@ -95,7 +96,7 @@ export const jobRoutes: readonly Route[] = [
   change(
     "restart",
     "Run a job again",
-    "422 `job.not_finished` for one that has not ended.",
+    "422 `job.not_finished` for one that has not ended, 403 `environment.protected` for one that deploys where the caller may not.",
     (deps, { job, pipeline }, asked) => restartJob(deps, pipeline, job, asked),
   ),
   change(

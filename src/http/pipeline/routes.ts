@@ -1,5 +1,6 @@
 import type { Route } from "../core/route.ts";
 import { commitStatusRoutes } from "./commit-status.ts";
+import { environmentRoutes } from "./environment.ts";
 import { jobRoutes } from "./job.ts";
 import { lifetimeRoutes } from "./lifetime.ts";
 import { lintRoutes } from "./lint.ts";
@@ -10,6 +11,7 @@ import { variableRoutes } from "./variable.ts";
 
 export const pipelineSectionRoutes: readonly Route[] = [
   ...commitStatusRoutes,
+  ...environmentRoutes,
   ...jobRoutes,
   ...lifetimeRoutes,
   ...lintRoutes,

@@ -10,6 +10,7 @@ const noRun = { queued: false, token_hash: null } as const;
 /** A run that has not begun. */
 const freshRun = {
   ...noRun,
+  environment_name: null,
   agent_id: null,
   block_reason: null,
   delayed_until: null,
@@ -41,8 +42,10 @@ export async function applyJobEvent(tx: Tx, event: Recorded<JobEvent>): Promise<
 function changeOf(event: JobEvent): Partial<JobRow> {
   switch (event.type) {
     case "JobQueued": {
-      const { attempt, queuedAt } = event.data;
-      return { ...freshRun, attempt, queued: true, queued_at: new Date(queuedAt) };
+      const { attempt, environment, queuedAt } = event.data;
+      const environment_name = environment?.name ?? null;
+      const queued = { queued: true, queued_at: new Date(queuedAt) };
+      return { ...freshRun, attempt, environment_name, ...queued };
     }
     case "JobHeld":
       return { block_reason: null };
@@ -74,8 +77,10 @@ function changeOf(event: JobEvent): Partial<JobRow> {
       return { ...noRun, finished_at: new Date(event.data.canceledAt) };
     case "JobSkipped":
       return { ...noRun };
-    case "JobReset":
-      return fresh;
+    case "JobReset": {
+      const { resetById: reset_by_id } = event.data;
+      return { ...fresh, ...(reset_by_id !== null && { reset_by_id }) };
+    }
     case "JobTriggered":
       return { child_pipeline_id: event.data.childPipelineId };
   }

@@ -15,7 +15,7 @@ type Handled = Recorded<EventOf<typeof events>>;
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 2,
+  version: 3,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -163,6 +163,7 @@ async function plan(tx: Tx, data: Data<"PipelineJobsPlanned">): Promise<void> {
     interruptible: spec.interruptible,
     resource_group: spec.resourceGroup,
     is_trigger: spec.trigger !== null,
+    environment: spec.environment?.name ?? null,
     status: "CREATED",
     attempt: 0,
     created_at: new Date(data.plannedAt),

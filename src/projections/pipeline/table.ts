@@ -56,6 +56,10 @@ export type JobRow = Readonly<{
   interruptible: boolean;
   resource_group: string | null;
   is_trigger: boolean;
+  /** Name of its environment as the file says it; null for none. */
+  environment: string | null;
+  /** The same with variables filled in, of the present run. */
+  environment_name: string | null;
   status: PipelineStatus;
   attempt: number;
   /** An agent may take it: it is PENDING, or waits because no agent fits. */
@@ -67,6 +71,8 @@ export type JobRow = Readonly<{
   released: boolean;
   delayed_until: Date | null;
   played_by_id: UserId | null;
+  /** Who last restarted it; it has their rights from then on. */
+  reset_by_id: UserId | null;
   /** Given when it was started by hand. */
   variables: Sealed | null;
   failure_reason: JobFailureReason | null;
@@ -149,6 +155,8 @@ async function createJobTable(tx: Tx): Promise<void> {
     table.boolean("interruptible").notNullable();
     table.text("resource_group");
     table.boolean("is_trigger").notNullable();
+    table.text("environment");
+    table.text("environment_name");
     table.text("status").notNullable();
     table.integer("attempt").notNullable();
     table.boolean("queued").notNullable().defaultTo(false);
@@ -158,6 +166,7 @@ async function createJobTable(tx: Tx): Promise<void> {
     table.boolean("released").notNullable().defaultTo(false);
     table.timestamp("delayed_until");
     table.uuid("played_by_id");
+    table.uuid("reset_by_id");
     table.text("variables");
     table.text("failure_reason");
     table.integer("exit_code");

@@ -94,6 +94,24 @@ function branchProtection(rules: readonly Compiled<"BRANCH">[], ref: string): Re
   };
 }
 
+/**
+ * Who may deploy to an environment: the strictest of the rules that fit its name; null when none does.
+ *
+ * @throws Refusal 503 `projection.not_current`
+ */
+export async function deploymentLevel(
+  db: Knex,
+  project: Below,
+  environment: string,
+): Promise<ProtectionLevel | null> {
+  const [rules] = await Promise.all([
+    protectionRules(db, { project, kind: "ENVIRONMENT" }),
+    mustDecideByCurrent(db),
+  ]);
+  const levels = fitting(compiled("ENVIRONMENT", rules), environment, "");
+  return levels.length === 0 ? null : strictest(levels.map(({ allowToDeploy }) => allowToDeploy));
+}
+
 /** Most forbidding first. */
 const byStrictness: readonly ProtectionLevel[] = ["NO_ONE", "ADMINS", "DEVELOPER"];
 

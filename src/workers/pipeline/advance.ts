@@ -9,12 +9,14 @@ import type { Job } from "../../platform/queue.ts";
 import { allJobs, findPipelineById, jobSpecs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
+import type { VariableDeps } from "./job-run.ts";
+import { turnOrder } from "./queue-job.ts";
 import { queueInGroup } from "./resource-group.ts";
 
 export const advanceQueue = "pipeline-advance";
 export const triggerQueue = "pipeline-trigger";
 
-export type AdvanceDeps = Pick<WorkerDeps, "store" | "db" | "visible" | "now" | "queues">;
+export type AdvanceDeps = VariableDeps & Pick<WorkerDeps, "store" | "visible" | "now" | "queues">;
 
 /** Names what a pipeline goes on after: the steps of one cause are written once. */
 export type Cause = Readonly<{ id: string; correlationId: string }>;
@@ -63,8 +65,9 @@ export function waiting(row: JobRow): WaitingJob {
   };
 }
 
-const statusAfter: Readonly<Record<Step["step"], PipelineStatus>> = {
-  queue: "PENDING",
+type WaitingStep = Exclude<Step["step"], "queue">;
+
+const statusAfter: Readonly<Record<WaitingStep, PipelineStatus>> = {
   hold: "MANUAL",
   delay: "CREATED",
   skip: "SKIPPED",
@@ -85,10 +88,10 @@ async function takeSteps(
       if (row === undefined) return undefined;
       const startInSeconds = specs.get(jobId)?.startInSeconds ?? 0;
       const until = new Date(deps.now().getTime() + startInSeconds * 1_000);
-      const isBlocked = step === "queue" && row.resource_group !== null;
-      const result = isBlocked
-        ? await queueInGroup(deps, row, cause)
-        : { status: statusAfter[step], position: await take(deps, row, step, until, cause) };
+      const result =
+        step === "queue"
+          ? await queueOrRefuse(deps, row, cause)
+          : { status: statusAfter[step], position: await take(deps, row, step, until, cause) };
       const delayed_until = step === "delay" ? until : row.delayed_until;
       jobs.set(jobId, { ...row, status: result.status, delayed_until });
       return result.position;
@@ -105,19 +108,28 @@ export const triggerJob = ({ id: jobId, attempt }: JobRow): Job => ({
   data: { jobId, attempt: attempt + 1 },
 });
 
+/** A job of a resource group waits for the others of it. */
+async function queueOrRefuse(
+  deps: AdvanceDeps,
+  row: JobRow,
+  cause: Cause,
+): Promise<Readonly<{ status: PipelineStatus; position: bigint | undefined }>> {
+  const { order, status } = await turnOrder(deps, row);
+  const isQueued = order.type === "QueueJob";
+  if (isQueued && row.resource_group !== null) return queueInGroup(deps, row, order, cause);
+  const position = await orderJob(deps, row, order, cause);
+  if (isQueued && row.is_trigger) await deps.queues.add([triggerJob(row)]);
+  return { status, position };
+}
+
 async function take(
   deps: AdvanceDeps,
   row: JobRow,
-  step: Step["step"],
+  step: WaitingStep,
   until: Date,
   cause: Cause,
 ): Promise<bigint | undefined> {
   switch (step) {
-    case "queue": {
-      const position = await orderJob(deps, row, { type: "QueueJob" }, cause);
-      if (row.is_trigger) await deps.queues.add([triggerJob(row)]);
-      return position;
-    }
     case "hold":
       return orderJob(deps, row, { type: "HoldJob" }, cause);
     case "skip":

@@ -10,6 +10,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, advancePipeline, later, waiting } from "./advance.ts";
+import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
 /** What somebody asks of a pipeline or a job, and the envelope of what comes of it. */
 export type Asked = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
@@ -33,6 +34,8 @@ export async function cancelPipeline(
   return goOn(deps, row.id, asked, position);
 }
 
+const isRepeatable: ReadonlySet<string> = new Set(["FAILED", "CANCELED", "WARNING"]);
+
 /** Runs failed and canceled jobs again, and what depends on them; what succeeded stays. */
 export async function restartPipeline(
   deps: AdvanceDeps,
@@ -40,14 +43,19 @@ export async function restartPipeline(
   asked: Asked,
 ): Promise<bigint | undefined> {
   const jobs = await allJobs(deps.db, row.id);
-  const again = jobs.filter(({ status }) => ["FAILED", "CANCELED", "WARNING"].includes(status));
+  const again: JobRow[] = [];
+  for (const each of jobs) {
+    const isOver = isRepeatable.has(each.status);
+    // What others alone may deploy is left to them.
+    if (isOver && (await mayRun(deps, each, asked.by))) again.push(each);
+  }
   return again.length === 0 ? undefined : resetJobs(deps, row, jobs, again, asked);
 }
 
 /**
  * Runs one job again, and what depends on it and was skipped or did not succeed.
  *
- * @throws Refusal 422 `job.not_finished`
+ * @throws Refusal 422 `job.not_finished`; 403 `environment.protected`
  */
 export async function restartJob(
   deps: AdvanceDeps,
@@ -55,6 +63,7 @@ export async function restartJob(
   restarted: JobRow,
   asked: Asked,
 ): Promise<bigint | undefined> {
+  await mustMayDeploy(deps, restarted, asked.by);
   const order = { type: "ResetJob", by: asked.by, quietly: false } as const;
   const position = await orderJobs(deps, [restarted], order, asked);
   const jobs = await allJobs(deps.db, row.id);
@@ -74,7 +83,7 @@ export async function cancelJob(
 /**
  * Starts a manual or delayed job. Jobs that need it and were skipped get another turn.
  *
- * @throws Refusal 422 `job.not_playable`
+ * @throws Refusal 422 `job.not_playable`; 403 `environment.protected`
  */
 export async function playJob(
   deps: AdvanceDeps,
@@ -83,8 +92,11 @@ export async function playJob(
   variables: Sealed | null,
   asked: Asked & Readonly<{ by: UserId }>,
 ): Promise<bigint | undefined> {
+  await mustMayDeploy(deps, played, asked.by);
   const play = { type: "PlayJob", by: asked.by, variables } as const;
   const position = await orderJobs(deps, [played], play, asked);
+  // What is next is computed from the read model, which must show that it was played.
+  await deps.visible(position);
   const jobs = await allJobs(deps.db, row.id);
   return later(position, await resetJobs(deps, row, jobs, [played], asked));
 }

@@ -2,6 +2,7 @@ import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { groupIsBusy, nextInGroup } from "../../projections/pipeline/resource-group.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, type Cause, orderJob } from "./advance.ts";
+import { type TurnOrder, turnOrder } from "./queue-job.ts";
 
 /**
  * Queues a job unless another one of its resource group in the project is queued or runs; it waits
@@ -11,15 +12,14 @@ import { type AdvanceDeps, type Cause, orderJob } from "./advance.ts";
 export async function queueInGroup(
   deps: AdvanceDeps,
   row: JobRow,
+  queue: Extract<TurnOrder["order"], { type: "QueueJob" }>,
   cause: Cause,
 ): Promise<Readonly<{ status: PipelineStatus; position: bigint | undefined }>> {
   return deps.db.transaction(async (tx) => {
     const key = `resource group ${row.project_id} ${row.resource_group}`;
     await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [key]);
     const isBusy = await groupIsBusy(deps.db, row);
-    const order = isBusy
-      ? ({ type: "BlockJob", reason: "RESOURCE_GROUP" } as const)
-      : ({ type: "QueueJob" } as const);
+    const order = isBusy ? ({ type: "BlockJob", reason: "RESOURCE_GROUP" } as const) : queue;
     const position = await orderJob(deps, row, order, cause);
     await deps.visible(position);
     return { status: isBusy ? "WAITING_FOR_RESOURCE" : "PENDING", position };
@@ -30,5 +30,9 @@ export async function queueInGroup(
 export async function freeGroup(deps: AdvanceDeps, left: JobRow, cause: Cause): Promise<void> {
   if (left.resource_group === null) return;
   const next = await nextInGroup(deps.db, left.project_id, left.resource_group);
-  if (next !== undefined) await queueInGroup(deps, next, cause);
+  if (next === undefined) return;
+  const { order } = await turnOrder(deps, next);
+  if (order.type === "QueueJob") await queueInGroup(deps, next, order, cause);
+  // The end of a job that may not run frees the group again.
+  else await orderJob(deps, next, order, cause);
 }

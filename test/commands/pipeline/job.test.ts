@@ -4,7 +4,14 @@ import type { JobEvent } from "../../../src/events/pipeline/job.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/decider.ts";
 import { at } from "../../support/history.ts";
-import { agentId, jobIdOf, pipelineId, projectId, userId } from "../../support/pipeline.ts";
+import {
+  agentId,
+  commitId,
+  jobIdOf,
+  pipelineId,
+  projectId,
+  userId,
+} from "../../support/pipeline.ts";
 
 const given = specify(job.decider);
 const place = { jobId: jobIdOf("build"), pipelineId, projectId };
@@ -311,5 +318,44 @@ describe("a job of the service itself", () => {
     const trigger = { type: "RecordJobTriggered", ...within, childPipelineId } as const;
     given(queued()).when(trigger).gives(triggered);
     given(queued(), triggered).when(trigger).givesNothing();
+  });
+});
+
+describe("a job for an environment", () => {
+  const environment = {
+    environmentId: deterministicId("environment"),
+    name: "production",
+    action: "start",
+    tier: null,
+    url: null,
+    onStop: null,
+    autoStopInSeconds: null,
+    ref: "main",
+    isTag: false,
+    commitId,
+    userId,
+  } as const;
+
+  it("is queued with it", () => {
+    given()
+      .when({ type: "QueueJob", ...within, environment })
+      .gives({ type: "JobQueued", data: { ...place, attempt: 1, environment, queuedAt: at } });
+  });
+
+  it("is refused in its turn, and not tried again by itself", () => {
+    const retry = { max: 2, when: ["always"], exitCodes: [] };
+    const reason = "environment_protected" as const;
+    const refuse = { type: "RefuseJob", ...within, reason, rules: { ...rules, retry } } as const;
+    given()
+      .when(refuse)
+      .gives(failed({ reason, exitCode: null }));
+    const mayFail = { ...rules, allowFailure: { always: true, exitCodes: [] } };
+    given(blocked("RESOURCE_GROUP"))
+      .when({ ...refuse, rules: mayFail })
+      .gives(failed({ reason, exitCode: null, allowed: true }));
+    given(queued()).when(refuse).givesNothing();
+    given(failed({ reason, exitCode: null }), reset(userId))
+      .when({ type: "QueueJob", ...within })
+      .gives(queued());
   });
 });

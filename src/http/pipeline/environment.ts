@@ -1,0 +1,230 @@
+import { z } from "zod";
+
+import { handle } from "../../commands/core/handle.ts";
+import { environment, environmentNotFound } from "../../commands/pipeline/environment.ts";
+import { EnvironmentState } from "../../events/pipeline/environment.ts";
+import { PipelineStatus } from "../../events/pipeline/status.ts";
+import {
+  findEnvironment,
+  lastDeployment,
+  lastDeployments,
+  listDeployments,
+  listEnvironments,
+  type ShownDeployment,
+} from "../../projections/pipeline/environment-query.ts";
+import type { EnvironmentRow } from "../../projections/pipeline/environment-table.ts";
+import { slugOf } from "../../workers/pipeline/predefined.ts";
+import { environmentProtected, mayDeploy } from "../../workers/pipeline/queue-job.ts";
+import { stopEnvironment } from "../../workers/pipeline/stop-environment.ts";
+import type { Deps } from "../core/deps.ts";
+import type { RequestFor } from "../core/request.ts";
+import { type Route, route } from "../core/route.ts";
+import { bool, instant, nameLengthMax } from "../core/schema.ts";
+import { ProjectParams, reading, writing } from "./found.ts";
+
+const path = "/project/{ownerAlias}/{projectAlias}/environment" as const;
+const one = `${path}/{environmentId}` as const;
+const Params = ProjectParams.extend({ environmentId: z.uuid() });
+
+const DeploymentView = z
+  .object({
+    number: z.int().meta({ description: "In the environment, from 1." }),
+    status: PipelineStatus.meta({ description: "Of the job that deploys." }),
+    ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
+    isTag: z.boolean(),
+    commitId: z.string(),
+    userId: z.uuid().nullable().meta({ description: "Who deployed." }),
+    url: z.string().nullable(),
+    jobLocalId: z.int().nullable().meta({ description: "Null once its pipeline is deleted." }),
+    jobName: z.string().nullable(),
+    pipelineLocalId: z.int().nullable(),
+    createdAt: instant(),
+    startedAt: instant().nullable(),
+    finishedAt: instant().nullable(),
+  })
+  .meta({ id: "Deployment" });
+
+const EnvironmentView = z
+  .object({
+    id: z.uuid(),
+    name: z.string().meta({ examples: ["review/search"] }),
+    slug: z.string().meta({ examples: ["review-search"] }),
+    tier: z.string().nullable(),
+    state: EnvironmentState,
+    url: z.string().nullable(),
+    autoStopAt: instant().nullable(),
+    createdAt: instant(),
+    updatedAt: instant(),
+    lastDeployment: DeploymentView.nullable().meta({ description: "The last that succeeded." }),
+  })
+  .meta({ id: "Environment" });
+
+const presentDeployment = (row: ShownDeployment): z.input<typeof DeploymentView> => ({
+  number: row.number ?? 0,
+  status: row.status,
+  ref: row.ref,
+  isTag: row.is_tag,
+  commitId: row.commit_id,
+  userId: row.user_id,
+  url: row.url,
+  jobLocalId: row.job_local_id,
+  jobName: row.job_name,
+  pipelineLocalId: row.pipeline_local_id,
+  createdAt: row.created_at,
+  startedAt: row.started_at,
+  finishedAt: row.finished_at,
+});
+
+const present = (
+  row: EnvironmentRow,
+  last: ShownDeployment | undefined,
+): z.input<typeof EnvironmentView> => ({
+  id: row.id,
+  name: row.name,
+  slug: slugOf(row.name),
+  tier: row.tier,
+  state: row.state,
+  url: row.url,
+  autoStopAt: row.auto_stop_at,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  lastDeployment: last === undefined ? null : presentDeployment(last),
+});
+
+type Within = Pick<RequestFor<"project:GUEST">, "project">;
+
+/** @throws Refusal 404, also for an environment of another project */
+async function mustFind({ db }: Deps, { project }: Within, id: string): Promise<EnvironmentRow> {
+  const row = await findEnvironment(db, project.id, id);
+  if (row === undefined) throw environmentNotFound();
+  return row;
+}
+
+async function shown(deps: Deps, request: Within, id: string) {
+  const row = await mustFind(deps, request, id);
+  return present(row, await lastDeployment(deps.db, row));
+}
+
+const getEnvironments = route({
+  ...reading,
+  method: "get",
+  path,
+  operationId: "listEnvironments",
+  summary: "List the environments of a project",
+  description:
+    "By name, each with its last deployment. The total is counted to 500 beyond the page that is asked for.",
+  params: ProjectParams,
+  query: z.object({
+    state: EnvironmentState.optional(),
+    q: z.string().max(nameLengthMax).optional().meta({ description: "A part of the name." }),
+  }),
+  list: "environmentList",
+  reply: EnvironmentView,
+  errors: [403, 404, 422],
+  async handle({ page: { size: limit, offset }, query, request }, { db }) {
+    const part = { limit, offset };
+    const { rows, total } = await listEnvironments(db, request.project.id, query, part);
+    const last = await lastDeployments(db, rows);
+    return { items: rows.map((row) => present(row, last.get(row.id))), totalElements: total };
+  },
+});
+
+const getEnvironment = route({
+  ...reading,
+  method: "get",
+  path: one,
+  operationId: "getEnvironment",
+  summary: "Get an environment",
+  params: Params,
+  reply: EnvironmentView,
+  errors: [403, 404],
+  handle: ({ params, request }, deps) => shown(deps, request, params.environmentId),
+});
+
+const getDeployments = route({
+  ...reading,
+  method: "get",
+  path: `${one}/deployment`,
+  operationId: "listDeployments",
+  summary: "List the deployments to an environment",
+  description: "Newest first. The total is counted to 500 beyond the page that is asked for.",
+  params: Params,
+  query: z.object({ status: PipelineStatus.optional() }),
+  list: "deploymentList",
+  reply: DeploymentView,
+  errors: [403, 404, 422],
+  async handle({ params, page: { size: limit, offset }, query, request }, deps) {
+    const { id } = await mustFind(deps, request, params.environmentId);
+    const { rows, total } = await listDeployments(deps.db, id, query, { limit, offset });
+    return { items: rows.map(presentDeployment), totalElements: total };
+  },
+});
+
+/** @throws Refusal 404; 403 `environment.protected` */
+async function mustBeTheirs(
+  deps: Deps,
+  { project, userId }: RequestFor<"project:DEVELOPER">,
+  id: string,
+): Promise<EnvironmentRow> {
+  const row = await mustFind(deps, { project }, id);
+  if (!(await mayDeploy(deps, project, { name: row.name, userId }))) throw environmentProtected();
+  return row;
+}
+
+const postStop = route({
+  ...writing,
+  method: "post",
+  path: `${one}/stop`,
+  operationId: "stopEnvironment",
+  summary: "Stop an environment",
+  description:
+    "Starts the job that its last deployment names as `on_stop`, where that job is to be started by hand, and the environment is STOPPING until it ends; without one it is STOPPED at once. 403 `environment.protected` for those whom a protection rule does not let deploy there.",
+  params: Params,
+  body: z
+    .object({
+      force: bool().default(false).meta({ description: "Without running a job." }),
+    })
+    .default({ force: false })
+    .meta({ id: "EnvironmentStop" }),
+  reply: EnvironmentView,
+  errors: [403, 404, 422],
+  async handle({ params, body, request }, deps) {
+    const row = await mustBeTheirs(deps, request, params.environmentId);
+    const asked = { by: request.userId, metadata: await request.metadata() };
+    await request.visible(await stopEnvironment(deps, row, asked, body));
+    return shown(deps, request, row.id);
+  },
+});
+
+const deleteEnvironment = route({
+  ...writing,
+  method: "delete",
+  path: one,
+  operationId: "deleteEnvironment",
+  summary: "Delete an environment and the record of its deployments",
+  description: "One that is not stopped: 422 `environment.not_stopped`.",
+  params: Params,
+  reply: "empty",
+  errors: [403, 404, 422],
+  async handle({ params, request }, deps) {
+    const {
+      id,
+      project_id: projectId,
+      name,
+      state,
+    } = await mustBeTheirs(deps, request, params.environmentId);
+    const place = { environmentId: id, projectId, name, state, at: deps.now().toISOString() };
+    const command = { type: "DeleteEnvironment", ...place, by: request.userId } as const;
+    const metadata = await request.metadata();
+    const result = await handle(deps.store, environment, { id, command, metadata });
+    await request.visible(result.position);
+  },
+});
+
+export const environmentRoutes: readonly Route[] = [
+  getEnvironments,
+  getEnvironment,
+  getDeployments,
+  postStop,
+  deleteEnvironment,
+];

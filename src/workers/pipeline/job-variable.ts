@@ -1,0 +1,178 @@
+import { ObjectId } from "../../events/core/ids.ts";
+import { jobNumber } from "../../events/pipeline/number.ts";
+import { expandText } from "../../platform/pipeline-file/expand.ts";
+import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import type { JobRun, VariableDeps } from "./job-run.ts";
+import { predefinedVariables, slugOf } from "./predefined.ts";
+import { reportedVariables } from "./reported-variable.ts";
+import { settingVariables } from "./setting-variable.ts";
+
+export type JobVariable = Readonly<{
+  key: string;
+  value: string;
+  /** Given to containers of services as well: false for secrets. */
+  public: boolean;
+  masked: boolean;
+  file: boolean;
+  /** The agent expands no references in it. */
+  raw: boolean;
+}>;
+
+/** Variables by name, before those of settings. */
+type Plain = Readonly<{
+  all: Map<string, JobVariable>;
+  /** At the start of the pipeline and with the play of the job. */
+  given: ReadonlyMap<string, string>;
+}>;
+
+async function plainVariables(run: JobRun): Promise<Plain> {
+  const { deps, job, pipeline, project, spec, isProtected } = run;
+  const repository = await deps.git.find(project.id);
+  const commit = await repository?.objects.commit(pipeline.commit_id);
+  const origin = {
+    ref: pipeline.ref,
+    isTag: pipeline.is_tag,
+    commitId: ObjectId.parse(pipeline.commit_id),
+    beforeCommitId: ObjectId.nullable().parse(pipeline.before_commit_id),
+    source: pipeline.source,
+    userId: pipeline.user_id,
+    parent: null,
+    mergeRequest: pipeline.merge_request,
+    startedBy: null,
+  };
+  const sources = { project, origin, commit, isProtected, publicUrl: deps.publicUrl };
+  const all = new Map<string, JobVariable>();
+  for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
+  for (const [key, value] of ofThisJob(run)) add(all, key, value);
+  for (const { key, value, raw } of spec.variables) add(all, key, value, { raw });
+  for (const [key, value] of await reportedVariables(deps, run.dependencies)) {
+    add(all, key, value, { public: false });
+  }
+  return { all, given: await givenVariables(deps, job, pipeline) };
+}
+
+function add(
+  all: Map<string, JobVariable>,
+  key: string,
+  value: string,
+  change: Partial<JobVariable> = {},
+): void {
+  all.set(key, { key, value, public: true, masked: false, file: false, raw: true, ...change });
+}
+
+const environmentLengthMax = 255;
+
+/** The name with variables filled in; those of settings, which may depend on it, are unknown. */
+function environmentName({ spec }: JobRun, { all, given }: Plain): string | null {
+  if (spec.environment === null) return null;
+  const lookup = (key: string) => given.get(key) ?? all.get(key)?.value;
+  return expandText(spec.environment.name, lookup).trim().slice(0, environmentLengthMax) || null;
+}
+
+/**
+ * Name and address of the environment of a job, their variables filled in; null for none. Masked and
+ * protected values are left out of the address, which everybody may see who sees the project.
+ */
+export async function environmentOfRun(
+  run: JobRun,
+): Promise<Readonly<{ name: string; url: string | null }> | null> {
+  const plain = await plainVariables(run);
+  const name = environmentName(run, plain);
+  if (name === null) return null;
+  const template = run.spec.environment?.url ?? null;
+  if (template === null) return { name, url: null };
+  const { deps, project } = run;
+  const place = { project, isProtected: false, environment: name };
+  const settings = await settingVariables(deps, place);
+  const own = new Map(ofEnvironment(name));
+  const lookup = (key: string): string | undefined => {
+    const setting = settings.get(key);
+    const open = setting?.masked || setting?.file ? undefined : setting?.value;
+    return own.get(key) ?? plain.given.get(key) ?? open ?? plain.all.get(key)?.value;
+  };
+  return { name, url: addressOf(expandText(template, lookup)) };
+}
+
+const addressLengthMax = 2_048;
+
+/** Null for what browsers do not open as a page. */
+function addressOf(text: string): string | null {
+  if (text.length > addressLengthMax || !URL.canParse(text)) return null;
+  return /^https?:$/.test(new URL(text).protocol) ? text : null;
+}
+
+const ofEnvironment = (name: string): [string, string][] => [
+  ["CI_ENVIRONMENT_NAME", name],
+  ["CI_ENVIRONMENT_SLUG", slugOf(name)],
+];
+
+/**
+ * Later ones win: predefined, of the file, of earlier jobs, of settings, of the pipeline, of the play, of the
+ * job run.
+ */
+export async function variablesOf(
+  run: JobRun,
+  token: string,
+): Promise<Readonly<{ variables: readonly JobVariable[]; environment: string | null }>> {
+  const { deps, job, project, spec, isProtected } = run;
+  const plain = await plainVariables(run);
+  const { all, given } = plain;
+  // The name that was checked when the job was queued: what it is made of may have changed.
+  const environment = job.environment_name ?? environmentName(run, plain);
+  const settings = await settingVariables(deps, { project, isProtected, environment });
+  for (const [key, { value, masked, file }] of settings) {
+    add(all, key, value, { public: false, masked, file, raw: false });
+  }
+  for (const [key, value] of given) add(all, key, value, { public: false, raw: false });
+  if (environment !== null) {
+    for (const [key, value] of ofEnvironment(environment)) add(all, key, value);
+    if (spec.environment?.url) add(all, "CI_ENVIRONMENT_URL", spec.environment.url, { raw: false });
+    add(all, "CI_ENVIRONMENT_ACTION", spec.environment?.action ?? "start");
+    if (spec.environment?.tier) add(all, "CI_ENVIRONMENT_TIER", spec.environment.tier);
+  }
+  const secret = { public: false, masked: true } as const;
+  add(all, "CI_JOB_TOKEN", token, secret);
+  add(all, "CI_REGISTRY_USER", "gitlab-ci-token", { public: false });
+  add(all, "CI_REGISTRY_PASSWORD", token, secret);
+  return { variables: [...all.values()], environment };
+}
+
+function ofThisJob({ deps, job, pipeline, project, spec, number }: JobRun): [string, string][] {
+  const url = `${deps.publicUrl}/project/${project.owner_alias}/${project.alias}/cicd`;
+  const own = String(jobNumber(number, job.place));
+  return [
+    ["CI_PIPELINE_ID", String(number)],
+    ["CI_PIPELINE_IID", String(pipeline.local_id ?? "")],
+    ["CI_PIPELINE_URL", `${url}/pipeline/${pipeline.local_id}`],
+    ["CI_PIPELINE_CREATED_AT", pipeline.created_at.toISOString()],
+    ["CI_JOB_ID", own],
+    ["CI_JOB_NAME", spec.name],
+    ["CI_JOB_NAME_SLUG", slugOf(spec.name)],
+    ["CI_JOB_STAGE", spec.stage],
+    ["CI_JOB_URL", `${url}/job/${job.local_id}`],
+    ...(spec.parallel === null
+      ? ([["CI_NODE_TOTAL", "1"]] as [string, string][])
+      : ([
+          ["CI_NODE_INDEX", String(spec.parallel.index)],
+          ["CI_NODE_TOTAL", String(spec.parallel.total)],
+        ] as [string, string][])),
+    ...(spec.when === "manual" ? ([["CI_JOB_MANUAL", "true"]] as [string, string][]) : []),
+  ];
+}
+
+/** Given at the start of the pipeline, and with the play of the job; what was forgotten is left out. */
+async function givenVariables(
+  { vault }: VariableDeps,
+  job: JobRow,
+  pipeline: PipelineRow,
+): Promise<ReadonlyMap<string, string>> {
+  const all = new Map<string, string>();
+  for (const sealed of [pipeline.variables, job.variables]) {
+    const text = sealed === null ? null : await vault.open(sealed);
+    if (text === null) continue;
+    for (const [key, value] of Object.entries(JSON.parse(text) as Record<string, string>)) {
+      all.set(key, value);
+    }
+  }
+  return all;
+}

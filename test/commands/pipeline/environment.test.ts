@@ -1,0 +1,42 @@
+import { environment } from "../../../src/commands/pipeline/environment.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import { specify } from "../../support/decider.ts";
+import { at } from "../../support/history.ts";
+import { projectId, userId } from "../../support/pipeline.ts";
+
+const given = specify(environment.decider);
+const place = {
+  environmentId: deterministicId("environment"),
+  projectId,
+  name: "review/search",
+} as const;
+
+describe("an environment", () => {
+  const stop = { type: "StopEnvironment", ...place, by: userId, at } as const;
+  const remove = { type: "DeleteEnvironment", ...place, by: userId, at } as const;
+
+  it("is stopped unless it is", () => {
+    const stopped = {
+      type: "EnvironmentStopped",
+      data: { ...place, stoppedById: userId, stoppedAt: at },
+    } as const;
+    given()
+      .when({ ...stop, state: "STOPPING" })
+      .gives(stopped);
+    given()
+      .when({ ...stop, state: "STOPPED" })
+      .givesNothing();
+  });
+
+  it("is deleted once it is stopped", () => {
+    given()
+      .when({ ...remove, state: "STOPPED" })
+      .gives({
+        type: "EnvironmentDeleted",
+        data: { ...place, deletedById: userId, deletedAt: at },
+      });
+    given()
+      .when({ ...remove, state: "AVAILABLE" })
+      .refuses("environment.not_stopped");
+  });
+});

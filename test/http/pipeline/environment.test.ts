@@ -1,0 +1,223 @@
+import { expect } from "chai";
+
+import { sweepExpiredEnvironments } from "../../../src/workers/pipeline/stop-environment.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+const bob = await app.givenUser("bob");
+const { token } = anna;
+const file = ".forge-ci.yaml";
+
+let projects = 0;
+async function given(yaml: string) {
+  projects += 1;
+  const project = await app.givenProject(anna, `project${projects}`, { private: true });
+  const ci = pipelinesOf(app, anna, project);
+  const body = { userAlias: bob.alias, role: "DEVELOPER" };
+  const joined = await app.post(`${ci.base}/member/invite`, { token, body });
+  expect(joined.status, joined.text).to.equal(200);
+  await ci.commit({ [file]: yaml }, "Add pipelines [skip ci]");
+  const path = `${ci.base}/environment`;
+
+  async function environments(query = ""): Promise<readonly View[]> {
+    const { body: page, text } = await app.get(`${path}${query}`, { token });
+    const list = (page["_embedded"] as { environmentList?: View[] } | undefined)?.environmentList;
+    expect(list, text).to.be.an("array");
+    return list ?? [];
+  }
+
+  async function deployments(id: unknown, query = ""): Promise<readonly View[]> {
+    const { body: page } = await app.get(`${path}/${id}/deployment${query}`, { token });
+    return (page["_embedded"] as { deploymentList: View[] }).deploymentList;
+  }
+
+  async function protect(environmentTemplate: string, allowToDeploy: string) {
+    const rule = { environmentTemplate, allowToDeploy };
+    const made = await app.post(`${ci.base}/environment-protection/create`, { token, body: rule });
+    expect(made.status, made.text).to.equal(200);
+  }
+
+  const stop = (id: unknown, by = anna, options = {}) =>
+    app.post(`${path}/${id}/stop`, { token: by.token, body: options });
+
+  /** Once jobs are queued and their ends are worked on. */
+  const settled = (localId: unknown, expected: Readonly<Record<string, string>>) =>
+    eventually(async () => expect(await ci.statuses(localId)).to.deep.equal(expected));
+
+  return { project, ci, path, environments, deployments, protect, stop, settled };
+}
+
+const review = `
+deploy:
+  script: x
+  environment:
+    name: review/$CI_COMMIT_REF_NAME
+    url: https://$CI_ENVIRONMENT_SLUG.example.com
+    on_stop: undeploy
+    deployment_tier: development
+    auto_stop_in: 1 day
+undeploy:
+  script: x
+  rules: [{when: manual, allow_failure: true}]
+  environment: {name: review/$CI_COMMIT_REF_NAME, action: stop}
+`;
+
+describe("environments", () => {
+  it("show what was deployed, and are stopped by the job that the file names", async () => {
+    const { ci, environments, deployments, stop, path } = await given(review);
+    await ci.start();
+    const [made] = await environments();
+    expect(made).to.include({ name: "review/main", state: "AVAILABLE", lastDeployment: null });
+    expect((await deployments(made!["id"])).map(({ status }) => status)).to.deep.equal(["PENDING"]);
+
+    expect(await ci.run()).to.equal("deploy");
+    const [environment] = await environments("?state=AVAILABLE&q=VIEW/m");
+    expect(environment).to.deep.include({
+      slug: "review-main",
+      tier: "development",
+      url: "https://review-main.example.com",
+    });
+    expect(environment!["autoStopAt"]).to.be.a("string");
+    const last = environment!["lastDeployment"] as View;
+    expect(last).to.deep.include({
+      number: 1,
+      status: "SUCCESS",
+      ref: "main",
+      isTag: false,
+      userId: anna.id,
+      jobName: "deploy",
+      pipelineLocalId: 1,
+    });
+    expect((await app.delete(`${path}/${made!["id"]}`, { token })).body["code"]).to.equal(
+      "environment.not_stopped",
+    );
+
+    expect((await stop(made!["id"])).body["state"]).to.equal("STOPPING");
+    expect(await ci.run()).to.equal("undeploy");
+    expect((await environments())[0]).to.include({ state: "STOPPED", autoStopAt: null });
+    expect((await app.delete(`${path}/${made!["id"]}`, { token })).status).to.equal(200);
+    expect(await environments()).to.deep.equal([]);
+  });
+
+  it("keep the last successful deployment when a later one fails, and stop again after a failure", async () => {
+    const { ci, environments, deployments, stop, settled } = await given(review);
+    await ci.start();
+    await ci.run();
+    const [first] = await environments();
+    await ci.start();
+    await ci.run("RecordJobFailed");
+    const [environment] = await environments();
+    expect(environment!["lastDeployment"]).to.deep.equal(first!["lastDeployment"]);
+    const id = environment!["id"];
+    expect((await deployments(id)).map(({ number, status }) => [number, status])).to.deep.equal([
+      [2, "FAILED"],
+      [1, "SUCCESS"],
+    ]);
+    expect((await deployments(id, "?status=SUCCESS&size=1")).length).to.equal(1);
+
+    await stop(id);
+    await ci.run("RecordJobFailed");
+    expect((await environments())[0]).to.include({ state: "AVAILABLE" });
+    await settled(1, { deploy: "SUCCESS", undeploy: "WARNING" });
+    expect((await stop(id)).body["state"]).to.equal("STOPPING");
+    expect((await stop(id, anna, { force: true })).body["state"]).to.equal("STOPPED");
+  });
+
+  it("are stopped when their branch is deleted, and when their time is over", async () => {
+    const { ci, environments } = await given(review);
+    const branch = { newBranch: "topic", originBranch: "main" };
+    const made = await app.post(`${ci.base}/branch`, { token, body: branch });
+    expect(made.status, made.text).to.equal(200);
+    await ci.start();
+    await ci.run();
+    await ci.start({ refName: "topic", isTag: false });
+    await ci.run();
+    const gone = await app.delete(`${ci.base}/branch?branchName=topic`, { token });
+    expect(gone.status, gone.text).to.equal(200);
+    const states = async () => (await environments()).map(({ name, state }) => [name, state]);
+    await eventually(async () =>
+      expect(await states()).to.deep.equal([
+        ["review/main", "AVAILABLE"],
+        ["review/topic", "STOPPING"],
+      ]),
+    );
+
+    const tomorrow = new Date(Date.now() + 25 * 3_600_000);
+    type Deps = Parameters<typeof sweepExpiredEnvironments>[0];
+    // The app has all that a sweep of environments works with.
+    await sweepExpiredEnvironments({ ...app.deps, now: () => tomorrow } as unknown as Deps);
+    expect(await states()).to.deep.equal([
+      ["review/main", "STOPPING"],
+      ["review/topic", "STOPPING"],
+    ]);
+  });
+
+  it("are those of the project alone", async () => {
+    const [one, other] = [await given(review), await given(review)];
+    await one.ci.start();
+    const id = (await one.environments())[0]!["id"];
+    for (const path of [`${other.path}/${id}`, `${other.path}/${id}/deployment`]) {
+      expect((await app.get(path, { token })).status).to.equal(404);
+    }
+    expect((await other.stop(id)).status).to.equal(404);
+    expect((await app.delete(`${other.path}/${id}`, { token })).status).to.equal(404);
+  });
+});
+
+const production = `
+ship: {script: x, environment: production}
+check: {script: x, environment: {name: prod$SUFFIX, action: access}}
+other: {script: x}
+by hand: {script: x, when: manual, allow_failure: true, environment: production}
+`;
+
+describe("a protected environment", () => {
+  it("refuses jobs of those who may not deploy there, and lets others run them", async () => {
+    const { ci, environments, protect, settled } = await given(production);
+    await protect("prod*", "ADMINS");
+    const base = `${ci.base}/cicd`;
+    const body = { variables: [{ key: "SUFFIX", value: "uction" }] };
+    const started = await app.post(`${base}/pipeline/start`, { token: bob.token, body });
+    expect(started.status, started.text).to.equal(200);
+    const refused = { ship: "FAILED", check: "FAILED", other: "PENDING", "by hand": "MANUAL" };
+    expect(await ci.statuses(1)).to.deep.equal(refused);
+    expect(await environments()).to.deep.equal([]);
+    const ids = new Map((await ci.jobs(1)).map(({ name, localId }) => [name, localId]));
+
+    const ask = (who: typeof bob, job: string, verb: string) =>
+      app.post(`${base}/job/${ids.get(job)}/${verb}`, { token: who.token, body: {} });
+    for (const [job, verb] of [
+      ["ship", "restart"],
+      ["by hand", "play"],
+    ] as const) {
+      const answer = await ask(bob, job, verb);
+      expect([answer.status, answer.body["code"]]).to.deep.equal([403, "environment.protected"]);
+    }
+    await ci.run();
+    await settled(1, { ...refused, other: "SUCCESS" });
+    const again = await app.post(`${base}/pipeline/1/restart`, { token: bob.token });
+    expect(again.status, again.text).to.equal(200);
+    await settled(1, { ...refused, other: "SUCCESS" });
+
+    expect((await ask(anna, "ship", "restart")).body["status"]).to.equal("PENDING");
+    expect((await ask(anna, "by hand", "play")).body["status"]).to.equal("PENDING");
+    const [environment] = await environments();
+    expect(environment).to.include({ name: "production" });
+  });
+
+  it("is stopped only by those who may deploy there", async () => {
+    const { ci, environments, protect, stop, path } = await given(production);
+    await ci.start();
+    await ci.run();
+    await protect("production", "NO_ONE");
+    const id = (await environments("?q=production"))[0]!["id"];
+    for (const who of [anna, bob]) {
+      expect((await stop(id, who)).body["code"]).to.equal("environment.protected");
+    }
+    const gone = await app.delete(`${path}/${id}`, { token });
+    expect(gone.body["code"]).to.equal("environment.protected");
+  });
+});
