@@ -60,7 +60,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
   workers: {
     issue: ["user", "webhook"],
-    "merge-request": ["user", "webhook"],
+    "merge-request": ["pipeline", "user", "webhook"],
     webhook: ["issue", "merge-request"],
     user: ["repository"],
   },

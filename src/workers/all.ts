@@ -20,6 +20,7 @@ import {
   mergeRequestHeadWorker,
   numberMergeRequests,
 } from "./merge-request/number.ts";
+import { mergeRequestPipeline, mergeRequestPipelineWorker } from "./merge-request/pipeline.ts";
 import { mergeRequestPush, mergeRequestPushWorker } from "./merge-request/push-option.ts";
 import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
 import { sweepPackageTrash } from "./package/trash-sweep.ts";
@@ -72,6 +73,7 @@ export const allReactors: readonly Reactor[] = [
   mergeRequestHead,
   mergeRequestMerge,
   mergeRequestNotification,
+  mergeRequestPipeline,
   mergeRequestPush,
   mergeRequestSource,
   mirrorReactor,
@@ -97,6 +99,7 @@ export const allWorkers: readonly Worker[] = [
   mergeRequestCheckedWorker,
   mergeRequestHeadWorker,
   mergeRequestMergeWorker,
+  mergeRequestPipelineWorker,
   mergeRequestPushWorker,
   mergeRequestSourceWorker,
   mirrorSyncWorker,

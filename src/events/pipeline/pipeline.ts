@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, ObjectId, ProjectId, UserId } from "../core/ids.ts";
+import { IsoInstant, MergeRequestId, ObjectId, ProjectId, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 import { JobId, PipelineId } from "./id.ts";
@@ -14,7 +14,7 @@ export type PlannedJob = Readonly<z.output<typeof PlannedJob>>;
 
 /** What a pipeline runs on. */
 export const PipelineOrigin = z.object({
-  /** Branch or tag, without `refs/…/`. */
+  /** Branch or tag, without `refs/…/`; the whole name of a ref of a merge request. */
   ref: z.string().min(1),
   isTag: z.boolean(),
   commitId: ObjectId,
@@ -27,7 +27,18 @@ export const PipelineOrigin = z.object({
   parent: z.object({ pipelineId: PipelineId, jobId: JobId }).nullable(),
   /** The merge request that it checks. */
   mergeRequest: z
-    .object({ localId: z.int().positive(), sourceBranch: z.string(), targetBranch: z.string() })
+    .object({
+      localId: z.int().positive(),
+      sourceBranch: z.string(),
+      targetBranch: z.string(),
+      mergeRequestId: MergeRequestId.optional(),
+      /** Of the target branch; the number counts there. */
+      projectId: ProjectId.optional(),
+      sourceProjectId: ProjectId.optional(),
+      sourceCommit: ObjectId.optional(),
+      /** What it was merged with; null: the pipeline runs on the source itself. */
+      targetCommit: ObjectId.nullish(),
+    })
     .nullable(),
   /** The schedule or trigger that started it. */
   startedBy: z.object({ kind: z.enum(["SCHEDULE", "TRIGGER"]), id: z.uuid() }).nullable(),

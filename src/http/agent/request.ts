@@ -100,8 +100,9 @@ async function fits(
   if (spec === undefined || featuresNeeded(spec).some((name) => !features.has(name))) return false;
   if (!agent.protected) return true;
   const project = await findProjectById(db, job.project_id);
-  const { ref, is_tag: isTag } = job;
-  return project !== undefined && (await isProtectedRef({ db }, project, { ref, isTag }));
+  const { ref, is_tag: isTag, merge_request: mergeRequest } = job;
+  if (project === undefined) return false;
+  return isProtectedRef({ db }, project, { ref, isTag, mergeRequest });
 }
 
 /** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */

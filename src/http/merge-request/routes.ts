@@ -6,7 +6,7 @@ import { mergeRequestContentRoutes } from "./changes.ts";
 import { createMergeRequest } from "./create.ts";
 import { discussionRoutes } from "./discussion.ts";
 import { mergeRoutes } from "./merge.ts";
-import { getMergeRequestPipelines } from "./pipelines.ts";
+import { getMergeRequestPipelines, postMergeRequestPipeline } from "./pipelines.ts";
 import { getMergeRequest, getMergeRequests } from "./read.ts";
 import { getMergeRequestReferences } from "./reference.ts";
 import { mergeSettingRoutes } from "./setting.ts";
@@ -18,6 +18,7 @@ export const mergeRequestSectionRoutes: readonly Route[] = [
   getMergeRequest,
   getMergeRequestReferences,
   getMergeRequestPipelines,
+  postMergeRequestPipeline,
   ...mergeRequestChangeRoutes,
   ...approveRoutes,
   ...mergeRequestContentRoutes,

@@ -92,7 +92,8 @@ const postLint = route({
     const repository = await deps.git.ensure(project.id, project.default_branch);
     const commit = await repository.objects.commit(origin.commitId);
     const isProtected = await isProtectedRef(deps, project, origin);
-    const sources = { project, origin, commit, isProtected, publicUrl: deps.publicUrl };
+    const more = new Map<string, string>();
+    const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
     const predefined = predefinedVariables(sources);
     const facts = factsOf(deps, { repository, origin, predefined, outer: new Map() });
     try {

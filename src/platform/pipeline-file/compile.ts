@@ -121,7 +121,7 @@ class Compilation {
     for (const name of names) {
       const config = this.#job(name, defaults);
       if (config === undefined) continue;
-      const job = await this.#choose(name, config, common);
+      const job = await this.#choose(name, config, common, workflow?.rules === undefined);
       if (job !== undefined) chosen.push(job);
     }
     this.#stop();
@@ -168,12 +168,14 @@ class Compilation {
     name: string,
     config: JobConfig,
     common: FileVariables,
+    hasDefault: boolean,
   ): Promise<ChosenJob | undefined> {
     const inherited = inheritedVariables(config, common);
     const variables = new Map([...inherited, ...(config.variables ?? [])]);
     const seen = this.#seen(variables);
     if (config.rules === undefined) {
-      const only = config.only ?? (config.except === undefined ? defaultOnly : {});
+      const isBare = hasDefault && config.except === undefined;
+      const only = config.only ?? (isBare ? defaultOnly : {});
       const isIn = await included(only, config.except, this.facts, seen, this.paths);
       return isIn ? { name, config, rule: undefined, variables } : undefined;
     }

@@ -32,7 +32,10 @@ const sourceNames: Readonly<Record<PipelineSource, string>> = {
   MERGE_REQUEST_EVENT: "merge_requests",
 };
 
-/** Whether a job with neither `rules` nor `only` is part of the pipeline, as `only: [branches, tags]`. */
+/**
+ * Whether a job with neither `rules` nor `only` is part of the pipeline, as `only: [branches, tags]`. Where
+ * `workflow: rules` decide about pipelines, it is part of each.
+ */
 export const defaultOnly: OnlyPolicy = { refs: ["branches", "tags"] };
 
 export async function included(

@@ -25,7 +25,12 @@ export async function commitCheck(
     ...(pipeline === undefined ? [] : [pipeline.status]),
     ...reported.map((row) => row.status),
   ];
-  if (statuses.length === 0) return "NONE";
-  if (statuses.some((status) => status === "FAILED" || status === "CANCELED")) return "FAILED";
-  return statuses.every(isFinished) ? "PASSED" : "RUNNING";
+  const checks = new Set(statuses.map(checkOf));
+  return (["FAILED", "RUNNING", "PASSED"] as const).find((check) => checks.has(check)) ?? "NONE";
+}
+
+/** What the status of one pipeline says. */
+export function checkOf(status: PipelineStatus): Exclude<CommitCheck, "NONE"> {
+  if (status === "FAILED" || status === "CANCELED") return "FAILED";
+  return isFinished(status) ? "PASSED" : "RUNNING";
 }

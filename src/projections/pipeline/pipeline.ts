@@ -133,6 +133,8 @@ function createdRow(data: Data<"PipelineCreated">) {
     parent_pipeline_id: data.parent?.pipelineId ?? null,
     parent_job_id: data.parent?.jobId ?? null,
     merge_request: data.mergeRequest === null ? null : JSON.stringify(data.mergeRequest),
+    merge_request_project_id: data.mergeRequest?.projectId ?? null,
+    merge_request_number: data.mergeRequest?.projectId ? data.mergeRequest.localId : null,
     started_by_id: data.startedBy?.id ?? null,
     variables: data.variables,
     name: data.name,

@@ -16,13 +16,16 @@ export async function refsOfPush(
   return rows.length;
 }
 
-/** Older pipelines of the same branch that a push started and that go on. */
+/** Older pipelines of the same branch or merge request that a push started and that go on. */
 export async function olderPipelines(
   db: Knex,
-  { id, project_id, ref, local_id }: PipelineRow,
+  { id, project_id, ref, local_id, source, ...row }: PipelineRow,
 ): Promise<readonly PipelineRow[]> {
+  const { merge_request_project_id, merge_request_number } = row;
+  const ofSame =
+    source === "MERGE_REQUEST_EVENT" ? { merge_request_project_id, merge_request_number } : { ref };
   return db("pipeline")
-    .where({ project_id, ref, is_tag: false, source: "PUSH" })
+    .where({ project_id, is_tag: false, source, ...ofSame })
     .where("local_id", "<", local_id)
     .whereNot({ id })
     .whereNot("auto_cancel", "none")

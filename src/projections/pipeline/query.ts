@@ -39,19 +39,37 @@ export async function listPipelines(
   return { rows: rows as PipelineRow[], total };
 }
 
-/** Pipelines of these commits in any of the projects, newest first; counted to 500 beyond the page. */
-export async function pipelinesOfCommits(
+export type MergeRequestPlace = Readonly<{
+  /** Of the target branch. */
+  projectId: string;
+  localId: number;
+}>;
+
+/**
+ * Pipelines of a merge request and of these commits, in any of the projects, newest first; counted to
+ * 500 beyond the page.
+ */
+export async function pipelinesOfMergeRequest(
   db: Knex,
   {
     projectIds,
     commitIds,
-  }: Readonly<{ projectIds: readonly string[]; commitIds: readonly string[] }>,
+    mergeRequest,
+  }: Readonly<{
+    projectIds: readonly string[];
+    commitIds: readonly string[];
+    mergeRequest: MergeRequestPlace;
+  }>,
   part: Part,
 ): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
   const found = () =>
     db("pipeline")
       .whereRaw("project_id = any(?)", [[...projectIds]])
-      .whereRaw("commit_id = any(?)", [[...commitIds]])
+      .where((either) =>
+        either
+          .whereRaw("commit_id = any(?)", [[...commitIds]])
+          .orWhere(ofMergeRequest(mergeRequest)),
+      )
       .whereNotNull("local_id");
   const sorted = ["created_at", "id"].map((column) => ({ column, order: "desc" as const }));
   const [rows, total] = await Promise.all([
@@ -59,6 +77,31 @@ export async function pipelinesOfCommits(
     countedNear(db, found(), part),
   ]);
   return { rows: rows as PipelineRow[], total };
+}
+
+const ofMergeRequest = ({ projectId, localId }: MergeRequestPlace) => ({
+  merge_request_project_id: projectId,
+  merge_request_number: localId,
+});
+
+/**
+ * The newest pipeline of a merge request for this version of its source, and on that commit merged with this
+ * one of the target where that is asked for. Child pipelines count through the job that started them.
+ */
+export async function lastMergeRequestPipeline(
+  db: Knex,
+  place: MergeRequestPlace,
+  { sourceCommit, targetCommit }: Readonly<{ sourceCommit: string; targetCommit?: string }>,
+): Promise<Pick<PipelineRow, "id" | "status"> | undefined> {
+  const query = db("pipeline")
+    .where(ofMergeRequest(place))
+    .whereRaw("merge_request->>'sourceCommit' = ?", [sourceCommit])
+    .whereNull("parent_pipeline_id")
+    .whereNotNull("local_id");
+  if (targetCommit !== undefined) {
+    query.whereRaw("merge_request->>'targetCommit' = ?", [targetCommit]);
+  }
+  return query.orderBy("created_at", "desc").first("id", "status");
 }
 
 async function pipelineTotal(db: Knex, project_id: string): Promise<number> {
@@ -134,19 +177,16 @@ export async function jobSpecs(
 
 /**
  * The status of the newest pipeline of a commit, or of a branch or tag; undefined when there is
- * none. For a merge request: the pipeline of its own, by number, or of the source branch.
+ * none.
  */
 export async function lastPipeline(
   db: Knex,
   projectId: string,
-  where: Readonly<
-    { commitId: string } | { ref: string; isTag: boolean } | { mergeRequest: number }
-  >,
+  where: Readonly<{ commitId: string } | { ref: string; isTag: boolean }>,
 ): Promise<Pick<PipelineRow, "id" | "local_id" | "status" | "commit_id"> | undefined> {
   const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
   if ("commitId" in where) query.where({ commit_id: where.commitId });
-  else if ("ref" in where) query.where({ ref: where.ref, is_tag: where.isTag });
-  else query.whereRaw("merge_request->>'localId' = ?", [String(where.mergeRequest)]);
+  else query.where({ ref: where.ref, is_tag: where.isTag });
   // Child pipelines count through the job that started them.
   return query
     .whereNull("parent_pipeline_id")

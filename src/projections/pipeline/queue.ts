@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
+import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 
 /** What an agent may take. */
 export type QueueFilter = Readonly<{
@@ -23,6 +24,7 @@ export type QueuedJob = Readonly<{
   name: string;
   ref: string;
   is_tag: boolean;
+  merge_request: PipelineOrigin["mergeRequest"];
   tags: readonly string[];
   /** Of the project, now. */
   running: number;
@@ -54,7 +56,8 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
        where status = 'RUNNING' and project_id in (select project_id from head)
        group by project_id
      )
-     select head.*, pipeline.ref, pipeline.is_tag, coalesce(busy.running, 0) as running
+     select head.*, pipeline.ref, pipeline.is_tag, pipeline.merge_request,
+       coalesce(busy.running, 0) as running
      from head join pipeline on pipeline.id = head.pipeline_id
      left join busy on busy.project_id = head.project_id
      where pipeline.number is not null

@@ -24,6 +24,9 @@ export type PipelineRow = Readonly<{
   parent_pipeline_id: PipelineId | null;
   parent_job_id: JobId | null;
   merge_request: PipelineOrigin["mergeRequest"];
+  /** The target project of the merge request and the number there. */
+  merge_request_project_id: ProjectId | null;
+  merge_request_number: number | null;
   started_by_id: string | null;
   variables: Sealed | null;
   name: string | null;
@@ -117,6 +120,8 @@ async function createPipelineTable(tx: Tx): Promise<void> {
     table.uuid("parent_pipeline_id");
     table.uuid("parent_job_id");
     table.jsonb("merge_request");
+    table.uuid("merge_request_project_id");
+    table.integer("merge_request_number");
     table.uuid("started_by_id");
     table.text("variables");
     table.text("name");
@@ -135,6 +140,7 @@ async function createPipelineTable(tx: Tx): Promise<void> {
     table.index(["number"]);
     table.index(["parent_pipeline_id"]);
     table.index(["created_at"]);
+    table.index(["merge_request_project_id", "merge_request_number", "created_at"]);
   });
 }
 

@@ -34,10 +34,12 @@ export const mergeRequestCheckedWorker = defineWorker({
   payload: z.object({ subject: Subject, eventId: z.string(), position: z.string() }),
   async run({ subject, eventId, position }, { db, queues, visible }: WorkerDeps) {
     await visible(BigInt(position));
+    const row = "commitId" in subject ? undefined : await findPipelineById(db, subject.pipelineId);
+    // A pipeline on the result of a merge checks the source of the request.
     const commitId =
       "commitId" in subject
         ? subject.commitId
-        : (await findPipelineById(db, subject.pipelineId))?.commit_id;
+        : (row?.merge_request?.sourceCommit ?? row?.commit_id);
     if (commitId === undefined) return;
     const ids = await awaitingMergeRequestsOf(db, subject.projectId, commitId, countMax);
     await queues.add(ids.map((id) => autoMergeJob(id, eventId)));

@@ -98,6 +98,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       projectId: row.project_id,
       sourceProjectId: row.source_project_id,
       sourceCommit: row.source_commit,
+      localId: row.local_id,
+      targetHead,
       isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
     });
     const requirements: Requirements = {

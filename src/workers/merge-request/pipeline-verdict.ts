@@ -1,7 +1,8 @@
 import type { Knex } from "knex";
 
 import type { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
-import { type CommitCheck, commitCheck } from "../../projections/pipeline/check.ts";
+import { type CommitCheck, checkOf, commitCheck } from "../../projections/pipeline/check.ts";
+import { lastMergeRequestPipeline } from "../../projections/pipeline/query.ts";
 
 /** Which commit pipelines are asked about. */
 export type PipelineQuestion = Readonly<{
@@ -9,6 +10,10 @@ export type PipelineQuestion = Readonly<{
   projectId: string;
   sourceProjectId: string;
   sourceCommit: string;
+  /** Number of the request in the target project. */
+  localId: number;
+  /** Head of the target branch; undefined when it is gone. */
+  targetHead: string | undefined;
   /** The source contains the head of the target branch: a merge gives the files of the source. */
   isUpToDate: boolean;
 }>;
@@ -25,18 +30,26 @@ export type PipelineVerdicts = Readonly<{
 
 /**
  * What pipelines and commit statuses say of the source commit, in the project of the source and in
- * that of the target. They speak for the result of the merge as well while the source is up to date.
+ * that of the target, and the pipeline of the request for that commit. The result of a merge with the head
+ * of the target is spoken for by a pipeline that ran on it, or by all of these while the source is up to date.
  */
 export async function pipelineVerdicts(
   db: Knex,
-  { projectId, sourceProjectId, sourceCommit, isUpToDate }: PipelineQuestion,
+  question: PipelineQuestion,
 ): Promise<PipelineVerdicts> {
+  const { projectId, sourceProjectId, sourceCommit, localId, targetHead, isUpToDate } = question;
   const projectIds = [...new Set([sourceProjectId, projectId])];
-  const checks = new Set(
-    await Promise.all(projectIds.map((id) => commitCheck(db, id, sourceCommit))),
-  );
+  const place = { projectId, localId };
+  const [own, result, ...others] = await Promise.all([
+    lastMergeRequestPipeline(db, place, { sourceCommit }),
+    targetHead && lastMergeRequestPipeline(db, place, { sourceCommit, targetCommit: targetHead }),
+    ...projectIds.map((id) => commitCheck(db, id, sourceCommit)),
+  ]);
+  const checks = new Set([...others, ...(own === undefined ? [] : [checkOf(own.status)])]);
   const last = verdictOf(checks);
-  return { last, mergeResult: isUpToDate ? last : null, pending: checks.has("RUNNING") };
+  const ofResult = result ? verdictOf(new Set([checkOf(result.status)])) : null;
+  const mergeResult = result ? ofResult : isUpToDate ? last : null;
+  return { last, mergeResult, pending: checks.has("RUNNING") };
 }
 
 function verdictOf(checks: ReadonlySet<CommitCheck>): boolean | null {

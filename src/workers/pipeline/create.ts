@@ -6,6 +6,7 @@ import { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import { serviceNumberProject, serviceNumberSubject } from "../../events/pipeline/number.ts";
 import type { PipelineOrigin, PlannedJob } from "../../events/pipeline/pipeline.ts";
 import { projectSubject } from "../../events/project/project.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { CompiledPipeline } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
@@ -14,6 +15,7 @@ import type { ProjectRow } from "../../projections/project/project.ts";
 import { refProtections } from "../../projections/protection/applicable.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { factsOf, readFile } from "./facts.ts";
+import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { predefinedVariables } from "./predefined.ts";
 import { settingVariables } from "./setting-variable.ts";
 
@@ -71,7 +73,8 @@ export async function createPipeline(
     repository.objects.commit(origin.commitId),
     isProtectedRef(deps, project, origin),
   ]);
-  const sources = { project, origin, commit, isProtected, publicUrl: deps.publicUrl };
+  const more = await mergeRequestVariables(deps, project, origin);
+  const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
   const outer = await settingVariables(deps, { project, isProtected, environment: null });
   const facts = factsOf(deps, {
     repository,
@@ -111,14 +114,21 @@ export async function projectFile(
   return undefined;
 }
 
-/** Whether a rule protects the branch or tag; protected variables and agents are for these. */
+/**
+ * Whether a rule protects the branch or tag; protected variables and agents are for these. For a merge
+ * request both of its branches must be, and of this project: a fork's commits are those of others.
+ */
 export async function isProtectedRef(
   { db }: Pick<WorkerDeps, "db">,
   project: ProjectRow,
-  { ref, isTag }: Pick<PipelineOrigin, "ref" | "isTag">,
+  { ref, isTag, mergeRequest }: Pick<PipelineOrigin, "ref" | "isTag" | "mergeRequest">,
 ): Promise<boolean> {
   const protections = await refProtections(db, project);
-  return protections.of(`refs/${isTag ? "tags" : "heads"}/${ref}`) !== null;
+  const isProtected = (name: string) => protections.of(name) !== null;
+  if (mergeRequest === null) return isProtected(`refs/${isTag ? "tags" : "heads"}/${ref}`);
+  const { projectId, sourceProjectId, sourceBranch, targetBranch } = mergeRequest;
+  if (projectId !== project.id || sourceProjectId !== project.id) return false;
+  return [sourceBranch, targetBranch].every((branch) => isProtected(branchPrefix + branch));
 }
 
 type ToRecord = Omit<NewPipeline, "file"> &

@@ -31,6 +31,7 @@ export async function findJobRun(deps: VariableDeps, job: JobRow): Promise<JobRu
   const isProtected = await isProtectedRef(deps, project, {
     ref: pipeline.ref,
     isTag: pipeline.is_tag,
+    mergeRequest: pipeline.merge_request,
   });
   const dependencies = await dependenciesOf(deps, job, spec);
   const number = pipeline.number ?? 0n;

@@ -3,6 +3,7 @@ import { jobNumber } from "../../events/pipeline/number.ts";
 import { expandText } from "../../platform/pipeline-file/expand.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { JobRun, VariableDeps } from "./job-run.ts";
+import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { predefinedVariables, slugOf } from "./predefined.ts";
 import { reportedVariables } from "./reported-variable.ts";
 import { settingVariables } from "./setting-variable.ts";
@@ -40,7 +41,8 @@ async function plainVariables(run: JobRun): Promise<Plain> {
     mergeRequest: pipeline.merge_request,
     startedBy: null,
   };
-  const sources = { project, origin, commit, isProtected, publicUrl: deps.publicUrl };
+  const more = await mergeRequestVariables(deps, project, origin);
+  const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
   for (const [key, value] of ofThisJob(run)) add(all, key, value);

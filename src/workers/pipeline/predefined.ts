@@ -12,6 +12,8 @@ export type VariableSources = Readonly<{
   origin: PipelineOrigin;
   commit: Pick<Commit, "message" | "author"> | undefined;
   isProtected: boolean;
+  /** About merge requests; see mergeRequestVariables. */
+  more: ReadonlyMap<string, string>;
   publicUrl: string;
 }>;
 
@@ -30,7 +32,10 @@ export function slugOf(name: string): string {
 /** Variables that every job of a pipeline sees. Users chose some of these texts: none is expanded. */
 export function predefinedVariables(sources: VariableSources): Map<string, string> {
   const { project, origin, commit, isProtected, publicUrl } = sources;
-  const { ref, isTag, commitId, beforeCommitId, source, mergeRequest } = origin;
+  const { isTag, commitId, source, mergeRequest } = origin;
+  const ref = mergeRequest?.sourceBranch ?? origin.ref;
+  // The same for every push to a merge request, as GitLab has it.
+  const beforeCommitId = mergeRequest === null ? origin.beforeCommitId : null;
   const url = new URL(publicUrl);
   const path = `${project.owner_alias}/${project.alias}`;
   const message = commit?.message ?? "";
@@ -77,5 +82,5 @@ export function predefinedVariables(sources: VariableSources): Map<string, strin
       CI_MERGE_REQUEST_TARGET_BRANCH_NAME: mergeRequest.targetBranch,
     }),
   };
-  return new Map(Object.entries(all));
+  return new Map([...Object.entries(all), ...sources.more]);
 }

@@ -53,7 +53,9 @@ function pushedBy({ type, data }: RepositoryEvent): Pushed | undefined {
   }
 }
 
-const skipped = /\[(?:ci[ _-]skip|skip[ _-]ci)\]/i;
+/** Whether the message of a commit says that no pipeline is to start. */
+export const isSkipped = (message: string): boolean =>
+  /\[(?:ci[ _-]skip|skip[ _-]ci)\]/i.test(message);
 
 export const pipelineCreateWorker = defineWorker({
   queue,
@@ -73,7 +75,7 @@ export const pipelineCreateWorker = defineWorker({
     if ((await refsOfPush(deps.db, projectId, metadata.commandId, refsMax + 1)) > refsMax) return;
     const repository = await deps.git.find(projectId);
     const commit = await repository?.objects.commit(pushed.commitId);
-    if (commit === undefined || skipped.test(commit.message) || metadata.push?.ciSkip) return;
+    if (commit === undefined || isSkipped(commit.message) || metadata.push?.ciSkip) return;
     const own = { source: "PUSH", parent: null, mergeRequest: null, startedBy: null } as const;
     const commandId = deterministicId("pipeline of push", eventId);
     const { push, ...cause } = metadata;

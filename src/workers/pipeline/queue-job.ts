@@ -57,7 +57,7 @@ async function runEnvironment(run: JobRun): Promise<RunEnvironment | null> {
     environmentId: environmentIdOf(job.project_id, named.name),
     ...named,
     ...{ action, tier, onStop, autoStopInSeconds },
-    ref: pipeline.ref,
+    ref: pipeline.merge_request?.sourceBranch ?? pipeline.ref,
     isTag: pipeline.is_tag,
     commitId: ObjectId.parse(pipeline.commit_id),
     userId: job.played_by_id ?? job.reset_by_id ?? pipeline.user_id,

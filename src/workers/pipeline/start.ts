@@ -16,7 +16,8 @@ export async function startPipeline(deps: StartDeps, wanted: NewPipeline) {
   const { commandId, correlationId } = wanted.metadata;
   const cause = { id: commandId, correlationId };
   const moved = await advancePipeline(deps, created.pipelineId, cause);
-  if (wanted.origin.source === "PUSH" && !wanted.origin.isTag) {
+  const { source, isTag } = wanted.origin;
+  if ((source === "PUSH" && !isTag) || source === "MERGE_REQUEST_EVENT") {
     await cancelSuperfluous(deps, created.pipelineId, cause);
   }
   return { ...created, position: moved ?? created.position };

@@ -97,7 +97,8 @@ async function wantedBy(
     source: "PARENT_PIPELINE",
     userId: parent.user_id,
     parent: { pipelineId: parent.id, jobId: row.id },
-    mergeRequest: null,
+    // A pipeline of the same project goes on with the same merge request, and has no more rights.
+    mergeRequest: trigger.project === null ? parent.merge_request : null,
     startedBy: null,
   } as const;
   const commandId = deterministicId("child pipeline", row.id, row.attempt);

@@ -1,0 +1,189 @@
+import type { Knex } from "knex";
+import { z } from "zod";
+
+import { EventMetadata } from "../../events/core/event.ts";
+import { ObjectId, UserId } from "../../events/core/ids.ts";
+import { localIdEvents } from "../../events/core/local-id.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import {
+  headRefOf,
+  mergeRefOf,
+  mergeRequestEvents,
+} from "../../events/merge-request/merge-request.ts";
+import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { branchPrefix } from "../../events/repository/repository.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import { mergeBase } from "../../platform/git/history.ts";
+import { keepRef } from "../../platform/git/kept-ref.ts";
+import { identLine } from "../../platform/git/object/writer.ts";
+import type { Repository } from "../../platform/git/repository.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
+import { findRef, whoMovedRef } from "../../projections/repository/git-ref.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import { accountIdent } from "../../projections/user/commit-author.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+import { isSkipped } from "../pipeline/push.ts";
+import { startPipeline } from "../pipeline/start.ts";
+import { makeMerge } from "./make-merge.ts";
+
+const queue = "merge-request-pipeline";
+
+/** An opened request, and each new version of its source, has a pipeline of its own. */
+export const mergeRequestPipeline: Reactor = {
+  name: "merge-request-pipeline",
+  types: new Set(["LocalIdAssigned", "MergeRequestSourceMoved"]),
+  async react({ id, type, data, stream, position, metadata }) {
+    const isOpening = type === "LocalIdAssigned";
+    const opened = isOpening ? localIdEvents.LocalIdAssigned.parse(data) : undefined;
+    if (opened !== undefined && opened.kind !== "MERGE_REQUEST") return [];
+    const moved = isOpening ? undefined : mergeRequestEvents.MergeRequestSourceMoved.parse(data);
+    const mergeRequestId = opened?.subjectId ?? idInStream(stream);
+    const sourceCommit = moved?.sourceCommit ?? null;
+    const job = { mergeRequestId, sourceCommit, metadata, eventId: id, position: String(position) };
+    return [{ queue, id, data: job }];
+  },
+  coveredBy: ({ data }) => String(data["mergeRequestId"]),
+};
+
+export const mergeRequestPipelineWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: z.object({
+    mergeRequestId: z.uuid(),
+    /** Null: the request was opened. */
+    sourceCommit: ObjectId.nullable(),
+    metadata: EventMetadata,
+    eventId: z.string(),
+    position: z.string(),
+  }),
+  async run({ mergeRequestId, sourceCommit, metadata, eventId, position }, deps) {
+    await deps.visible(BigInt(position));
+    const row = await findMergeRequestById(deps.db, mergeRequestId);
+    if (row === undefined) return;
+    // A newer version has a job of its own.
+    if (sourceCommit !== null && sourceCommit !== row.source_commit) return;
+    const repository = await deps.git.find(row.project_id);
+    const commit = await repository?.objects.commit(row.source_commit);
+    if (commit === undefined || isSkipped(commit.message)) return;
+    const commandId = deterministicId("pipeline of merge request", eventId);
+    const { push: _, ...cause } = metadata;
+    const envelope = { ...cause, commandId, causationId: eventId };
+    const userId = sourceCommit === null ? row.author_id : await pusherOf(deps.db, row);
+    await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
+  },
+});
+
+async function pusherOf(db: Knex, row: MergeRequestRow): Promise<UserId> {
+  const ref = branchPrefix + row.source_branch;
+  const moved = await whoMovedRef(db, row.source_project_id, ref, row.source_commit);
+  return moved === null ? row.author_id : UserId.parse(moved);
+}
+
+type Started = Exclude<Awaited<ReturnType<typeof startPipeline>>, { none: string }>;
+type StartDeps = Parameters<typeof startPipeline>[0];
+
+export type NoMergeRequestPipeline = Readonly<{
+  none: "not_open" | "no_source" | "no_right" | "no_file" | "refused" | "no_jobs";
+}>;
+
+/**
+ * Starts the pipeline of an open request. It runs on what a merge would give, or on the source where that
+ * is in conflict. That of a fork runs in the fork, on the source: with the variables, tokens and agents of
+ * the fork and none of the target.
+ *
+ * @param asked.userId who must be able to start pipelines where it runs
+ * @throws what `startPipeline` throws
+ */
+export async function startMergeRequestPipeline(
+  deps: StartDeps,
+  row: MergeRequestRow,
+  { userId, metadata }: Readonly<{ userId: UserId; metadata: EventMetadata }>,
+): Promise<Started | NoMergeRequestPipeline> {
+  if (row.status !== "OPENED") return { none: "not_open" };
+  const project = await findProjectById(deps.db, row.source_project_id);
+  const repository = project && (await deps.git.find(project.id));
+  if (project === undefined || repository === undefined) return { none: "no_source" };
+  const role = await projectRole(deps.db, project, userId);
+  if (role === undefined || !reaches(role, "DEVELOPER")) return { none: "no_right" };
+  const wanted = { project, repository, row, userId };
+  const origin = (await mergedOrigin(deps, wanted)) ?? (await sourceOrigin(deps, wanted));
+  return startPipeline(deps, { project, origin, variables: {}, metadata });
+}
+
+type Wanted = Readonly<{
+  project: ProjectRow;
+  repository: Repository;
+  row: MergeRequestRow;
+  userId: UserId;
+}>;
+
+/** Undefined for a fork, and where there is no result of a merge. */
+async function mergedOrigin(
+  { db }: StartDeps,
+  wanted: Wanted,
+): Promise<PipelineOrigin | undefined> {
+  const { repository, row } = wanted;
+  if (row.source_project_id !== row.project_id) return undefined;
+  const target = await findRef(db, row.project_id, "branch", row.target_branch);
+  if (!target) return undefined;
+  const commit = await repository.objects.commit(row.source_commit);
+  // The same for each attempt: a job that was repeated names the commit that the pipeline runs on.
+  const line = identLine(await accountIdent(db, row.author_id), commit?.author.when ?? new Date(0));
+  const merging = {
+    ...{ repository, targetHead: target.object_id, sourceCommit: row.source_commit },
+    ...{ strategy: "MERGE_COMMIT" as const, author: line, committer: line },
+    message: async () => `Merge ${row.source_commit} into ${target.object_id}`,
+  } as const;
+  try {
+    const commitId = ObjectId.parse(await makeMerge(merging));
+    const ref = mergeRefOf(row.local_id);
+    await keepRef(repository, ref, commitId);
+    const targetCommit = ObjectId.parse(target.object_id);
+    return originOf(wanted, { ref, commitId, beforeCommitId: targetCommit, targetCommit });
+  } catch (error) {
+    if (error instanceof Refusal && error.kind !== "unavailable") return undefined;
+    throw error;
+  }
+}
+
+async function sourceOrigin({ db, git }: StartDeps, wanted: Wanted): Promise<PipelineOrigin> {
+  const { row } = wanted;
+  const target = await findRef(db, row.project_id, "branch", row.target_branch);
+  const repository = await git.find(row.project_id);
+  const base =
+    target && repository && (await mergeBase(repository, target.object_id, row.source_commit));
+  const ref = headRefOf(row.local_id);
+  // The base is part of the history of the source, so a fork has it as well.
+  const beforeCommitId = base ? ObjectId.parse(base) : null;
+  const commitId = row.source_commit;
+  return originOf(wanted, { ref, commitId, beforeCommitId, targetCommit: null });
+}
+
+type Run = Pick<PipelineOrigin, "ref" | "commitId" | "beforeCommitId"> &
+  Readonly<{ targetCommit: ObjectId | null }>;
+
+function originOf({ row, userId }: Wanted, { targetCommit, ...run }: Run): PipelineOrigin {
+  return {
+    ...run,
+    isTag: false,
+    source: "MERGE_REQUEST_EVENT",
+    userId,
+    parent: null,
+    mergeRequest: {
+      localId: row.local_id,
+      sourceBranch: row.source_branch,
+      targetBranch: row.target_branch,
+      mergeRequestId: row.id,
+      projectId: row.project_id,
+      sourceProjectId: row.source_project_id,
+      sourceCommit: row.source_commit,
+      targetCommit,
+    },
+    startedBy: null,
+  };
+}

@@ -1,0 +1,84 @@
+import { headRefOf } from "../../events/merge-request/merge-request.ts";
+import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import {
+  findMergeRequestById,
+  openMergeRequestsFrom,
+} from "../../projections/merge-request/merge-request-query.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+
+type VariableDeps = Pick<WorkerDeps, "db" | "publicUrl">;
+
+const openMax = 4;
+
+/**
+ * `CI_MERGE_REQUEST_*` of a pipeline for a merge request, as the request is now, and
+ * `CI_OPEN_MERGE_REQUESTS` of a pipeline of a branch that requests are open from.
+ */
+export async function mergeRequestVariables(
+  deps: VariableDeps,
+  project: Pick<ProjectRow, "id" | "owner_alias" | "alias">,
+  origin: PipelineOrigin,
+): Promise<ReadonlyMap<string, string>> {
+  const { mergeRequest, isTag, ref } = origin;
+  if (isTag) return new Map();
+  const branch = mergeRequest?.sourceBranch ?? ref;
+  const [own, open] = await Promise.all([
+    mergeRequest === null ? {} : ofRequest(deps, mergeRequest),
+    openRequests(deps, { projectId: project.id, branch, userId: origin.userId }),
+  ]);
+  return new Map(Object.entries({ ...own, ...open }));
+}
+
+async function ofRequest(
+  { db, publicUrl }: VariableDeps,
+  mergeRequest: NonNullable<PipelineOrigin["mergeRequest"]>,
+): Promise<Readonly<Record<string, string>>> {
+  const { mergeRequestId, projectId, sourceProjectId, sourceCommit, targetCommit } = mergeRequest;
+  const [row, target, source] = await Promise.all([
+    mergeRequestId && findMergeRequestById(db, mergeRequestId),
+    projectId && findProjectById(db, projectId),
+    sourceProjectId && findProjectById(db, sourceProjectId),
+  ]);
+  return {
+    CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
+    CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",
+    ...(mergeRequestId && { CI_MERGE_REQUEST_ID: mergeRequestId }),
+    ...(row && { CI_MERGE_REQUEST_TITLE: row.title, CI_MERGE_REQUEST_DRAFT: String(row.is_draft) }),
+    ...(target && ofProject("CI_MERGE_REQUEST_PROJECT", target, publicUrl)),
+    ...(source && ofProject("CI_MERGE_REQUEST_SOURCE_PROJECT", source, publicUrl)),
+    ...(targetCommit && {
+      CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: sourceCommit ?? "",
+      CI_MERGE_REQUEST_TARGET_BRANCH_SHA: targetCommit,
+    }),
+  };
+}
+
+const pathOf = ({ owner_alias, alias }: Pick<ProjectRow, "owner_alias" | "alias">): string =>
+  `${owner_alias}/${alias}`;
+
+const ofProject = (prefix: string, project: ProjectRow, publicUrl: string) => ({
+  [`${prefix}_ID`]: project.id,
+  [`${prefix}_PATH`]: pathOf(project),
+  [`${prefix}_URL`]: `${publicUrl}/project/${pathOf(project)}`,
+});
+
+/** Of targets that the person behind the pipeline may see, as `owner/alias!7`. */
+async function openRequests(
+  { db }: VariableDeps,
+  {
+    projectId,
+    branch,
+    userId,
+  }: Readonly<{ projectId: string; branch: string; userId: string | null }>,
+): Promise<Readonly<Record<string, string>>> {
+  const names: string[] = [];
+  for (const row of await openMergeRequestsFrom(db, { projectId, branch })) {
+    if (names.length === openMax) break;
+    const target = await findProjectById(db, row.project_id);
+    if (target === undefined || (await projectRole(db, target, userId)) === undefined) continue;
+    names.push(`${pathOf(target)}!${row.local_id}`);
+  }
+  return names.length === 0 ? {} : { CI_OPEN_MERGE_REQUESTS: names.join(",") };
+}

@@ -1,0 +1,184 @@
+import { expect } from "chai";
+
+import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { commit, git } from "../../support/git.ts";
+import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob, carl } = people;
+const yaml = `
+every push: {script: x}
+check:
+  script: x
+  rules: [{if: $CI_PIPELINE_SOURCE == "merge_request_event"}]
+`;
+const files = { ".forge-ci.yaml": yaml };
+
+/** A project whose `main` and `feature` have the file, each on a history of its own. */
+async function given() {
+  const world = await newWorld();
+  await world.push("main", { "main.txt": "main\n" });
+  await world.push("feature", files);
+  return { world, ci: pipelinesOf(app, anna, world.project) };
+}
+
+async function listed(world: MergeWorld, user = anna): Promise<readonly Json[]> {
+  const { body, text } = await world.get(user, "/merge-request/1/pipelines");
+  const { restPipelineModelList: list } = body["_embedded"] as Record<string, Json[]>;
+  expect(list, text).to.be.an("array");
+  return (list ?? []).filter(({ source }) => source === "MERGE_REQUEST_EVENT");
+}
+
+/** Once the newest pipeline of the request is of another one than before. */
+const nextPipeline = (world: MergeWorld, before?: Json) =>
+  eventually(async () => {
+    const [newest] = await listed(world);
+    expect(newest?.["localId"]).to.be.a("number");
+    expect(newest?.["localId"]).not.to.equal(before?.["localId"]);
+    return newest!;
+  });
+
+/** What the first job of a pipeline is given. */
+async function variablesOf(projectId: string, job: Json | undefined) {
+  const row = await findJob(app.deps.db, projectId, Number(job?.["localId"]));
+  const payload = (await jobPayload(app.deps, row!, "job token"))!;
+  return Object.fromEntries(payload.variables.map(({ key, value }) => [key, value]));
+}
+
+const requirements = async (world: MergeWorld) =>
+  (await world.get(bob, "/merge-request/1")).body["mergeRequirements"];
+
+describe("the pipeline of a merge request", () => {
+  it("runs on the result of the merge, for each version of the source, and decides about it", async () => {
+    const { world, ci } = await given();
+    const configuration = world.at("/merge-request/approval/configuration/edit");
+    const demand = { mergeResultPipelineStatusCheckEnabled: true };
+    await app.send("PATCH", configuration, { token: anna.token, body: demand });
+    await world.open();
+    const first = await nextPipeline(world);
+    expect(first).to.include({ ref: "refs/merge-requests/1/merge", userId: anna.id });
+    await eventually(async () =>
+      expect(await ci.statuses(first["localId"])).to.deep.equal({ check: "PENDING" }),
+    );
+
+    const source = await world.push("feature", { "b.txt": "b\n" });
+    const second = await nextPipeline(world, first);
+    await eventually(async () =>
+      expect(await ci.pipeline(first["localId"])).to.include({ status: "CANCELED" }),
+    );
+    const commitId = String(second["commitId"]);
+    await git(world.copy, "fetch", "--quiet", "origin", "refs/merge-requests/1/merge");
+    expect(await git(world.copy, "rev-parse", "FETCH_HEAD")).to.equal(commitId);
+    const parents = await git(world.copy, "rev-parse", `${commitId}^1`, `${commitId}^2`);
+    const target = await git(world.copy, "rev-parse", "main");
+    expect(parents.split("\n")).to.deep.equal([target, source]);
+
+    const [job] = await ci.jobs(second["localId"]);
+    expect(await variablesOf(world.project.id, job)).to.include({
+      CI_PIPELINE_SOURCE: "merge_request_event",
+      CI_COMMIT_SHA: commitId,
+      CI_COMMIT_REF_NAME: "feature",
+      CI_MERGE_REQUEST_IID: "1",
+      CI_MERGE_REQUEST_TITLE: "Feature",
+      CI_MERGE_REQUEST_EVENT_TYPE: "merged_result",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "feature",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: source,
+      CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "main",
+      CI_MERGE_REQUEST_TARGET_BRANCH_SHA: target,
+      CI_MERGE_REQUEST_PROJECT_ID: world.project.id,
+      CI_OPEN_MERGE_REQUESTS: `anna/${world.project.alias}!1`,
+    });
+    expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: false });
+    while ((await ci.pipeline(second["localId"]))["status"] !== "SUCCESS") await ci.run();
+    expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: true });
+
+    await world.push("main", { "c.txt": "c\n" });
+    expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: false });
+    expect((await world.post(carl, "/merge-request/1/pipelines")).status).to.equal(403);
+    const again = await world.post(bob, "/merge-request/1/pipelines");
+    expect(again.status, again.text).to.equal(200);
+    expect(again.body).to.include({ source: "MERGE_REQUEST_EVENT", userId: bob.id });
+    expect(again.body["commitId"]).not.to.equal(commitId);
+  });
+
+  it("runs on the source where that is in conflict, and is refused for a closed request", async () => {
+    const { world } = await given();
+    const source = await world.push("feature", { "main.txt": "other\n" });
+    await world.open();
+    const pipeline = await nextPipeline(world);
+    expect(pipeline).to.include({ ref: "refs/merge-requests/1/head", commitId: source });
+    await world.post(anna, "/merge-request/1/close");
+    expect(codeOf(await world.post(anna, "/merge-request/1/pipelines"))).to.deep.equal([
+      422,
+      "merge_request.final",
+    ]);
+  });
+
+  it("has protected variables only when both branches are protected", async () => {
+    const { world, ci } = await given();
+    const body = { key: "GUARDED", value: "x", protected: true };
+    await world.post(anna, "/setting/cicd/variable", body);
+    const protect = (branchTemplate: string) =>
+      world.post(anna, "/branch-protection/create", {
+        ...{ branchTemplate, allowedToPush: "DEVELOPER", allowedToMerge: "DEVELOPER" },
+      });
+    // Rules that fit the name of the ref, but not the source.
+    await protect("refs/**");
+    await protect("main");
+    await world.open();
+    const pipeline = await nextPipeline(world);
+    const [job] = await ci.jobs(pipeline["localId"]);
+    expect(await variablesOf(world.project.id, job)).not.to.have.property("GUARDED");
+    await protect("feature");
+    expect(await variablesOf(world.project.id, job)).to.have.property("GUARDED");
+  });
+
+  it("of a fork runs in the fork, without anything of the target", async () => {
+    const { world } = await given();
+    await world.push("main", files);
+    for (const key of ["TARGET_ONLY", "GUARDED"]) {
+      const body = { key, value: "x", protected: key === "GUARDED" };
+      await world.post(anna, "/setting/cicd/variable", body);
+    }
+    const alias = `fork-${world.project.alias}`;
+    const fork = await world.post(carl, "/fork", { ownerAlias: "carl", alias });
+    expect(fork.status, fork.text).to.equal(200);
+    const forkId = String(fork.body["id"]);
+    const remote = new URL(`/project/carl/${alias}.git`, app.url);
+    Object.assign(remote, { username: "carl", password: carl.token });
+    await git(world.copy, "checkout", "--quiet", "-b", "theirs", "main");
+    const head = await commit(world.copy, "Theirs", { "f.txt": "f\n" });
+    await git(world.copy, "push", "--quiet", remote.href, "theirs:work");
+    const token = carl.token;
+    const own = { key: "FORK_ONLY", value: "y" };
+    const at = `/project/carl/${alias}`;
+    expect((await app.post(`${at}/setting/cicd/variable`, { token, body: own })).status).to.equal(
+      200,
+    );
+    const opened = await world.post(carl, "/merge-request", {
+      title: "From a fork",
+      ...{ sourceBranch: { id: "work" }, targetBranch: { id: "main" } },
+      sourceProject: { id: forkId },
+    });
+    expect(opened.status, opened.text).to.equal(200);
+    const pipeline = await eventually(async () => {
+      const [newest] = await listed(world, carl);
+      expect(newest).to.include({ projectId: forkId, commitId: head, userId: carl.id });
+      return newest!;
+    });
+    const jobs = await app.get(`${at}/cicd/pipeline/${pipeline["localId"]}/jobs`, { token });
+    const [job] = (jobs.body["_embedded"] as { restPipelineJobModelList: Json[] })
+      .restPipelineJobModelList;
+    const variables = await variablesOf(forkId, job);
+    expect(variables).to.include({ FORK_ONLY: "y", CI_PROJECT_ID: forkId });
+    expect(variables["CI_MERGE_REQUEST_PROJECT_ID"]).to.equal(world.project.id);
+    expect(variables).not.to.have.any.keys("TARGET_ONLY", "GUARDED");
+    // A developer of the target has no rights in the fork.
+    expect((await world.post(bob, "/merge-request/1/pipelines")).status).to.equal(403);
+  });
+});
