@@ -263,6 +263,12 @@ job: {script: x}
       expect(await isIn("only: {changes: [docs/*]}", { changed: ["src/a"] })).to.equal(false);
     });
 
+    it("have all jobs where the rules of the workflow let it start for a merge request", async () => {
+      const workflow = "workflow: {rules: [{if: $WANTED}]}\njob: {script: x}";
+      const given = { source: "MERGE_REQUEST_EVENT", outer: { WANTED: "1" } } as const;
+      expect((await jobs(workflow, given)).map(({ name }) => name)).to.deep.equal(["job"]);
+    });
+
     it("leave jobs without rules out of pipelines of merge requests", async () => {
       expect(await isIn("stage: test", { source: "MERGE_REQUEST_EVENT" })).to.equal(false);
       expect(await isIn("only: [merge_requests]", { source: "MERGE_REQUEST_EVENT" })).to.equal(
