@@ -141,6 +141,15 @@ function add(
     const message = `A release has at most ${releaseFilesMax} files.`;
     throw new Refusal("unprocessable", "release_file.too_many", message);
   }
+  const taken = new Set(files.values());
+  for (const { name } of added) {
+    if (taken.has(name)) {
+      const message = `The release would have two files named ${name}.`;
+      const errors = [{ field: "files", code: "release_file.exists", message }];
+      throw new Refusal("unprocessable", "release_file.exists", message, { errors });
+    }
+    taken.add(name);
+  }
   return added.map((file) => ({
     type: "ReleaseFileAdded",
     data: { ...file, addedById, addedAt },

@@ -99,6 +99,17 @@ describe("the files of a release", () => {
     given(created).when(add).gives(added(1), added(2));
   });
 
+  it("have names of their own, which removed ones give back", () => {
+    const again = { ...add, files: [{ ...fileOf(3), name: "file 2" }] };
+    given(created, added(1), added(2)).when(again).refuses("release_file.exists");
+    given(created)
+      .when({ ...add, files: [fileOf(2), ...again.files] })
+      .refuses("release_file.exists");
+    given(created, added(1), added(2), removed(2))
+      .when(again)
+      .gives({ ...added(3), data: { ...added(3).data, name: "file 2" } } as ReleaseEvent);
+  });
+
   it("are refused beyond a number nobody needs", () => {
     const many = Array.from({ length: releaseFilesMax - 1 }, (_, n) => added(n + 10));
     given(created, ...many)
