@@ -1,5 +1,6 @@
 import type { Change } from "../projections/audit/change.ts";
 import type { AuditLine } from "../projections/audit/trail.ts";
+import { printable } from "./write.ts";
 
 /** One line a change of the log, for people: when, who, from where, what, and what it changed. */
 export function auditText(line: AuditLine): string {
@@ -23,12 +24,4 @@ function valueText(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "none");
   const short = text.length > textMax ? `${text.slice(0, textMax)}…` : text;
   return printable(short);
-}
-
-/** Whoever chose a title must not command the terminal of whoever reads it. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u{${code.toString(16)}}`;
-  });
 }

@@ -17,7 +17,7 @@ import { lostDeliveries, putBack } from "../workers/webhook/lost.ts";
 import { standingLines } from "../workers/webhook/outbox.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
-import { write } from "./write.ts";
+import { printable, write } from "./write.ts";
 
 const exitFound = 1;
 const exitInterrupted = 130;
@@ -62,7 +62,10 @@ async function examine(stores: Stores, options: Options): Promise<number> {
     found += 1;
     if (!repaired) left += 1;
     clear();
-    write(process.stdout, `${subject}: ${problem}${repaired ? "; repaired" : ""}\n`);
+    write(
+      process.stdout,
+      `${printable(`${subject}: ${problem}`)}${repaired ? "; repaired" : ""}\n`,
+    );
   };
   try {
     for await (const finding of examineRepositories({ db, git, blobs, refs }, options)) {

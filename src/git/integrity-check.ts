@@ -5,9 +5,11 @@ import type { Knex } from "knex";
 import type { Blobs } from "../platform/blob/blobs.ts";
 import { BlobMissing } from "../platform/blob/store.ts";
 import { GitFailure } from "../platform/git/failure.ts";
+import { lfsFiles } from "../platform/git/lfs-files.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Refs, Repository } from "../platform/git/repository.ts";
 import { listReferredBlobs } from "../projections/git/blob-reference.ts";
+import { findLfsObjects } from "../projections/git/lfs-object.ts";
 import { everyProject, type ProjectRow } from "../projections/project/project.ts";
 import { recordedRefs } from "../projections/repository/git-ref.ts";
 import { intentsOf } from "./push-intent.ts";
@@ -39,7 +41,7 @@ export type ExaminationOptions = Readonly<{
 const pageRowsMax = 200;
 /** A push that was under way at the first look has ended by then, or is announced. */
 const secondLookMs = 1_000;
-const refsNamedMax = 5;
+const namedMax = 5;
 
 /** Every project's repository: that it is there, whole, and what the log says of it. */
 export async function* examineRepositories(
@@ -75,6 +77,11 @@ async function* examineRepository(
   }
   const broken = await checkObjects(repository);
   if (broken !== undefined) yield { subject, problem: broken, repaired: false };
+  else {
+    const missing = await missingLfsFiles(deps, project.id, repository);
+    const problem = `files point to LFS objects that it does not have: ${missing}`;
+    if (missing !== "") yield { subject, problem, repaired: false };
+  }
 
   if ((await differences(deps, project.id, repository)).length === 0) return;
   await delay(secondLookMs);
@@ -112,9 +119,28 @@ async function differences(
     .sort();
 }
 
-function named(refs: readonly string[]): string {
-  const more = refs.length - refsNamedMax;
-  return refs.slice(0, refsNamedMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
+/** Pushes bring pointers before, or without, what they stand for. Empty when all of it is there. */
+async function missingLfsFiles(
+  { db }: ExaminationDeps,
+  projectId: string,
+  repository: Repository,
+): Promise<string> {
+  const missing: string[] = [];
+  let count = 0;
+  for await (const files of lfsFiles(repository)) {
+    const oids = files.map(({ oid }) => oid);
+    const stored = await findLfsObjects(db, projectId, oids);
+    const lacking = files.filter(({ oid }) => !stored.has(oid));
+    count += lacking.length;
+    const room = namedMax - missing.length;
+    missing.push(...lacking.slice(0, room).map(({ path, oid }) => `${path} (${oid})`));
+  }
+  return named(missing, count);
+}
+
+function named(names: readonly string[], count = names.length): string {
+  const more = count - Math.min(names.length, namedMax);
+  return names.slice(0, namedMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** Every blob that anything refers to: that it is there, and that its bytes are those it is named by. */

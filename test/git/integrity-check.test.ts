@@ -76,6 +76,32 @@ describe("the examination of repositories", () => {
     expect(found[0]?.problem).to.contain(blob);
   });
 
+  it("finds files whose LFS objects never came, each once, in all branches", async () => {
+    const pointer = (n: number, size = 12) =>
+      `version https://git-lfs.github.com/spec/v1\noid sha256:${String(n).repeat(64)}\nsize ${size}\n`;
+    const files = { "here.bin": pointer(1), "there.bin": pointer(2), "deep/away.bin": pointer(3) };
+    await commit(copy, "Pointers", files);
+    await commit(copy, "Changed", { "here.bin": pointer(4), "again/away.bin": pointer(3) });
+    await git(copy, "push", "-q", app.remote(project, anna), "main:side");
+    await app.visible(await app.store.head());
+    const oid = "1".repeat(64);
+    const row = { project_id: project.id, oid, bytes: 12, stored_at: new Date() };
+    await app.db("lfs_object").insert(row);
+    const [found, ...others] = await repositories();
+    expect(others).to.deep.equal([]);
+    expect(found).to.include({ subject: `repository anna/project-${count}`, repaired: false });
+    const about = "files point to LFS objects that it does not have: ";
+    const named = found?.problem.slice(about.length).split(", ") ?? [];
+    expect(found?.problem).to.contain(about);
+    expect(named.map((name) => name.replace(/.*\((\d).*/, "$1")).sort()).to.deep.equal([
+      "2",
+      "3",
+      "4",
+    ]);
+    expect(named).to.include(`there.bin (${"2".repeat(64)})`);
+    await app.db("lfs_object").where({ oid }).delete();
+  });
+
   it("finds a repository that is gone", async () => {
     await app.git.remove(project.id);
     const [found] = await repositories({ repair: true });

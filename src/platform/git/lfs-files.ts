@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+import { gitEnvironment } from "./environment.ts";
+import { GitFailure } from "./failure.ts";
+import { lfsPointer, pointerBytesMax, pointerBytesMin } from "./lfs-pointer.ts";
+import type { Repository } from "./repository.ts";
+
+/** A file whose content is kept by LFS: where some commit has it, and its object's SHA-256. */
+export type LfsFile = Readonly<{ path: string; oid: string }>;
+
+const filesAtOnce = 500;
+
+/**
+ * Files in the histories of all refs that are pointers of LFS, each content once, some at a time.
+ *
+ * @throws GitFailure when an object is missing
+ */
+export async function* lfsFiles(repository: Repository): AsyncGenerator<readonly LfsFile[]> {
+  // Trees of other commits name the same blobs: git lists each once, by the first path it finds.
+  const filter = `--filter=blob:limit=${pointerBytesMax}`;
+  const list = ["rev-list", "--all", "--objects", filter];
+  const child = spawn("git", [`--git-dir=${repository.gitDir}`, ...list], {
+    cwd: "/",
+    env: gitEnvironment(),
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const exited = once(child, "exit");
+  exited.catch(() => undefined);
+  try {
+    let some: { id: string; path: string }[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [id, path] = parted(line);
+      if (path === "") continue;
+      some.push({ id, path });
+      if (some.length < filesAtOnce) continue;
+      yield await pointersAmong(repository, some);
+      some = [];
+    }
+    yield await pointersAmong(repository, some);
+    const [code] = (await exited) as [number | null];
+    if (code !== 0) throw new GitFailure("rev-list", code, "objects could not be listed");
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** `<id> <path>`; commits and the trees at their roots have no path. */
+function parted(line: string): readonly [id: string, path: string] {
+  const space = line.indexOf(" ");
+  return space < 0 ? [line, ""] : [line.slice(0, space), line.slice(space + 1)];
+}
+
+async function pointersAmong(
+  { objects }: Repository,
+  listed: readonly Readonly<{ id: string; path: string }>[],
+): Promise<readonly LfsFile[]> {
+  const found = await Promise.all(
+    listed.map(async ({ id, path }): Promise<LfsFile | undefined> => {
+      const info = await objects.info(id);
+      if (info?.type !== "blob") return undefined;
+      // What a tag points to itself is listed however large it is.
+      if (info.bytes < pointerBytesMin || info.bytes >= pointerBytesMax) return undefined;
+      const content = await objects.blob(id);
+      const oid = content && lfsPointer(content)?.oid;
+      return oid === undefined ? undefined : { path, oid };
+    }),
+  );
+  return found.filter((file) => file !== undefined);
+}
