@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import type { Context, Middleware } from "koa";
 import type { Route } from "../core/route.ts";
-import { openApi } from "./openapi.ts";
+import { openApiInTurns } from "./openapi.ts";
 
 const assetFolder = path.dirname(
   createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"),
@@ -61,9 +61,9 @@ type File = Readonly<{ type: string; body: string | Buffer }>;
 /** `/openapi.json`, and `/docs`, where it can be read and tried. */
 export function documentation(routes: readonly Route[]): Middleware {
   // Made when first asked for: a start should not wait for it.
-  let made: string | undefined;
+  let made: Promise<string> | undefined;
   const document = () => {
-    made ??= JSON.stringify(openApi(routes));
+    made ??= openApiInTurns(routes).then((all) => JSON.stringify(all));
     return made;
   };
   return async (ctx, next) => {
@@ -74,9 +74,9 @@ export function documentation(routes: readonly Route[]): Middleware {
   };
 }
 
-async function find(name: string, document: () => string): Promise<File | undefined> {
+async function find(name: string, document: () => Promise<string>): Promise<File | undefined> {
   if (name === "/openapi.json")
-    return { type: "application/json; charset=utf-8", body: document() };
+    return { type: "application/json; charset=utf-8", body: await document() };
   if (name === "/docs" || name === "/docs/")
     return { type: "text/html; charset=utf-8", body: page };
   if (name === "/docs/start.js") return { type: "text/javascript; charset=utf-8", body: start };
