@@ -7,8 +7,10 @@ import { eventually as within } from "../support/eventually.ts";
 import { temporaryDirectory } from "../support/git.ts";
 import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
+import { needsProgram } from "../support/program.ts";
 import { runProgram } from "../support/service.ts";
 
+needsProgram("bash");
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");
 const search = await app.givenProject(anna, "search");

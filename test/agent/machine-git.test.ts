@@ -9,11 +9,14 @@ import { carryOut } from "../../src/agent/job-run.ts";
 import { LogFile } from "../../src/agent/log-file.ts";
 import { environmentOf } from "../../src/agent/variables.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { needsProgram } from "../support/program.ts";
 
 /** As for containers: git runs on the machine, all else of the job elsewhere. */
 const container = { ...shell, name: "docker", isolated: true, hasGit: false } as const;
 
 describe("git on the machine of an agent", () => {
+  needsProgram("bash");
+
   it("runs nothing that the job names", async () => {
     const parent = await temporaryDirectory();
     const copy = await workingCopy(parent, "search");

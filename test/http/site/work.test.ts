@@ -288,8 +288,8 @@ later: {stage: test, script: make lint, when: manual}
 });
 
 describe("pages in a browser", () => {
-  if (!needsProgram("chromium")) return;
-  let chromium: Browser;
+  needsProgram("chromium");
+  let chromium: Browser | undefined;
   let context: BrowserContext;
   const shots = process.env["SCREENSHOTS"];
   const paths = [
@@ -315,7 +315,7 @@ describe("pages in a browser", () => {
     chromium = await startChromium();
     context = await chromium.newContext();
   });
-  after(() => chromium.close());
+  after(() => chromium?.close());
 
   it("comes from a link through the login to the page", async () => {
     const page = await context.newPage();
