@@ -66,7 +66,8 @@ async function serveInOrder(
   const made = key === "" ? await admitHere() : undefined;
   const caller = made?.first.caller ?? (await prove(ctx, asked, proved));
 
-  const limits = bodyLimitsOf(route, bodyLimits);
+  const isLarge = route.bodyBytesMax !== undefined && !isSmall(ctx, bodyLimits);
+  const limits = bodyLimitsOf(route, bodyLimits, isLarge);
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
   const work = async (): Promise<void> => {
@@ -90,7 +91,7 @@ async function serveInOrder(
     if (route.secret === true) ctx.set("Cache-Control", "no-store");
   };
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), () =>
-    route.bodyBytesMax === undefined ? work() : largeBodies.run(work),
+    isLarge ? largeBodies.run(work) : work(),
   );
 }
 
@@ -152,11 +153,20 @@ function idOf(resolved: Resolved): string {
 const largeBodies = new Limiter(8, 2);
 const largeBodyTimeoutMs = 60_000;
 
-function bodyLimitsOf({ bodyBytesMax, access }: Route, usual: BodyLimits): BodyLimits {
+/** Promised to be no larger than those of other requests: it needs no place, and waits for none. */
+function isSmall(ctx: Context, { bytesMax }: BodyLimits): boolean {
+  return Number(ctx.get("content-length") || Number.NaN) <= bytesMax;
+}
+
+function bodyLimitsOf(
+  { bodyBytesMax, access }: Route,
+  usual: BodyLimits,
+  isLarge: boolean,
+): BodyLimits {
   if (access === "basic") {
     return { ...usual, timeoutMs: Math.min(usual.timeoutMs, basicBodyTimeoutMs) };
   }
-  if (bodyBytesMax === undefined) return usual;
+  if (bodyBytesMax === undefined || !isLarge) return usual;
   return { bytesMax: bodyBytesMax, timeoutMs: largeBodyTimeoutMs };
 }
 
