@@ -72,6 +72,8 @@ export type Deps = Readonly<{
   counters: Counters;
   lockout: Lockout;
   secondFactor: SecondFactor;
+  /** `db` is the past: it is not to be compared with what the repositories hold now, nor written. */
+  past?: true;
   /** Runs another declared operation on behalf of a request; see undo/perform.ts. */
   perform?: Perform;
   now: () => Date;

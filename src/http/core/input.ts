@@ -2,6 +2,8 @@ import type { Context } from "koa";
 
 import type { FieldError } from "../../platform/refusal.ts";
 import { isStorableText } from "../../platform/storable-text.ts";
+import type { Until } from "../../projections/audit/happened.ts";
+import { AsOfQuery, untilOf } from "./as-of.ts";
 import { type PageRequest, pageQuery, pageRequest } from "./paging.ts";
 import type { Route } from "./route.ts";
 import { type Checked, check, invalid } from "./schema.ts";
@@ -18,20 +20,31 @@ export function readParams(
   return checked.ok ? (checked.data as Readonly<Record<string, unknown>>) : undefined;
 }
 
-export type Input = Readonly<{ query: unknown; body: unknown; page: PageRequest | undefined }>;
+export type Input = Readonly<{
+  query: unknown;
+  body: unknown;
+  page: PageRequest | undefined;
+  asOf: Until | undefined;
+}>;
 
 /** Query, paging and body, parsed. @throws Refusal 422 that lists every mistake in all of them */
 export function readInput(route: Route, ctx: Context, json: unknown): Input {
   const query = route.query && check(route.query, ctx.query);
   const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), ctx.query);
   const body = route.body && check(route.body, json);
-  const errors = [...textErrors(ctx), ...errorsOf(query), ...errorsOf(page), ...errorsOf(body)];
+  const asOf = route.asOf && check(AsOfQuery, ctx.query);
+  const errors = [
+    ...textErrors(ctx),
+    ...[query, page, body, asOf].flatMap(errorsOf),
+    ...asOfErrors(route, ctx),
+  ];
   if (errors.length > 0) throw invalid(errors);
   // Kept for the next request at the same URL.
   return {
     query: Object.freeze(dataOf(query)),
     body: dataOf(body),
     page: page?.ok ? pageRequest(page.data) : undefined,
+    asOf: asOf?.ok && asOf.data.asOf !== undefined ? untilOf(asOf.data.asOf) : undefined,
   };
 }
 
@@ -49,4 +62,12 @@ function textErrors(ctx: Context): readonly FieldError[] {
   return Object.entries(ctx.query)
     .filter(([, value]) => !isStorableText(String(value)))
     .map(([field]) => ({ field, code: "error.field.invalid", message }));
+}
+
+/** Who asks for the past must not take the present for it. */
+function asOfErrors({ method, reply, asOf }: Route, { query }: Context): readonly FieldError[] {
+  const isOfToday = method === "get" && typeof reply !== "string" && asOf === undefined;
+  if (!isOfToday || query["asOf"] === undefined) return [];
+  const message = "This operation answers only as it is now.";
+  return [{ field: "asOf", code: "as_of.not_here", message }];
 }

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { normaliseAlias } from "../../events/core/ids.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Until } from "../../projections/audit/happened.ts";
 import { isReader, type Needed, neededRole, needsAdministrator } from "../access/access.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
 import { type Caller, type Gate, hasScope, type Resolved, requireScope } from "../access/gate.ts";
@@ -14,6 +15,7 @@ import {
   type StreamReply,
   streamAnswer,
 } from "./answer.ts";
+import { answerAsOf } from "./as-of-answer.ts";
 import type { Deps } from "./deps.ts";
 import { envelope, type Listed } from "./paging.ts";
 import type { HandlerInput, Route } from "./route.ts";
@@ -82,11 +84,22 @@ export async function resolvePlace(
   }
 }
 
-/** Runs the handler and makes the answer on the wire of what it gives back. */
-export async function runRoute(route: Route, input: HandlerInput, deps: Deps): Promise<Answer> {
+/**
+ * Runs the handler and makes the answer on the wire of what it gives back.
+ *
+ * @param until of a route that declares `asOf`: answers as it was then
+ */
+export async function runRoute(
+  route: Route,
+  input: HandlerInput,
+  deps: Deps,
+  until?: Until,
+): Promise<Answer> {
   const { reply, list } = route;
   const status = route.status ?? 200;
-  const result = await resultOf(route, input, deps);
+  const result = await (until === undefined
+    ? resultOf(route, input, deps)
+    : resultAsOf(route, input, deps, until));
   if (reply === "empty") return emptyAnswer(status);
   // The declared reply is "stream", so the handler's type was StreamReply.
   if (reply === "stream") return streamAnswer(status, result as StreamReply);
@@ -109,6 +122,16 @@ export async function resultOf(route: Route, input: HandlerInput, deps: Deps): P
   // The declaration has a list, so the handler's type was Listed.
   const { items, totalElements } = result as Listed<unknown>;
   return { items: items.map((item) => encode(reply, item)), totalElements };
+}
+
+function resultAsOf(route: Route, input: HandlerInput, deps: Deps, until: Until): Promise<unknown> {
+  const { asOf } = route;
+  invariant(asOf !== undefined, `${route.operationId} declares how it answers of the past`);
+  // Parameters are parsed by an object schema.
+  const params = input.params as Params;
+  return answerAsOf({ asOf, until, params, request: input.request }, deps, (then) =>
+    resultOf(route, { ...input, params: then.params, request: then.request }, then.deps),
+  );
 }
 
 /** Only what the reply declares leaves the house: a column too many in a row stays inside. */

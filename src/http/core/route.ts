@@ -3,6 +3,7 @@ import type { Settings } from "../../events/instance/settings.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import type { Access } from "../access/access.ts";
 import type { Streamed, StreamReply } from "./answer.ts";
+import type { AsOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
 import type { Listed, PageRequest } from "./paging.ts";
 import type { RequestContext, RequestFor } from "./request.ts";
@@ -69,6 +70,8 @@ type Declaration = Readonly<{
   upload?: string;
   /** One file comes as the body, or as `multipart/form-data` under the key `file`. */
   attachment?: true;
+  /** It answers as it was at a time, too: `?asOf=`. */
+  asOf?: AsOf;
   /** Success; 200 when not given. */
   status?: 200 | 201 | 204;
   /** Largest body, when it is not 1 MiB. A few such requests are served at a time. */

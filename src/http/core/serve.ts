@@ -81,6 +81,7 @@ async function serveInOrder(
         route,
         { params: asked.params, ...asked.input, request } as HandlerInput,
         using,
+        asked.input?.asOf,
       );
     };
     const answer =

@@ -1,9 +1,11 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { templateSetting } from "../../commands/instance/template-setting.ts";
 import { TemplateSettings } from "../../events/instance/template-setting.ts";
-import { findTemplateSettings } from "../../projections/instance/template-setting.ts";
+import {
+  findTemplateSettings,
+  templateSettingProjection,
+} from "../../projections/instance/template-setting.ts";
 import { accessAt, companyPlace, type Place, parentOf, teamPlace } from "../access/owner-scope.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -35,6 +37,7 @@ function get(place: Place): Route {
     scope: place.read,
     access: accessAt(place, "ADMIN"),
     params: place.params,
+    asOf: { readModels: [templateSettingProjection] },
     reply: TemplateSettingsView,
     errors: [403, 404],
     handle: ({ request }, { db }) => findTemplateSettings(db, parentOf(request).id),

@@ -1,17 +1,18 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { createIssue } from "../../commands/issue/create-issue.ts";
 import { issue, issueNotFound } from "../../commands/issue/issue.ts";
 import { type IssueChanges, IssueId, IssueStatus } from "../../events/issue/issue.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { issueProjection } from "../../projections/issue/issue.ts";
 import {
   findIssue,
   findIssueById,
   listIssues,
   type NumberedIssueRow,
 } from "../../projections/issue/list.ts";
+import { labelProjection } from "../../projections/label/label.ts";
 import { atLeast, type Role } from "../access/access.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -40,6 +41,7 @@ const getIssue = route({
   operationId: "getIssue",
   summary: "Get an issue",
   params: IssueParams,
+  asOf: { readModels: [labelProjection], numbered: { kind: "ISSUE", readModel: issueProjection } },
   reply: IssueView,
   errors: [403, 404],
   handle: async ({ params, request }, deps) =>
@@ -56,6 +58,7 @@ const getIssues = route({
   params: z.object(names),
   query: IssueQuery,
   list: "issueModelList",
+  asOf: { readModels: [issueProjection, labelProjection], numbers: ["ISSUE"] },
   reply: IssueView,
   errors: [403, 404, 422],
   async handle({ query, page: { size, offset }, request: { project } }, { db }) {

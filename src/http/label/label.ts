@@ -3,7 +3,12 @@ import { createLabel, deleteLabel, editLabel } from "../../commands/label/change
 import { labelNotFound } from "../../commands/label/label.ts";
 import { LabelId } from "../../events/label/label.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { findLabel, type LabelRow, listLabels } from "../../projections/label/label.ts";
+import {
+  findLabel,
+  type LabelRow,
+  labelProjection,
+  listLabels,
+} from "../../projections/label/label.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -46,6 +51,7 @@ const getLabels = route({
   description: "By title.",
   params: z.object(names),
   list: "labelList",
+  asOf: { readModels: [labelProjection] },
   reply: LabelView,
   errors: [403, 404, 422],
   async handle({ page: { size, offset }, request: { project } }, { db }) {
@@ -61,6 +67,7 @@ const getLabel = route({
   operationId: "getLabel",
   summary: "Get a label",
   params: LabelParams,
+  asOf: { readModels: [labelProjection] },
   reply: LabelView,
   errors: [403, 404],
   handle: async ({ params, request }, deps) =>

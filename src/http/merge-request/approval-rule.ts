@@ -10,10 +10,12 @@ import {
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { templateLengthMax } from "../../platform/name-template.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { templateSettingProjection } from "../../projections/instance/template-setting.ts";
 import {
   type ApprovalRuleRow,
   type ApprovalScope,
   approvalConfigurationOf,
+  approvalProjection,
   findApprovalRule,
   listApprovalRules,
 } from "../../projections/merge-request/approval-rule.ts";
@@ -73,6 +75,12 @@ const declared = (place: Place) =>
   ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
 const at = ({ base }: Place) => `${base}/merge-request/approval` as const;
 
+/** Rules, and whether those from above count. */
+const rulesThen = {
+  readModels: [approvalProjection, templateSettingProjection],
+  above: true,
+} as const;
+
 function listRules(place: Place): Route {
   return route({
     ...declared(place),
@@ -82,6 +90,7 @@ function listRules(place: Place): Route {
     summary: `List the approval rules of a ${place.resource}`,
     scope: place.read,
     list: "restMergeRequestApprovalRuleList",
+    asOf: rulesThen,
     reply: ApprovalRuleView,
     errors: [403, 404],
     async handle({ page, request }, { db }) {
@@ -101,6 +110,7 @@ function getRule(place: Place): Route {
     summary: `Get an approval rule of a ${place.resource}`,
     scope: place.read,
     params: withId(place),
+    asOf: rulesThen,
     reply: ApprovalRuleView,
     errors: [403, 404],
     handle: ({ params, request }, { db }) =>
@@ -179,6 +189,7 @@ function getConfiguration(place: Place): Route {
     operationId: `get${place.noun}ApprovalConfiguration`,
     summary: `Get the approval configuration of a ${place.resource}`,
     scope: place.read,
+    asOf: rulesThen,
     reply: ApprovalConfigurationView,
     errors: [403, 404],
     handle: ({ request }, { db }) => approvalConfigurationOf(db, scopeOf(request)),

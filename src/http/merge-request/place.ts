@@ -56,7 +56,7 @@ export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast
 /** The request as it is now, its source as well. */
 export async function shown(deps: Deps, request: Reading, localId: number) {
   const row = await mustFindMergeRequest(deps, request, localId);
-  const newest = await withNewestSource(deps, row);
+  const newest = deps.past ? row : await withNewestSource(deps, row);
   const [view] = await presentMergeRequests(deps, request, [newest]);
   if (view === undefined) throw mergeRequestNotFound();
   return view;

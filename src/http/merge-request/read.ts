@@ -1,6 +1,6 @@
 import { z } from "zod";
-
-import { labelsNamed } from "../../projections/label/label.ts";
+import { labelProjection, labelsNamed } from "../../projections/label/label.ts";
+import { mergeRequestProjection } from "../../projections/merge-request/merge-request.ts";
 import { listMergeRequests } from "../../projections/merge-request/merge-request-query.ts";
 import { mergeRequestStatuses } from "../../projections/merge-request/merge-request-row.ts";
 import { findUser } from "../../projections/user/user.ts";
@@ -17,6 +17,10 @@ export const getMergeRequest = route({
   path: `${at}/{localId}`,
   operationId: "getMergeRequest",
   summary: "Get a merge request",
+  asOf: {
+    readModels: [labelProjection],
+    numbered: { kind: "MERGE_REQUEST", readModel: mergeRequestProjection },
+  },
   reply: MergeRequestView,
   handle: ({ params, request }, deps) => shown(deps, request, params.localId),
 });
@@ -49,6 +53,7 @@ export const getMergeRequests = route({
   params: z.object(names),
   query: Filter,
   list: "mergeRequestModelList",
+  asOf: { readModels: [labelProjection, mergeRequestProjection], numbers: ["MERGE_REQUEST"] },
   reply: MergeRequestView,
   async handle({ query, page, request }, deps) {
     const named = await namedIn(query, request, deps);

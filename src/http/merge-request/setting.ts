@@ -1,12 +1,14 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import {
   type MergeSettingCommand,
   mergeSetting,
 } from "../../commands/merge-request/merge-setting.ts";
 import { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
-import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
+import {
+  mergeSettingProjection,
+  mergeSettingsOf,
+} from "../../projections/merge-request/merge-setting.ts";
 import { projectPlace } from "../access/owner-scope.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -70,6 +72,7 @@ const getSettings = route({
   path: `${base}/merge`,
   operationId: "getMergeSettings",
   summary: "Get how a project merges",
+  asOf: { readModels: [mergeSettingProjection] },
   reply: SettingsView,
   handle: async ({ request }, { db }) => viewOf(await mergeSettingsOf(db, request.project.id)),
 });
@@ -93,6 +96,7 @@ const getMessages = route({
   path: `${base}/merge-message`,
   operationId: "getMergeMessages",
   summary: "Get the templates for messages of merges",
+  asOf: { readModels: [mergeSettingProjection] },
   reply: MessagesView,
   handle: async ({ request }, { db }) => (await mergeSettingsOf(db, request.project.id)).messages,
 });

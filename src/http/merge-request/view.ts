@@ -8,7 +8,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../projections/user/user.ts";
-import { type Judgement, mergeJudge } from "../../workers/merge-request/judge.ts";
+import { type Judgement, mergeJudge, settled } from "../../workers/merge-request/judge.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type SelectorObject, selectorObject } from "../core/selector-object.ts";
@@ -37,7 +37,7 @@ export async function presentMergeRequests(
   rows: readonly MergeRequestRow[],
 ): Promise<readonly Presented[]> {
   const { project } = reading;
-  const judge = mergeJudge(deps, project, reading);
+  const judge = deps.past ? notJudged : mergeJudge(deps, project, reading);
   const [users, labels, sources, commits, gone] = await Promise.all([
     findUsersById(deps.db, peopleIn(rows)),
     labelsById(
@@ -46,7 +46,7 @@ export async function presentMergeRequests(
     ),
     sourcesOf(deps, reading, rows),
     mergeCommitsOf(deps, project, rows),
-    Promise.all(rows.map((row) => isSourceGone(deps, row))),
+    Promise.all(rows.map((row) => deps.past !== true && isSourceGone(deps, row))),
   ]);
   const presented: Presented[] = [];
   // One after the other: what is not known yet takes processes of git.
@@ -60,7 +60,7 @@ export async function presentMergeRequests(
       targetBranch: branchSelected(
         row.target_branch,
         judgement.targetHead ?? null,
-        judgement.targetHead === undefined,
+        deps.past !== true && judgement.targetHead === undefined,
       ),
       sourceProject: sources.get(row.source_project_id) ?? hiddenProject(row.source_project_id),
       targetProject: projectSelected(project),
@@ -120,6 +120,9 @@ function presentJudgement({ requirements, canMerge, conflicts, lockConflicts }: 
     lockConflicts: [...lockConflicts],
   };
 }
+
+/** Whether a request could be merged is known of today alone: it depends on what the repository holds. */
+const notJudged = async (): Promise<Judgement> => settled(undefined);
 
 const branchSelected = (name: string, hash: string | null, isDeleted: boolean): SelectorObject =>
   selectorObject({ id: name, title: name, hash, isDeleted });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Scope } from "../../events/token/access-token.ts";
 import { breather } from "../../platform/breather.ts";
 import { isReader, neededRole } from "../access/access.ts";
+import { AsOfQuery } from "../core/as-of.ts";
 import { problem as problemDocument } from "../core/errors.ts";
 import { exampleOf } from "../core/example.ts";
 import { isSchema, type JsonSchema, type SchemaWriter, schemaWriter } from "../core/json-schema.ts";
@@ -153,6 +154,7 @@ function operation(route: Route, writer: SchemaWriter): Json {
       ...parameters(route.params, "path", writer),
       ...parameters(route.query, "query", writer),
       ...(route.list === undefined ? [] : parameters(pageQuery(route.pageSize), "query", writer)),
+      ...(route.asOf === undefined ? [] : parameters(AsOfQuery, "query", writer)),
       ...(route.method === "post" ? [idempotencyKey] : []),
     ],
     ...(route.body && { requestBody: requestBody(route, route.body, writer) }),
@@ -181,6 +183,7 @@ function failing(route: Route): readonly number[] {
     ...new Set<number>([
       ...always,
       ...route.errors,
+      ...(route.asOf === undefined ? [] : [404, 422]),
       // Of repetitions: another request under the key, or the first one still under way.
       ...(route.method === "post" ? [409] : []),
       ...(takesBody ? [400, 408, 413] : []),

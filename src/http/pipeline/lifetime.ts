@@ -1,9 +1,8 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { pipelineLifetime } from "../../commands/pipeline/lifetime.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { findLifetime } from "../../projections/pipeline/lifetime.ts";
+import { findLifetime, pipelineLifetimeProjection } from "../../projections/pipeline/lifetime.ts";
 import {
   accessAt,
   companyPlace,
@@ -63,6 +62,7 @@ const get = (place: Place): Route =>
     operationId: `get${place.noun}PipelineLifetime`,
     summary: `Tell how long pipelines of a ${place.resource} are kept`,
     scope: place.read,
+    asOf: { readModels: [pipelineLifetimeProjection] },
     errors: [403, 404],
     handle: ({ request }, deps) => shown(deps, parentOf(request)),
   });

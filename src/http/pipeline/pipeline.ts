@@ -1,10 +1,12 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
+import type { Recorded } from "../../events/core/event.ts";
 import { ObjectId } from "../../events/core/ids.ts";
+import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { pipelineProjection } from "../../projections/pipeline/pipeline.ts";
 import { listJobs, listPipelines } from "../../projections/pipeline/query.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { cancelPipeline, restartPipeline } from "../../workers/pipeline/lifecycle.ts";
@@ -32,6 +34,16 @@ const Filter = z.object({
   status: PipelineStatus.optional(),
 });
 
+/** One pipeline is what its own events and those of its jobs say. */
+const pipelineNumber = {
+  kind: "PIPELINE",
+  readModel: pipelineProjection,
+  parts: ({ type, data }: Recorded): readonly string[] => {
+    if (type !== "PipelineJobsPlanned") return [];
+    return pipelineEvents.PipelineJobsPlanned.parse(data).jobs.map(({ jobId }) => jobId);
+  },
+} as const;
+
 const getPipelines = route({
   ...reading,
   method: "get",
@@ -43,6 +55,7 @@ const getPipelines = route({
   params: ProjectParams,
   query: Filter,
   list: "restPipelineModelList",
+  asOf: { readModels: [pipelineProjection], numbers: ["PIPELINE"] },
   reply: PipelineView,
   errors: [403, 404, 422],
   async handle({ page: { size: limit, offset }, query, request }, { db }) {
@@ -58,6 +71,7 @@ const getPipeline = route({
   operationId: "getPipeline",
   summary: "Get a pipeline",
   params: LocalIdParams,
+  asOf: { readModels: [], numbered: pipelineNumber },
   reply: PipelineView,
   errors: [403, 404],
   handle: async ({ params, request }, deps) =>

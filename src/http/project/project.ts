@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import { createProject } from "../../commands/project/create-project.ts";
 import { Alias, ProjectId } from "../../events/core/ids.ts";
 import { OwnerType } from "../../events/project/project.ts";
@@ -9,6 +8,7 @@ import {
   findProjectById,
   listProjects,
   type ProjectFilter,
+  projectProjection,
 } from "../../projections/project/project.ts";
 import { mustMayCreate, mustMayPublish } from "../access/create-permission.ts";
 import type { ResolvedProject } from "../access/gate.ts";
@@ -161,6 +161,7 @@ const getProject = route({
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object({ ownerAlias: z.string(), projectAlias: z.string() }),
+  asOf: { readModels: [projectProjection], again: findProjectById },
   reply: ProjectView,
   errors: [403, 404],
   handle: ({ request }, deps) => shownWithTransfer(request, deps),
@@ -175,6 +176,7 @@ const getProjectById = route({
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object({ projectUuid: z.uuid() }),
+  asOf: { readModels: [projectProjection], again: findProjectById },
   reply: ProjectView,
   errors: [403, 404],
   handle: ({ request }, deps) => shownWithTransfer(request, deps),

@@ -1,17 +1,18 @@
 import type { Knex } from "knex";
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { type ProtectionCommand, protection } from "../../commands/protection/protection.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { templateSettingProjection } from "../../projections/instance/template-setting.ts";
 import {
   findLastApply,
   findProtectionRule,
   findUnrecordedRules,
   listProtectionRules,
   type ProtectionRow,
+  protectionProjection,
   type RuleScope,
 } from "../../projections/protection/protection.ts";
 import type { Resolved } from "../access/gate.ts";
@@ -26,6 +27,12 @@ const declared = (place: Place) =>
   ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
 const pathOf = ({ base }: Place, { segment }: KindOfProtection) => `${base}/${segment}` as const;
 
+/** Rules, and whether those from above count. */
+const rulesThen = {
+  readModels: [protectionProjection, templateSettingProjection],
+  above: true,
+} as const;
+
 function list(place: Place, of: KindOfProtection): Route {
   return route({
     ...declared(place),
@@ -38,6 +45,7 @@ function list(place: Place, of: KindOfProtection): Route {
     }),
     scope: place.read,
     list: of.list,
+    asOf: rulesThen,
     reply: of.reply,
     errors: [403, 404],
     async handle({ page, request }, { db }) {
@@ -60,6 +68,7 @@ function get(place: Place, of: KindOfProtection): Route {
     summary: `Get a ${of.text} of a ${place.resource}`,
     scope: place.read,
     params: withId(place, of),
+    asOf: rulesThen,
     reply: of.reply,
     errors: [403, 404],
     handle: async ({ params, request }, { db }) =>
@@ -165,6 +174,7 @@ function lastApply(place: Place, of: KindOfProtection): Route {
     operationId: `get${place.noun}${of.noun}ApplyProgress`,
     summary: `Get when the ${of.text}s of a ${place.resource} were last applied to its projects`,
     scope: place.read,
+    asOf: rulesThen,
     reply: LastApplyView,
     errors: [403, 404],
     async handle({ request }, { db }) {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import {
   createRelease,
   deleteRelease,
@@ -15,6 +14,7 @@ import {
   findRelease,
   listReleases,
   type ReleaseRow,
+  releaseProjection,
 } from "../../projections/release/release.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { commandDeps } from "../core/command-deps.ts";
@@ -72,6 +72,7 @@ const getReleases = route({
   params: z.object(names),
   query: z.object({ tagName: z.string().max(nameLengthMax).optional() }),
   list: "releaseTagModelList",
+  asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
   errors: [403, 404, 422],
   async handle({ query: { tagName }, page, request: { project } }, deps) {
@@ -90,6 +91,7 @@ const getLatestRelease = route({
   summary: "Get the latest release",
   description: "A pre-release only when there is nothing else.",
   params: z.object(names),
+  asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
   errors: [403, 404],
   async handle({ request: { project } }, deps) {
@@ -106,6 +108,7 @@ const getRelease = route({
   operationId: "getRelease",
   summary: "Get a release",
   params: ReleaseParams,
+  asOf: { readModels: [releaseProjection] },
   reply: ReleaseView,
   errors: [403, 404],
   handle: ({ params, request }, deps) => shown(params.releaseUuid, request, deps),

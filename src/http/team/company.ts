@@ -11,7 +11,12 @@ import { Alias, CompanyId } from "../../events/core/ids.ts";
 import { companySubject } from "../../events/team/company.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type CompanyRow, findCompanyById, listCompanies } from "../../projections/team/company.ts";
+import {
+  type CompanyRow,
+  companyProjection,
+  findCompanyById,
+  listCompanies,
+} from "../../projections/team/company.ts";
 import { owns } from "../../projections/team/owner.ts";
 import type { Belonging } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
@@ -174,6 +179,7 @@ const getCompany = route({
   scope: "COMPANY_READ",
   access: "company:GUEST",
   params: Params,
+  asOf: { readModels: [companyProjection], again: findCompanyById },
   reply: CompanyView,
   errors: [403, 404],
   handle: async ({ request }) => presentCompany(request.company),

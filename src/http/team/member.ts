@@ -1,10 +1,9 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { type MembershipCommand, membership } from "../../commands/team/membership.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { Role } from "../../events/core/role.ts";
-import { listMembers } from "../../projections/team/member.ts";
+import { listMembers, memberProjection } from "../../projections/team/member.ts";
 import { findUser } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
@@ -60,6 +59,7 @@ function list(place: Place): Route {
       q: z.string().max(255).optional().meta({ description: "Part of the user's alias." }),
     }),
     list: "userList",
+    asOf: { readModels: [memberProjection] },
     reply: MemberView,
     errors: [403, 404],
     async handle({ query, page, request }, { db }) {

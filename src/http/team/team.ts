@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import { changeTeamAlias, createTeam, deleteTeam } from "../../commands/team/change-team.ts";
@@ -10,7 +9,12 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { owns } from "../../projections/team/owner.ts";
-import { type Belonging, findTeamById, listTeams } from "../../projections/team/team.ts";
+import {
+  type Belonging,
+  findTeamById,
+  listTeams,
+  teamProjection,
+} from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
 import { ownerToBe, ownsByNow } from "../access/owner.ts";
 import { commandDeps } from "../core/command-deps.ts";
@@ -140,6 +144,7 @@ const getTeam = route({
   scope: "TEAM_READ",
   access: "team:GUEST",
   params: Params,
+  asOf: { readModels: [teamProjection], again: findTeamById },
   reply: TeamView,
   errors: [403, 404],
   handle: async ({ request: { team, role } }, deps) => ({

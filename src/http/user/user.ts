@@ -9,6 +9,7 @@ import {
   findUserNamed,
   listUsers,
   type UserRow,
+  userProjection,
 } from "../../projections/user/user.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -42,6 +43,7 @@ const getOwnUser = route({
   tag,
   scope: "USER_READ",
   access: "user",
+  asOf: { readModels: [userProjection], account: "caller" },
   reply: OwnUserView,
   errors: [403, 404],
   async handle({ request }, { db }) {
@@ -59,6 +61,7 @@ const getUser = route({
   scope: "USER_READ",
   access: "user",
   params: z.object({ userAlias: z.string() }),
+  asOf: { readModels: [userProjection], account: { param: "userAlias" } },
   reply: UserView,
   errors: [403, 404],
   async handle({ params }, { db }) {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
 import { WebhookId } from "../../events/core/ids.ts";
@@ -8,7 +7,12 @@ import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findWebhook, listWebhooks, type WebhookRow } from "../../projections/webhook/webhook.ts";
+import {
+  findWebhook,
+  listWebhooks,
+  type WebhookRow,
+  webhookProjection,
+} from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -56,6 +60,7 @@ const getWebhooks = route({
   summary: "List the webhooks of a project",
   params: Params,
   list: "webhookList",
+  asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
   errors: [403, 404],
   async handle({ page, request }, deps) {
@@ -73,6 +78,7 @@ const getWebhook = route({
   operationId: "getWebhook",
   summary: "Get a webhook",
   params: OneParams,
+  asOf: { readModels: [webhookProjection] },
   reply: WebhookView,
   errors: [403, 404],
   handle: async ({ params, request }, deps) =>

@@ -153,7 +153,7 @@ export const noRequirements = Object.fromEntries(
 ) as Requirements;
 
 /** A request that is not open cannot be merged, whatever else holds. */
-function settled(targetHead: string | undefined): Judgement {
+export function settled(targetHead: string | undefined): Judgement {
   const requirements = noRequirements;
   const nothing = { conflicts: [], lockConflicts: [], rules: [], approvers: [] };
   const pipelines = { last: null, mergeResult: null, pending: false };

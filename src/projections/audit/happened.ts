@@ -1,0 +1,83 @@
+import type { Knex } from "knex";
+
+import type { AuditEntryRow } from "./entry.ts";
+
+/** A place in the log up to and with a position, or a time up to and with an instant. */
+export type Until = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
+
+export type Happened = Pick<AuditEntryRow, "position" | "stream" | "revision">;
+
+type Some = Readonly<{ until: Until; countMax: number }>;
+
+export type HappenedIn = Some &
+  Readonly<{
+    /** Id of the project, team, company or account that the events belong to. */
+    placeId: string;
+    types: readonly string[];
+    /** Only what is about one of these things. */
+    subjectIds?: readonly string[];
+  }>;
+
+/** Where events of a place stand in the log, in their order, `countMax` of each type at most. */
+export async function happenedIn(
+  db: Knex,
+  { placeId, types, until, subjectIds, countMax }: HappenedIn,
+): Promise<readonly Happened[]> {
+  const here = () => entries(db).where("place_id", placeId);
+  // Type by type, so that an index finds them however much else happened there.
+  const queries =
+    subjectIds === undefined
+      ? types.map((type) => here().where("type", type))
+      : [
+          here()
+            .whereIn("subject_id", [...subjectIds])
+            .whereIn("type", [...types]),
+        ];
+  const found: Happened[] = [];
+  for (const query of queries) {
+    found.push(...(await upTo(db, query, until).orderBy("position").limit(countMax)));
+  }
+  return found.sort((a, b) => (a.position < b.position ? -1 : 1));
+}
+
+/** What is numbered gets its number in a moment; it is shown by it from its first event on. */
+const numbersAfter = 100;
+
+/**
+ * Where the numbers of a stream stand that had been given, and those that things which were there may have
+ * been given soon after.
+ */
+export async function numbersIn(
+  db: Knex,
+  stream: string,
+  { until, countMax }: Some,
+): Promise<readonly Happened[]> {
+  const given = () => entries(db).where("stream", stream).orderBy("revision");
+  const before = await upTo(db, given(), until).limit(countMax);
+  const next = (before.at(-1)?.revision ?? -1n) + 1n;
+  return [...before, ...(await given().where("revision", ">=", next).limit(numbersAfter))];
+}
+
+/** Whether the first event of a stream had happened. */
+export async function hadBegun(db: Knex, stream: string, until: Until): Promise<boolean> {
+  const [first] = await upTo(db, entries(db).where("stream", stream).where("revision", 0), until);
+  return first !== undefined;
+}
+
+/** Position of the newest event that the read models have; undefined when there is none. */
+export async function newestPosition(db: Knex): Promise<bigint | undefined> {
+  const row = await db<AuditEntryRow>("audit_entry").orderBy("position", "desc").first("position");
+  return row?.position;
+}
+
+type Query = Knex.QueryBuilder<AuditEntryRow, Happened[]>;
+
+const entries = (db: Knex): Query => db("audit_entry").select("position", "stream", "revision");
+
+function upTo(db: Knex, query: Query, until: Until): Query {
+  if ("position" in until) return query.where("position", "<=", until.position);
+  // Clocks differ: an event may stand behind one of a later time, but not behind the last of its day.
+  const day = until.time.toISOString().slice(0, 10);
+  const last = db("audit_day").where("day", "<=", day).max("last_position");
+  return query.where("occurred_at", "<=", until.time).where("position", "<=", last);
+}

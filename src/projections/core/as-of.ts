@@ -1,0 +1,97 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../events/core/event.ts";
+import { beforeEverything } from "./checkpoint.ts";
+import { inSchema } from "./install.ts";
+import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
+
+/** Applied together: as many as are worth one statement. */
+const eventsAtOnce = 1_000;
+
+/**
+ * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one
+ * transaction, which is rolled back.
+ */
+const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${version}`;
+
+/**
+ * Runs queries against read models as some events make them, in a transaction that is rolled back. Names of
+ * their tables mean the ones of the past there; all other tables are those of today.
+ *
+ * @param place of which the events are: who asks for the same one waits, because two transactions
+ *   cannot write the same rows at once
+ * @param events in the order of the log; given to each read model that handles their types
+ */
+export async function withReadModelsOf<Result>(
+  db: Knex,
+  projections: readonly Projection[],
+  { place, events, context }: Past,
+  run: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  // One order for everybody, so that no two wait for each other.
+  const sorted = [...projections].sort((a, b) => (a.name < b.name ? -1 : 1));
+  await prepareTables(db, sorted);
+  const tx = await db.transaction();
+  try {
+    await tx.raw(
+      `select set_config('statement_timeout', ?, true), set_config('search_path', ?, true),
+         pg_advisory_xact_lock(hashtextextended(?, 0))`,
+      [`${statementMaxMs}`, searchPathOf(sorted), `as of ${place}`],
+    );
+    for (const projection of sorted) {
+      for (let from = 0; from < events.length; from += eventsAtOnce) {
+        const some = events.slice(from, from + eventsAtOnce);
+        await applyAfter(tx, projection, beforeEverything, some, context);
+      }
+    }
+    return await run(tx);
+  } finally {
+    await tx.rollback();
+  }
+}
+
+export type Past = Readonly<{
+  place: string;
+  events: readonly Recorded[];
+  context: ProjectionContext;
+}>;
+
+const statementMaxMs = 10_000;
+
+const searchPathOf = (projections: readonly Projection[]): string =>
+  [...projections.map(schemaOf), "read_model", "public"].map((name) => `"${name}"`).join(", ");
+
+/** Without them the names would mean the tables of today. */
+async function prepareTables(db: Knex, projections: readonly Projection[]): Promise<void> {
+  const tables = projections.flatMap((projection) =>
+    projection.tables.map((table) => `${schemaOf(projection)}.${table}`),
+  );
+  const { rows } = await db.raw<{ rows: { missing: string }[] }>(
+    "select name as missing from unnest(?::text[]) as name where to_regclass(name) is null",
+    [tables],
+  );
+  const missing = new Set(rows.map(({ missing: name }) => name.slice(0, name.indexOf("."))));
+  for (const projection of projections) {
+    if (missing.has(schemaOf(projection))) await makeTables(db, projection);
+  }
+}
+
+/** Takes the place of what an earlier version of the read model left. */
+async function makeTables(db: Knex, projection: Projection): Promise<void> {
+  const schema = schemaOf(projection);
+  await db.transaction(async (tx) => {
+    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [schema]);
+    const { rows } = await tx.raw<{ rows: { nspname: string }[] }>(
+      "select nspname from pg_namespace where nspname ~ ?",
+      [`^as_of_${projection.name}_v[0-9]+$`],
+    );
+    if (rows.some(({ nspname }) => nspname === schema)) return;
+    for (const { nspname } of rows) await tx.raw("drop schema ?? cascade", [nspname]);
+    await tx.raw("create schema ??", [schema]);
+    await inSchema(tx, schema, () => projection.create(tx));
+    // What is never committed need not be logged either.
+    for (const table of projection.tables) {
+      await tx.raw("alter table ??.?? set unlogged", [schema, table]);
+    }
+  });
+}

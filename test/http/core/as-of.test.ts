@@ -1,0 +1,285 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { forgetUser } from "../../../src/commands/user/forget-user.ts";
+import { ProjectId } from "../../../src/events/core/ids.ts";
+import { places } from "../../../src/http/access/owner-scope.ts";
+import { commandDeps } from "../../../src/http/core/command-deps.ts";
+import type { Route } from "../../../src/http/core/route.ts";
+import { routes } from "../../../src/http/routes.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { metadataFor } from "../../support/history.ts";
+import { codeOf, expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { givenWorld, pathOf, rightful, type Values } from "../../support/world.ts";
+
+const app = await startTestApp({ workers: true });
+const world = await givenWorld(app);
+const { anna, bob } = world;
+const forge = issueClient(app, anna, "anna/hidden");
+const base = forge.base;
+
+const now = async () => String(await app.head());
+const as = (asOf: unknown) => `?asOf=${encodeURIComponent(String(asOf))}`;
+const get = (at: string, by = anna) => app.get(at, { token: by.token });
+/** Of waits for workers, which may be busy with all that the world is made of. */
+const limitMs = 45_000;
+const errorsOf = ({ body }: Awaited<ReturnType<typeof get>>) =>
+  (body["errors"] as Json[]).map(({ field, code }) => [field, code]);
+
+describe("a GET at a time", () => {
+  it("answers each state that an issue had", async () => {
+    const bug = await forge.label({ title: "bug", hexColor: "#cf222e" });
+    const { localId } = await forge.created({ labels: [{ id: bug["id"] }] });
+    const moments: (readonly [string, Json])[] = [];
+    for (const title of ["Find", "Find it", "Found"]) {
+      const issue = await forge.edited(localId, { title });
+      moments.push([await now(), issue]);
+    }
+    expect(moments[0]?.[1]["labels"]).to.deep.equal([bug]);
+    for (const [position, issue] of moments) {
+      const one = await get(`${base}/issue/${localId}${as(position)}`);
+      expect(expectOk(one)).to.deep.equal(issue);
+      const listed = expectOk(await get(`${base}/issue${as(position)}&label=bug`));
+      expect(listed["_embedded"]).to.deep.equal({ issueModelList: [issue] });
+      expect(listed["page"]).to.include({ totalElements: 1 });
+    }
+  });
+
+  it("shows what was deleted since, with the label that it had", async () => {
+    const label = await forge.label({ title: "old name" });
+    const issue = await forge.created({ labels: [{ id: label["id"] }] });
+    const position = await now();
+    const own = { token: anna.token };
+    const of = `${base}/label/${label["id"]}`;
+    expectOk(await app.put(of, { ...own, body: { title: "new name" } }));
+    expect((await app.delete(of, own)).status).to.equal(200);
+    expect((await forge.remove(issue["localId"])).status).to.equal(200);
+    const at = `${base}/issue/${issue["localId"]}`;
+    expect(codeOf(await get(at))).to.deep.equal([404, "issue.not_found"]);
+    expect(expectOk(await get(at + as(position)))).to.deep.equal(issue);
+    expect(codeOf(await get(of))).to.deep.equal([404, "label.not_found"]);
+    expect(expectOk(await get(of + as(position)))).to.deep.equal(label);
+  });
+
+  it("takes a time, and leaves the read models of today as they are", async () => {
+    const issue = await forge.created();
+    const time = new Date();
+    await eventually(() => new Date() > time);
+    await forge.edited(issue["localId"], { title: "Later" });
+    const at = `${base}/issue/${issue["localId"]}`;
+    expect(expectOk(await get(at + as(time.toISOString())))).to.deep.equal(issue);
+    const inParis = new Date(time.getTime() + 3_600_000).toISOString().replace("Z", "+01:00");
+    expect(expectOk(await get(at + as(inParis)))).to.deep.equal(issue);
+    expect(expectOk(await get(at))["title"]).to.equal("Later");
+  });
+
+  it("answers 404 before the thing was there, and 422 after the end of the log", async () => {
+    const position = await now();
+    const { localId } = await forge.created();
+    const at = `${base}/issue/${localId}`;
+    expect(codeOf(await get(at + as(position)))).to.deep.equal([404, "issue.not_found"]);
+    const early = await get(`${base}/issue${as(0)}`);
+    expect(codeOf(early)).to.deep.equal([404, "project.not_found"]);
+    for (const asOf of [2n ** 63n - 1n, "9999-01-01T00:00:00Z"]) {
+      const answer = await get(at + as(asOf));
+      expect(answer.status).to.equal(422);
+      expect(errorsOf(answer)).to.deep.equal([["asOf", "as_of.future"]]);
+    }
+  });
+
+  it("refuses what is neither a time nor a position", async () => {
+    for (const asOf of ["", "yesterday", "-1", "2026-13-01", 2n ** 63n, "2026-01-01T00:00:00"]) {
+      const answer = await get(`${base}/issue${as(asOf)}`);
+      expect(answer.status, String(asOf)).to.equal(422);
+      expect(errorsOf(answer)[0]?.[0]).to.equal("asOf");
+    }
+    const answer = await get(`${base}/tag${as(1)}`);
+    expect(errorsOf(answer)).to.deep.equal([["asOf", "as_of.not_here"]]);
+  });
+
+  it("is for those who may read the thing now", async () => {
+    const position = await now();
+    const at = `${base}/issue/1`;
+    const refused = codeOf(await get(at, bob));
+    expect(codeOf(await get(at + as(position), bob))).to.deep.equal(refused);
+    await forge.invite("bob", "GUEST");
+    expect((await get(at + as(position), bob)).status).to.equal(200);
+  });
+
+  it("shows what was deleted since to administrators of the place alone", async () => {
+    const { localId } = await forge.created({ title: "A slip" });
+    const kept = await forge.created({ title: "Kept" });
+    const position = await now();
+    const [one, list] = [`${base}/issue/${localId}`, `${base}/issue`];
+    const titlesFor = async (by: typeof anna) => {
+      const { _embedded } = expectOk(await get(list + as(position), by));
+      return (_embedded as { issueModelList: Json[] }).issueModelList.map(({ title }) => title);
+    };
+    expect(await titlesFor(bob)).to.include.members(["A slip", "Kept"]);
+    expect((await forge.remove(localId)).status).to.equal(200);
+    expect(codeOf(await get(one + as(position), bob))).to.deep.equal([404, "issue.not_found"]);
+    expect(await titlesFor(bob))
+      .to.include("Kept")
+      .and.not.include("A slip");
+    expect(expectOk(await get(one + as(position)))["title"]).to.equal("A slip");
+    expect(await titlesFor(anna)).to.include("A slip");
+    expect(kept["title"]).to.equal("Kept");
+  });
+
+  it("keeps forgotten what was forgotten", async () => {
+    const dora = await app.givenUser("dora");
+    await forge.invite("dora", "DEVELOPER");
+    const { localId } = await forge.created({}, dora);
+    const position = await now();
+    expect(expectOk(await get(`/user/dora${as(position)}`))["username"]).to.equal("dora");
+    const order = [commandDeps(app.deps), dora.id, metadataFor(randomUUID())] as const;
+    await app.deps.visible((await forgetUser(...order)).position);
+    const issue = await get(`${base}/issue/${localId}${as(position)}`);
+    expect(issue.status).to.equal(200);
+    for (const path of [`${base}/issue`, `${base}/member`, `/user/${dora.id}`, "/user/dora"]) {
+      expect((await get(path + as(position))).text).not.to.include('"dora"');
+    }
+    expect((await get(`/user/${dora.id}${as(position)}`)).status).to.equal(404);
+  });
+});
+
+describe("every operation that answers of the past", () => {
+  const past = routes.filter(({ asOf }) => asOf !== undefined);
+  let values: Values = {};
+  const shown = new Map<Route, readonly [number, unknown]>();
+  let position = "";
+
+  const ask = async (route: Route, query = "") => {
+    const path = pathOf(route, values) + query;
+    const { status, body } = await app.get(path, { token: rightful(route, world).token });
+    return [status, status === 200 ? withoutJudgement(body) : body["code"]] as const;
+  };
+
+  before(async () => {
+    const own = { token: anna.token };
+    const made = async (path: string, body: unknown) =>
+      expectOk(await app.post(path, { ...own, body }));
+    const given: Record<string, string> = { ...world.open };
+    const rules = [
+      ["tag-protection", "tagProtectionUuid", { tagTemplate: "v*", allowToCreate: "ADMINS" }],
+      [
+        "environment-protection",
+        "environmentProtectionUuid",
+        { environmentTemplate: "prod", allowToDeploy: "ADMINS" },
+      ],
+      ["branch-protection", "branchProtectionUuid", { branchTemplate: "main" }],
+      [
+        "merge-request/approval/rule",
+        "approvalRuleUuid",
+        { targetBranch: "main", name: "None", minimalApprovals: 0, allowedApproversUuid: [] },
+      ],
+    ] as const;
+    for (const place of places) {
+      const at = place.base.replaceAll(/\{(\w+)\}/g, (_, name: string) => given[name] ?? name);
+      for (const [rule, parameter, body] of rules) {
+        const { uuid } = await made(`${at}/${rule}/create`, body);
+        if (place.resource === "project") given[parameter] = String(uuid);
+      }
+    }
+    const at = "/project/anna/open";
+    given["labelUuid"] = String((await made(`${at}/label`, { title: "bug" }))["id"]);
+    given["id"] = String(
+      (
+        await made(`${at}/setting/webhook`, {
+          url: "https://example.org/",
+          events: { MERGE: true },
+        })
+      )["id"],
+    );
+    given["releaseUuid"] = String(
+      (await made(`${at}/release`, { title: "One", tagName: "v1" }))["id"],
+    );
+    const ci = pipelinesOf(app, anna, {
+      id: ProjectId.parse(given["projectUuid"]),
+      ownerAlias: "anna",
+      alias: "open",
+    });
+    await ci.commit({ ".forge-ci.yaml": "compile: {script: make}" });
+    await eventually(
+      async () => (await ci.pipelines()).some(({ status }) => status === "PENDING"),
+      limitMs,
+    );
+    values = given;
+  });
+
+  it("are those of projects, what is in them, teams, companies and accounts", () => {
+    expect(past.map(({ operationId }) => operationId).sort()).to.include.members([
+      ...["getProject", "getIssue", "listIssues", "getMergeRequest", "listMergeRequests"],
+      ...["getRelease", "listReleases", "getWebhook", "listWebhooks", "getPipeline"],
+      ...["listPipelines", "getLabel", "listLabels", "listProjectMembers", "getMergeSettings"],
+      ...["listProjectBranchProtections", "getTeam", "getCompany", "getUser", "getOwnUser"],
+    ]);
+  });
+
+  it("answers of the newest position what it answers without", async () => {
+    await eventually(async () => {
+      position = await now();
+      for (const route of past) shown.set(route, await ask(route));
+      expect(await now()).to.equal(position);
+      return true;
+    }, limitMs);
+    for (const route of past) {
+      expect(await ask(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
+    }
+  });
+
+  it("answers the same of that position after everything has changed", async () => {
+    const own = { token: anna.token };
+    const at = "/project/anna/open";
+    const changes = [
+      ["PUT", `${at}/issue/1/edit`, { title: "changed", description: "changed" }],
+      ["PUT", `${at}/merge-request/1`, { title: "changed", description: "changed" }],
+      ["PUT", `${at}/setting/merge`, { squash: "ALWAYS" }],
+      ["DELETE", `${at}/label/${values["labelUuid"]}`],
+      ["DELETE", `${at}/release/${values["releaseUuid"]}`],
+      ["POST", `${at}/setting/webhook/${values["id"]}/delete`],
+      ["DELETE", `${at}/tag-protection/${values["tagProtectionUuid"]}`],
+      ["DELETE", `${at}/branch-protection/${values["branchProtectionUuid"]}`],
+      ["POST", `${at}/member/invite`, { userAlias: "bob", role: "DEVELOPER" }],
+      ["POST", `${at}/cicd/pipeline/1/cancel`],
+      ["PUT", "/team/open-team", { title: "changed" }],
+      ["PUT", "/company/open-company", { title: "changed" }],
+    ] as const;
+    for (const [method, path, body] of changes) {
+      const { status, text } = await app.send(method, path, { ...own, ...(body && { body }) });
+      expect(status, `${method} ${path} ${text}`).to.be.oneOf([200, 204]);
+    }
+    for (const route of past) {
+      expect(await ask(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
+    }
+    const changed = new Set<string>();
+    for (const route of past) {
+      const today = await ask(route);
+      if (JSON.stringify(today) !== JSON.stringify(shown.get(route)))
+        changed.add(route.operationId);
+    }
+    expect([...changed]).to.include.members([
+      ...[
+        "getIssue",
+        "listIssues",
+        "getMergeRequest",
+        "getMergeSettings",
+        "listLabels",
+        "getRelease",
+      ],
+      ...["getWebhook", "listProjectTagProtections", "listProjectMembers", "getTeam", "getCompany"],
+    ]);
+  });
+});
+
+/** Whether a request can be merged is said of today alone. */
+function withoutJudgement(body: Json): Json {
+  const text = JSON.stringify(body, (key, value: unknown) =>
+    ["mergeRequirements", "canMerge", "hasConflicts", "targetBranch"].includes(key)
+      ? undefined
+      : value,
+  );
+  return JSON.parse(text) as Json;
+}
