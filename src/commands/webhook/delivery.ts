@@ -35,6 +35,7 @@ export type WebhookDeliveryCommand =
       action: WebhookAction;
       body: Sealed;
       redeliveryOf: WebhookDeliveryId | null;
+      replayId?: string;
       at: string;
     }>
   | (Readonly<{
@@ -58,6 +59,8 @@ export type WebhookDeliveryState =
       projectId: ProjectId;
       action: WebhookAction;
       body: Sealed;
+      /** It sends history again. */
+      isReplay: boolean;
       /** Attempts made. */
       attempts: number;
       /** When the last attempt failed and another one follows. */
@@ -97,8 +100,8 @@ const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeli
 
   evolve(state, event) {
     if (event.type === "WebhookDeliveryScheduled") {
-      const { webhookId, projectId, action, body } = event.data;
-      const known = { webhookId, projectId, action, body };
+      const { webhookId, projectId, action, body, replayId } = event.data;
+      const known = { webhookId, projectId, action, body, isReplay: replayId !== undefined };
       return { status: "pending", ...known, attempts: 0, nextAttemptAt: null };
     }
     if (state.status === "absent") return state;

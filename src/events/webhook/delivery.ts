@@ -35,6 +35,8 @@ export const webhookDeliveryEvents = {
     body: Sealed,
     /** The delivery whose body is sent again. */
     redeliveryOf: WebhookDeliveryId.nullable(),
+    /** The replay that sends history again; left out of what is sent when it happens. */
+    replayId: z.uuid().optional(),
     scheduledAt: IsoInstant,
   }),
   WebhookDeliverySucceeded: Attempt.extend({

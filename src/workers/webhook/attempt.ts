@@ -71,7 +71,8 @@ export async function attempt(
     return record(deliveryId, before, command, step, deps);
   }
   const { url, body, secret } = ready;
-  const message = { deliveryId, action: state.action, body, secret, at: deps.now() };
+  const { action, isReplay } = state;
+  const message = { deliveryId, action, body, secret, isReplay, at: deps.now() };
   const result = await send(url, message, deps, signal);
   const response =
     result.answer === null

@@ -42,7 +42,7 @@ async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<
     const ids = subscribedTo(subscribers, { ...notification, position })
       .map(({ id }) => id)
       .filter((id) => id !== notification.exceptWebhookId);
-    await notify(event, notification, ids, event.id, deps);
+    await notify(event, notification, ids, {}, deps);
   }
   return [];
 }
@@ -54,6 +54,8 @@ export async function notificationOf(
   const builder = payloadBuilders.find(({ types }) => types.has(event.type));
   return builder?.build(event, deps);
 }
+
+type Occasion = Readonly<{ replayId?: string }>;
 
 const webhooksAtOnce = 20;
 
@@ -67,15 +69,16 @@ const newStream = {
 /**
  * Schedules one delivery to each webhook; repeated under the same occasion it changes nothing.
  *
- * @param occasion what makes it one delivery: the event's own id, or the id of a replay
+ * @param occasion what makes it one delivery: the event itself, or a replay
  */
 export async function notify(
   event: Recorded,
   { projectId, topic, fields }: Notification,
   webhookIds: readonly WebhookId[],
-  occasion: string,
+  occasion: Occasion,
   deps: WorkerDeps,
 ): Promise<void> {
+  const { replayId } = occasion;
   if (webhookIds.length === 0) return;
   const project = await findProjectById(deps.db, projectId);
   if (project === undefined) return;
@@ -83,7 +86,7 @@ export async function notify(
   const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);
   const schedule = async (webhookId: WebhookId): Promise<void> => {
-    const id = deterministicId("webhook delivery", occasion, event.id, webhookId);
+    const id = deterministicId("webhook delivery", replayId ?? event.id, event.id, webhookId);
     const deliveryId = WebhookDeliveryId.parse(id);
     const now = deps.now();
     const command = {
@@ -94,6 +97,7 @@ export async function notify(
       action: topic,
       body,
       redeliveryOf: null,
+      ...(replayId !== undefined && { replayId }),
       at: now.toISOString(),
     } as const;
     const metadata = causedBy(event, deterministicId("schedule", deliveryId), now);

@@ -37,7 +37,7 @@ export const webhookReplayWorker = defineWorker({
       signal.throwIfAborted();
       const notification = await notificationOf(event, deps);
       if (notification === undefined || !topics.includes(notification.topic)) continue;
-      await notify(event, notification, [webhookId], replayId, deps);
+      await notify(event, notification, [webhookId], { replayId }, deps);
     }
   },
 });

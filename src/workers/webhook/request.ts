@@ -10,6 +10,8 @@ export type WebhookMessage = Readonly<{
   body: string;
   /** Null: the webhook has none, and nothing is signed. */
   secret: string | null;
+  /** History is sent again. */
+  isReplay: boolean;
   at: Date;
 }>;
 
@@ -18,7 +20,7 @@ export type WebhookMessage = Readonly<{
  * one of its libraries.
  */
 export function webhookHeaders(message: WebhookMessage): Readonly<Record<string, string>> {
-  const { deliveryId, action, body, secret, at } = message;
+  const { deliveryId, action, body, secret, isReplay, at } = message;
   const timestamp = String(Math.floor(at.getTime() / 1000));
   const signed = secret !== null && {
     "service-webhook-secret": secret,
@@ -29,6 +31,7 @@ export function webhookHeaders(message: WebhookMessage): Readonly<Record<string,
     "user-agent": "Ledgerforge-Webhook",
     "service-webhook-event": action,
     "service-webhook-delivery": deliveryId,
+    ...(isReplay && { "service-webhook-replay": "true" }),
     "webhook-id": deliveryId,
     "webhook-timestamp": timestamp,
     ...signed,

@@ -114,6 +114,8 @@ describe("a push and its webhooks", () => {
     expect(answer.status).to.equal(200);
     await arrived(3);
     expect(actions()).to.deep.equal(["BRANCH_UPDATE", "TAG_CREATE", "TAG_DELETE"]);
+    const marks = receiver.received.map(({ headers }) => headers["service-webhook-replay"]);
+    expect(marks).to.deep.equal(["true", "true", "true"]);
 
     const before = await deliveries();
     const never = { ...body, from: "2001-01-01", to: "2001-01-02" };

@@ -12,6 +12,7 @@ const message = {
   action: "BRANCH_CREATE",
   body: '{"é":1}',
   secret: "s3cret",
+  isReplay: false,
   at,
 } as const;
 
@@ -38,6 +39,13 @@ describe("the headers of a delivery", () => {
     expect(headers["webhook-signature"]).to.equal(
       signed(Buffer.from("s3cret"), deliveryId, 1_767_323_045, message.body),
     );
+  });
+
+  it("mark history that is sent again", () => {
+    expect(webhookHeaders({ ...message, isReplay: true })["service-webhook-replay"]).to.equal(
+      "true",
+    );
+    expect(webhookHeaders(message)).not.to.have.property("service-webhook-replay");
   });
 
   it("take a secret in the form of Standard Webhooks for the bytes it encodes", () => {
