@@ -228,7 +228,7 @@ describe("every operation that answers of the past", () => {
     for (const route of past) {
       expect(await ask(route, as(position)), route.operationId).to.deep.equal(shown.get(route));
     }
-  });
+  }).timeout(180_000);
 
   it("answers the same of that position after everything has changed", async () => {
     const own = { token: anna.token };
@@ -271,7 +271,7 @@ describe("every operation that answers of the past", () => {
       ],
       ...["getWebhook", "listProjectTagProtections", "listProjectMembers", "getTeam", "getCompany"],
     ]);
-  });
+  }).timeout(180_000);
 });
 
 /** Whether a request can be merged is said of today alone. */

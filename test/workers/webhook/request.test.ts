@@ -63,6 +63,7 @@ describe("the headers of a delivery", () => {
       action: "TEST_WEBHOOK",
       body: '{"test": 2432232314}',
       secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+      isReplay: false,
       at: new Date(1_614_265_330_000),
     });
     expect(headers["webhook-signature"]).to.equal(
