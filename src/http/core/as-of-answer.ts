@@ -6,13 +6,11 @@ import {
   type Happened,
   hadBegun,
   happenedIn,
-  newestPosition,
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
 import { readRecorded } from "../../projections/audit/read-events.ts";
 import { withReadModelsOf } from "../../projections/core/as-of.ts";
-import { notCurrent } from "../../projections/core/current.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
 import { atLeast } from "../access/access.ts";
@@ -51,12 +49,14 @@ export function answerAsOf<Result>(
 ): Promise<Result> {
   return asked.run(async () => {
     const { asOf, until, request, params } = order;
-    await mustBePast(until, deps);
+    request.signal.throwIfAborted();
     const place = await placeOf(order, deps);
+    mustReadPast(place, request);
+    await mustBePast(until, deps);
     if (!(await hadBegun(deps.db, place.stream, until))) notThere(place);
-    const { kind, id, above } = place;
-    const needed = { placeId: id, above, params, includesDeleted: mayReadDeleted(kind, request) };
-    const events = await eventsAsOf({ asOf, until, ...needed }, deps);
+    const { kind, id } = place;
+    const above = asOf.above === true ? await aboveSince(place, until, deps) : [];
+    const events = await eventsAsOf({ asOf, until, placeId: id, above, params }, deps);
     const { numbered } = asOf;
     const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel] : [])];
     const past = { place: id, events, context: { open: deps.vault.open } };
@@ -66,7 +66,7 @@ export function answerAsOf<Result>(
       const result = await run({
         params: { ...params, ...place.params },
         request: row === undefined ? request : { ...request, [kind]: row },
-        deps: { ...deps, db, past: true },
+        deps: { ...deps, db, store: { ...deps.store, append: neverWritten }, past: true },
       });
       mustBeFew(result);
       return result;
@@ -74,23 +74,47 @@ export function answerAsOf<Result>(
   });
 }
 
-/** What was deleted since is read by those who may read what happened. */
-const mayReadDeleted = (kind: Place["kind"], request: AskedAsOf["request"]): boolean =>
-  kind === "user" || atLeast(request.role, "ADMIN");
+/**
+ * What was overwritten, deleted or taken back since is there to be read: as in the feed and the audit, that is
+ * for ADMINs of the place, and of an account for its person.
+ *
+ * @throws Refusal 403
+ */
+function mustReadPast({ kind, id }: Place, request: AskedAsOf["request"]): void {
+  const may =
+    kind === "user" ? request.isAdmin || request.userId === id : atLeast(request.role, "ADMIN");
+  if (may) return;
+  const message = "The past of a place is for its ADMINs, that of an account for its person.";
+  throw new Refusal("forbidden", "as_of.forbidden", message);
+}
 
-async function mustBePast(until: Until, { db, now }: Deps): Promise<void> {
-  if ((await notCurrent(db, ["audit_entry"])).length > 0) {
-    const message = "What happened is not known up to now. Try again.";
-    throw new Refusal("unavailable", "projection.not_current", message, { retryAfterSeconds: 5 });
-  }
+const neverWritten = (): Promise<never> =>
+  Promise.reject(new Error("a handler that answers of the past appends"));
+
+/** @throws Refusal 422; 503 when the read models do not get so far in time */
+async function mustBePast(until: Until, { store, now, visible }: Deps): Promise<void> {
+  const head = await store.head();
   if ("time" in until) {
     if (until.time > now()) throw wrongAsOf("as_of.future", "This time has not come yet.");
-    return;
-  }
-  const newest = await newestPosition(db);
-  if (newest === undefined || until.position > newest) {
+  } else if (head === undefined || until.position > head) {
     throw wrongAsOf("as_of.future", "The log does not reach this position yet.");
   }
+  if (head !== undefined) await visible(head);
+}
+
+/** The owners above a place, unless it had another one then: what those had handed down is not read. */
+async function aboveSince(
+  { id, above }: Place,
+  until: Until,
+  { db }: Deps,
+): Promise<readonly string[]> {
+  const types = ["ProjectTransferred", "TeamTransferred"];
+  const transfers = async (placeId: string, last: Until) =>
+    (await happenedIn(db, { placeId, types, until: last, countMax })).length;
+  for (const placeId of [id, ...above]) {
+    if ((await transfers(placeId, until)) !== (await transfers(placeId, theEnd))) return [];
+  }
+  return above;
 }
 
 type Place = Readonly<{
@@ -154,7 +178,8 @@ function mustBeFew(result: unknown): void {
 const eventsMax = 20_000;
 const bytesMax = 64 * 1024 ** 2;
 const readMaxMs = 15_000;
-const eventsAtOnce = 500;
+/** Each may have the size of an append, 1 MiB. */
+const eventsAtOnce = 50;
 
 type EventsOf = Readonly<{
   asOf: AsOf;
@@ -163,19 +188,17 @@ type EventsOf = Readonly<{
   /** Ids of the owners above the place. */
   above: readonly string[];
   params: Readonly<Record<string, unknown>>;
-  /** Otherwise what was deleted since is deleted in the end. */
-  includesDeleted: boolean;
 }>;
 
 /**
- * What the answer of an operation is made of, in the order of the log; at the end the deletions that came later.
+ * What the answer of an operation is made of, in the order of the log.
  *
  * @throws Refusal 422 `as_of.too_many`
  */
 async function eventsAsOf(needed: EventsOf, deps: Deps): Promise<readonly Recorded[]> {
-  const { asOf, placeId, above, until, includesDeleted } = needed;
+  const { asOf, placeId, above, until } = needed;
   const reading = new Reading(deps);
-  for (const id of [placeId, ...(asOf.above === true ? above : [])]) {
+  for (const id of [placeId, ...above]) {
     const types = typesOf(asOf.readModels);
     await reading.add(await happenedIn(deps.db, { placeId: id, types, until, countMax }));
   }
@@ -183,37 +206,23 @@ async function eventsAsOf(needed: EventsOf, deps: Deps): Promise<readonly Record
     const stream = localIdStream(kind, placeId);
     await reading.add(await numbersIn(deps.db, stream, { until, countMax }));
   }
-  const subjectIds = await readNumbered(needed, reading, deps);
-  const events = reading.inOrder();
-  if (includesDeleted) return events;
-  const since = { placeId, until: theEnd, countMax };
-  const ends = [...(await happenedIn(deps.db, { ...since, types: deletions(asOf.readModels) }))];
-  if (asOf.numbered !== undefined) {
-    const types = deletions([asOf.numbered.readModel]);
-    ends.push(...(await happenedIn(deps.db, { ...since, types, subjectIds })));
-  }
-  const known = new Set(events.map(({ position }) => position));
-  const later = await reading.add(ends.filter(({ position }) => !known.has(position)));
-  return [...events, ...later];
+  await readNumbered(needed, reading, deps);
+  return reading.inOrder();
 }
-
-const deletions = (readModels: readonly Projection[]): readonly string[] =>
-  typesOf(readModels).filter((type) => type.endsWith("Deleted"));
 
 const countMax = eventsMax + 1;
 const theEnd: Until = { position: 2n ** 63n - 1n };
 
-/** @returns the id of the thing; nothing when no number was asked for, or it was never given */
 async function readNumbered(
   { asOf: { numbered }, placeId, until, params }: EventsOf,
   reading: Reading,
   deps: Deps,
-): Promise<readonly string[]> {
-  if (numbered === undefined) return [];
+): Promise<void> {
+  if (numbered === undefined) return;
   const { kind, readModel, parts: partsOf } = numbered;
   const number = await numberEvent(kind, placeId, Number(params["localId"]), deps);
   // The handler finds nothing then, and says so in its own words.
-  if (number === undefined) return [];
+  if (number === undefined) return;
   const subjectIds = [String(number.data["subjectId"])];
   const about = { placeId, types: typesOf([readModel]), until, countMax };
   const own = await reading.add(await happenedIn(deps.db, { ...about, subjectIds }));
@@ -222,7 +231,6 @@ async function readNumbered(
     await reading.add(await happenedIn(deps.db, { ...about, subjectIds: parts }));
   }
   reading.events.push(number);
-  return subjectIds;
 }
 
 /** Numbers are read from their own streams: a project gives others to pipelines and jobs. */
@@ -260,7 +268,7 @@ class Reading {
     for (let from = 0; from < places.length; from += eventsAtOnce) {
       const some = places.slice(from, from + eventsAtOnce);
       for (const event of (await readRecorded(this.#deps.store, some)).values()) {
-        this.#bytes += JSON.stringify(event.data).length;
+        this.#bytes += Buffer.byteLength(JSON.stringify(event.data));
         added.push(event);
       }
       const isSlow = performance.now() - this.#startedAt > readMaxMs;

@@ -34,8 +34,10 @@ const positionMax = 2n ** 63n - 1n;
 const isPosition = (text: string): boolean =>
   /^\d{1,19}$/.test(text) && BigInt(text) <= positionMax;
 
+/** PostgreSQL has no year 0, and nothing was recorded before 1970. */
 const isTime = (text: string): boolean =>
-  z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success;
+  z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success &&
+  new Date(text).getTime() >= 0;
 
 export const AsOfQuery = z.object({
   asOf: z

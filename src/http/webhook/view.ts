@@ -47,13 +47,14 @@ export const WebhookView = z
 /** Only administrators of the project get here: the secret is in clear. */
 export async function presentWebhook(
   row: WebhookRow,
-  { vault }: Pick<Deps, "vault">,
+  { vault, past }: Pick<Deps, "vault" | "past">,
 ): Promise<z.input<typeof WebhookView>> {
   const subscribed = new Set(row.topics);
   return {
     id: row.id,
     url: row.url,
-    secret: row.secret === null ? null : await vault.open(row.secret),
+    // One that was replaced or deleted since is not given away again.
+    secret: row.secret === null || past ? null : await vault.open(row.secret),
     projectId: row.project_id,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -18,7 +18,7 @@ export type HappenedIn = Some &
     subjectIds?: readonly string[];
   }>;
 
-/** Where events of a place stand in the log, in their order, `countMax` of each type at most. */
+/** Where events of a place stand in the log, in their order, `countMax` at most: then some are left out. */
 export async function happenedIn(
   db: Knex,
   { placeId, types, until, subjectIds, countMax }: HappenedIn,
@@ -35,7 +35,9 @@ export async function happenedIn(
         ];
   const found: Happened[] = [];
   for (const query of queries) {
-    found.push(...(await upTo(db, query, until).orderBy("position").limit(countMax)));
+    const limit = countMax - found.length;
+    found.push(...(await upTo(db, query, until).orderBy("position").limit(limit)));
+    if (found.length >= countMax) break;
   }
   return found.sort((a, b) => (a.position < b.position ? -1 : 1));
 }
@@ -62,12 +64,6 @@ export async function numbersIn(
 export async function hadBegun(db: Knex, stream: string, until: Until): Promise<boolean> {
   const [first] = await upTo(db, entries(db).where("stream", stream).where("revision", 0), until);
   return first !== undefined;
-}
-
-/** Position of the newest event that the read models have; undefined when there is none. */
-export async function newestPosition(db: Knex): Promise<bigint | undefined> {
-  const row = await db<AuditEntryRow>("audit_entry").orderBy("position", "desc").first("position");
-  return row?.position;
 }
 
 type Query = Knex.QueryBuilder<AuditEntryRow, Happened[]>;

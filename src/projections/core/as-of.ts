@@ -1,12 +1,13 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { inSchema } from "./install.ts";
 import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
 
 /** Applied together: as many as are worth one statement. */
-const eventsAtOnce = 1_000;
+const eventsAtOnce = 200;
 
 /**
  * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one
@@ -21,6 +22,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
  * @param place of which the events are: who asks for the same one waits, because two transactions
  *   cannot write the same rows at once
  * @param events in the order of the log; given to each read model that handles their types
+ * @throws Refusal 503 when it takes too long
  */
 export async function withReadModelsOf<Result>(
   db: Knex,
@@ -33,18 +35,25 @@ export async function withReadModelsOf<Result>(
   await prepareTables(db, sorted);
   const tx = await db.transaction();
   try {
+    // A limit of time counts for the statements after it.
     await tx.raw(
-      `select set_config('statement_timeout', ?, true), set_config('search_path', ?, true),
-         pg_advisory_xact_lock(hashtextextended(?, 0))`,
-      [`${statementMaxMs}`, searchPathOf(sorted), `as of ${place}`],
+      `select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
+         set_config('search_path', ?, true)`,
+      [`${statementMaxMs}`, `${lockMaxMs}`, searchPathOf(sorted)],
     );
+    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`as of ${place}`]);
+    await holdTables(tx, sorted);
+    const until = performance.now() + applyMaxMs;
     for (const projection of sorted) {
       for (let from = 0; from < events.length; from += eventsAtOnce) {
+        if (performance.now() > until) throw busy();
         const some = events.slice(from, from + eventsAtOnce);
         await applyAfter(tx, projection, beforeEverything, some, context);
       }
     }
     return await run(tx);
+  } catch (error) {
+    throw isOutOfTime(error) ? busy() : error;
   } finally {
     await tx.rollback();
   }
@@ -57,6 +66,32 @@ export type Past = Readonly<{
 }>;
 
 const statementMaxMs = 10_000;
+const lockMaxMs = 10_000;
+const applyMaxMs = 20_000;
+
+/** `query_canceled`, `lock_not_available`, and a table or schema that another version has dropped. */
+const outOfTime = new Set(["57014", "55P03", "42P01", "3F000"]);
+
+function isOutOfTime(error: unknown): boolean {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    if ("code" in one && outOfTime.has(String(one.code))) return true;
+  }
+  return false;
+}
+
+function busy(): Refusal {
+  const message = "The state of then could not be made in time. Try again.";
+  return new Refusal("unavailable", "as_of.busy", message, { retryAfterSeconds: 10 });
+}
+
+/** Without one of them its name would mean the table of today; held, none can be dropped meanwhile. */
+async function holdTables(tx: Tx, projections: readonly Projection[]): Promise<void> {
+  const names = projections.flatMap((projection) =>
+    projection.tables.flatMap((table) => [schemaOf(projection), table]),
+  );
+  const places = Array.from({ length: names.length / 2 }, () => "??.??").join(", ");
+  await tx.raw(`lock table ${places} in row exclusive mode`, names);
+}
 
 const searchPathOf = (projections: readonly Projection[]): string =>
   [...projections.map(schemaOf), "read_model", "public"].map((name) => `"${name}"`).join(", ");
@@ -86,7 +121,10 @@ async function makeTables(db: Knex, projection: Projection): Promise<void> {
       [`^as_of_${projection.name}_v[0-9]+$`],
     );
     if (rows.some(({ nspname }) => nspname === schema)) return;
-    for (const { nspname } of rows) await tx.raw("drop schema ?? cascade", [nspname]);
+    for (const { nspname } of rows) {
+      if (versionIn(nspname) > projection.version) continue;
+      await tx.raw("drop schema ?? cascade", [nspname]);
+    }
     await tx.raw("create schema ??", [schema]);
     await inSchema(tx, schema, () => projection.create(tx));
     // What is never committed need not be logged either.
@@ -95,3 +133,5 @@ async function makeTables(db: Knex, projection: Projection): Promise<void> {
     }
   });
 }
+
+const versionIn = (schema: string): number => Number(/[0-9]+$/.exec(schema)?.[0]);
