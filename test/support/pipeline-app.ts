@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { handle } from "../../src/commands/core/handle.ts";
 import { type JobCommand, job } from "../../src/commands/pipeline/job.ts";
 import { deterministicId } from "../../src/platform/deterministic-id.ts";
-import { findJob, findJobSpec } from "../../src/projections/pipeline/query.ts";
+import { findJobById, findJobSpec } from "../../src/projections/pipeline/query.ts";
 import type { JobRow } from "../../src/projections/pipeline/table.ts";
 import { claimNextJob } from "../../src/workers/pipeline/claim.ts";
 import type { TestApp, TestProject, TestUser } from "./app.ts";
@@ -83,11 +83,7 @@ function agentOf(app: TestApp, project: TestProject) {
     });
     if (claimed === undefined) return undefined;
     await app.deps.visible(claimed.position);
-    const localIds = await app.deps
-      .db("pipeline_job")
-      .where({ id: claimed.jobId })
-      .first("local_id");
-    return findJob(app.deps.db, project.id, localIds.local_id);
+    return findJobById(app.deps.db, claimed.jobId);
   }
 
   type Report = { [Key in JobCommand["type"]]: Extract<JobCommand, { type: Key }> }[

@@ -26,7 +26,7 @@ type Order = Readonly<
   /** Its turn has come, and it may not run. It is not tried again by itself. */
   | {
       type: "RefuseJob";
-      reason: Extract<JobFailureReason, "environment_protected">;
+      reason: Extract<JobFailureReason, "environment_protected" | "unmet_prerequisites">;
       rules: Pick<JobSpec, "allowFailure">;
     }
   | { type: "HoldJob" | "SkipJob" }

@@ -178,7 +178,7 @@ const postStop = route({
   operationId: "stopEnvironment",
   summary: "Stop an environment",
   description:
-    "Starts the job that its last deployment names as `on_stop`, where that job is to be started by hand, and the environment is STOPPING until it ends; without one it is STOPPED at once. 403 `environment.protected` for those whom a protection rule does not let deploy there.",
+    "Starts the job that its last deployment names as `on_stop`, where that job is to be started by hand and has `action: stop` and the same environment, and the environment is STOPPING until it ends; without one it is STOPPED at once. 422 `environment.stop_job_not_ready` where that job cannot be started yet: `force` stops the environment without it. 403 `environment.protected` for those whom a protection rule does not let deploy there.",
   params: Params,
   body: z
     .object({

@@ -30,14 +30,16 @@ export async function findMergeRequestById(
   return row;
 }
 
-/** Those that are open from a branch, in whichever project. */
+/** Those that are open from a branch, in whichever project: the oldest, where there is a limit. */
 export async function openMergeRequestsFrom(
   db: Knex,
-  source: Readonly<{ projectId: string; branch: string }>,
+  source: Readonly<{ projectId: string; branch: string; countMax?: number }>,
 ): Promise<readonly MergeRequestRow[]> {
-  return mergeRequests(db)
+  const query = mergeRequests(db)
     .where({ source_project_id: source.projectId, source_branch: source.branch, status: "OPENED" })
     .orderBy("created_at");
+  if (source.countMax !== undefined) query.limit(source.countMax);
+  return query;
 }
 
 export type MergeRequestFilter = Readonly<{

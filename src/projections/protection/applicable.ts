@@ -108,7 +108,9 @@ export async function deploymentLevel(
     protectionRules(db, { project, kind: "ENVIRONMENT" }),
     mustDecideByCurrent(db),
   ]);
-  const levels = fitting(compiled("ENVIRONMENT", rules), environment, "");
+  // `*` also stands for `/`, as in the scopes of variables: who names `prod*` guards `prod/x` with both.
+  const wide = rules.map((rule) => ({ ...rule, template: rule.template.replaceAll(/\*+/g, "**") }));
+  const levels = fitting(compiled("ENVIRONMENT", wide), environment, "");
   return levels.length === 0 ? null : strictest(levels.map(({ allowToDeploy }) => allowToDeploy));
 }
 

@@ -1,6 +1,7 @@
 import { ObjectId } from "../../events/core/ids.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { expandText } from "../../platform/pipeline-file/expand.ts";
+import { clipText, isStorableText, storableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { JobRun, VariableDeps } from "./job-run.ts";
 import { mergeRequestVariables } from "./merge-request-variable.ts";
@@ -64,11 +65,15 @@ function add(
 
 const environmentLengthMax = 255;
 
-/** The name with variables filled in; those of settings, which may depend on it, are unknown. */
+/**
+ * The name with variables filled in, in characters that every store keeps; those of settings, which may
+ * depend on it, are unknown. Null for an empty one.
+ */
 function environmentName({ spec }: JobRun, { all, given }: Plain): string | null {
   if (spec.environment === null) return null;
   const lookup = (key: string) => given.get(key) ?? all.get(key)?.value;
-  return expandText(spec.environment.name, lookup).trim().slice(0, environmentLengthMax) || null;
+  const text = storableText(expandText(spec.environment.name, lookup));
+  return clipText(text.trim(), environmentLengthMax).trim() || null;
 }
 
 /**
@@ -97,9 +102,9 @@ export async function environmentOfRun(
 
 const addressLengthMax = 2_048;
 
-/** Null for what browsers do not open as a page. */
+/** Null for what browsers do not open as a page, and for what no store keeps. */
 function addressOf(text: string): string | null {
-  if (text.length > addressLengthMax || !URL.canParse(text)) return null;
+  if (text.length > addressLengthMax || !isStorableText(text) || !URL.canParse(text)) return null;
   return /^https?:$/.test(new URL(text).protocol) ? text : null;
 }
 
@@ -117,10 +122,9 @@ export async function variablesOf(
   token: string,
 ): Promise<Readonly<{ variables: readonly JobVariable[]; environment: string | null }>> {
   const { deps, job, project, spec, isProtected } = run;
-  const plain = await plainVariables(run);
-  const { all, given } = plain;
-  // The name that was checked when the job was queued: what it is made of may have changed.
-  const environment = job.environment_name ?? environmentName(run, plain);
+  const { all, given } = await plainVariables(run);
+  // Only the name that was checked when the job was queued: what it is made of may have changed.
+  const environment = spec.environment === null ? null : job.environment_name;
   const settings = await settingVariables(deps, { project, isProtected, environment });
   for (const [key, { value, masked, file }] of settings) {
     add(all, key, value, { public: false, masked, file, raw: false });

@@ -11,6 +11,8 @@ import type { WorkerDeps } from "../core/deps.ts";
 type VariableDeps = Pick<WorkerDeps, "db" | "publicUrl">;
 
 const openMax = 4;
+/** Of the requests, some may be out of sight of the person. */
+const lookedAtMax = 20;
 
 /**
  * `CI_MERGE_REQUEST_*` of a pipeline for a merge request, as the request is now, and
@@ -74,7 +76,8 @@ async function openRequests(
   }: Readonly<{ projectId: string; branch: string; userId: string | null }>,
 ): Promise<Readonly<Record<string, string>>> {
   const names: string[] = [];
-  for (const row of await openMergeRequestsFrom(db, { projectId, branch })) {
+  const source = { projectId, branch, countMax: lookedAtMax };
+  for (const row of await openMergeRequestsFrom(db, source)) {
     if (names.length === openMax) break;
     const target = await findProjectById(db, row.project_id);
     if (target === undefined || (await projectRole(db, target, userId)) === undefined) continue;

@@ -20,7 +20,7 @@ export type TurnOrder = Readonly<
   | {
       order: {
         type: "RefuseJob";
-        reason: "environment_protected";
+        reason: "environment_protected" | "unmet_prerequisites";
         rules: Pick<JobSpec, "allowFailure">;
       };
       status: PipelineStatus;
@@ -29,22 +29,26 @@ export type TurnOrder = Readonly<
 
 /**
  * A job for an environment is queued with its name, unless a rule protects the environment from
- * the person behind the job: such a job fails.
+ * the person behind the job: such a job fails, as does one whose environment has no name when its
+ * turn comes, because then no rule can be held against it.
  */
 export async function turnOrder(deps: VariableDeps, row: JobRow): Promise<TurnOrder> {
   const queue = { type: "QueueJob" } as const;
   const run = row.environment === null ? undefined : await findJobRun(deps, row);
-  const environment = run && (await runEnvironment(run));
-  if (run === undefined || !environment) return { order: queue, status: "PENDING" };
-  if (await mayDeploy(deps, run.project, environment)) {
-    return { order: { ...queue, environment }, status: "PENDING" };
+  if (run === undefined) return { order: queue, status: "PENDING" };
+  const environment = await runEnvironment(run);
+  if (environment === null) return refusal(run, "unmet_prerequisites");
+  if (!(await mayDeploy(deps, run.project, environment))) {
+    return refusal(run, "environment_protected");
   }
-  const { allowFailure } = run.spec;
-  const order = {
-    type: "RefuseJob",
-    reason: "environment_protected",
-    rules: { allowFailure },
-  } as const;
+  return { order: { ...queue, environment }, status: "PENDING" };
+}
+
+function refusal(
+  { spec: { allowFailure } }: JobRun,
+  reason: "environment_protected" | "unmet_prerequisites",
+): TurnOrder {
+  const order = { type: "RefuseJob", reason, rules: { allowFailure } } as const;
   return { order, status: allowFailure.always ? "WARNING" : "FAILED" };
 }
 

@@ -2,9 +2,10 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { environment } from "../../commands/pipeline/environment.ts";
+import type { UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { bySystem } from "../../events/core/system.ts";
-import { isFinished } from "../../events/pipeline/status.ts";
+import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -16,18 +17,24 @@ import {
 import type { EnvironmentRow } from "../../projections/pipeline/environment-table.ts";
 import { allJobs, findJobById, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type AdvanceDeps, later } from "./advance.ts";
+import { findJobRun } from "./job-run.ts";
+import { environmentOfRun } from "./job-variable.ts";
 import { type Asked, playJob, restartJob } from "./lifecycle.ts";
+import { environmentIdOf } from "./queue-job.ts";
 
 /**
- * Stops an environment: by the job that its last deployment names, where that exists and is one to be
- * started by hand; else at once.
+ * Stops an environment: by the job that its last deployment names, where that exists, is one to be
+ * started by hand and stops this very environment; else at once.
  *
  * @returns the log position that shows it
- * @throws Refusal 403 `environment.protected`
+ * @throws Refusal 403 `environment.protected`; 422 `environment.stop_job_not_ready`
  */
 export async function stopEnvironment(
   deps: AdvanceDeps,
@@ -47,8 +54,20 @@ export async function stopEnvironment(
     await deps.visible(position);
     held = (await findJobById(deps.db, job.id)) ?? job;
   }
-  if (held.status !== "MANUAL") return position;
+  if (isUnderWay.has(held.status)) return position;
+  if (held.status !== "MANUAL") throw stopJobNotReady(held);
   return later(position, await playJob(deps, pipeline, held, null, { ...asked, by }));
+}
+
+const isUnderWay: ReadonlySet<PipelineStatus> = new Set([
+  "PENDING",
+  "WAITING_FOR_RESOURCE",
+  "RUNNING",
+]);
+
+function stopJobNotReady({ name, status }: JobRow): Refusal {
+  const message = `The job "${name}", which stops the environment, cannot be started: it is ${status}. Ask with "force" to stop the environment without it.`;
+  return new Refusal("unprocessable", "environment.stop_job_not_ready", message);
 }
 
 async function recordStop(
@@ -63,22 +82,36 @@ async function recordStop(
 
 type StopJob = Readonly<{ pipeline: PipelineRow; job: JobRow }>;
 
-async function stopJob({ db }: AdvanceDeps, row: EnvironmentRow): Promise<StopJob | undefined> {
+async function stopJob(deps: AdvanceDeps, row: EnvironmentRow): Promise<StopJob | undefined> {
+  const { db } = deps;
   const last = row.on_stop === null ? undefined : await lastDeployment(db, row);
   const pipeline = last && (await findPipelineById(db, last.pipeline_id));
   if (pipeline === undefined) return undefined;
   const jobs = await allJobs(db, pipeline.id);
   // Another way than by hand would stop the environment in each pipeline that deploys to it.
   const job = jobs.find(({ name, job_when }) => name === row.on_stop && job_when === "manual");
-  return job && { pipeline, job };
+  return job !== undefined && (await stops(deps, job, row)) ? { pipeline, job } : undefined;
+}
+
+/** Another job, or one for another environment, would be played and leave this one as it is. */
+async function stops(deps: AdvanceDeps, job: JobRow, row: EnvironmentRow): Promise<boolean> {
+  const run = await findJobRun(deps, job);
+  if (run?.spec.environment?.action !== "stop") return false;
+  const named = await environmentOfRun(run);
+  return named !== null && environmentIdOf(row.project_id, named.name) === row.id;
 }
 
 const stoppedAtOnce = 100;
 
-/** Stops environments whose `auto_stop_in` is over, with the rights of who deployed last. */
+/**
+ * Stops environments whose `auto_stop_in` is over, with the rights of who deployed last. One that
+ * cannot be stopped does not keep the others from it.
+ */
 export async function sweepExpiredEnvironments(deps: WorkerDeps): Promise<void> {
   for (const row of await expiredEnvironments(deps.db, deps.now(), stoppedAtOnce)) {
-    await stopByItself(deps, row, `${row.auto_stop_at?.getTime()}`);
+    await stopByItself(deps, row, `${row.auto_stop_at?.getTime()}`).catch((error: unknown) =>
+      deps.log.error({ err: error, environmentId: row.id }, "environment is not stopped"),
+    );
   }
 }
 
@@ -86,15 +119,26 @@ async function stopByItself(deps: WorkerDeps, row: EnvironmentRow, cause: string
   const last = await lastDeployment(deps.db, row);
   const commandId = deterministicId("stop environment", row.id, row.last_number ?? 0, cause);
   const metadata = bySystem({ commandId }, deps.now().toISOString());
-  const asked = { by: last?.user_id ?? null, metadata };
+  const asked = { by: await deployer(deps, row, last?.user_id ?? null), metadata };
   try {
     await deps.visible(await stopEnvironment(deps, row, asked, { force: false }));
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
     // Who deployed may not stop it any more, or its job cannot run: it counts as stopped all the same.
     const repeated = { ...metadata, commandId: deterministicId(commandId, "by itself") };
-    await recordStop(deps, row, { by: null, metadata: repeated });
+    await deps.visible(await recordStop(deps, row, { by: null, metadata: repeated }));
   }
+}
+
+/** Who deployed, while they still may develop in the project; else null: no job runs in their name. */
+async function deployer(
+  { db }: WorkerDeps,
+  row: EnvironmentRow,
+  userId: UserId | null,
+): Promise<UserId | null> {
+  const project = userId && (await findProjectById(db, row.project_id));
+  const role = project ? await projectRole(db, project, userId) : undefined;
+  return role !== undefined && reaches(role, "DEVELOPER") ? userId : null;
 }
 
 const queue = "environment-stop";
@@ -121,8 +165,11 @@ export const environmentStopWorker = defineWorker({
   }),
   async run({ projectId, branch, causeId, position }, deps) {
     await deps.visible(BigInt(position));
+    const failures: unknown[] = [];
     for (const row of await environmentsOfBranch(deps.db, projectId, branch, stoppedAtOnce)) {
-      await stopByItself(deps, row, causeId);
+      await stopByItself(deps, row, causeId).catch((error: unknown) => failures.push(error));
     }
+    // The others are stopped; what failed is tried again.
+    if (failures.length > 0) throw failures[0];
   },
 });

@@ -34,21 +34,24 @@ async function listed(world: MergeWorld, user = anna): Promise<readonly Json[]> 
   return (list ?? []).filter(({ source }) => source === "MERGE_REQUEST_EVENT");
 }
 
-/** Once the newest pipeline of the request is of another one than before. */
+/** Once the newest pipeline of the request is another one than before, and has its number. */
 const nextPipeline = (world: MergeWorld, before?: Json) =>
   eventually(async () => {
     const [newest] = await listed(world);
-    expect(newest?.["localId"]).to.be.a("number");
+    expect(newest?.["localId"]).to.be.a("number").greaterThan(0);
     expect(newest?.["localId"]).not.to.equal(before?.["localId"]);
     return newest!;
   });
 
-/** What the first job of a pipeline is given. */
-async function variablesOf(projectId: string, job: Json | undefined) {
-  const row = await findJob(app.deps.db, projectId, Number(job?.["localId"]));
-  const payload = (await jobPayload(app.deps, row!, "job token"))!;
-  return Object.fromEntries(payload.variables.map(({ key, value }) => [key, value]));
-}
+/** What the first job of a pipeline is given, once it has its number. */
+const variablesOf = (projectId: string, jobs: () => Promise<readonly Json[]>) =>
+  eventually(async () => {
+    const [job] = await jobs();
+    const row = await findJob(app.deps.db, projectId, Number(job?.["localId"]));
+    const payload = row && (await jobPayload(app.deps, row, "job token"));
+    if (payload === undefined) throw new Error("the job has no number yet");
+    return Object.fromEntries(payload.variables.map(({ key, value }) => [key, value]));
+  });
 
 const requirements = async (world: MergeWorld) =>
   (await world.get(bob, "/merge-request/1")).body["mergeRequirements"];
@@ -78,8 +81,8 @@ describe("the pipeline of a merge request", () => {
     const target = await git(world.copy, "rev-parse", "main");
     expect(parents.split("\n")).to.deep.equal([target, source]);
 
-    const [job] = await ci.jobs(second["localId"]);
-    expect(await variablesOf(world.project.id, job)).to.include({
+    const jobs = () => ci.jobs(second["localId"]);
+    expect(await variablesOf(world.project.id, jobs)).to.include({
       CI_PIPELINE_SOURCE: "merge_request_event",
       CI_COMMIT_SHA: commitId,
       CI_COMMIT_REF_NAME: "feature",
@@ -94,11 +97,22 @@ describe("the pipeline of a merge request", () => {
       CI_OPEN_MERGE_REQUESTS: `anna/${world.project.alias}!1`,
     });
     expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: false });
-    while ((await ci.pipeline(second["localId"]))["status"] !== "SUCCESS") await ci.run();
-    expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: true });
+    await eventually(async () => {
+      const row = await ci.claim();
+      if (row !== undefined) {
+        await ci.report(row, "RecordJobStarted");
+        await ci.report(row, "RecordJobSucceeded");
+      }
+      return expect((await ci.pipeline(second["localId"]))["status"]).to.equal("SUCCESS");
+    });
+    await eventually(async () =>
+      expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: true }),
+    );
 
     await world.push("main", { "c.txt": "c\n" });
-    expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: false });
+    await eventually(async () =>
+      expect(await requirements(world)).to.include({ MERGE_RESULTS_PIPELINE_SUCCESS: false }),
+    );
     expect((await world.post(carl, "/merge-request/1/pipelines")).status).to.equal(403);
     const again = await world.post(bob, "/merge-request/1/pipelines");
     expect(again.status, again.text).to.equal(200);
@@ -132,10 +146,10 @@ describe("the pipeline of a merge request", () => {
     await protect("main");
     await world.open();
     const pipeline = await nextPipeline(world);
-    const [job] = await ci.jobs(pipeline["localId"]);
-    expect(await variablesOf(world.project.id, job)).not.to.have.property("GUARDED");
+    const jobs = () => ci.jobs(pipeline["localId"]);
+    expect(await variablesOf(world.project.id, jobs)).not.to.have.property("GUARDED");
     await protect("feature");
-    expect(await variablesOf(world.project.id, job)).to.have.property("GUARDED");
+    expect(await variablesOf(world.project.id, jobs)).to.have.property("GUARDED");
   });
 
   it("of a fork runs in the fork, without anything of the target", async () => {
@@ -169,12 +183,14 @@ describe("the pipeline of a merge request", () => {
     const pipeline = await eventually(async () => {
       const [newest] = await listed(world, carl);
       expect(newest).to.include({ projectId: forkId, commitId: head, userId: carl.id });
+      expect(newest?.["localId"]).to.be.a("number").greaterThan(0);
       return newest!;
     });
-    const jobs = await app.get(`${at}/cicd/pipeline/${pipeline["localId"]}/jobs`, { token });
-    const [job] = (jobs.body["_embedded"] as { restPipelineJobModelList: Json[] })
-      .restPipelineJobModelList;
-    const variables = await variablesOf(forkId, job);
+    const variables = await variablesOf(forkId, async () => {
+      const page = await app.get(`${at}/cicd/pipeline/${pipeline["localId"]}/jobs`, { token });
+      return (page.body["_embedded"] as { restPipelineJobModelList: Json[] })
+        .restPipelineJobModelList;
+    });
     expect(variables).to.include({ FORK_ONLY: "y", CI_PROJECT_ID: forkId });
     expect(variables["CI_MERGE_REQUEST_PROJECT_ID"]).to.equal(world.project.id);
     expect(variables).not.to.have.any.keys("TARGET_ONLY", "GUARDED");

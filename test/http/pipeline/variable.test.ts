@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
 import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
 const app = await startTestApp();
@@ -20,8 +21,13 @@ async function given() {
   /** What the first job of a new pipeline gets, by key. */
   async function seen(body: unknown = {}) {
     const { localId } = await ci.start(body);
-    const [{ localId: job } = {}] = await ci.jobs(localId);
-    const row = await findJob(app.deps.db, project.id, Number(job));
+    const row = await eventually(async () => {
+      const [{ localId: job } = {}] = await ci.jobs(localId);
+      const found = await findJob(app.deps.db, project.id, Number(job));
+      // The name of the environment is known once the job is queued.
+      expect(found?.environment_name === null).to.equal(found?.environment === null);
+      return found;
+    });
     return (await jobPayload(app.deps, row!, "job token"))!;
   }
   return { project, ci, at, create, seen };
