@@ -92,15 +92,15 @@ describe("a form of files", () => {
   }
 
   it("names files and never paths", async () => {
-    for (const name of [
-      "../../etc/passwd",
-      "..\\\\..\\\\passwd",
-      "/etc/passwd",
-      "C:\\\\x\\\\passwd",
-    ]) {
-      const answer = await send(file(name) + end);
+    for (const [directory, name] of [
+      ["../../etc/", "passwd"],
+      ["..\\\\..\\\\", "group"],
+      ["/etc/", "shadow"],
+      ["C:\\\\x\\\\", "hosts"],
+    ] as const) {
+      const answer = await send(file(directory + name) + end);
       expect(answer.status, answer.text).to.equal(200);
-      expect((await names()).at(-1)).to.equal("passwd");
+      expect((await names()).at(-1)).to.equal(name);
     }
   });
 
