@@ -5,7 +5,7 @@ export function write(sink: Sink, text: string): void {
   sink.write(text);
 }
 
-/** Whoever chose a title must not command the terminal of whoever reads it. */
+/** A title cannot send control sequences to the terminal of its reader. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

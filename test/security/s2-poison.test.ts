@@ -132,7 +132,7 @@ describe("a push full of control characters", () => {
       );
     }
     await git(copy, "push", "--quiet", "origin", "main");
-    // What was pushed before the webhook may be told of as well.
+    // What was pushed before the webhook was made may be delivered as well.
     const told = () =>
       receiver.received.filter(({ body }) => JSON.parse(body).push?.commits?.length === 20);
     await eventually(() => told().length === 1, 30_000);

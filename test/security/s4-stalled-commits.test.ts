@@ -61,7 +61,7 @@ async function commitsBeside(attempt: number): Promise<boolean> {
 }
 
 describe("security class S4: commits whose bodies stall", () => {
-  it("keep nobody from committing, and are ended with a reason", async () => {
+  it("do not hold up other commits, and are ended with a reason", async () => {
     let attempts = 1;
     // On a busy machine the commits of the others may take longer than a body may stall.
     while (!(await commitsBeside(attempts))) {

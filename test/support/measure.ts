@@ -30,7 +30,7 @@ export async function settled(
 
 const rounds = 7;
 
-/** Both in turn, so that whatever else the machine does slows both. @returns how much longer the first took */
+/** Both in turn, so that other work of the machine slows both. @returns how much longer the first took */
 export async function ratio(
   known: () => Promise<unknown>,
   unknown: () => Promise<unknown>,

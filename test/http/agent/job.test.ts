@@ -101,7 +101,7 @@ describe("asking for a job", () => {
     const queuedAt = Date.now();
     const answer = await held;
     expect(answer.status).to.equal(201);
-    // Unless it is told of the job it is held for fifty seconds.
+    // Without news of the job it is held for fifty seconds.
     expect(Date.now() - queuedAt).to.be.below(20_000);
     await put(answer.body as TakenJob, { state: "running" });
     await put(answer.body as TakenJob, { state: "success" });

@@ -249,7 +249,7 @@ by hand: {script: x, when: manual, environment: production}
     const failed = rows.find(({ name }) => name === "ship");
     expect(failed?.failure_reason).to.equal("unmet_prerequisites");
     const waiting = rows.find(({ name }) => name === "by hand")!;
-    // Not queued yet: nobody held a rule against the name.
+    // Not queued yet: no rule was checked against the name.
     const payload = await jobPayload(app.deps, waiting, "job token");
     expect(payload?.environment).to.equal(null);
     expect(payload?.variables.map(({ key }) => key)).not.to.include("CI_ENVIRONMENT_NAME");

@@ -13,7 +13,7 @@ closing.push(other.close);
 
 /**
  * How long a copy may outlive what it was made of, in another process: half a second is promised. Ten are
- * left to a loaded machine; a copy that is kept for a minute would show, and one that is used for ever.
+ * left to a loaded machine; a copy that is kept for a minute would show, and one without an end.
  */
 const everywhereMs = 10_000;
 /** How long a copy is kept, and hence how often at most it is asked for again. */

@@ -184,7 +184,7 @@ describe("a directory that is out of order", () => {
   }
 
   it("is said to be so when nobody listens", async () => {
-    // A port that nobody gets by chance.
+    // Ports below 1024 are given to no test server.
     const nowhere = { ...settings, url: "ldap://127.0.0.1:1" };
     await unavailable(directory.find(nowhere, { login: "anna" }), /ECONNREFUSED/);
     await unavailable(directory.prove(nowhere, "cn=x", "secret"), /ECONNREFUSED/);

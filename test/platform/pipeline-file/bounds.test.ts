@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { compile, problems } from "../../support/pipeline-file.ts";
 
-/** Of the processor, whatever else the machine does; the best of three. */
+/** Processor time, the best of three. */
 async function within(limitMs: number, work: () => Promise<unknown>): Promise<void> {
   let best = Number.POSITIVE_INFINITY;
   for (let turn = 0; turn < 3 && best >= limitMs; turn += 1) {

@@ -176,7 +176,7 @@ describe("rebuilding read models", () => {
   });
 
   it("is done by one at a time", async () => {
-    // Neither ends while somebody reads, however late the other comes.
+    // Neither rebuild ends while a transaction reads the table, however late the second starts.
     const reader = await db.transaction();
     await reader.raw("select count(*) from parcel");
     const both = [rebuild(deps, [parcel], { signal }), rebuild(deps, [parcel], { signal })];

@@ -60,7 +60,7 @@ describe("waiting until a position shows", () => {
     await waiting;
   });
 
-  it("is announced with the commit: nobody has to look", async () => {
+  it("is announced with the commit, without a look", async () => {
     const blind = (() => expect.fail("the read models were looked at")) as unknown as typeof db;
     const deaf = await watchProjections({ databaseUrl: url, db: blind, waitMaxMs: 60_000 });
     const waiting = deaf.visible(8n);

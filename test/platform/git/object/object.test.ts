@@ -117,7 +117,7 @@ describe("a commit that was not made to be read", () => {
     expect(commit.author.name).to.equal("Anna");
   });
 
-  it("may hold any number of headers nobody knows", () =>
+  it("may hold any number of unknown headers", () =>
     expectLinear(
       60_000,
       (count) => {
