@@ -109,9 +109,9 @@ function agentOf(app: TestApp, project: TestProject) {
     await app.deps.visible(position);
   }
 
-  /** Runs the next job to its end, once there is one. */
+  /** Runs the next job to its end, once there is one. Jobs of one stage are queued in any order. */
   async function run(
-    outcome: "RecordJobSucceeded" | "RecordJobFailed" = "RecordJobSucceeded",
+    outcome: Outcome | ((job: string) => Outcome) = "RecordJobSucceeded",
     change = {},
   ) {
     const row = await eventually(async () => {
@@ -120,12 +120,20 @@ function agentOf(app: TestApp, project: TestProject) {
       return claimed;
     });
     await report(row, "RecordJobStarted");
-    await report(row, outcome, change);
+    await report(row, typeof outcome === "string" ? outcome : outcome(row.name), change);
     return row.name;
   }
 
   return { agentId, claim, report, run };
 }
+
+type Outcome = "RecordJobSucceeded" | "RecordJobFailed";
+
+/** The outcome of a run in which one job alone fails. */
+export const failing =
+  (job: string) =>
+  (name: string): Outcome =>
+    name === job ? "RecordJobFailed" : "RecordJobSucceeded";
 
 /** Both: what tests of pipelines do to a project of the app. */
 export function pipelinesOf(app: TestApp, owner: TestUser, project: TestProject) {
