@@ -157,7 +157,7 @@ describe("every operation that answers of the past", () => {
   const ask = async (route: Route, query = "") => {
     const path = pathOf(route, values) + query;
     const { status, body } = await app.get(path, { token: rightful(route, world).token });
-    return [status, status === 200 ? withoutJudgement(body) : body["code"]] as const;
+    return [status, status === 200 ? withoutThatOfToday(body) : body["code"]] as const;
   };
 
   before(async () => {
@@ -278,12 +278,12 @@ describe("every operation that answers of the past", () => {
   }).timeout(180_000);
 });
 
-/** Whether a request can be merged is said of today alone. */
-function withoutJudgement(body: Json): Json {
+/** What git and the disk tell, and no event, is of today: it changes whenever a worker looks. */
+const ofToday = ["mergeRequirements", "canMerge", "hasConflicts", "targetBranch", "usedBytes"];
+
+function withoutThatOfToday(body: Json): Json {
   const text = JSON.stringify(body, (key, value: unknown) =>
-    ["mergeRequirements", "canMerge", "hasConflicts", "targetBranch"].includes(key)
-      ? undefined
-      : value,
+    ofToday.includes(key) ? undefined : value,
   );
   return JSON.parse(text) as Json;
 }
