@@ -13,6 +13,7 @@ import { issueNotification } from "./issue/notification.ts";
 import { sweepUnnumberedIssues } from "./issue/number-sweep.ts";
 import { autoMergeWorker, sweepAutoMerges } from "./merge-request/auto-merge.ts";
 import { mergeRequestChecked, mergeRequestCheckedWorker } from "./merge-request/checked-commit.ts";
+import { mergeCheck, mergeCheckWorker, sweepMergeChecks } from "./merge-request/merge-check.ts";
 import { mergeRequestMerge, mergeRequestMergeWorker } from "./merge-request/merge-record.ts";
 import { mergeRequestNotification } from "./merge-request/notification.ts";
 import {
@@ -69,6 +70,7 @@ export const allReactors: readonly Reactor[] = [
   issueNotification,
   lfsSize,
   mailOutbox,
+  mergeCheck,
   mergeRequestChecked,
   mergeRequestHead,
   mergeRequestMerge,
@@ -95,6 +97,7 @@ export const allWorkers: readonly Worker[] = [
   agentWatchWorker,
   environmentStopWorker,
   mailWorker,
+  mergeCheckWorker,
   autoMergeWorker,
   mergeRequestCheckedWorker,
   mergeRequestHeadWorker,
@@ -132,6 +135,7 @@ export const allSweeps: readonly Sweep[] = [
   sweepDeletedProjects,
   numberMergeRequests,
   sweepAutoMerges,
+  sweepMergeChecks,
   sweepPackageTrash,
   sweepMirrors,
   sweepSchedules,

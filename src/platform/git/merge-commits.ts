@@ -16,6 +16,12 @@ export type CommitMerge =
   /** Paths that could not be brought together, in path order. */
   | Readonly<{ conflicts: readonly string[] }>;
 
+/** Where outcomes are kept beyond this process. */
+export type KeptMerges = Readonly<{
+  find: (heads: MergeHeads) => Promise<CommitMerge | undefined>;
+  keep: (heads: MergeHeads, merge: CommitMerge) => Promise<void>;
+}>;
+
 const exitConflict = 1;
 const mebibyte = 1024 ** 2;
 
@@ -43,25 +49,42 @@ const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
 
 /**
  * Finds out how two commits merge, writing nothing into the repository; see git-merge-tree(1). Renames are
- * followed. Remembered by the pair.
+ * followed. Remembered by the pair, in this process and in `kept`.
  *
  * @throws Refusal 422 `merge.too_complex`
  */
-export async function checkMerge(repository: Repository, heads: MergeHeads): Promise<CommitMerge> {
+export async function checkMerge(
+  repository: Repository,
+  heads: MergeHeads,
+  kept?: KeptMerges,
+): Promise<CommitMerge> {
   const merge = await checked.get(`${heads.ours} ${heads.theirs}`, async () => {
-    const objects = path.join(repository.gitDir, "objects");
-    // Upkeep removes what a process that died left under such a name.
-    const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
-    const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
-    const settings = { ...limits.settings, "core.fsync": "none" };
-    try {
-      return await mergeTree(repository, heads, { ...limits, env, settings });
-    } finally {
-      await rm(draft, { recursive: true, force: true });
-    }
+    const known = await kept?.find(heads);
+    if (known !== undefined) return known;
+    const found = await tryMerge(repository, heads);
+    // A limit of time or memory may be the machine's of that moment: not kept for others.
+    if (found !== "refused") await kept?.keep(heads, found);
+    return found;
   });
   if (merge === "refused") throw tooComplex();
   return merge;
+}
+
+/** Merges into a directory of objects that is thrown away. */
+async function tryMerge(
+  repository: Repository,
+  heads: MergeHeads,
+): Promise<CommitMerge | "refused"> {
+  const objects = path.join(repository.gitDir, "objects");
+  // Upkeep removes what a process that died left under such a name.
+  const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
+  const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
+  const settings = { ...limits.settings, "core.fsync": "none" };
+  try {
+    return await mergeTree(repository, heads, { ...limits, env, settings });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
 }
 
 /**

@@ -42,6 +42,17 @@ export async function openMergeRequestsFrom(
   return query;
 }
 
+/** Those that are open into a branch, newest first. */
+export async function newestOpenInto(
+  db: Knex,
+  target: Readonly<{ projectId: string; branch: string; countMax: number }>,
+): Promise<readonly MergeRequestRow[]> {
+  return mergeRequests(db)
+    .where({ project_id: target.projectId, status: "OPENED", target_branch: target.branch })
+    .orderBy("created_at", "desc")
+    .limit(target.countMax);
+}
+
 export type MergeRequestFilter = Readonly<{
   projectId: string;
   status?: MergeRequestStatus | undefined;

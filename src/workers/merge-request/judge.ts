@@ -2,12 +2,13 @@ import type { Knex } from "knex";
 import type { Role } from "../../events/core/role.ts";
 import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
-import { checkMerge } from "../../platform/git/merge-commits.ts";
+import { checkMerge, type KeptMerges } from "../../platform/git/merge-commits.ts";
 import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { hasLocksOfOthers, lockedByOthers } from "../../projections/git/lfs-lock.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
+import { mergeChecks } from "../../projections/merge-request/merge-check.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import {
@@ -88,7 +89,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const targetHead = target?.object_id;
     if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
     const configuration = await configuring;
-    const sides = await sidesOf(repository, targetHead, row.source_commit);
+    const kept = mergeChecks(db, project.id);
+    const sides = await sidesOf(repository, kept, targetHead, row.source_commit);
     const rules = await rulesOf(db, project, row, configuration);
     const { comparison } = sides;
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
@@ -133,13 +135,14 @@ type Sides = Readonly<{
 /** Without a target branch there is nothing to compare with; nor beyond the limits of a merge. */
 async function sidesOf(
   repository: Repository,
+  kept: KeptMerges,
   targetHead: string | undefined,
   sourceCommit: string,
 ): Promise<Sides> {
   if (targetHead === undefined) return { head: "", comparison: undefined, conflicts: [] };
   try {
     const comparison = await compareHeads(repository, targetHead, sourceCommit);
-    const merged = await checkMerge(repository, { ours: targetHead, theirs: sourceCommit });
+    const merged = await checkMerge(repository, { ours: targetHead, theirs: sourceCommit }, kept);
     return { head: targetHead, comparison, conflicts: merged.conflicts ?? [] };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -47,7 +47,14 @@ const limitOf = ({ config, now }: WorkerDeps): Date =>
   new Date(now().getTime() - config.projectRetentionDays * dayMs);
 
 /** Tables that are not read models, with rows of one project. */
-const kept = ["push_intent", "push_count_progress", "mirror_sync", "repository_size", "job_run"];
+const kept = [
+  "push_intent",
+  "push_count_progress",
+  "mirror_sync",
+  "repository_size",
+  "job_run",
+  "merge_check",
+];
 
 /** Of the audit, because the read model has dropped them with the project. */
 async function webhooksEver(db: Knex, projectId: string): Promise<readonly string[]> {
