@@ -4,7 +4,12 @@ import sharedPb from "@eventstore/db-client/generated/shared_pb.js";
 import streamsGrpc from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import type { ReadReq } from "@eventstore/db-client/generated/streams_pb.js";
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
-import { Server, ServerCredentials, type ServerWritableStream } from "@grpc/grpc-js";
+import {
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+} from "@grpc/grpc-js";
 
 import { getSupportedMethods } from "../../src/embedded/event-store/cluster-service.ts";
 import { eventually } from "./eventually.ts";
@@ -12,12 +17,23 @@ import { eventually } from "./eventually.ts";
 type Answer = InstanceType<typeof streamsPb.ReadResp>;
 type Call = ServerWritableStream<InstanceType<typeof ReadReq>, Answer>;
 export type Reading = (call: Call) => void;
+type Appends = ServerDuplexStream<
+  InstanceType<typeof streamsPb.BatchAppendReq>,
+  InstanceType<typeof streamsPb.BatchAppendResp>
+>;
+export type Appending = (call: Appends) => void;
 
 /** A server whose reads answer as a test says, in what released versions of EventStoreDB do. */
-export async function startShim(
-  version?: string,
-): Promise<Readonly<{ url: string; reads: Call[]; read: (how: Reading) => void }>> {
+export async function startShim(version?: string): Promise<
+  Readonly<{
+    url: string;
+    reads: Call[];
+    read: (how: Reading) => void;
+    append: (how: Appending) => void;
+  }>
+> {
   const reads: Call[] = [];
+  let appending: Appending = (call) => void call.end();
   let answer: Reading = (call) => void call.end();
   const server = new Server();
   const features: typeof getSupportedMethods = (call, reply) =>
@@ -33,9 +49,10 @@ export async function startShim(
   const missing = (): never => {
     throw new Error("not served by the shim");
   };
-  const names = ["append", "batchAppend", "delete", "tombstone"];
+  const batchAppend: Appending = (call) => appending(call);
+  const names = ["append", "delete", "tombstone"];
   const others = Object.fromEntries(names.map((name) => [name, missing]));
-  server.addService(streamsGrpc.StreamsService, { read, ...others } as never);
+  server.addService(streamsGrpc.StreamsService, { read, batchAppend, ...others } as never);
   let port = 0;
   server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_error, bound) => {
     port = bound;
@@ -49,8 +66,25 @@ export async function startShim(
     read(how) {
       answer = how;
     },
+    append(how) {
+      appending = how;
+    },
   };
 }
+
+/** That the events of an append were stored at a position. */
+export const appended = (
+  request: InstanceType<typeof streamsPb.BatchAppendReq>,
+  position: bigint,
+): InstanceType<typeof streamsPb.BatchAppendResp> => {
+  const at = new sharedPb.AllStreamPosition()
+    .setCommitPosition(String(position))
+    .setPreparePosition(String(position));
+  const success = new streamsPb.BatchAppendResp.Success().setCurrentRevision("0").setPosition(at);
+  return new streamsPb.BatchAppendResp()
+    .setCorrelationId(request.getCorrelationId())
+    .setSuccess(success);
+};
 
 export const confirmed = (): Answer =>
   new streamsPb.ReadResp().setConfirmation(

@@ -24,6 +24,7 @@ import {
 import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
 import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
 import { subscribeAll } from "./eventstoredb-subscription.ts";
+import { dropLateAnswers } from "./late-answer.ts";
 import { mustBeSupported } from "./server-version.ts";
 import { mustBeStorable } from "./storable.ts";
 
@@ -107,6 +108,7 @@ const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cau
 
 /** The client's own connection strings know no sockets; its constructor takes any target of gRPC. */
 export function clientOf(url: string): EventStoreDBClient {
+  dropLateAnswers();
   if (!url.startsWith("esdb+unix:")) return EventStoreDBClient.connectionString(url);
   const endpoint = `unix:${decodeURIComponent(new URL(url).pathname)}`;
   return new EventStoreDBClient({ endpoint }, { insecure: true });

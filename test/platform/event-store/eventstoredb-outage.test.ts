@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { status } from "@grpc/grpc-js";
 import { expect } from "chai";
 
 import {
@@ -9,6 +10,7 @@ import {
 import { openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
 import { testDatabase } from "../../support/database.ts";
 import { type EventStoreChild, spawnEventStore } from "../../support/event-store-child.ts";
+import { appended, startShim } from "../../support/eventstoredb-shim.ts";
 import { eventually } from "../../support/eventually.ts";
 import { collect, newEvent, newStream } from "../../support/test-event.ts";
 
@@ -115,5 +117,38 @@ describe("the port to the event store, when the server goes away", () => {
     await unanswered.close();
     silent.close();
     for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe("the answer to an append that was already reported as failed", () => {
+  it("is dropped, and later appends of the same connection are answered", async () => {
+    const shim = await startShim();
+    const failing = await startShim();
+    const mine = openEventStore(shim.url);
+    const other = openEventStore(failing.url);
+    try {
+      const late: (() => void)[] = [];
+      shim.append((call) =>
+        call.on("data", (request) => {
+          const answer = () => void call.write(appended(request, 7n));
+          if (late.length === 0) late.push(answer);
+          else answer();
+        }),
+      );
+      failing.append((call) =>
+        call.once("data", () => call.emit("error", { code: status.UNAVAILABLE, details: "away" })),
+      );
+      const failed = mine.append(newStream(), "none", [newEvent()]).catch((error) => error);
+      await eventually(() => late.length === 1);
+      // The client gives up the appends of all its connections when one of them fails.
+      const lost = other.append(newStream(), "none", [newEvent()]);
+      await expect(lost).to.be.rejectedWith(StoreUnavailable);
+      expect(await failed).to.be.instanceOf(StoreUnavailable);
+      late[0]?.();
+      const next = await mine.append(newStream(), "none", [newEvent()]);
+      expect(next.position).to.equal(7n);
+    } finally {
+      await Promise.all([mine.close(), other.close()]);
+    }
   });
 });
