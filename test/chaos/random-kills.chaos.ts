@@ -16,6 +16,7 @@ import {
   type Acknowledged,
   changeTitle,
   createBranches,
+  createIssues,
   createProjects,
   revokeTokens,
 } from "./writers.ts";
@@ -32,6 +33,7 @@ const healingMaxMs = 150_000;
 /** Fewer tell nothing; a slow machine is given more time for them. */
 const [writesMin, extraMs] = [4, 120_000];
 const password = "a password for the chaos test";
+type Issue = Readonly<{ localId: number; title: string }>;
 const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
 
 describe(`random kills for ${seconds} s, seed ${seed}`, function () {
@@ -42,7 +44,10 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
   let history: History;
   let token: string;
   let received: () => ReadonlySet<string>;
-  const done: Acknowledged = { projects: [], branches: [], revoked: [], title: { reached: 0 } };
+  const done: Acknowledged = {
+    ...{ projects: [], branches: [], revoked: [] },
+    ...{ issues: new Map(), title: { reached: 0 } },
+  };
   const recoveries: { victim: string; ms: number }[] = [];
 
   before(async () => {
@@ -62,7 +67,7 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
 
   it("shows no fault to a client that tries again", () => {
     expect(history.faults().slice(0, 5), `see ${history.file}`).to.deep.equal([]);
-    for (const written of [done.projects, done.branches, done.revoked]) {
+    for (const written of [done.projects, done.branches, done.revoked, [...done.issues]]) {
       expect(written.length).to.be.at.least(writesMin);
     }
   });
@@ -78,6 +83,20 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     const branches = await answered("/project/admin/watched/branch?size=1", token);
     const { totalElements } = branches.body["page"] as { totalElements: number };
     expect(totalElements - 1).to.be.at.least(done.branches.length);
+  });
+
+  it("numbers issues from 1 without a gap, as it was acknowledged", async () => {
+    const found = new Map<number, string>();
+    for (let page = 0, pages = 1; page < pages; page += 1) {
+      const at = `/project/admin/watched/issue?order=asc&size=100&page=${page}`;
+      const { body } = await answered(at, token);
+      const { issueModelList } = body["_embedded"] as { issueModelList: Issue[] };
+      for (const { localId, title } of issueModelList) found.set(localId, title);
+      pages = (body["page"] as { totalPages: number }).totalPages;
+    }
+    const numbers = [...found.keys()].sort((a, b) => a - b);
+    expect(numbers).to.deep.equal(numbers.map((_, index) => index + 1));
+    for (const [number, title] of done.issues) expect(found.get(number)).to.equal(title);
   });
 
   it("delivers every webhook in the minutes after the last kill", async () => {
@@ -150,7 +169,7 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     const { signal } = ending;
     const client = chaosClient(service.url, history, signal);
     const writing = { client, token, basic, history, signal, done };
-    const writers = [createProjects, createBranches, revokeTokens, changeTitle];
+    const writers = [createProjects, createBranches, createIssues, revokeTokens, changeTitle];
     const running = writers.map((write) => write(writing));
     const until = performance.now() + seconds * 1000;
     const isEnough = () =>

@@ -5,6 +5,8 @@ export type Acknowledged = Readonly<{
   projects: string[];
   branches: string[];
   revoked: string[];
+  /** Titles by their numbers. */
+  issues: Map<number, string>;
   /** Number in the last title that was acknowledged. */
   title: { reached: number };
 }>;
@@ -50,6 +52,23 @@ export function createBranches(writing: Writing): Promise<void> {
       history.note({ kind: "fault", what: `branch ${body.newBranch}`, detail: answer.text });
     }
   });
+}
+
+/** Several at once: their numbers are taken beside each other. */
+export async function createIssues(writing: Writing): Promise<void> {
+  const { client, token, done, history } = writing;
+  const write = (writer: number) =>
+    loop(writing, async (n) => {
+      const body = { title: `issue ${writer}-${n}`, description: "Why" };
+      const answer = await client.write("POST", "/project/admin/watched/issue", { token, body });
+      if (answer === undefined) return;
+      const number = Number(answer.body["localId"]);
+      if (!ok(answer.status) || done.issues.has(number)) {
+        history.note({ kind: "fault", what: body.title, detail: answer.text });
+      }
+      done.issues.set(number, body.title);
+    });
+  await Promise.all([1, 2, 3].map(write));
 }
 
 /** A token that was revoked opens nothing any more, whatever is killed. */
