@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-import { freePort, type Service, startService } from "../test/support/service.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { type Service, startService } from "../test/support/service.ts";
 import { newKey, sshOptions } from "../test/support/ssh.ts";
 
 const alias = "bench";

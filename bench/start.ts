@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-
+import { freePort } from "../test/support/free-port.ts";
 import { processes } from "../test/support/process.ts";
-import { freePort, type Service, startService } from "../test/support/service.ts";
+import { type Service, startService } from "../test/support/service.ts";
 
 /**
  * From `ledgerforge start` to being ready (all read models included), the first time and later, with

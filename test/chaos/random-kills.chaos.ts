@@ -6,10 +6,11 @@ import { expect } from "chai";
 
 import { type Answer, sender } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { commit, git, workingCopy } from "../support/git.ts";
 import { randomNumbers } from "../support/random.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { freePort, runProgram, type Service, startService } from "../support/service.ts";
+import { runProgram, type Service, startService } from "../support/service.ts";
 import { chaosClient } from "./client.ts";
 import { History } from "./history.ts";
 import {

@@ -6,7 +6,8 @@ import { expect } from "chai";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { eventually } from "../support/eventually.ts";
-import { freePort, type Program, runProgram } from "../support/service.ts";
+import { freePort } from "../support/free-port.ts";
+import { type Program, runProgram } from "../support/service.ts";
 
 const readyMs = 120_000;
 

@@ -6,15 +6,10 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { clientEnvironment, git } from "../support/git.ts";
 import { isRunning } from "../support/process.ts";
-import {
-  freePort,
-  processesOn,
-  runProgram,
-  type Service,
-  startService,
-} from "../support/service.ts";
+import { processesOn, runProgram, type Service, startService } from "../support/service.ts";
 
 const run = promisify(execFile);
 const children = ["postgres", "event-store", "http", "projections", "workers"];

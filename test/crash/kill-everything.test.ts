@@ -13,8 +13,9 @@ import { allProjections } from "../../src/projections/all.ts";
 import { rebuild } from "../../src/projections/core/rebuild.ts";
 import type { Comparison } from "../../src/projections/core/verify.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { git } from "../support/git.ts";
-import { freePort, type Service, startService } from "../support/service.ts";
+import { type Service, startService } from "../support/service.ts";
 import {
   type CreatedProject,
   type PushedBranch,

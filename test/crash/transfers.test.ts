@@ -9,9 +9,10 @@ import { expect } from "chai";
 
 import { packet } from "../../src/platform/git/pkt-line.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { commit, git, workingCopy } from "../support/git.ts";
 import { processes } from "../support/process.ts";
-import { freePort, type Service, startService } from "../support/service.ts";
+import { type Service, startService } from "../support/service.ts";
 
 /** A push and uploads to LFS, a release and a package, each half-way, when something is killed. */
 const cases = ["workers", "http", "everything"] as const;

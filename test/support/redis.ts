@@ -1,11 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
+import { freePort } from "./free-port.ts";
 import { isInstalled, needsProgram } from "./program.ts";
 import { removal } from "./removal.ts";
 
@@ -34,14 +34,6 @@ export async function testRedis(): Promise<string | undefined> {
   });
   await until(() => promisify(execFile)("redis-cli", ["-p", String(port), "ping"]));
   return `redis://127.0.0.1:${port}`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function until(attempt: () => Promise<unknown>): Promise<void> {

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 import { isRunning, processes } from "./process.ts";
 
 const program = path.resolve("bin/ledgerforge.js");
@@ -102,14 +102,4 @@ export async function processesOn(dataDir: string): Promise<readonly string[]> {
   return (await processes())
     .filter(({ pid, command }) => pids.has(pid) || command.includes(`${dataDir}/`))
     .map(({ command }) => command);
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }

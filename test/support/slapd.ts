@@ -1,13 +1,14 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 
 import { givenCertificate } from "./certificate.ts";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 import { isInstalled, programPath } from "./program.ts";
 import { removal } from "./removal.ts";
 
@@ -119,15 +120,6 @@ function ldif(people: readonly Person[]): string {
     ...known,
     "",
   ].join("\n\n");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 function accepts(port: number): Promise<boolean> {
