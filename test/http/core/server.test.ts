@@ -41,9 +41,11 @@ const routes = [
   }),
 ];
 
-const bodyLimits = { bytesMax: 1000, timeoutMs: 300 };
+/** Long enough for what a busy machine sends late, and short enough to wait for. */
+const timeoutMs = 1_500;
+const bodyLimits = { bytesMax: 1000, timeoutMs };
 const linger = { smallBytesMax: 0, lingerMsMax: 100 };
-const { url } = await serveRoutes(routes, { bodyLimits, linger, headersTimeoutMs: 300 });
+const { url } = await serveRoutes(routes, { bodyLimits, linger, headersTimeoutMs: timeoutMs });
 
 /** Sends bytes as they are and gives everything that comes back until the connection ends. */
 async function exchange(...parts: readonly string[]): Promise<string> {
