@@ -18,7 +18,9 @@ export type EnvironmentCommand = Readonly<{
   at: string;
 }> &
   Readonly<
-    { type: "StopEnvironment"; by: UserId | null } | { type: "DeleteEnvironment"; by: UserId }
+    | { type: "StopEnvironment"; by: UserId | null }
+    /** `inUse`: a job that is for it waits for an agent or runs. */
+    | { type: "DeleteEnvironment"; by: UserId; inUse: boolean }
   >;
 
 const decider: Decider<null, EnvironmentCommand, EnvironmentEvent> = {
@@ -37,6 +39,10 @@ const decider: Decider<null, EnvironmentCommand, EnvironmentEvent> = {
         if (command.state !== "STOPPED") {
           const message = "An environment can be deleted once it is stopped: stop it first.";
           throw new Refusal("unprocessable", "environment.not_stopped", message);
+        }
+        if (command.inUse) {
+          const message = "A job for the environment is queued or runs: wait for it or cancel it.";
+          throw new Refusal("conflict", "environment.in_use", message);
         }
         const data = { ...environment, deletedById: command.by, deletedAt: at };
         return [{ type: "EnvironmentDeleted", data }];

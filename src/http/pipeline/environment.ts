@@ -6,6 +6,7 @@ import { EnvironmentState } from "../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import {
   findEnvironment,
+  isEnvironmentInUse,
   lastDeployment,
   lastDeployments,
   listDeployments,
@@ -202,10 +203,11 @@ const deleteEnvironment = route({
   path: one,
   operationId: "deleteEnvironment",
   summary: "Delete an environment and the record of its deployments",
-  description: "One that is not stopped: 422 `environment.not_stopped`.",
+  description:
+    "One that is not stopped: 422 `environment.not_stopped`. While a job that is for it is queued or runs: 409 `environment.in_use`.",
   params: Params,
   reply: "empty",
-  errors: [403, 404, 422],
+  errors: [403, 404, 409, 422],
   async handle({ params, request }, deps) {
     const {
       id,
@@ -214,7 +216,8 @@ const deleteEnvironment = route({
       state,
     } = await mustBeTheirs(deps, request, params.environmentId);
     const place = { environmentId: id, projectId, name, state, at: deps.now().toISOString() };
-    const command = { type: "DeleteEnvironment", ...place, by: request.userId } as const;
+    const inUse = await isEnvironmentInUse(deps.db, id);
+    const command = { type: "DeleteEnvironment", ...place, by: request.userId, inUse } as const;
     const metadata = await request.metadata();
     const result = await handle(deps.store, environment, { id, command, metadata });
     await request.visible(result.position);

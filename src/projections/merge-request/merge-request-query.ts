@@ -37,7 +37,7 @@ export async function openMergeRequestsFrom(
 ): Promise<readonly MergeRequestRow[]> {
   const query = mergeRequests(db)
     .where({ source_project_id: source.projectId, source_branch: source.branch, status: "OPENED" })
-    .orderBy("created_at");
+    .orderBy(["created_at", "id"]);
   if (source.countMax !== undefined) query.limit(source.countMax);
   return query;
 }

@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 import type { EnvironmentState } from "../../events/pipeline/environment.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { countedNear } from "../core/total.ts";
-import type { DeploymentRow, EnvironmentRow } from "./environment-table.ts";
+import { type DeploymentRow, type EnvironmentRow, openStatuses } from "./environment-table.ts";
 
 type Part = Readonly<{ limit: number; offset: number }>;
 
@@ -40,6 +40,14 @@ export async function findEnvironment(
   id: string,
 ): Promise<EnvironmentRow | undefined> {
   return db("environment").where({ project_id, id }).first("*");
+}
+
+/** Whether a run of a job is for it that has not ended. */
+export async function isEnvironmentInUse(db: Knex, environmentId: string): Promise<boolean> {
+  const open = db("deployment")
+    .where({ environment_id: environmentId })
+    .whereIn("status", openStatuses);
+  return (await open.first("job_id")) !== undefined;
 }
 
 /** With the numbers by which its job and its pipeline are known; null once they are deleted. */

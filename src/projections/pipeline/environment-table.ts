@@ -48,6 +48,9 @@ export type DeploymentRow = Readonly<{
   finished_at: Date | null;
 }>;
 
+/** Of runs that have not ended. */
+export const openStatuses: readonly PipelineStatus[] = ["PENDING", "RUNNING"];
+
 export const environmentTables = ["environment", "deployment"] as const;
 
 export async function createEnvironmentTables(tx: Tx): Promise<void> {

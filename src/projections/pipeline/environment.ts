@@ -9,6 +9,7 @@ import {
   type DeploymentRow,
   type EnvironmentRow,
   environmentTables,
+  openStatuses,
 } from "./environment-table.ts";
 
 const { JobQueued, JobStarted, JobSucceeded, JobFailed, JobCanceled } = jobEvents;
@@ -20,7 +21,7 @@ type RunEvent = Extract<JobEvent, { type: keyof typeof runEvents }>;
 /** Environments and the runs of jobs that are for them: what was deployed where, when, by whom. */
 export const environmentProjection = defineProjection({
   name: "environment",
-  version: 1,
+  version: 2,
   tables: environmentTables,
   create: createEnvironmentTables,
   events,
@@ -75,13 +76,36 @@ async function applyToEnvironment(
       return;
     }
     case "EnvironmentDeleted":
-      await tx("environment").where({ id: data.environmentId }).delete();
-      await tx("deployment").where({ environment_id: data.environmentId }).delete();
+      await forget(tx, data.environmentId, data.deletedAt);
       return;
     case "ProjectPurged":
       await dropRows(tx, data.projectId, { environment: "project_id", deployment: "project_id" });
       return;
   }
+}
+
+/**
+ * What ended is forgotten. A run that was queued while somebody deleted the environment makes it anew:
+ * it is as after the first run that is for it.
+ */
+async function forget(tx: Tx, id: string, at: string): Promise<void> {
+  const runs = () => tx("deployment").where({ environment_id: id });
+  await runs().whereNotIn("status", openStatuses).delete();
+  if ((await runs().first("job_id")) === undefined) {
+    await tx("environment").where({ id }).delete();
+    return;
+  }
+  await tx.raw(
+    `update deployment set number = numbered.place
+     from (select job_id, attempt, row_number() over (order by number)::int as place
+           from deployment where environment_id = ? and number is not null) as numbered
+     where deployment.job_id = numbered.job_id and deployment.attempt = numbered.attempt`,
+    [id],
+  );
+  const [counted] = await runs().whereNotNull("number").count<{ count: unknown }[]>();
+  const last = { last_number: null, ref: null, is_tag: null, on_stop: null, auto_stop_at: null };
+  const fresh = { state: "AVAILABLE", deployments: Number(counted?.count ?? 0), ...last } as const;
+  await touch(tx, id, fresh, at);
 }
 
 type Data<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
@@ -161,7 +185,7 @@ async function end(
   at: string,
 ): Promise<void> {
   const query = tx("deployment").where({ job_id });
-  if (attempt === undefined) query.whereIn("status", ["PENDING", "RUNNING"]);
+  if (attempt === undefined) query.whereIn("status", openStatuses);
   else query.where({ attempt });
   const ended = { status, finished_at: new Date(at) };
   const [run]: readonly DeploymentRow[] = await query.update(ended).returning("*");

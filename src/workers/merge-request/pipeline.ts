@@ -2,31 +2,38 @@ import type { Knex } from "knex";
 import { z } from "zod";
 
 import { EventMetadata } from "../../events/core/event.ts";
-import { ObjectId, UserId } from "../../events/core/ids.ts";
+import { ObjectId, ProjectId, UserId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import {
   headRefOf,
   mergeRefOf,
   mergeRequestEvents,
+  mergeRequestStream,
 } from "../../events/merge-request/merge-request.ts";
-import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import { PipelineOrigin, pipelineEvents, pipelineStream } from "../../events/pipeline/pipeline.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { mergeBase } from "../../platform/git/history.ts";
 import { keepRef } from "../../platform/git/kept-ref.ts";
 import { identLine } from "../../platform/git/object/writer.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
+import {
+  findMergeRequestById,
+  openMergeRequestsFrom,
+} from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef, whoMovedRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
+import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
+import { type NewPipeline, pipelineIdOf } from "../pipeline/create.ts";
 import { isSkipped } from "../pipeline/push.ts";
 import { startPipeline } from "../pipeline/start.ts";
 import { makeMerge } from "./make-merge.ts";
@@ -63,25 +70,74 @@ export const mergeRequestPipelineWorker = defineWorker({
   }),
   async run({ mergeRequestId, sourceCommit, metadata, eventId, position }, deps) {
     await deps.visible(BigInt(position));
-    const row = await findMergeRequestById(deps.db, mergeRequestId);
-    if (row === undefined) return;
-    // A newer version has a job of its own.
-    if (sourceCommit !== null && sourceCommit !== row.source_commit) return;
-    const repository = await deps.git.find(row.project_id);
-    const commit = await repository?.objects.commit(row.source_commit);
-    if (commit === undefined || isSkipped(commit.message)) return;
     const commandId = deterministicId("pipeline of merge request", eventId);
     const { push: _, ...cause } = metadata;
     const envelope = { ...cause, commandId, causationId: eventId };
+    const begun = await begunPipeline(deps, envelope);
+    if (begun !== undefined) {
+      await startPipeline(deps, begun);
+      return;
+    }
+    const row = await findMergeRequestById(deps.db, mergeRequestId);
+    if (row === undefined) return;
+    // A newer version has a job of its own, with the rights of whoever pushed it.
+    if (row.source_commit !== (sourceCommit ?? (await openedWith(deps.store, row)))) return;
+    const repository = await deps.git.find(row.project_id);
+    const commit = await repository?.objects.commit(row.source_commit);
+    if (commit === undefined || isSkipped(commit.message)) return;
+    if (sourceCommit !== null && !(await isStartedByPush(deps, row))) return;
     const userId = sourceCommit === null ? row.author_id : await pusherOf(deps.db, row);
-    await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
+    // A commit that nobody is known to have pushed runs with nobody's rights.
+    if (userId !== null) await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
   },
 });
 
-async function pusherOf(db: Knex, row: MergeRequestRow): Promise<UserId> {
+/** The head of the source that the command of the author saw. */
+async function openedWith(store: EventStore, { id }: MergeRequestRow): Promise<ObjectId | null> {
+  for await (const { type, data } of store.readStream(mergeRequestStream(id), 0n, 1)) {
+    if (type === "MergeRequestOpened") return mergeRequestEvents[type].parse(data).sourceCommit;
+  }
+  return null;
+}
+
+/** Of one push, for the requests that have been open longest; others are started by request. */
+export const startedByPushMax = 10;
+
+async function isStartedByPush(
+  { db, log }: Pick<WorkerDeps, "db" | "log">,
+  row: MergeRequestRow,
+): Promise<boolean> {
+  const { source_project_id: projectId, source_branch: branch } = row;
+  const source = { projectId, branch, countMax: startedByPushMax };
+  if ((await openMergeRequestsFrom(db, source)).some(({ id }) => id === row.id)) return true;
+  const leftOut = { projectId: row.project_id, mergeRequest: row.local_id };
+  const started = { sourceProjectId: projectId, branch, startedByPushMax };
+  log.warn({ ...leftOut, ...started }, "push starts no pipeline of this merge request");
+  return false;
+}
+
+async function pusherOf(db: Knex, row: MergeRequestRow): Promise<UserId | null> {
   const ref = branchPrefix + row.source_branch;
   const moved = await whoMovedRef(db, row.source_project_id, ref, row.source_commit);
-  return moved === null ? row.author_id : UserId.parse(moved);
+  return moved === null ? null : UserId.parse(moved);
+}
+
+/**
+ * The pipeline that this command has recorded already: it goes on with the merge that was made then,
+ * wherever the branches stand now.
+ */
+async function begunPipeline(
+  { db, store }: Pick<StartDeps, "db" | "store">,
+  metadata: EventMetadata,
+): Promise<NewPipeline | undefined> {
+  const stream = pipelineStream(pipelineIdOf(metadata));
+  for await (const { data } of store.readStream(stream, 0n, 1)) {
+    const { projectId, ...created } = pipelineEvents.PipelineCreated.parse(data);
+    const project = await findProjectById(db, ProjectId.parse(projectId));
+    const origin = PipelineOrigin.parse(created);
+    return project && { project, origin, variables: {}, metadata };
+  }
+  return undefined;
 }
 
 type Started = Exclude<Awaited<ReturnType<typeof startPipeline>>, { none: string }>;
@@ -104,6 +160,8 @@ export async function startMergeRequestPipeline(
   row: MergeRequestRow,
   { userId, metadata }: Readonly<{ userId: UserId; metadata: EventMetadata }>,
 ): Promise<Started | NoMergeRequestPipeline> {
+  const begun = await begunPipeline(deps, metadata);
+  if (begun !== undefined) return startPipeline(deps, begun);
   if (row.status !== "OPENED") return { none: "not_open" };
   const project = await findProjectById(deps.db, row.source_project_id);
   const repository = project && (await deps.git.find(project.id));

@@ -3,7 +3,10 @@ import { z } from "zod";
 import { decode } from "../../events/core/decode.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
-import { openMergeRequestsFrom } from "../../projections/merge-request/merge-request-query.ts";
+import {
+  findMergeRequestById,
+  openMergeRequestsFrom,
+} from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -36,8 +39,8 @@ export const mergeRequestSourceWorker = defineWorker({
   concurrency: 2,
   payload: z.object({ projectId: z.uuid(), branch: z.string(), mergeRequestId: z.uuid() }),
   async run({ projectId, branch, mergeRequestId }, deps: WorkerDeps) {
-    const open = await openMergeRequestsFrom(deps.db, { projectId, branch });
-    const row = open.find(({ id }) => id === mergeRequestId);
-    if (row !== undefined) await withNewestSource(deps, row);
+    const row = await findMergeRequestById(deps.db, mergeRequestId);
+    const isFrom = row?.source_project_id === projectId && row.source_branch === branch;
+    if (isFrom && row.status === "OPENED") await withNewestSource(deps, row);
   },
 });

@@ -131,6 +131,10 @@ export async function isProtectedRef(
   return [sourceBranch, targetBranch].every((branch) => isProtected(branchPrefix + branch));
 }
 
+/** The pipeline that a command creates. */
+export const pipelineIdOf = ({ commandId }: Pick<EventMetadata, "commandId">): PipelineId =>
+  PipelineId.parse(deterministicId(commandId, "pipeline"));
+
 type ToRecord = Omit<NewPipeline, "file"> &
   Readonly<{ compiled: CompiledPipeline | undefined; failureReason: string | null }>;
 
@@ -138,7 +142,7 @@ async function record(
   deps: CreateDeps,
   { project, origin, variables, metadata, compiled, failureReason }: ToRecord,
 ): Promise<CreatedPipeline> {
-  const pipelineId = PipelineId.parse(deterministicId(metadata.commandId, "pipeline"));
+  const pipelineId = pipelineIdOf(metadata);
   const at = deps.now().toISOString();
   const planned = (compiled?.jobs ?? []).map((spec, place) => ({
     jobId: JobId.parse(deterministicId(pipelineId, "job", place)),

@@ -67,37 +67,52 @@ const environmentLengthMax = 255;
 
 /**
  * The name with variables filled in, in characters that every store keeps; those of settings, which may
- * depend on it, are unknown. Null for an empty one.
+ * depend on it, are unknown. Null for an empty one. `shown` are the variables whose values it holds.
  */
-function environmentName({ spec }: JobRun, { all, given }: Plain): string | null {
+function environmentName(
+  { spec }: JobRun,
+  { all, given }: Plain,
+): Readonly<{ name: string; shown: ReadonlySet<string> }> | null {
   if (spec.environment === null) return null;
-  const lookup = (key: string) => given.get(key) ?? all.get(key)?.value;
+  const shown = new Set<string>();
+  const lookup = (key: string): string | undefined => {
+    shown.add(key);
+    return given.get(key) ?? all.get(key)?.value;
+  };
   const text = storableText(expandText(spec.environment.name, lookup));
-  return clipText(text.trim(), environmentLengthMax).trim() || null;
+  const name = clipText(text.trim(), environmentLengthMax).trim();
+  return name === "" ? null : { name, shown };
 }
 
 /**
  * Name and address of the environment of a job, their variables filled in; null for none. Masked and
- * protected values are left out of the address, which everybody may see who sees the project.
+ * protected values are left out of the address, which everybody may see who sees the project. There is
+ * none where it names what was given at the start or the play, which may be secret and is kept sealed,
+ * unless the name shows it as well.
  */
 export async function environmentOfRun(
   run: JobRun,
 ): Promise<Readonly<{ name: string; url: string | null }> | null> {
   const plain = await plainVariables(run);
-  const name = environmentName(run, plain);
-  if (name === null) return null;
+  const named = environmentName(run, plain);
+  if (named === null) return null;
+  const { name, shown } = named;
   const template = run.spec.environment?.url ?? null;
   if (template === null) return { name, url: null };
   const { deps, project } = run;
   const place = { project, isProtected: false, environment: name };
   const settings = await settingVariables(deps, place);
   const own = new Map(ofEnvironment(name));
+  let isSealed = false;
   const lookup = (key: string): string | undefined => {
     const setting = settings.get(key);
     const open = setting?.masked || setting?.file ? undefined : setting?.value;
-    return own.get(key) ?? plain.given.get(key) ?? open ?? plain.all.get(key)?.value;
+    const given = plain.given.get(key);
+    if (given !== undefined && !own.has(key) && !shown.has(key)) isSealed = true;
+    return own.get(key) ?? given ?? open ?? plain.all.get(key)?.value;
   };
-  return { name, url: addressOf(expandText(template, lookup)) };
+  const url = addressOf(expandText(template, lookup));
+  return { name, url: isSealed ? null : url };
 }
 
 const addressLengthMax = 2_048;

@@ -1,3 +1,4 @@
+import type { UserId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import {
@@ -20,29 +21,40 @@ const lookedAtMax = 20;
  */
 export async function mergeRequestVariables(
   deps: VariableDeps,
-  project: Pick<ProjectRow, "id" | "owner_alias" | "alias">,
+  project: Pick<ProjectRow, "id" | "owner_alias" | "owner_user_id" | "alias">,
   origin: PipelineOrigin,
 ): Promise<ReadonlyMap<string, string>> {
   const { mergeRequest, isTag, ref } = origin;
   if (isTag) return new Map();
   const branch = mergeRequest?.sourceBranch ?? ref;
   const [own, open] = await Promise.all([
-    mergeRequest === null ? {} : ofRequest(deps, mergeRequest),
+    mergeRequest === null ? {} : ofRequest(deps, { project, userId: origin.userId, mergeRequest }),
     openRequests(deps, { projectId: project.id, branch, userId: origin.userId }),
   ]);
   return new Map(Object.entries({ ...own, ...open }));
 }
 
+type OfRequest = Readonly<{
+  /** In which the pipeline runs. */
+  project: Pick<ProjectRow, "id" | "owner_user_id">;
+  userId: UserId | null;
+  mergeRequest: NonNullable<PipelineOrigin["mergeRequest"]>;
+}>;
+
 async function ofRequest(
   { db, publicUrl }: VariableDeps,
-  mergeRequest: NonNullable<PipelineOrigin["mergeRequest"]>,
+  { project, userId, mergeRequest }: OfRequest,
 ): Promise<Readonly<Record<string, string>>> {
   const { mergeRequestId, projectId, sourceProjectId, sourceCommit, targetCommit } = mergeRequest;
-  const [row, target, source] = await Promise.all([
+  const [known, into, source] = await Promise.all([
     mergeRequestId && findMergeRequestById(db, mergeRequestId),
     projectId && findProjectById(db, projectId),
     sourceProjectId && findProjectById(db, sourceProjectId),
   ]);
+  const readers = [userId, project.owner_user_id];
+  const isTold =
+    into !== undefined && (into.id === project.id || (await mayAll(db, into, readers)));
+  const [row, target] = isTold ? [known, into] : [];
   return {
     CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
     CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",
@@ -55,6 +67,16 @@ async function ofRequest(
       CI_MERGE_REQUEST_TARGET_BRANCH_SHA: targetCommit,
     }),
   };
+}
+
+/** What a job of a fork is told, those can read who push to the fork: at least its owner has to be let in. */
+async function mayAll(
+  db: VariableDeps["db"],
+  target: ProjectRow,
+  userIds: readonly (string | null)[],
+): Promise<boolean> {
+  const roles = await Promise.all(userIds.map((userId) => projectRole(db, target, userId)));
+  return roles.every((role) => role !== undefined);
 }
 
 const pathOf = ({ owner_alias, alias }: Pick<ProjectRow, "owner_alias" | "alias">): string =>

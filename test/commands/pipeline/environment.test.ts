@@ -13,7 +13,7 @@ const place = {
 
 describe("an environment", () => {
   const stop = { type: "StopEnvironment", ...place, by: userId, at } as const;
-  const remove = { type: "DeleteEnvironment", ...place, by: userId, at } as const;
+  const remove = { type: "DeleteEnvironment", ...place, by: userId, inUse: false, at } as const;
 
   it("is stopped unless it is", () => {
     const stopped = {
@@ -38,5 +38,8 @@ describe("an environment", () => {
     given()
       .when({ ...remove, state: "AVAILABLE" })
       .refuses("environment.not_stopped");
+    given()
+      .when({ ...remove, state: "STOPPED", inUse: true })
+      .refuses("environment.in_use");
   });
 });

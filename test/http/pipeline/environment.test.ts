@@ -255,6 +255,46 @@ by hand: {script: x, when: manual, environment: production}
     expect(payload?.variables.map(({ key }) => key)).not.to.include("CI_ENVIRONMENT_NAME");
   });
 
+  it("are not deleted while a job for them is queued or runs", async () => {
+    const { ci, path, first, stops, environments } = await given(review);
+    await ci.start();
+    await ci.run();
+    const { id } = await first();
+    expect((await ci.pipelines()).length).to.equal(1);
+    await stops(id, "STOPPING");
+    await ci.run();
+    await eventually(async () => expect(await first()).to.include({ state: "STOPPED" }));
+    await ci.start();
+    const refused = await app.delete(`${path}/${id}`, { token });
+    expect([refused.status, refused.body["code"]]).to.deep.equal([409, "environment.in_use"]);
+    await ci.run();
+    expect((await environments())[0]).to.include({ state: "AVAILABLE" });
+  });
+
+  it("show no values that were given at the start, unless their name does", async () => {
+    const { ci, environments } = await given(`
+variables: {SITE: site}
+a: {script: x, environment: {name: a, url: "https://$SECRET.example.com"}}
+b: {script: x, environment: {name: b, url: "https://$SITE.example.com"}}
+c: {script: x, environment: {name: c/$PLACE, url: "https://$PLACE.example.com"}}
+d: {script: x, environment: {name: d, url: "https://d.example.com/$NONE"}}
+`);
+    const values = { SECRET: "hush-hush", SITE: "hidden", PLACE: "berlin" };
+    const variables = Object.entries(values).map(([key, value]) => ({ key, value }));
+    await ci.start({ variables });
+    const shown = await eventually(async () => {
+      const all = (await environments()).map(({ name, url }) => [name, url]);
+      expect(all).to.have.length(4);
+      return all;
+    });
+    expect(shown).to.deep.equal([
+      ["a", null],
+      ["b", null],
+      ["c/berlin", "https://berlin.example.com"],
+      ["d", "https://d.example.com/"],
+    ]);
+  });
+
   it("are those of the project alone", async () => {
     const [one, other] = [await given(review), await given(review)];
     await one.ci.start();

@@ -78,8 +78,8 @@ describe("the read model of environments", () => {
     await apply(whole);
     expect(await db("environment").first()).to.deep.include({
       state: "AVAILABLE",
-      deployments: 3,
-      last_number: 1,
+      deployments: 4,
+      last_number: 2,
       on_stop: "halt",
       auto_stop_at: null,
     });
@@ -88,8 +88,9 @@ describe("the read model of environments", () => {
       .select("number", "status");
     expect(rows.map(({ number, status }) => [number, status])).to.deep.equal([
       [1, "SUCCESS"],
-      [2, "FAILED"],
-      [3, "CANCELED"],
+      [2, "SUCCESS"],
+      [3, "FAILED"],
+      [4, "CANCELED"],
       [null, "SUCCESS"],
       [null, "CANCELED"],
     ]);
@@ -102,14 +103,31 @@ describe("the read model of environments", () => {
     const again = [queued("d"), succeeded("d")];
     await apply([...stopped, ...again]);
     const shown = await db("environment").first("state", "last_number");
-    expect(shown).to.deep.equal({ state: "AVAILABLE", last_number: 4 });
+    expect(shown).to.deep.equal({ state: "AVAILABLE", last_number: 5 });
+  });
+
+  it("is made anew by a run that was queued while somebody deleted it", async () => {
+    const deleted = ofEnvironment("EnvironmentDeleted", { deletedById: userId, deletedAt: at });
+    const before = [queued("before"), succeeded("before"), queued("d")];
+    await apply([
+      ...before,
+      ofEnvironment("EnvironmentStopped", { stoppedById: userId, stoppedAt: at }),
+      deleted,
+    ]);
+    const columns = ["state", "deployments", "last_number", "on_stop"];
+    const made = { state: "AVAILABLE", deployments: 1, last_number: null, on_stop: null };
+    expect(await db("environment").first(columns)).to.deep.equal(made);
+    await reset(db, environmentProjection);
+    await apply([...before, deleted, succeeded("d"), queued("e"), deleted, failed("e"), deleted]);
+    expect(await db("environment").first(columns)).to.equal(undefined);
+    expect(await db("deployment").first()).to.equal(undefined);
   });
 
   it("ends the same when delivered again, in parts, or from the start", async () => {
     const events = history(...whole);
     await project(db, environmentProjection, events, context);
     const live = await rowsOf(db, environmentProjection);
-    expect(live["deployment"]).to.have.length(5);
+    expect(live["deployment"]).to.have.length(6);
     for (const some of [events.slice(0, 1), events.slice(4), events]) {
       await project(db, environmentProjection, some, context);
       expect(await rowsOf(db, environmentProjection)).to.deep.equal(live);

@@ -1,0 +1,161 @@
+import { expect } from "chai";
+
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { localIdEvents } from "../../../src/events/core/local-id.ts";
+import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import {
+  mergeRequestPipeline,
+  mergeRequestPipelineWorker,
+  startedByPushMax,
+} from "../../../src/workers/merge-request/pipeline.ts";
+import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
+import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
+import { startTestApp } from "../../support/app.ts";
+import { git } from "../../support/git.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+// Without workers: what they do, and when, is said here.
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob } = people;
+const warnings: unknown[] = [];
+const log = { ...app.deps.log, warn: (line: unknown) => warnings.push(line) };
+const deps = { ...app.deps, log, outbound: undefined as never, proxy: undefined as never } as never;
+const files = { ".forge-ci.yaml": "workflow: {rules: [{when: always}]}\ncheck: {script: x}" };
+
+async function given() {
+  const world = await newWorld();
+  await world.push("main", { "main.txt": "main\n" });
+  const source = await world.push("feature", files);
+  return { world, source, ci: pipelinesOf(app, anna, world.project) };
+}
+
+/** Events of a type, in the order of the log. */
+async function eventsOf(world: MergeWorld, type: string): Promise<readonly Recorded[]> {
+  const found: Recorded[] = [];
+  for await (const event of app.deps.store.readAll()) {
+    if (event.type !== type) continue;
+    const opened = type === "LocalIdAssigned" ? localIdEvents[type].parse(event.data) : undefined;
+    if (opened && (opened.kind !== "MERGE_REQUEST" || opened.projectId !== world.project.id))
+      continue;
+    found.push(event);
+  }
+  return found;
+}
+
+/** What the worker makes of an event, as often as it is told to. */
+async function work(event: Recorded | undefined): Promise<void> {
+  for (const { data } of await mergeRequestPipeline.react(event!, deps)) {
+    await mergeRequestPipelineWorker.runJob(data, deps, new AbortController().signal);
+  }
+}
+
+const rowOf = async (world: MergeWorld, localId = 1) =>
+  (await findMergeRequest(app.deps.db, world.project.id, localId))!;
+
+async function pushAs(world: MergeWorld, user: typeof bob, file: string): Promise<string> {
+  await git(world.copy, "checkout", "--quiet", "feature");
+  await git(world.copy, "commit", "--quiet", "--allow-empty", "-m", `Add ${file}`);
+  await git(world.copy, "push", "--quiet", world.remote(user), "feature");
+  return git(world.copy, "rev-parse", "HEAD");
+}
+
+const listed = async (ci: Awaited<ReturnType<typeof given>>["ci"]) =>
+  (await ci.pipelines()).map(({ userId }) => userId);
+
+describe("the step that starts the pipeline of a merge request", () => {
+  it("runs what another person pushed in between with the rights of that person alone", async () => {
+    const { world, ci } = await given();
+    await world.open();
+    const source = await pushAs(world, bob, "between.txt");
+    await withNewestSource(deps, await rowOf(world));
+    const [opening] = await eventsOf(world, "LocalIdAssigned");
+    await work(opening);
+    expect(await listed(ci)).to.deep.equal([]);
+    const moved = (await eventsOf(world, "MergeRequestSourceMoved")).at(-1);
+    expect(moved?.data["sourceCommit"]).to.equal(source);
+    await work(moved);
+    expect(await listed(ci)).to.deep.equal([bob.id]);
+  });
+
+  it("keeps the merge that it recorded, wherever the branches stand when it is repeated", async () => {
+    const { world, ci } = await given();
+    await world.open();
+    const [opening] = await eventsOf(world, "LocalIdAssigned");
+    await work(opening);
+    const [first] = await ci.pipelines();
+    const merge = async () => git(world.gitDir, "rev-parse", "refs/merge-requests/1/merge");
+    expect(await merge()).to.equal(first!["commitId"]);
+    await world.push("main", { "later.txt": "later\n" });
+    await work(opening);
+    expect(await merge()).to.equal(first!["commitId"]);
+    await pushAs(world, bob, "later");
+    await withNewestSource(deps, await rowOf(world));
+    await work(opening);
+    expect(await ci.pipelines()).to.have.length(1);
+    expect((await ci.pipelines())[0]).to.include({ commitId: first!["commitId"] });
+  });
+
+  it("leaves out the newest of very many requests, and says so", async () => {
+    const { world, ci } = await given();
+    const newest = startedByPushMax + 1;
+    const targets = Array.from({ length: newest }, (_, at) => `into-${at + 1}`);
+    const refs = targets.map((name) => `main:refs/heads/${name}`);
+    await git(world.copy, "push", "--quiet", "origin", ...refs);
+    for (const id of targets) await world.open({ targetBranch: { id } });
+    await pushAs(world, bob, "all.txt");
+    for (const localId of [startedByPushMax, newest]) {
+      const row = await rowOf(world, localId);
+      await withNewestSource(deps, row);
+      const moved = (await eventsOf(world, "MergeRequestSourceMoved")).find(({ stream }) =>
+        stream.endsWith(row.id),
+      );
+      await work(moved);
+    }
+    const [started, ...others] = await ci.pipelines();
+    expect([started?.["ref"], others]).to.deep.equal([
+      `refs/merge-requests/${startedByPushMax}/merge`,
+      [],
+    ]);
+    expect(warnings).to.deep.include({
+      projectId: world.project.id,
+      mergeRequest: newest,
+      sourceProjectId: world.project.id,
+      branch: "feature",
+      startedByPushMax,
+    });
+    const byHand = await world.post(bob, `/merge-request/${newest}/pipelines`);
+    expect(byHand.status, byHand.text).to.equal(200);
+  });
+});
+
+describe("variables of a merge request", () => {
+  it("tell a fork of a private project nothing once its owner or the person was shut out", async () => {
+    const world = await newWorld();
+    await world.open();
+    const row = await rowOf(world);
+    const told = async (owner: string, userId: string) => {
+      const id = "00000000-0000-4000-8000-000000000000";
+      const project = { id, owner_alias: "bob", alias: "a-fork", owner_user_id: owner };
+      const mergeRequest = {
+        ...{ localId: row.local_id, sourceBranch: "feature", targetBranch: "main" },
+        ...{ mergeRequestId: row.id, projectId: row.project_id },
+      };
+      const origin = { isTag: false, ref: "main", userId, mergeRequest } as never;
+      const all = await mergeRequestVariables(app.deps, project as never, origin);
+      return [all.get("CI_MERGE_REQUEST_TITLE"), all.get("CI_MERGE_REQUEST_PROJECT_PATH")];
+    };
+    const known = ["Feature", `anna/${world.project.alias}`];
+    const stranger = await app.givenUser("dora");
+    expect(await told(bob.id, bob.id)).to.deep.equal(known);
+    const hidden = await app.put(world.at("/setting/visibility"), {
+      token: anna.token,
+      body: { isPrivate: true },
+    });
+    expect(hidden.status, hidden.text).to.equal(200);
+    expect(await told(bob.id, bob.id)).to.deep.equal(known);
+    expect(await told(stranger.id, bob.id)).to.deep.equal([undefined, undefined]);
+    expect(await told(bob.id, stranger.id)).to.deep.equal([undefined, undefined]);
+  });
+});
