@@ -86,6 +86,10 @@ export const JobRelease = z.object({
   name: z.string().nullable(),
   description: z.string(),
   ref: z.string().nullable(),
+  /** Of an annotated tag. */
+  tagMessage: z.string().optional(),
+  /** Assets that are kept elsewhere. */
+  links: z.array(z.object({ name: z.string(), url: z.string() })).optional(),
 });
 
 /** Everything a job is, as the file says it, defaults and rules applied. */

@@ -31,6 +31,7 @@ export const JobFailureReason = z.enum([
   "trace_size_exceeded",
   "environment_protected",
   "downstream_pipeline_failure",
+  "release_failed",
 ]);
 export type JobFailureReason = z.output<typeof JobFailureReason>;
 

@@ -4,6 +4,7 @@ import { JobFailureReason } from "../../events/pipeline/job.ts";
 import { closeLog, noteRunFinal } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
+import { releaseByJob } from "../../workers/pipeline/job-release.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -33,7 +34,8 @@ const updateJob = route({
   path: "/api/v4/jobs/{jobNumber}",
   operationId: "updateJob",
   summary: "Say that a job runs, or how it ended",
-  description: "403 with `Job-Status` once the run is over.",
+  description:
+    "403 with `Job-Status` once the run is over. A job with `release` makes it when it succeeds, and fails with `release_failed` where that is refused.",
   otherAnswers: { 202: "The end of the log is missing: send it, then this again." },
   params: JobNumberParams,
   body: JobUpdate,
@@ -51,11 +53,18 @@ const updateJob = route({
       await noteRunFinal(deps.db, proved.run, deps.now());
       return answered(deps, proved, 202, "running");
     }
-    await closeLog(deps.db, proved.run, await masksOf(deps, proved));
-    await record(request, deps, proved, await endOf(deps, proved, body));
-    return answered(deps, proved, 200, body.state);
+    const released =
+      body.state === "success" ? await releaseByJob(deps, proved.job, proved.token) : undefined;
+    const state = released?.made === false ? "failed" : body.state;
+    const ending = released?.line ?? "";
+    await closeLog(deps.db, proved.run, await masksOf(deps, proved), { ending });
+    const end = released?.made === false ? { ...body, ...releaseFailed } : body;
+    await record(request, deps, proved, await endOf(deps, proved, end));
+    return answered(deps, proved, 200, state);
   },
 });
+
+const releaseFailed = { state: "failed", failure_reason: "release_failed" } as const;
 
 function mayStillCome({ now }: Deps, { run }: ProvedRun): boolean {
   return run.final_at === null || now().getTime() - run.final_at.getTime() < logWaitMs;

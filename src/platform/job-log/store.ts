@@ -82,21 +82,38 @@ export function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended
   });
 }
 
-/** Makes what was held back readable: no more of the log comes. */
+/**
+ * Makes what was held back readable: no more of the log comes.
+ *
+ * @param ending line of the service itself; it is added once, however often the log is closed
+ */
 export function closeLog(
   db: Knex,
   key: RunKey,
   forms: MaskedForms,
-  bytesMax = logBytesMax,
+  { ending = "", bytesMax = logBytesMax }: Readonly<{ ending?: string; bytesMax?: number }> = {},
 ): Promise<void> {
   return db.transaction(async (tx) => {
     const row = await lockRun(tx, key);
-    if (row === undefined || row.tail.length === 0) return;
-    const stored = await store(tx, row, mask(row.tail, forms), bytesMax);
+    if (row === undefined) return;
+    const line = Buffer.from(ending === "" ? "" : `\n${ending}\n`);
+    const isThere = row.tail.length === 0 && (await endsWith(tx, row, line));
+    const left = Buffer.concat([row.tail, ...(isThere ? [] : [line])]);
+    if (left.length === 0) return;
+    const stored = await store(tx, row, mask(left, forms), bytesMax);
     await tx("public.job_run")
       .where(idOf(key))
       .update({ stored, tail: Buffer.alloc(0) });
   });
+}
+
+async function endsWith(tx: Knex.Transaction, row: JobRunRow, line: Buffer): Promise<boolean> {
+  const stored = Number(row.stored);
+  if (line.length === 0 || stored < line.length) return line.length === 0;
+  const parts: Buffer[] = [];
+  const portion = { first: stored - line.length, last: stored - 1 };
+  for await (const part of readLog(tx, row, portion)) parts.push(part);
+  return Buffer.concat(parts).equals(line);
 }
 
 async function lockRun(tx: Knex.Transaction, key: RunKey): Promise<JobRunRow | undefined> {

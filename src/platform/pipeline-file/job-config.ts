@@ -296,6 +296,17 @@ export const Trigger = z.preprocess(
     })),
 );
 
+const linksMax = 100;
+/** A path of its own and a kind change nothing here. */
+const ReleaseLink = z
+  .strictObject({
+    name: name(),
+    url: name(2_048),
+    filepath: text(255).optional(),
+    link_type: z.enum(["other", "runbook", "image", "package"]).optional(),
+  })
+  .transform(({ name, url }) => ({ name, url }));
+
 export const Release = z
   .strictObject({
     tag_name: name(),
@@ -305,13 +316,15 @@ export const Release = z
     ref: name().optional(),
     milestones: z.unknown().optional(),
     released_at: z.unknown().optional(),
-    assets: z.unknown().optional(),
+    assets: z.strictObject({ links: z.array(ReleaseLink).max(linksMax).optional() }).optional(),
   })
   .transform((given) => ({
     tagName: given.tag_name,
     name: given.name ?? null,
     description: given.description,
     ref: given.ref ?? null,
+    ...(given.tag_message !== undefined && { tagMessage: given.tag_message }),
+    ...(given.assets?.links !== undefined && { links: given.assets.links }),
   }));
 
 export const Hooks = z

@@ -1,3 +1,4 @@
+import type { UserId } from "../../events/core/ids.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { allJobs, findJobSpec, findPipelineById } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
@@ -19,6 +20,10 @@ export type JobRun = Readonly<{
   number: bigint;
   dependencies: readonly JobRow[];
 }>;
+
+/** For whom a job acts: who played it, else who restarted it, else who started the pipeline. */
+export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">): UserId | null =>
+  job.played_by_id ?? job.reset_by_id ?? pipeline.user_id;
 
 /** Undefined when the job's plan, its pipeline or its project is gone. */
 export async function findJobRun(deps: VariableDeps, job: JobRow): Promise<JobRun | undefined> {

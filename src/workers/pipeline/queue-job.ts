@@ -8,7 +8,7 @@ import type { JobRow } from "../../projections/pipeline/table.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { deploymentLevel, reaches } from "../../projections/protection/applicable.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
-import { findJobRun, type JobRun, type VariableDeps } from "./job-run.ts";
+import { actorOfJob, findJobRun, type JobRun, type VariableDeps } from "./job-run.ts";
 import { environmentOfRun } from "./job-variable.ts";
 
 /** What is ordered when the turn of a job has come, and the status that it leaves the job in. */
@@ -64,7 +64,7 @@ async function runEnvironment(run: JobRun): Promise<RunEnvironment | null> {
     ref: pipeline.merge_request?.sourceBranch ?? pipeline.ref,
     isTag: pipeline.is_tag,
     commitId: ObjectId.parse(pipeline.commit_id),
-    userId: job.played_by_id ?? job.reset_by_id ?? pipeline.user_id,
+    userId: actorOfJob(job, pipeline),
   };
 }
 

@@ -56,7 +56,7 @@ describe("the log of a run", () => {
     await append(0, "1234");
     await append(4, "5678");
     expect(await append(8, "90")).to.deep.equal({ fits: true, received: 10 });
-    await closeLog(db, key, [], 6);
+    await closeLog(db, key, [], { bytesMax: 6 });
     expect(await shown(key)).to.match(/^123456\n\[The log is longer than [^\n]+\]\n$/);
   });
 

@@ -1,0 +1,113 @@
+import { expect } from "chai";
+
+import { placeOfNumber } from "../../../src/events/pipeline/number.ts";
+import { findJobByNumber } from "../../../src/projections/agent/job.ts";
+import { releaseByJob } from "../../../src/workers/pipeline/job-release.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const bob = await app.givenUser("bob");
+const { token } = anna;
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
+const { put, begin, patch } = agentTalk(app, agent.token);
+type Json = Readonly<Record<string, unknown>>;
+
+let files = 0;
+async function begun(yaml: string, others: Readonly<Record<string, string>> = {}) {
+  files += 1;
+  const file = { ".forge-ci.yaml": `# ${files}\n${yaml}`, ...others };
+  const commitId = await at.commit(file, "Change [skip ci]");
+  const { localId } = await at.start();
+  return { commitId, localId, job: await begin() };
+}
+
+const releases = async (): Promise<readonly Json[]> => {
+  const { body } = await app.get(`${at.base}/release`, { token });
+  return (body["_embedded"] as { releaseTagModelList: Json[] }).releaseTagModelList;
+};
+const only = async (localId: unknown) => (await at.jobs(localId))[0]!;
+const logOf = async (localId: unknown) => {
+  const { localId: job } = await only(localId);
+  return (await app.get(`${at.base}/cicd/job/${job}/log`, { token })).text;
+};
+
+describe("a job with a release", () => {
+  it("makes it and its tag when it succeeds, once, with its variables filled in", async () => {
+    const secret = { key: "SECRET", value: "hush-hush-hush", mask: true };
+    const set = await app.post(`${at.base}/setting/cicd/variable`, { token, body: secret });
+    expect(set.status, set.text).to.equal(200);
+    const yaml = `
+ship:
+  script: x
+  variables: {VERSION: "1.2"}
+  release:
+    tag_name: v$VERSION
+    tag_message: Version $VERSION
+    name: "Search $VERSION"
+    description: ./CHANGES.md
+    assets: {links: [{name: Site, url: "https://example.com/$VERSION?x=$SECRET"}]}
+`;
+    const { commitId, localId, job } = await begun(yaml, { "CHANGES.md": "# All new\n" });
+    await patch(job, 0, "made");
+    // A service that died after it made the release is told again that the job has succeeded.
+    const row = await findJobByNumber(app.deps.db, placeOfNumber(job.id));
+    expect((await releaseByJob(app.deps, row!, job.token))?.made).to.equal(true);
+    expect((await put(job, { state: "success" })).status).to.equal(200);
+    const [made, ...others] = await releases();
+    expect(others).to.deep.equal([]);
+    expect(made).to.deep.include({
+      title: "Search 1.2",
+      tagName: "v1.2",
+      commitId,
+      authorId: anna.id,
+      description: "# All new\n\n\n- [Site](<https://example.com/1.2?x=>)",
+    });
+    expect(await only(localId)).to.include({ status: "SUCCESS" });
+    expect(await logOf(localId)).to.equal("made\nRelease of the tag v1.2 created.\n");
+    const tag = await app.get(`${at.base}/tag/v1.2`, { token });
+    expect(tag.text).to.include("Version 1.2");
+  });
+
+  it("fails where the release is refused, and says why at the end of its log", async () => {
+    const again = await begun("a: {script: x, release: {tag_name: v1.2, description: Again}}");
+    expect((await put(again.job, { state: "success" })).headers.get("job-status")).to.equal(
+      "failed",
+    );
+    expect(await only(again.localId)).to.include({ status: "FAILED" });
+    expect(await logOf(again.localId)).to.include("The tag already has a release.");
+
+    const odd = await begun("a: {script: x, release: {tag_name: $NONE, description: Odd}}");
+    await put(odd.job, { state: "success" });
+    expect(await only(odd.localId)).to.include({ status: "FAILED" });
+    expect(await logOf(odd.localId)).to.include("no name of a tag");
+    const failed = await begun("a: {script: x, release: {tag_name: v3, description: None}}");
+    await put(failed.job, { state: "failed" });
+    expect(await releases()).to.have.length(1);
+  });
+
+  it("has the rights of who started it, as they are when it ends", async () => {
+    const invited = { userAlias: bob.alias, role: "DEVELOPER" };
+    await app.post(`${at.base}/member/invite`, { token, body: invited });
+    await at.commit(
+      { ".forge-ci.yaml": "a: {script: x, release: {tag_name: v4, description: Four}}" },
+      "Change [skip ci]",
+    );
+    const started = await app.post(`${at.base}/cicd/pipeline/start`, {
+      token: bob.token,
+      body: {},
+    });
+    expect(started.status, started.text).to.equal(200);
+    const job = await begin();
+    const gone = await app.delete(`${at.base}/member/${bob.alias}`, { token });
+    expect(gone.status, gone.text).to.equal(200);
+    await put(job, { state: "success" });
+    expect(await only(started.body["localId"])).to.include({ status: "FAILED" });
+    expect(await releases()).to.have.length(1);
+  });
+});
