@@ -11,6 +11,7 @@ import { type ProtectedProject, refProtections } from "../projections/protection
 import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
 import type { Gate } from "./access/gate.ts";
+import { jobCaller } from "./access/job-caller.ts";
 import { roleAccess } from "./access/role-access.ts";
 import { containerRegistry } from "./container/registry.ts";
 import { buildApp } from "./core/app.ts";
@@ -59,8 +60,9 @@ export function buildService(deps: Deps): Service {
   const prover = authenticate({ ...deps, directoryPassword: directoryPassword(deps) });
   const limit = apiLimit(deps.counters, deps.settings);
   const gate: Gate = {
-    async caller(ctx, access) {
-      const caller = await prover.caller(ctx, access);
+    async caller(ctx, access, forJobs = false) {
+      const byJob = forJobs ? await jobCaller(deps.db, ctx) : undefined;
+      const caller = byJob ?? (await prover.caller(ctx, access));
       // An agent at work asks every few seconds.
       if (access !== "agent") await limit(ctx, caller, peerOf(ctx));
       return caller;

@@ -1,6 +1,6 @@
 import type { Context } from "koa";
 import type { Actor } from "../../events/core/event.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
@@ -14,6 +14,8 @@ export type Caller = Readonly<{
   userId: UserId | null;
   isAdmin: boolean;
   scopes: ReadonlySet<Scope>;
+  /** Proved by the token of a job that runs, which is good in this project alone. */
+  job?: Readonly<{ projectId: ProjectId; tokenHash: string }>;
 }>;
 
 export type ResolvedProject = Readonly<{ project: ProjectRow; role: Role }>;
@@ -30,8 +32,11 @@ type Resolve<R extends Resolved> = (
 
 /** Proves callers and finds what their roles are. */
 export type Gate = Readonly<{
-  /** @throws Refusal 403 `auth.token_invalid` and its kind when the access asks for more than was proved */
-  caller: (ctx: Context, access: Access) => Promise<Caller>;
+  /**
+   * @param forJobs whether the token of a job proves its caller as well
+   * @throws Refusal 403 `auth.token_invalid` and its kind when the access asks for more than was proved
+   */
+  caller: (ctx: Context, access: Access, forJobs?: boolean) => Promise<Caller>;
   /** Each: @throws Refusal 404 when there is no such thing, 403 when the caller's role is too low */
   project: Resolve<ResolvedProject>;
   team: Resolve<ResolvedTeam>;
@@ -49,6 +54,13 @@ const implied: Partial<Record<Scope, readonly Scope[]>> = {
 
 export function hasScope(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
   return scopes.has(scope) || (implied[scope] ?? []).some((wider) => scopes.has(wider));
+}
+
+/** @throws Refusal 403 `job.token_scope` for the token of a job outside of its project */
+export function mustBeOfJob({ job }: Pick<Caller, "job">, projectId: string | undefined): void {
+  if (job === undefined || job.projectId === projectId) return;
+  const message = "The token of a job is good in the job's project only.";
+  throw new Refusal("forbidden", "job.token_scope", message);
 }
 
 export function requireScope(

@@ -12,7 +12,7 @@ import { findTeam, type TeamRow } from "../../projections/team/team.ts";
 import { remembered } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { atLeast, type Needed, type Role } from "./access.ts";
-import type { Gate } from "./gate.ts";
+import { type Gate, mustBeOfJob } from "./gate.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -30,19 +30,22 @@ export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller
     if (subject !== "settings" && subject !== "jobs") places.forget();
   });
   return {
-    async project(params, { userId }, needed) {
-      const place = mustBeFound(await places.get(placeKey(params, userId)), "project");
+    async project(params, caller, needed) {
+      const place = mustBeFound(await places.get(placeKey(params, caller.userId)), "project");
+      mustBeOfJob(caller, place.project.id);
       const role = mustSuffice(place.role, { resource: "project", role: needed });
       return { project: place.project, role };
     },
-    async team(params, { userId }, needed) {
+    async team(params, caller, needed) {
+      mustBeOfJob(caller, undefined);
       const team = mustBeFound(await teamNamed(db, params), "team");
-      const role = await teamRole(db, team, userId);
+      const role = await teamRole(db, team, caller.userId);
       return { team, role: mustSuffice(role, { resource: "team", role: needed }) };
     },
-    async company(params, { userId }, needed) {
+    async company(params, caller, needed) {
+      mustBeOfJob(caller, undefined);
       const company = mustBeFound(await companyNamed(db, params), "company");
-      const role = await companyRole(db, company, userId);
+      const role = await companyRole(db, company, caller.userId);
       return { company, role: mustSuffice(role, { resource: "company", role: needed }) };
     },
   };

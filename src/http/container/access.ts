@@ -14,6 +14,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { anonymous } from "../access/authenticate.ts";
 import type { Caller } from "../access/gate.ts";
+import { callerOfJob } from "../access/job-caller.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import {
   accessOf,
@@ -103,9 +104,10 @@ async function known(
 
 /** Undefined when what the token was asked for with is no longer good. */
 async function callerOf(
-  { user, access }: ContainerGrant,
+  { user, access, jobTokenHash }: ContainerGrant,
   { db, tokens, now }: ContainerAccessDeps,
 ): Promise<Caller | undefined> {
+  if (jobTokenHash !== undefined) return await callerOfJob(db, jobTokenHash);
   if (user === null) return anonymous;
   const { id, alias, via, tokenId, passwordMark } = user;
   const row = await findUserById(db, id);
@@ -156,7 +158,9 @@ export async function issueToken(ctx: Context, deps: ContainerAccessDeps) {
     const allowed = await allowedOf(caller, name, actions.split(","), deps);
     if (allowed.length > 0) access[name] = [...new Set([...(access[name] ?? []), ...allowed])];
   }
-  const token = deps.tokens.issue({ user: await userOf(caller, deps), access });
+  const user = await userOf(caller, deps);
+  const byJob = caller.job === undefined ? {} : { jobTokenHash: caller.job.tokenHash };
+  const token = deps.tokens.issue({ user, access, ...byJob });
   const issued_at = deps.now().toISOString();
   return { token, access_token: token, expires_in: containerTokenSeconds, issued_at };
 }
@@ -174,6 +178,15 @@ async function tokenCaller(ctx: Context, deps: ContainerAccessDeps): Promise<Cal
 async function userOf({ userId, actor }: Caller, { db, tokens }: ContainerAccessDeps) {
   if (userId === null) return null;
   const { alias, tokenId } = actor;
+  if (actor.via === "job") {
+    return {
+      id: userId,
+      alias: alias ?? "",
+      via: "job",
+      tokenId: null,
+      passwordMark: null,
+    } as const;
+  }
   const via = actor.via === "oauth" ? "oauth" : tokenId === null ? "password" : "token";
   const row = tokenId === null ? await findUserById(db, userId) : undefined;
   const passwordMark = row === undefined ? null : tokens.passwordMark(row.password_hash);

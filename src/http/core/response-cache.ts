@@ -94,6 +94,9 @@ function keyOf({ method, url = "", headers }: IncomingMessage): string | undefin
     return undefined;
   // A browser may get a page at the same address.
   if (headers.accept?.includes("text/html")) return undefined;
+  // Who calls is said elsewhere than the key looks.
+  if (headers["job-token"] !== undefined || headers["x-nuget-apikey"] !== undefined)
+    return undefined;
   // A body would have to be read.
   if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
     return undefined;

@@ -56,6 +56,11 @@ type Declaration = Readonly<{
    * 403 `auth.not_for_applications`.
    */
   notForApplications?: true;
+  /**
+   * With an access by role in a project: the token of a job that runs is taken as well, for the job's
+   * project and with the role of whom the job acts for. It may come in the header `Job-Token`.
+   */
+  forJobs?: true;
   /** Further statuses that a stream reply may have, and what each says. */
   otherAnswers?: Readonly<Record<number, string>>;
   /** Content types that the handler answers beside JSON when asked to, as `Streamed`. */

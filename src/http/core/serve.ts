@@ -131,7 +131,7 @@ async function prove(
   { deps, gate }: Pick<Machinery, "deps" | "gate">,
 ): Promise<Caller> {
   const isOpen = await isOpenToAll(route, deps);
-  const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access);
+  const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access, route.forJobs);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   mustBeFor(caller, route, isOpen);
   return caller;

@@ -125,6 +125,12 @@ function documentOf(routes: readonly Route[], { paths, problem, writer }: Parts)
           name: "Runner-Token",
           description: "Token of an agent; `Job-Token` of a job. The body may hold it instead.",
         },
+        job: {
+          type: "apiKey",
+          in: "header",
+          name: "Job-Token",
+          description: "Token of a job that runs, in the job's project alone.",
+        },
         client: {
           type: "http",
           scheme: "basic",
@@ -233,7 +239,11 @@ function accessText({ access }: Route): string {
   return access === "admin" ? "For administrators of the instance." : "";
 }
 
-function security({ access, scope }: Route): readonly Json[] {
+function security(route: Route): readonly Json[] {
+  return [...ofPeople(route), ...(route.forJobs === true ? [{ job: [] }] : [])];
+}
+
+function ofPeople({ access, scope }: Route): readonly Json[] {
   if (access === "basic") return [{ basic: [] }];
   if (access === "agent") return [{}, { agent: [] }];
   if (access === "client") return [{}, { client: [] }];

@@ -2,9 +2,8 @@ import type { Context } from "koa";
 
 import { registryRepositoryNotFound } from "../../commands/registry/repository.ts";
 import type { RegistryOwner } from "../../events/registry/repository.ts";
-import { isToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { projectOfJob } from "../../projections/agent/job-token.ts";
 import { findProject } from "../../projections/project/project.ts";
 import {
   findRegistryRepositoryNamed,
@@ -12,7 +11,8 @@ import {
 } from "../../projections/registry/repository.ts";
 import { findCompany } from "../../projections/team/company.ts";
 import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
-import { type Caller, type Gate, requireScope } from "../access/gate.ts";
+import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gate.ts";
+import { jobCaller } from "../access/job-caller.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
@@ -43,35 +43,7 @@ export async function registryAccess(
   right: Right,
   deps: RegistryAccessDeps,
 ): Promise<RegistryAccess> {
-  const byJob = await jobAccess(ctx, name, right, deps);
-  return byJob ?? accessOf(await registryCaller(ctx, deps), name, right, deps);
-}
-
-/**
- * The token of a job that runs reads the packages of the job's project, and nothing else.
- *
- * @returns undefined for other credentials
- */
-async function jobAccess(
-  ctx: Context,
-  name: NativeName,
-  right: Right,
-  deps: RegistryAccessDeps,
-): Promise<RegistryAccess | undefined> {
-  const header = ctx.get("authorization");
-  const [, secret = ""] = bearerOf(header) ?? basicCredentials(header) ?? [];
-  const token = ctx.get("job-token") || secret;
-  if (!token.startsWith(`${tokenPrefixes.job}_`)) return undefined;
-  const project = await projectOfJob(deps.db, token);
-  if (project === undefined) throw unauthorised();
-  const owner = await ownerNamed(name, deps);
-  if (right !== "read" || owner?.ownerType !== "PROJECT" || owner.ownerId !== project.id) {
-    const message = "The token of a job reads packages of the job's project only.";
-    throw new Refusal("forbidden", "job.token_scope", message);
-  }
-  const repository = await findRegistryRepositoryNamed(deps.db, owner, name.repository);
-  if (repository === undefined) throw registryRepositoryNotFound();
-  return { caller: anonymous, repository };
+  return accessOf(await registryCaller(ctx, deps), name, right, deps);
 }
 
 /** The same for a caller who is known. @throws as `registryAccess` */
@@ -81,8 +53,10 @@ export async function accessOf(
   right: Right,
   deps: RegistryAccessDeps,
 ): Promise<RegistryAccess> {
+  if (name.place !== "project") mustBeOfJob(caller, undefined);
   if (caller.userId === null) {
-    const repository = right === "read" ? await openRepository(name, deps) : undefined;
+    const open = caller.job === undefined ? openRepository : ofJob(caller.job.projectId);
+    const repository = right === "read" ? await open(name, deps) : undefined;
     if (repository === undefined) throw unauthorised();
     return { caller, repository };
   }
@@ -91,6 +65,15 @@ export async function accessOf(
   const repository = await findRegistryRepositoryNamed(deps.db, owner, name.repository);
   if (repository === undefined) throw registryRepositoryNotFound();
   return { caller, repository };
+}
+
+/** A job that acts for nobody known reads what its project has. */
+function ofJob(projectId: string): typeof openRepository {
+  return async (name, deps) => {
+    const owner = await ownerNamed(name, deps);
+    if (owner?.ownerId !== projectId) return undefined;
+    return findRegistryRepositoryNamed(deps.db, owner, name.repository);
+  };
 }
 
 /** The repository, when callers without a token may read it. */
@@ -142,11 +125,20 @@ async function ownerFor(
   throw new Refusal("forbidden", "auth.admin_required", message);
 }
 
-/** Basic with a password or a token, `Bearer`, `token`, or the bare token of cargo, gem and NuGet. @throws HttpRefusal 401 */
+/**
+ * Basic with a password or a token, `Bearer`, `token`, or the bare token of cargo, gem and NuGet; the token of a job
+ * in all of these places.
+ *
+ * @throws HttpRefusal 401
+ */
 export async function registryCaller(
   ctx: Context,
-  { authenticate }: Pick<RegistryAccessDeps, "authenticate">,
+  { authenticate, db }: Pick<RegistryAccessDeps, "authenticate" | "db">,
 ): Promise<Caller> {
+  const byJob = await jobCaller(db, ctx).catch((error: unknown) => {
+    throw error instanceof Refusal && error.code === "auth.token_invalid" ? unauthorised() : error;
+  });
+  if (byJob !== undefined) return byJob;
   const header = ctx.get("authorization") || ctx.get("x-nuget-apikey");
   if (header === "") return anonymous;
   const credentials = isToken(header)

@@ -31,7 +31,7 @@ const path = "/project/{ownerAlias}/{projectAlias}/release";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
 export const ReleaseParams = z.object({ ...names, releaseUuid: ReleaseId });
 
-const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const;
+const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST", forJobs: true } as const;
 export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
 
 const Details = z.object({
@@ -119,6 +119,7 @@ const postRelease = route({
   method: "post",
   path,
   operationId: "createRelease",
+  forJobs: true,
   summary: "Create a release",
   description: "Its tag is made with it when there is none of that name.",
   params: z.object(names),
@@ -148,6 +149,7 @@ const putRelease = route({
   method: "put",
   path: `${path}/{releaseUuid}`,
   operationId: "editRelease",
+  forJobs: true,
   summary: "Edit a release",
   description: "What is left out stays. A tag that is not there is made on the default branch.",
   params: ReleaseParams,

@@ -6,7 +6,7 @@ import type { Vault } from "../key/vault.ts";
 export const ContainerAction = z.enum(["pull", "push"]);
 export type ContainerAction = z.output<typeof ContainerAction>;
 
-const Via = z.enum(["token", "oauth", "password"]);
+const Via = z.enum(["token", "oauth", "password", "job"]);
 
 /** Whom a token speaks for, and what it opens. */
 const Grant = z.object({
@@ -21,6 +21,8 @@ const Grant = z.object({
       passwordMark: z.string().nullable(),
     })
     .nullable(),
+  /** SHA-256 of the token of the job that asked: the grant ends with the run of the job. */
+  jobTokenHash: z.string().optional(),
   /** Actions by the full name of the image. */
   access: z.record(z.string(), z.array(ContainerAction)),
 });

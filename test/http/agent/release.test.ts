@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect } from "chai";
 
 import { placeOfNumber } from "../../../src/events/pipeline/number.ts";
@@ -7,6 +8,7 @@ import { givenAgent } from "../../support/agent.ts";
 import { agentTalk } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
@@ -109,5 +111,80 @@ ship:
     await put(job, { state: "success" });
     expect(await only(started.body["localId"])).to.include({ status: "FAILED" });
     expect(await releases()).to.have.length(1);
+  });
+});
+
+const anyJob = "a: {script: x}";
+
+describe("the token of a job", () => {
+  const header = (job: Readonly<{ token: string }>) => ({ "job-token": job.token });
+
+  it("makes and reads releases of its project while the job runs, in the name of who started it", async () => {
+    const { job, localId } = await begun(anyJob);
+    const headers = header(job);
+    const body = { title: "By a job", tagName: "v5", description: "Five" };
+    const made = await app.post(`${at.base}/release`, { headers, body });
+    expect(made.status, made.text).to.equal(200);
+    expect(made.body).to.include({ title: "By a job", authorId: anna.id });
+    const one = `${at.base}/release/${made.body["id"]}`;
+    for (const proof of [headers, { authorization: `Bearer ${job.token}` }]) {
+      expect((await app.get(one, { headers: proof })).status).to.equal(200);
+    }
+    // The person may; the token of the job is not for it.
+    expect((await app.delete(one, { headers })).status).to.equal(403);
+    expect((await app.get(`${at.base}/issue`, { headers })).status).to.equal(403);
+    await app.givenProject(anna, "elsewhere");
+    const elsewhere = await app.get("/project/anna/elsewhere/release", { headers });
+    expect([elsewhere.status, elsewhere.body["code"]]).to.deep.equal([403, "job.token_scope"]);
+    await put(job, { state: "success" });
+    expect(await only(localId)).to.include({ status: "SUCCESS" });
+    const late = await app.get(one, { headers });
+    expect([late.status, late.body["code"]]).to.deep.equal([403, "auth.token_invalid"]);
+  });
+
+  it("pushes and pulls images of its project, with a token that ends with the job", async () => {
+    const repositories = repositoriesAt(app, `${at.base}/repositories`, token);
+    await repositories.local("images", "container");
+    const { job } = await begun(anyJob);
+    const basic = Buffer.from(`gitlab-ci-token:${job.token}`).toString("base64");
+    const asks = (name: string) =>
+      fetch(`${app.url}/v2/token?scope=repository:${name}:pull,push`, {
+        headers: { authorization: `Basic ${basic}` },
+      });
+    const image = "anna/search/images/tool";
+    const { token: granted } = (await (await asks(image)).json()) as { token: string };
+    const headers = { authorization: `Bearer ${granted}` };
+    const digest = `sha256:${createHash("sha256").update("layer").digest("hex")}`;
+    const upload = `${app.url}/v2/${image}/blobs/uploads/?digest=${digest}`;
+    const pushed = await fetch(upload, { method: "POST", headers, body: "layer" });
+    expect(pushed.status, await pushed.text()).to.equal(201);
+    const pull = () => fetch(`${app.url}/v2/${image}/blobs/${digest}`, { headers });
+    expect((await pull()).status).to.equal(200);
+    await put(job, { state: "success" });
+    expect((await pull()).status).to.equal(401);
+    expect((await asks(image)).status).to.equal(401);
+  });
+
+  it("stores packages as long as who started the job may", async () => {
+    const repositories = repositoriesAt(app, `${at.base}/repositories`, token);
+    await repositories.local("files", "generic");
+    const invited = { userAlias: bob.alias, role: "DEVELOPER" };
+    const joined = await app.post(`${at.base}/member/invite`, { token, body: invited });
+    expect(joined.status, joined.text).to.equal(200);
+    await at.commit({ ".forge-ci.yaml": anyJob }, "Change [skip ci]");
+    await app.post(`${at.base}/cicd/pipeline/start`, { token: bob.token, body: {} });
+    const job = await begin();
+    const store = (version: number) =>
+      fetch(`${app.url}/registry${at.base}/repository/files/tool/${version}/a`, {
+        method: "PUT",
+        headers: header(job),
+        body: "content",
+      });
+    expect((await store(1)).status).to.equal(201);
+    await app.delete(`${at.base}/member/${bob.alias}`, { token });
+    expect((await store(2)).status).to.equal(403);
+    const own = await app.get(`${at.base}/repositories`, { headers: header(job) });
+    expect(own.status).to.equal(403);
+    await put(job, { state: "success" });
   });
 });

@@ -117,6 +117,16 @@ describe("an answer that holds for ever", () => {
   );
 
   it(
+    "is not given to others where a header beside Authorization says who calls",
+    whileKept(async () => {
+      for (const header of ["job-token", "x-nuget-apikey"]) {
+        const asking = () => get("/lasting", { [header]: "a" });
+        expect(await timesHandled(asking, asking)).to.equal(2);
+      }
+    }),
+  );
+
+  it(
     "has a request id of its own, the caller's when it is well-formed",
     whileKept(async () => {
       const [first, again] = [await get("/lasting"), await get("/lasting")];
