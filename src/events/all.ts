@@ -2,6 +2,7 @@ import { sessionEvents } from "./access/session.ts";
 import { twoFactorEvents } from "./access/two-factor.ts";
 import { agentEvents } from "./agent/agent.ts";
 import { artifactEvents } from "./agent/artifact.ts";
+import { jobLogEvents } from "./agent/job-log.ts";
 import { registrationEvents } from "./agent/registration.ts";
 import { containerTagEvents } from "./container/tag.ts";
 import type { EventSchemas } from "./core/event.ts";
@@ -67,6 +68,7 @@ export const slices = {
   "access/two-factor": twoFactorEvents,
   "agent/agent": agentEvents,
   "agent/artifact": artifactEvents,
+  "agent/job-log": jobLogEvents,
   "agent/registration": registrationEvents,
   "container/tag": containerTagEvents,
   "core/local-id": localIdEvents,

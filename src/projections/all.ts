@@ -2,6 +2,7 @@ import { sessionProjection } from "./access/session.ts";
 import { twoFactorProjection } from "./access/two-factor.ts";
 import { agentProjection } from "./agent/agent.ts";
 import { artifactProjection } from "./agent/artifact.ts";
+import { jobLogProjection } from "./agent/job-log.ts";
 import { auditEntryProjection } from "./audit/entry.ts";
 import { logChainProjection } from "./audit/log-chain.ts";
 import { logTreeProjection } from "./audit/log-tree.ts";
@@ -74,6 +75,7 @@ export const allProjections: readonly Projection[] = [
   issueProjection,
   issueCommentProjection,
   artifactProjection,
+  jobLogProjection,
   labelProjection,
   lfsLockProjection,
   lfsObjectProjection,

@@ -2,6 +2,7 @@ import { sweepSignatureChecks } from "../platform/key/signature-memory.ts";
 import { invitationLapse } from "./access/invitation-lapse.ts";
 import { sweepSessions } from "./access/session-sweep.ts";
 import { sweepArtifacts } from "./agent/artifact-sweep.ts";
+import { jobLogEnd, jobLogRemoval, jobLogRemovalWorker, jobLogWorker } from "./agent/keep-log.ts";
 import { sweepJobsWithoutAgent, sweepStuckJobs } from "./agent/stuck.ts";
 import { agentWatch, agentWatchWorker } from "./agent/watch.ts";
 import type { Reactor } from "./core/reactor.ts";
@@ -65,6 +66,8 @@ export const allReactors: readonly Reactor[] = [
   commitReferenceReactor,
   agentWatch,
   environmentBranch,
+  jobLogEnd,
+  jobLogRemoval,
   invitationFollowUp,
   invitationLapse,
   issueNotification,
@@ -96,6 +99,8 @@ export const allWorkers: readonly Worker[] = [
   commitReferenceWorker,
   agentWatchWorker,
   environmentStopWorker,
+  jobLogWorker,
+  jobLogRemovalWorker,
   mailWorker,
   mergeCheckWorker,
   autoMergeWorker,

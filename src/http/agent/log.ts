@@ -1,13 +1,14 @@
 import { Readable } from "node:stream";
 
 import { isFinished } from "../../events/pipeline/status.ts";
-import { findRun, type JobRunRow, noteRunWatched, readLog } from "../../platform/job-log/store.ts";
+import { noteRunWatched } from "../../platform/job-log/store.ts";
 import { findJobById } from "../../projections/pipeline/query.ts";
 import type { Deps } from "../core/deps.ts";
 import { eventStream } from "../core/event-stream.ts";
 import { type Route, route } from "../core/route.ts";
 import { requestedPortion } from "../file/byte-range.ts";
 import { base, LocalIdParams, mustFindJob, reading } from "../pipeline/found.ts";
+import { type FoundLog, findLog, readFoundLog } from "./log-source.ts";
 
 const path = `${base}/job/{localId}/log` as const;
 const type = "text/plain; charset=utf-8";
@@ -25,13 +26,13 @@ const getLog = route({
   async handle({ params, request }, deps) {
     const { job } = await mustFindJob(deps, request, params.localId);
     const key = { job_id: job.id, attempt: job.attempt };
-    const run = await findRun(deps.db, key);
-    const total = Number(run?.stored ?? 0n);
-    if (run === undefined || total === 0) return { body: "", type, bytes: 0 };
+    const found = await findLog(deps, key);
+    const total = found?.bytes ?? 0;
+    if (found === undefined || total === 0) return { body: "", type, bytes: 0 };
     if (!isFinished(job.status)) await noteRunWatched(deps.db, key, deps.now());
     const tag = `${job.id}-${job.attempt}`;
     const { first, last, bytes, part } = requestedPortion(request, { tag, bytes: total });
-    const body = Readable.from(readLog(deps.db, key, { first, last }), { objectMode: false });
+    const body = Readable.from(readFoundLog(deps, found, { first, last }), { objectMode: false });
     return { body, type, bytes, acceptRanges: true, ...(part && { part }) };
   },
 });
@@ -72,7 +73,7 @@ type Following = Readonly<{
 
 /** The stream's events. Exported for its test. */
 export async function* follow(
-  deps: Pick<Deps, "db" | "now">,
+  deps: Pick<Deps, "db" | "blobs" | "now">,
   following: Following,
 ): AsyncGenerator<string> {
   let at = following.from;
@@ -90,7 +91,7 @@ export async function* follow(
  * given. `at` is the byte behind a piece.
  */
 export async function* followedLog(
-  deps: Pick<Deps, "db" | "now">,
+  deps: Pick<Deps, "db" | "blobs" | "now">,
   { jobId, from, signal, mustStillMay }: Following,
 ): AsyncGenerator<LogPiece | undefined> {
   let at = from;
@@ -100,14 +101,14 @@ export async function* followedLog(
     await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
-    const run = job && (await findRun(deps.db, { job_id: jobId, attempt: job.attempt }));
-    for await (const piece of run === undefined ? [] : logPieces(deps, run, at)) {
+    const found = job && (await findLog(deps, { job_id: jobId, attempt: job.attempt }));
+    for await (const piece of found === undefined ? [] : logPieces(deps, found, at)) {
       at = piece.at;
       yield piece;
     }
     if (job === undefined || isFinished(job.status)) return;
-    if (run !== undefined && Date.now() - watchedAt > watchedEveryMs) {
-      await noteRunWatched(deps.db, run, deps.now());
+    if (found !== undefined && Date.now() - watchedAt > watchedEveryMs) {
+      await noteRunWatched(deps.db, found.key, deps.now());
       watchedAt = Date.now();
     }
     yield undefined;
@@ -119,13 +120,13 @@ type LogPiece = Readonly<{ at: number; log: string }>;
 
 /** The log from a byte on, in pieces of whole characters; `at` is the byte behind each. */
 export async function* logPieces(
-  { db }: Pick<Deps, "db">,
-  run: JobRunRow,
+  deps: Pick<Deps, "db" | "blobs">,
+  found: FoundLog,
   from: number,
 ): AsyncGenerator<LogPiece> {
   let at = from;
   let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of readLog(db, run, { first: from, last: Number(run.stored) - 1 })) {
+  for await (const chunk of readFoundLog(deps, found, { first: from, last: found.bytes - 1 })) {
     const all = Buffer.concat([rest, chunk]);
     for (let begin = 0; ; ) {
       const end = wholeCharacters(all, begin, Math.min(begin + eventBytesMax, all.length));

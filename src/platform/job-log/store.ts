@@ -23,13 +23,16 @@ export type JobRunRow = RunKey &
     stored: bigint;
     /** What came and may be the beginning of a masked value. */
     tail: Buffer;
+    /** When the log was closed for good. */
+    sealed_at: Date | null;
   }>;
 
 export const logBytesMax = 100 * 1024 ** 2;
 
 const cutLine = Buffer.from("\n[The log is longer than 100 MiB: the rest is not kept.]\n");
 
-export type NewRun = Omit<JobRunRow, "final_at" | "watched_at" | "received" | "stored" | "tail">;
+type Later = "final_at" | "watched_at" | "received" | "stored" | "tail" | "sealed_at";
+export type NewRun = Omit<JobRunRow, Later>;
 
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
   await db("public.job_run").insert(run).onConflict(["job_id", "attempt"]).merge();
@@ -73,7 +76,8 @@ export function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended
   return db.transaction(async (tx) => {
     const row = await lockRun(tx, key);
     const received = Number(row?.received ?? 0n);
-    if (row === undefined || piece.first !== received) return { fits: false, received };
+    const isNext = row?.sealed_at === null && piece.first === received;
+    if (row === undefined || !isNext) return { fits: false, received };
     const { final, tail } = maskPiece(Buffer.concat([row.tail, piece.data]), piece.forms);
     const stored = await store(tx, row, final, piece.bytesMax ?? logBytesMax);
     const now = received + piece.data.length;
@@ -105,6 +109,31 @@ export function closeLog(
       .where(idOf(key))
       .update({ stored, tail: Buffer.alloc(0) });
   });
+}
+
+/**
+ * Takes no more of the log of a run that has ended, so that a copy of it stays whole.
+ *
+ * @returns the run as it is from then on; undefined when there is none
+ */
+export async function sealRun(db: Knex, key: RunKey, at: Date): Promise<JobRunRow | undefined> {
+  const [row]: readonly JobRunRow[] = await db("public.job_run")
+    .where(idOf(key))
+    .update({ sealed_at: db.raw("coalesce(sealed_at, ?)", [at]) })
+    .returning("*");
+  return row;
+}
+
+/** Deletes what is stored of a log elsewhere by now; the run itself stays known. */
+export async function dropChunks(db: Knex, key: RunKey): Promise<void> {
+  await db("public.job_log_chunk").where(idOf(key)).delete();
+}
+
+/** With their logs. */
+export async function dropRuns(db: Knex, jobIds: readonly string[]): Promise<void> {
+  await db("public.job_run")
+    .whereRaw("job_id = any(?)", [[...jobIds]])
+    .delete();
 }
 
 async function endsWith(tx: Knex.Transaction, row: JobRunRow, line: Buffer): Promise<boolean> {

@@ -11,6 +11,7 @@ const references = [
   { table: "public.container_blob", column: "sha256" },
   { table: "public.container_upload_chunk", column: "sha256" },
   { table: "job_artifact", column: "sha256" },
+  { table: "job_log", column: "sha256" },
   { table: "lfs_object", column: "oid" },
   { table: "package_file", column: "sha256" },
   { table: "public.proxy_content", column: "sha256" },
@@ -22,6 +23,7 @@ const references = [
 const referring = [
   "container_manifest",
   "job_artifact",
+  "job_log",
   "lfs_object",
   "package_version",
   "registry_repository",

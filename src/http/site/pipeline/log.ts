@@ -1,6 +1,6 @@
 import { AnsiLines } from "../../../platform/ansi.ts";
-import { findRun, type JobRunRow } from "../../../platform/job-log/store.ts";
 import { logPieces } from "../../agent/log.ts";
+import { type FoundLog, findLog } from "../../agent/log-source.ts";
 import type { Deps } from "../../core/deps.ts";
 import { Html, html } from "../../page/html.ts";
 import { seen } from "../common/piece.ts";
@@ -40,12 +40,12 @@ export async function logPart(
   key: Readonly<{ job_id: string; attempt: number }>,
   asked: Readonly<{ part: number | undefined; isOver: boolean; whole: string }>,
 ): Promise<LogPart | undefined> {
-  const run = await findRun(deps.db, key);
-  const total = Number(run?.stored ?? 0n);
-  if (run === undefined || total === 0) return undefined;
+  const found = await findLog(deps, key);
+  const total = found?.bytes ?? 0;
+  if (found === undefined || total === 0) return undefined;
   const parts = Math.ceil(total / partBytes);
   const part = Math.min(asked.part ?? parts - 1, parts - 1);
-  const { text, at } = await textOf(deps, run, part, parts, asked.isOver);
+  const { text, at } = await textOf(deps, found, part, parts, asked.isOver);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   return { shown: linesPiece(lines, part, asked.whole), part, parts, at, lines: lines.length };
 }
@@ -53,7 +53,7 @@ export async function logPart(
 /** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */
 async function textOf(
   deps: Deps,
-  run: JobRunRow,
+  found: FoundLog,
   part: number,
   parts: number,
   isOver: boolean,
@@ -62,7 +62,7 @@ async function textOf(
   const end = (part + 1) * partBytes;
   const chunks: string[] = [];
   let read = begin;
-  for await (const { at, log } of logPieces(deps, run, begin)) {
+  for await (const { at, log } of logPieces(deps, found, begin)) {
     chunks.push(log);
     read = at;
     if (at > end + lineBytesMax) break;
@@ -70,8 +70,8 @@ async function textOf(
   const text = chunks.join("");
   const bytes = Buffer.from(text);
   const newline = (from: number): number => {
-    const found = bytes.indexOf(10, from);
-    return found < 0 || found > from + lineBytesMax ? from : found + 1;
+    const place = bytes.indexOf(10, from);
+    return place < 0 || place > from + lineBytesMax ? from : place + 1;
   };
   const first = part === 0 ? 0 : newline(0);
   if (part < parts - 1) {

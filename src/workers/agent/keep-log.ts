@@ -1,0 +1,123 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+
+import { jobLog } from "../../commands/agent/job-log.ts";
+import { handle } from "../../commands/core/handle.ts";
+import { bySystem } from "../../events/core/system.ts";
+import { JobId, PipelineId } from "../../events/pipeline/id.ts";
+import { jobEvents, jobStream } from "../../events/pipeline/job.ts";
+import { pipelineEvents, pipelineStream } from "../../events/pipeline/pipeline.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import {
+  dropChunks,
+  dropRuns,
+  logBytesMax,
+  readLog,
+  sealRun,
+} from "../../platform/job-log/store.ts";
+import { findJobLog } from "../../projections/agent/job-log.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+import type { Reactor } from "../core/reactor.ts";
+import { defineWorker } from "../core/worker.ts";
+
+const queue = "job-log";
+/** Of the line that says that the rest is not kept, and what the service adds. */
+const beyondBytes = 64 * 1024;
+
+const Ended = z.object({
+  jobId: JobId,
+  pipelineId: PipelineId,
+  projectId: jobEvents.JobCanceled.shape.projectId,
+  /** A job that was canceled names none. */
+  attempt: z.int().positive().optional(),
+});
+
+/** The log of a run that has ended becomes a blob, which an event names. */
+export const jobLogEnd: Reactor = {
+  name: "job-log",
+  types: new Set(["JobSucceeded", "JobFailed", "JobCanceled"]),
+  react: async ({ id, data, position }) => [
+    { queue, id, data: { ...Ended.parse(data), causeId: id, position: String(position) } },
+  ],
+};
+
+export const jobLogWorker = defineWorker({
+  queue,
+  concurrency: 2,
+  payload: Ended.extend({ causeId: z.string(), position: z.string() }),
+  async run({ causeId, position, attempt: given, ...job }, deps) {
+    await deps.visible(BigInt(position));
+    const attempt = given ?? (await lastAttempt(deps.store, job.jobId, causeId));
+    if (attempt > 0) await keepLog(deps, { ...job, attempt });
+  },
+});
+
+/** The run that went on when somebody canceled the job; 0 when there was none. */
+async function lastAttempt(store: EventStore, jobId: string, causeId: string): Promise<number> {
+  let attempt = 0;
+  for await (const { id, type, data } of store.readStream(jobStream(jobId))) {
+    if (id === causeId) break;
+    if (type === "JobQueued") ({ attempt } = jobEvents.JobQueued.parse(data));
+  }
+  return attempt;
+}
+
+type Run = Readonly<{
+  jobId: JobId;
+  pipelineId: PipelineId;
+  projectId: z.output<typeof Ended>["projectId"];
+  attempt: number;
+}>;
+
+/** May be stopped at any line and repeated: chunks go once readers find the blob. */
+export async function keepLog(
+  deps: Pick<WorkerDeps, "db" | "store" | "blobs" | "visible" | "now">,
+  run: Run,
+): Promise<void> {
+  const { db, store, blobs, now } = deps;
+  const key = { job_id: run.jobId, attempt: run.attempt };
+  if ((await findJobLog(db, key)) === undefined) {
+    const sealed = await sealRun(db, key, now());
+    if (sealed === undefined || sealed.stored === 0n) return;
+    const whole = { first: 0, last: Number(sealed.stored) - 1 };
+    const content = Readable.from(readLog(db, key, whole), { objectMode: false });
+    const blob = await blobs.putPlain(content, { bytesMax: logBytesMax + beyondBytes });
+    const at = now().toISOString();
+    const stored = { bytes: blob.bytes, sha256: blob.digest };
+    const command = { type: "StoreJobLog", ...run, ...stored, at } as const;
+    const commandId = deterministicId("keep log", run.jobId, run.attempt);
+    const order = { id: run.jobId, command, metadata: bySystem({ commandId }, at) };
+    await deps.visible((await handle(store, jobLog, order)).position);
+    await blob.release();
+  }
+  await dropChunks(db, key);
+}
+
+const removalQueue = "job-log-removal";
+
+/** Runs and logs go with their pipeline; blobs are collected once nothing refers to them. */
+export const jobLogRemoval: Reactor = {
+  name: "job-log-removal",
+  types: new Set(["PipelineDeleted"]),
+  react: async ({ id, data }) => {
+    const { pipelineId } = pipelineEvents.PipelineDeleted.parse(data);
+    return [{ queue: removalQueue, id, data: { pipelineId } }];
+  },
+};
+
+export const jobLogRemovalWorker = defineWorker({
+  queue: removalQueue,
+  concurrency: 1,
+  payload: z.object({ pipelineId: PipelineId }),
+  async run({ pipelineId }, { db, store }) {
+    for await (const { type, data } of store.readStream(pipelineStream(pipelineId))) {
+      if (type !== "PipelineJobsPlanned") continue;
+      const { jobs } = pipelineEvents.PipelineJobsPlanned.parse(data);
+      await dropRuns(
+        db,
+        jobs.map(({ jobId }) => jobId),
+      );
+    }
+  },
+});

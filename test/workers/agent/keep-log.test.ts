@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { expect } from "chai";
+
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { follow } from "../../../src/http/agent/log.ts";
+import { findLog, readFoundLog } from "../../../src/http/agent/log-source.ts";
+import { appendLog } from "../../../src/platform/job-log/store.ts";
+import { Refusal } from "../../../src/platform/refusal.ts";
+import { referredBlobs } from "../../../src/projections/git/blob-reference.ts";
+import { findJob } from "../../../src/projections/pipeline/query.ts";
+import {
+  jobLogEnd,
+  jobLogRemoval,
+  jobLogRemovalWorker,
+  jobLogWorker,
+} from "../../../src/workers/agent/keep-log.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { refused } from "../../support/refused.ts";
+
+// Without workers: what they do, and when, is said here.
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const { token } = anna;
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
+const { put, begin, patch } = agentTalk(app, agent.token);
+const { db, store } = app.deps;
+const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
+const { signal } = new AbortController();
+const text = "one\ntwo\nthree\n";
+const sha256 = createHash("sha256").update(text).digest("hex");
+
+before(async () => {
+  await at.commit({ ".forge-ci.yaml": "a: {script: x}" }, "Add [skip ci]");
+});
+
+/** A job that has sent its log and goes on, and how to read what is kept of it. */
+async function given(log = text) {
+  const { localId } = await at.start();
+  const job = await begin();
+  if (log !== "") await patch(job, 0, log);
+  const [view] = await at.jobs(localId);
+  const row = (await findJob(db, search.id, Number(view!["localId"])))!;
+  const path = `${at.base}/cicd/job/${row.local_id}`;
+  const key = { job_id: row.id, attempt: 1 };
+  const read = async (headers = {}) => (await app.get(`${path}/log`, { token, headers })).text;
+  const chunks = () => db("public.job_log_chunk").where({ job_id: row.id });
+  return { localId, job, row, key, path, read, chunks };
+}
+
+async function eventsOf(id: string, ...types: readonly string[]): Promise<readonly Recorded[]> {
+  const found: Recorded[] = [];
+  for await (const event of store.readAll()) {
+    const isIts = event.data["jobId"] === id || event.data["pipelineId"] === id;
+    if (types.includes(event.type) && isIts) found.push(event);
+  }
+  return found;
+}
+
+/** What follows the ends of the runs of a job, as often as it is told to. */
+async function keep(jobId: string, using = deps): Promise<void> {
+  for (const event of await eventsOf(jobId, "JobSucceeded", "JobFailed", "JobCanceled")) {
+    for (const { data } of await jobLogEnd.react(event, deps)) {
+      await jobLogWorker.runJob(data, using, signal);
+    }
+  }
+}
+
+const storedOf = async (jobId: string) =>
+  (await eventsOf(jobId, "JobLogStored")).map(({ data }) => data);
+
+describe("the log of a run that has ended", () => {
+  it("becomes a blob that an event names, and is read from it", async () => {
+    const { job, row, key, read, chunks } = await given();
+    await put(job, { state: "success" });
+    const grown = (await findLog({ db }, key))!;
+    await keep(row.id);
+    await keep(row.id);
+    expect(await storedOf(row.id)).to.have.length(1);
+    expect((await storedOf(row.id))[0]).to.include({ attempt: 1, bytes: text.length, sha256 });
+    expect(await chunks()).to.deep.equal([]);
+    expect(await read()).to.equal(text);
+    expect(await read({ range: "bytes=4-6" })).to.equal("two");
+    // Who began to read while it grew goes on in the blob.
+    const parts: Buffer[] = [];
+    const portion = { first: 4, last: grown.bytes - 1 };
+    for await (const part of readFoundLog(app.deps, grown, portion)) parts.push(part);
+    expect([grown.sha256, Buffer.concat(parts).toString()]).to.deep.equal([null, "two\nthree\n"]);
+    const following = { jobId: row.id, from: 4, signal, mustStillMay: async () => undefined };
+    const streamed: string[] = [];
+    for await (const event of follow(app.deps, following)) streamed.push(event);
+    expect(streamed.join("")).to.include('data: "two\\nthree\\n"').and.include("event: end");
+    // All that is not in the log of events is gone.
+    await db("public.job_run").where({ job_id: row.id }).delete();
+    expect(await read()).to.equal(text);
+  });
+
+  it("is stored once when the step is cut off, and takes nothing more", async () => {
+    const { job, row, key, read, chunks } = await given();
+    await put(job, { state: "failed" });
+    const visible = async (position: bigint | undefined): Promise<void> => {
+      const isStored = (await storedOf(row.id)).length > 0;
+      if (isStored) throw new Refusal("unavailable", "test.cut_off", "The process ends here.");
+      await app.deps.visible(position);
+    };
+    const dying = { ...app.deps, visible } as never;
+    await refused(() => keep(row.id, dying), "test.cut_off");
+    expect(await chunks()).not.to.deep.equal([]);
+    const late = { first: text.length, data: Buffer.from("late"), forms: [] };
+    expect((await appendLog(db, key, late)).fits).to.equal(false);
+    await keep(row.id);
+    expect(await storedOf(row.id)).to.have.length(1);
+    expect([await chunks(), await read()]).to.deep.equal([[], text]);
+  });
+
+  it("is that of each run of a job, also of one that was canceled", async () => {
+    const { row, path, read, localId } = await given();
+    expect((await app.post(`${path}/cancel`, { token })).status).to.equal(200);
+    const restarted = await app.post(`${path}/restart`, { token });
+    expect(restarted.status, restarted.text).to.equal(200);
+    const again = await begin();
+    await keep(row.id);
+    expect(await read()).to.equal("");
+    await patch(again, 0, "second");
+    await put(again, { state: "success" });
+    await keep(row.id);
+    expect((await storedOf(row.id)).map(({ attempt, bytes }) => [attempt, bytes])).to.deep.equal([
+      [1, text.length],
+      [2, 6],
+    ]);
+    expect(await read()).to.equal("second");
+    expect((await at.jobs(localId))[0]).to.include({ status: "SUCCESS" });
+  });
+
+  it("is none for a run that wrote nothing", async () => {
+    const { job, row, read } = await given("");
+    await put(job, { state: "success" });
+    await keep(row.id);
+    expect(await storedOf(row.id)).to.deep.equal([]);
+    expect(await read()).to.equal("");
+  });
+
+  it("goes with its pipeline", async () => {
+    const own = "of this run alone\n";
+    const digest = createHash("sha256").update(own).digest("hex");
+    const { job, row, localId } = await given(own);
+    await put(job, { state: "success" });
+    await keep(row.id);
+    expect([...(await referredBlobs(db, [digest]))]).to.deep.equal([digest]);
+    const gone = await app.delete(`${at.base}/cicd/pipeline/${localId}/delete`, { token });
+    expect(gone.status, gone.text).to.equal(200);
+    for (const event of await eventsOf(row.pipeline_id, "PipelineDeleted")) {
+      for (const { data } of await jobLogRemoval.react(event, deps)) {
+        await jobLogRemovalWorker.runJob(data, deps, signal);
+      }
+    }
+    expect([...(await referredBlobs(db, [digest]))]).to.deep.equal([]);
+    expect(await db("public.job_run").where({ job_id: row.id })).to.deep.equal([]);
+  });
+});
