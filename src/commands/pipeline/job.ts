@@ -38,7 +38,7 @@ type Order = Readonly<
   /** The agent did not confirm within the time it has. */
   | ({ type: "ReturnJob" } & ByAgent)
   | ({ type: "RecordJobStarted" } & ByAgent)
-  | ({ type: "RecordJobSucceeded" } & ByAgent)
+  | ({ type: "RecordJobSucceeded"; environmentUrl?: string | undefined } & ByAgent)
   | ({
       type: "RecordJobFailed";
       reason: JobFailureReason;
@@ -259,7 +259,9 @@ function report(
   const isHis = state.agentId === agentId && state.attempt === attempt;
   if (state.status !== "RUNNING" || !isHis) return notYours();
   if (command.type === "RecordJobSucceeded") {
-    return [{ type: "JobSucceeded", data: { ...job, attempt, finishedAt: at } }];
+    const { environmentUrl: url } = command;
+    const known = url === undefined ? {} : { environmentUrl: url };
+    return [{ type: "JobSucceeded", data: { ...job, attempt, ...known, finishedAt: at } }];
   }
   return fail(state, command, job);
 }

@@ -75,7 +75,11 @@ export const jobEvents = {
   JobReturned: Run.extend({ agentId: z.uuid(), returnedAt: IsoInstant }),
   /** `agentId` is null for a job that the service itself carries out. */
   JobStarted: Run.extend({ agentId: z.uuid().nullable(), startedAt: IsoInstant }),
-  JobSucceeded: Run.extend({ finishedAt: IsoInstant }),
+  JobSucceeded: Run.extend({
+    /** Of its environment, where the job's own report says more of it than was known before. */
+    environmentUrl: z.string().optional(),
+    finishedAt: IsoInstant,
+  }),
   JobFailed: Run.extend({
     reason: JobFailureReason,
     exitCode: z.int().nullable(),

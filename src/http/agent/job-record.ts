@@ -9,7 +9,8 @@ import type { RequestContext } from "../core/request.ts";
 import { type ProvedRun, runIsOver } from "./job-proof.ts";
 
 export type Report = Readonly<
-  | { type: "RecordJobStarted" | "RecordJobSucceeded" }
+  | { type: "RecordJobStarted" }
+  | { type: "RecordJobSucceeded"; environmentUrl?: string | undefined }
   | {
       type: "RecordJobFailed";
       reason: JobFailureReason;

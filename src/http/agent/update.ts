@@ -5,6 +5,8 @@ import { closeLog, noteRunFinal } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
 import { releaseByJob } from "../../workers/pipeline/job-release.ts";
+import { findJobRun } from "../../workers/pipeline/job-run.ts";
+import { reportedAddress } from "../../workers/pipeline/job-variable.ts";
 import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -83,12 +85,16 @@ const answered = (
 });
 
 async function endOf(
-  { db }: Deps,
-  { job }: ProvedRun,
+  deps: Deps,
+  { job, token }: ProvedRun,
   { state, failure_reason, exit_code }: z.output<typeof JobUpdate>,
 ): Promise<Report> {
-  if (state === "success") return { type: "RecordJobSucceeded" };
-  const rules = await findJobSpec(db, job.id);
+  if (state === "success") {
+    const run = job.environment_name === null ? undefined : await findJobRun(deps, job);
+    const environmentUrl = run && (await reportedAddress(run, token));
+    return { type: "RecordJobSucceeded", environmentUrl };
+  }
+  const rules = await findJobSpec(deps.db, job.id);
   if (rules === undefined) throw new Refusal("not_found", "job.not_found", "Job not found.");
   const reason = JobFailureReason.catch("unknown_failure").parse(failure_reason);
   return { type: "RecordJobFailed", reason, exitCode: exit_code ?? null, rules };

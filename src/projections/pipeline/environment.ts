@@ -21,7 +21,7 @@ type RunEvent = Extract<JobEvent, { type: keyof typeof runEvents }>;
 /** Environments and the runs of jobs that are for them: what was deployed where, when, by whom. */
 export const environmentProjection = defineProjection({
   name: "environment",
-  version: 2,
+  version: 3,
   tables: environmentTables,
   create: createEnvironmentTables,
   events,
@@ -166,6 +166,10 @@ async function applyToRun(tx: Tx, { type, data }: RunEvent): Promise<void> {
       return;
     }
     case "JobSucceeded":
+      if (data.environmentUrl !== undefined) {
+        const { jobId: job_id, attempt, environmentUrl: url } = data;
+        await tx("deployment").where({ job_id, attempt }).update({ url });
+      }
       await end(tx, data, "SUCCESS", data.finishedAt);
       return;
     case "JobFailed":

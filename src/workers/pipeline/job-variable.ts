@@ -96,9 +96,39 @@ export async function environmentOfRun(
   const plain = await plainVariables(run);
   const named = environmentName(run, plain);
   if (named === null) return null;
-  const { name, shown } = named;
+  return { name: named.name, url: await addressWith(run, plain, named) };
+}
+
+/**
+ * The address with what the job itself reports, for the name under which it was queued.
+ *
+ * @param token of the run
+ * @returns undefined where it says nothing new, and for an address that holds a masked value
+ */
+export async function reportedAddress(run: JobRun, token: string): Promise<string | undefined> {
+  const { job, spec, dependencies } = run;
+  const name = job.environment_name;
+  const reports = spec.artifacts?.reports["dotenv"] !== undefined;
+  if (name === null || !spec.environment?.url || !reports) return undefined;
+  const known = await environmentOfRun(run);
+  const plain = await plainVariables({ ...run, dependencies: [...dependencies, job] });
+  const shown = environmentName(run, plain)?.shown ?? new Set<string>();
+  const url = await addressWith(run, plain, { name, shown });
+  if (url === null || url === known?.url) return undefined;
+  const { variables } = await variablesOf(run, token);
+  const isSecret = variables.some(
+    ({ masked, value }) => masked && value !== "" && url.includes(value),
+  );
+  return isSecret ? undefined : url;
+}
+
+async function addressWith(
+  run: JobRun,
+  plain: Plain,
+  { name, shown }: NonNullable<ReturnType<typeof environmentName>>,
+): Promise<string | null> {
   const template = run.spec.environment?.url ?? null;
-  if (template === null) return { name, url: null };
+  if (template === null) return null;
   const { deps, project } = run;
   const place = { project, isProtected: false, environment: name };
   const settings = await settingVariables(deps, place);
@@ -112,7 +142,7 @@ export async function environmentOfRun(
     return own.get(key) ?? given ?? open ?? plain.all.get(key)?.value;
   };
   const url = addressOf(expandText(template, lookup));
-  return { name, url: isSealed ? null : url };
+  return isSealed ? null : url;
 }
 
 const addressLengthMax = 2_048;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
 import { placeOfNumber } from "../../../src/events/pipeline/number.ts";
@@ -186,5 +187,37 @@ describe("the token of a job", () => {
     const own = await app.get(`${at.base}/repositories`, { headers: header(job) });
     expect(own.status).to.equal(403);
     await put(job, { state: "success" });
+  });
+});
+
+describe("a job that deploys", () => {
+  const yaml = `
+ship:
+  script: x
+  environment: {name: production, url: "https://$PLACE.example.com/$SECRET"}
+  artifacts: {reports: {dotenv: [deploy.env]}}
+`;
+  const addressAfter = async (report: string): Promise<unknown> => {
+    const { job } = await begun(yaml);
+    const form = new FormData();
+    form.set("file", new Blob([gzipSync(report)]), ".env.gz");
+    const url = `${app.url}/api/v4/jobs/${job.id}/artifacts?artifact_type=dotenv`;
+    const stored = await fetch(url, {
+      method: "POST",
+      headers: { "job-token": job.token },
+      body: form,
+    });
+    expect(stored.status, await stored.text()).to.equal(201);
+    await put(job, { state: "success" });
+    const { body } = await app.get(`${at.base}/environment`, { token });
+    const [shown] = (body["_embedded"] as { environmentList: Json[] }).environmentList;
+    expect((shown!["lastDeployment"] as Json)["url"]).to.equal(shown!["url"]);
+    return shown!["url"];
+  };
+
+  it("reports the address of its environment, but no masked value in it", async () => {
+    expect(await addressAfter("PLACE=berlin\n")).to.equal("https://berlin.example.com/");
+    // It stays as it was when the job was queued.
+    expect(await addressAfter("PLACE=hush-hush-hush\n")).to.equal("https://.example.com/");
   });
 });
