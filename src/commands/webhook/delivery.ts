@@ -47,7 +47,7 @@ export type WebhookDeliveryCommand =
       AttemptRecord)
   | Readonly<{
       type: "AbandonDelivery";
-      reason: "webhook_deleted" | "webhook_switched_off" | "body_forgotten";
+      reason: "webhook_deleted" | "webhook_switched_off" | "body_forgotten" | "replay_canceled";
       at: string;
     }>;
 
@@ -59,8 +59,8 @@ export type WebhookDeliveryState =
       projectId: ProjectId;
       action: WebhookAction;
       body: Sealed;
-      /** It sends history again. */
-      isReplay: boolean;
+      /** The replay that it belongs to; undefined for what is sent when it happens. */
+      replayId: string | undefined;
       /** Attempts made. */
       attempts: number;
       /** When the last attempt failed and another one follows. */
@@ -101,7 +101,7 @@ const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeli
   evolve(state, event) {
     if (event.type === "WebhookDeliveryScheduled") {
       const { webhookId, projectId, action, body, replayId } = event.data;
-      const known = { webhookId, projectId, action, body, isReplay: replayId !== undefined };
+      const known = { webhookId, projectId, action, body, replayId };
       return { status: "pending", ...known, attempts: 0, nextAttemptAt: null };
     }
     if (state.status === "absent") return state;

@@ -34,10 +34,22 @@ export type WebhookCommand =
       to: string;
       /** All that the webhook is subscribed to when left out. */
       topics?: readonly WebhookTopic[];
+      /** Of deliveries that begin; no limit when left out. */
+      perSecond?: number;
       by: UserId;
       at: string;
     }> &
-      Within);
+      Within)
+  | Readonly<{ type: "StartReplay"; replayId: string; total: number; at: string }>
+  | Readonly<{ type: "FinishReplay"; replayId: string; outcome: ReplayOutcome; at: string }>
+  | (Readonly<{ type: "CancelReplay"; replayId: string; by: UserId; at: string }> & Within);
+
+type ReplayOutcome = Extract<WebhookEvent, { type: "WebhookReplayFinished" }>["data"]["outcome"];
+
+type ReplayState = Readonly<{
+  replayId: string;
+  status: "requested" | "running" | "finished" | "canceled";
+}>;
 
 export type WebhookState =
   | Readonly<{ status: "absent" }>
@@ -47,6 +59,8 @@ export type WebhookState =
       projectId: ProjectId;
       /** When history was asked for, the last times. */
       replaysAt: readonly string[];
+      /** The last of them; of older ones no delivery is under way. */
+      replays: readonly ReplayState[];
     }> &
       Settings);
 
@@ -55,6 +69,8 @@ type Existing = Extract<WebhookState, { status: "on" | "off" }>;
 /** Each reads the history of a project and sends up to 10,000 deliveries. */
 const replaysPerHour = 10;
 const hourMs = 3_600_000;
+/** A delivery ends within a day of its first attempt. */
+const replaysKept = 500;
 
 function mustBeWithinReplayLimit(replaysAt: readonly string[], at: string): void {
   const [oldest] = replaysAt;
@@ -98,9 +114,31 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
       case "RequestReplay": {
         const { topics: subscribed, replaysAt } = mustExist(state, command);
         mustBeWithinReplayLimit(replaysAt, command.at);
-        const { replayId, from, to, topics = subscribed, by, at } = command;
-        const data = { replayId, from, to, requestedById: by, requestedAt: at };
+        const { replayId, from, to, topics = subscribed, perSecond, by, at } = command;
+        const pace = perSecond === undefined ? {} : { perSecond };
+        const data = { replayId, from, to, ...pace, requestedById: by, requestedAt: at };
         return [{ type: "WebhookReplayRequested", data: { ...data, topics: normalised(topics) } }];
+      }
+      case "StartReplay": {
+        const { replayId, total, at: startedAt } = command;
+        if (replayStatus(state, replayId) !== "requested") return [];
+        return [{ type: "WebhookReplayStarted", data: { replayId, total, startedAt } }];
+      }
+      case "FinishReplay": {
+        const { replayId, outcome, at: finishedAt } = command;
+        const status = replayStatus(state, replayId);
+        if (status !== "requested" && status !== "running") return [];
+        return [{ type: "WebhookReplayFinished", data: { replayId, outcome, finishedAt } }];
+      }
+      case "CancelReplay": {
+        const { replayId, by: canceledById, at: canceledAt } = command;
+        const status = replayStatus(mustExist(state, command), replayId);
+        if (status === undefined) {
+          throw new Refusal("not_found", "webhook_replay.not_found", "Replay not found.");
+        }
+        // All deliveries of a finished one are in line, and some of them may not have been sent.
+        if (status === "canceled") return [];
+        return [{ type: "WebhookReplayCanceled", data: { replayId, canceledById, canceledAt } }];
       }
       default:
         return unreachable(command);
@@ -111,7 +149,7 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
     switch (event.type) {
       case "WebhookCreated": {
         const { projectId, url, secret, topics } = event.data;
-        return { status: "on", projectId, url, secret, topics, replaysAt: [] };
+        return { status: "on", projectId, url, secret, topics, replaysAt: [], replays: [] };
       }
       case "WebhookReconfigured": {
         const { url, secret, topics } = event.data;
@@ -126,8 +164,15 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
       case "WebhookReplayRequested": {
         if (!exists(state)) return state;
         const replaysAt = [...state.replaysAt, event.data.requestedAt].slice(-replaysPerHour);
-        return { ...state, replaysAt };
+        const asked = { replayId: event.data.replayId, status: "requested" } as const;
+        return { ...state, replaysAt, replays: [...state.replays, asked].slice(-replaysKept) };
       }
+      case "WebhookReplayStarted":
+        return withReplay(state, event.data.replayId, "running");
+      case "WebhookReplayFinished":
+        return withReplay(state, event.data.replayId, "finished");
+      case "WebhookReplayCanceled":
+        return withReplay(state, event.data.replayId, "canceled");
       default:
         return unreachable(event);
     }
@@ -139,6 +184,27 @@ export const webhook: Slice<WebhookState, WebhookCommand, typeof webhookEvents> 
   stream: webhookStream,
   decider,
 };
+
+/** How a replay stands; undefined for one that the webhook does not have. */
+export function replayStatus(
+  state: WebhookState,
+  replayId: string,
+): ReplayState["status"] | undefined {
+  if (!exists(state)) return undefined;
+  return state.replays.find((replay) => replay.replayId === replayId)?.status;
+}
+
+function withReplay(
+  state: WebhookState,
+  replayId: string,
+  status: ReplayState["status"],
+): WebhookState {
+  if (!exists(state)) return state;
+  const replays = state.replays.map((replay) =>
+    replay.replayId === replayId ? { replayId, status } : replay,
+  );
+  return { ...state, replays };
+}
 
 function reconfigure(
   state: Existing,

@@ -53,9 +53,17 @@ export const webhookDeliveryEvents = {
     /** Null: it was the last one. */
     nextAttemptAt: IsoInstant.nullable(),
   }),
-  /** Not sent, or not sent again: the webhook is gone or switched off, or the body was forgotten. */
+  /**
+   * Not sent, or not sent again: the webhook is gone or switched off, the body was forgotten, or the
+   * replay was canceled.
+   */
   WebhookDeliveryAbandoned: Delivery.extend({
-    reason: z.enum(["webhook_deleted", "webhook_switched_off", "body_forgotten"]),
+    reason: z.enum([
+      "webhook_deleted",
+      "webhook_switched_off",
+      "body_forgotten",
+      "replay_canceled",
+    ]),
     abandonedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;

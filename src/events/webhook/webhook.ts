@@ -62,8 +62,28 @@ export const webhookEvents = {
     from: IsoInstant,
     to: IsoInstant,
     topics: z.array(WebhookTopic),
+    /** At most so many deliveries begin in a second; left out when there is no limit. */
+    perSecond: z.int().positive().optional(),
     requestedById: UserId,
     requestedAt: IsoInstant,
+  }),
+  /** By the system: so many deliveries will be made. */
+  WebhookReplayStarted: z.object({
+    replayId: z.uuid(),
+    total: z.int().nonnegative(),
+    startedAt: IsoInstant,
+  }),
+  /** By the system: all deliveries are in line, or no more follow because the webhook is off. */
+  WebhookReplayFinished: z.object({
+    replayId: z.uuid(),
+    outcome: z.enum(["scheduled", "webhook_switched_off"]),
+    finishedAt: IsoInstant,
+  }),
+  /** What was not sent yet is not sent any more. */
+  WebhookReplayCanceled: z.object({
+    replayId: z.uuid(),
+    canceledById: UserId,
+    canceledAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
 

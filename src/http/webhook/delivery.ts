@@ -2,12 +2,10 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
-import { webhook } from "../../commands/webhook/webhook.ts";
 import { WebhookDeliveryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import type { WebhookAction } from "../../events/webhook/delivery.ts";
-import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
@@ -20,15 +18,8 @@ import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import {
-  DeliverySummaryView,
-  DeliveryView,
-  presentDelivery,
-  presentSummary,
-  SomeFlags,
-  topicsOf,
-} from "./view.ts";
-import { mustFindWebhook, OneParams } from "./webhook.ts";
+import { DeliverySummaryView, DeliveryView, presentDelivery, presentSummary } from "./view.ts";
+import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
@@ -104,62 +95,10 @@ const postRedelivery = route({
   },
 });
 
-/** A day begins at midnight UTC. */
-const Instant = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()])
-  .transform((text) => new Date(text).toISOString());
-
-const Replay = z
-  .object({
-    from: Instant,
-    to: Instant.meta({ description: "Not included.", example: "2026-02-03T00:00:00.000Z" }),
-    events: z
-      .union([
-        z.array(WebhookTopic).max(WebhookTopic.options.length),
-        SomeFlags.transform(topicsOf),
-      ])
-      .optional()
-      .meta({ description: "All that the webhook is subscribed to when left out." }),
-  })
-  .refine(({ from, to }) => from < to, { path: ["to"], error: "It must be after from" })
-  .meta({ id: "WebhookReplay" });
-
-const postReplay = route({
-  ...guarded,
-  method: "post",
-  path: `${path}/replay`,
-  operationId: "replayWebhook",
-  summary: "Send what happened in a time again, as new deliveries",
-  params: OneParams,
-  body: Replay,
-  reply: z.object({ replayId: z.uuid() }).meta({ id: "WebhookReplayStarted" }),
-  errors: [403, 404, 422],
-  async handle({ params, body, request }, deps) {
-    const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
-    const { from, to, events: topics } = body;
-    const replayId = deterministicId(request.commandId, "replay");
-    const command = {
-      type: "RequestReplay",
-      projectId: owner.project_id,
-      replayId,
-      from,
-      to,
-      ...(topics !== undefined && { topics }),
-      by: request.userId,
-      at: deps.now().toISOString(),
-    } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: owner.id, command, metadata });
-    await request.visible(result.position);
-    return { replayId };
-  },
-});
-
 export const webhookDeliveryRoutes: readonly Route[] = [
   getDeliveries,
   getDelivery,
   postRedelivery,
-  postReplay,
   postTest,
 ];
 
@@ -196,10 +135,4 @@ async function mustFindDelivery(
   const row = await findWebhookDelivery(db, owner.id, id);
   if (row !== undefined) return row;
   throw new Refusal("not_found", "webhook_delivery.not_found", "Delivery not found.");
-}
-
-function mustBeOn(row: WebhookRow): WebhookRow {
-  if (row.switched_off_at === null) return row;
-  const message = "The webhook was switched off. Change it to switch it on.";
-  throw new Refusal("unprocessable", "webhook.switched_off", message);
 }

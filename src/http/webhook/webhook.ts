@@ -206,3 +206,10 @@ async function sealedSecret(
 ): Promise<Sealed | null> {
   return secret === "" ? null : vault.seal(projectSubject(projectId), secret);
 }
+
+/** @throws Refusal unprocessable */
+export function mustBeOn(row: WebhookRow): WebhookRow {
+  if (row.switched_off_at === null) return row;
+  const message = "The webhook was switched off. Change it to switch it on.";
+  throw new Refusal("unprocessable", "webhook.switched_off", message);
+}

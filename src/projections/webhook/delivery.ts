@@ -25,6 +25,7 @@ export type WebhookDeliveryRow = Readonly<{
   /** Sealed JSON text. */
   body: Sealed;
   redelivery_of: WebhookDeliveryId | null;
+  replay_id: string | null;
   /** Order in which deliveries of a webhook start. */
   position: bigint;
   attempts: number;
@@ -63,6 +64,7 @@ async function create(tx: Tx): Promise<void> {
     table.text("status").notNullable();
     table.text("body").notNullable();
     table.uuid("redelivery_of");
+    table.uuid("replay_id");
     table.bigInteger("position").notNullable();
     table.integer("attempts").notNullable();
     table.timestamp("next_attempt_at");
@@ -74,6 +76,11 @@ async function create(tx: Tx): Promise<void> {
     table.index(["project_id"]);
     table.index(["finished_at"]);
   });
+  // Most deliveries belong to no replay.
+  await tx.raw(
+    `create index webhook_delivery_replay_id_index on webhook_delivery (replay_id, created_at)
+     where replay_id is not null`,
+  );
   await tx.schema.createTable("webhook_delivery_attempt", (table) => {
     table.uuid("delivery_id").notNullable();
     table.integer("attempt").notNullable();
@@ -91,7 +98,7 @@ async function create(tx: Tx): Promise<void> {
 
 export const webhookDeliveryProjection = defineProjection({
   name: "webhook_delivery",
-  version: 3,
+  version: 4,
   tables: ["webhook_delivery", "webhook_delivery_attempt"],
   create,
   events: { ...webhookEvents, ...webhookDeliveryEvents, ...webhookLogEvents, ...purgeEvents },
@@ -108,6 +115,7 @@ export const webhookDeliveryProjection = defineProjection({
         status: "PENDING",
         body: data.body,
         redelivery_of: data.redeliveryOf,
+        replay_id: data.replayId ?? null,
         position,
         attempts: 0,
         next_attempt_at: null,
@@ -141,6 +149,9 @@ export const webhookDeliveryProjection = defineProjection({
     WebhookSwitchedOff: ignore,
     WebhookSwitchedOn: ignore,
     WebhookReplayRequested: ignore,
+    WebhookReplayStarted: ignore,
+    WebhookReplayFinished: ignore,
+    WebhookReplayCanceled: ignore,
   },
 });
 
@@ -223,6 +234,18 @@ export function findWebhookDelivery(
 ): Promise<DeliverySummary | undefined> {
   const own = db("webhook_delivery").where("webhook_id", webhookId);
   return withLastAttempt(own.where("webhook_delivery.id", id)).first();
+}
+
+/** Those of these ids that were scheduled. */
+export async function scheduledAmong(
+  db: Knex,
+  ids: readonly WebhookDeliveryId[],
+): Promise<ReadonlySet<WebhookDeliveryId>> {
+  const { rows } = await db.raw<{ rows: Pick<WebhookDeliveryRow, "id">[] }>(
+    "select id from webhook_delivery where id = any(?::uuid[])",
+    [[...ids]],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** When the first of all deliveries that are over ended; undefined when none is. */

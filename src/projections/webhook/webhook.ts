@@ -3,11 +3,13 @@ import type { Knex } from "knex";
 import type { ProjectId, UserId, WebhookId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
+import { webhookLogEvents } from "../../events/webhook/log.ts";
 import { type WebhookTopic, webhookEvents } from "../../events/webhook/webhook.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
+import { createReplays, replayHandlers } from "./replay.ts";
 
 export type WebhookRow = Readonly<{
   id: WebhookId;
@@ -30,8 +32,8 @@ const on = { switched_off_at: null, failing_since: null } as const;
 
 export const webhookProjection = defineProjection({
   name: "webhook",
-  version: 2,
-  tables: ["webhook"],
+  version: 3,
+  tables: ["webhook", "webhook_replay"],
   async create(tx) {
     await tx.schema.createTable("webhook", (table) => {
       table.uuid("id").primary();
@@ -47,10 +49,16 @@ export const webhookProjection = defineProjection({
       table.timestamp("updated_at").notNullable();
       table.index(["project_id", "created_at", "id"]);
     });
+    await createReplays(tx);
   },
-  events: { ...webhookEvents, ...purgeEvents },
+  events: { ...webhookEvents, ...webhookLogEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { webhook: "project_id" }),
+    ProjectPurged: async (tx, { data }) => {
+      const own = tx("webhook").where("project_id", data.projectId).select("id");
+      await tx("webhook_replay").whereIn("webhook_id", own).delete();
+      await dropRows(tx, data.projectId, { webhook: "project_id" });
+    },
+    ...replayHandlers,
     WebhookCreated: async (tx, { data, position }) => {
       const row = {
         id: data.webhookId,
@@ -81,8 +89,8 @@ export const webhookProjection = defineProjection({
     WebhookSwitchedOn: (tx, { stream }) => update(tx, stream, on),
     WebhookDeleted: async (tx, { stream }) => {
       await tx<WebhookRow>("webhook").where("id", idInStream(stream)).delete();
+      await tx("webhook_replay").where("webhook_id", idInStream(stream)).delete();
     },
-    WebhookReplayRequested: ignore,
   },
 });
 

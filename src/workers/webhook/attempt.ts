@@ -5,7 +5,7 @@ import {
   type WebhookDeliveryState,
   webhookDelivery,
 } from "../../commands/webhook/delivery.ts";
-import { type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
+import { replayStatus, type WebhookState, webhook } from "../../commands/webhook/webhook.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -64,14 +64,20 @@ export async function attempt(
   if (state.status !== "pending" || state.attempts >= number) return nextOf(state);
 
   const before = { ...known, state };
-  const ready = await prepare(state, await settingsOf(state.webhookId), deps);
+  // Of a replay it is read again each time: once one was canceled, no attempt begins.
+  const settings =
+    state.replayId === undefined
+      ? await settingsOf(state.webhookId)
+      : await currentState(deps.store, webhook, state.webhookId);
+  const ready = await prepare(state, settings, deps);
   if (ready.abandon !== undefined) {
     const command = { type: "AbandonDelivery", reason: ready.abandon } as const;
     const step = { name: `abandon ${number}`, cause: last };
     return record(deliveryId, before, command, step, deps);
   }
   const { url, body, secret } = ready;
-  const { action, isReplay } = state;
+  const { action, replayId } = state;
+  const isReplay = replayId !== undefined;
   const message = { deliveryId, action, body, secret, isReplay, at: deps.now() };
   const result = await send(url, message, deps, signal);
   const response =
@@ -102,7 +108,7 @@ type Ready =
 
 /** Where it goes and what it says, by the settings of now. */
 async function prepare(
-  { action, body: sealedBody }: Existing,
+  { action, body: sealedBody, replayId }: Existing,
   state: WebhookState,
   { vault }: WorkerDeps,
 ): Promise<Ready> {
@@ -111,6 +117,9 @@ async function prepare(
   // Trying out one that is off is how one finds out whether it works again.
   if (state.status === "off" && action !== "TEST_WEBHOOK") {
     return { abandon: "webhook_switched_off" };
+  }
+  if (replayId !== undefined && replayStatus(state, replayId) === "canceled") {
+    return { abandon: "replay_canceled" };
   }
   const body = await vault.open(sealedBody);
   const secret = state.secret === null ? null : await vault.open(state.secret);

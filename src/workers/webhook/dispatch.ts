@@ -51,5 +51,6 @@ function replayJob(recorded: Recorded): readonly Job[] {
   if (recorded.type !== "WebhookReplayRequested") return [];
   const { replayId } = webhookEvents.WebhookReplayRequested.parse(recorded.data);
   const data = { webhookId: idInStream(recorded.stream), replayId };
+  // The worker names the jobs of the parts that follow after what they begin with.
   return [{ queue: replayQueue, id: replayId, data }];
 }

@@ -55,6 +55,16 @@ export async function notificationOf(
   return builder?.build(event, deps);
 }
 
+/** Which delivery tells a webhook of an event: at once, or in a replay. */
+export function deliveryIdOf(
+  event: Pick<Recorded, "id">,
+  webhookId: WebhookId,
+  replayId?: string,
+): WebhookDeliveryId {
+  const id = deterministicId("webhook delivery", replayId ?? event.id, event.id, webhookId);
+  return WebhookDeliveryId.parse(id);
+}
+
 type Occasion = Readonly<{ replayId?: string }>;
 
 const webhooksAtOnce = 20;
@@ -86,8 +96,7 @@ export async function notify(
   const text = payloadText(topic, project, await fields(), addresses);
   const body = await deps.vault.seal(projectSubject(projectId), text);
   const schedule = async (webhookId: WebhookId): Promise<void> => {
-    const id = deterministicId("webhook delivery", replayId ?? event.id, event.id, webhookId);
-    const deliveryId = WebhookDeliveryId.parse(id);
+    const deliveryId = deliveryIdOf(event, webhookId, replayId);
     const now = deps.now();
     const command = {
       type: "ScheduleDelivery",

@@ -186,3 +186,52 @@ describe("asking for a replay", () => {
       .refuses("webhook.not_found");
   });
 });
+
+describe("a replay", () => {
+  const replayId = "c1d2e3f4-a5b6-4c7d-8e9f-0a1b2c3d4e5f";
+  const requested: WebhookEvent = {
+    type: "WebhookReplayRequested",
+    data: { replayId, from: at, to: at, topics: [], requestedById: by, requestedAt: at },
+  };
+  const started: WebhookEvent = {
+    type: "WebhookReplayStarted",
+    data: { replayId, total: 3, startedAt: at },
+  };
+  const finished: WebhookEvent = {
+    type: "WebhookReplayFinished",
+    data: { replayId, outcome: "scheduled", finishedAt: at },
+  };
+  const canceled: WebhookEvent = {
+    type: "WebhookReplayCanceled",
+    data: { replayId, canceledById: by, canceledAt: at },
+  };
+  const start = { type: "StartReplay", replayId, total: 3, at } as const;
+  const finish = { type: "FinishReplay", replayId, outcome: "scheduled", at } as const;
+  const cancel = { type: "CancelReplay", projectId, replayId, by, at } as const;
+
+  it("starts and finishes once, however often its job runs", () => {
+    given(created, requested).when(start).gives(started);
+    given(created, requested, started).when(start).givesNothing();
+    given(created, requested, started).when(finish).gives(finished);
+    given(created, requested, started, finished).when(finish).givesNothing();
+    given(created, requested, canceled).when(start).givesNothing();
+    given(created, requested, started, canceled).when(finish).givesNothing();
+    given(created, requested, started, deleted).when(finish).givesNothing();
+  });
+
+  it("is canceled once, also when all of it is in line", () => {
+    for (const past of [[requested], [requested, started], [requested, started, finished]]) {
+      given(created, ...past)
+        .when(cancel)
+        .gives(canceled);
+    }
+    given(created, requested, canceled).when(cancel).givesNothing();
+  });
+
+  it("is refused to be canceled when it is another webhook's or project's", () => {
+    given(created).when(cancel).refuses("webhook_replay.not_found");
+    given(created, requested)
+      .when({ ...cancel, projectId: otherProjectId })
+      .refuses("webhook.not_found");
+  });
+});

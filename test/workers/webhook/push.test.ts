@@ -117,12 +117,45 @@ describe("a push and its webhooks", () => {
     const marks = receiver.received.map(({ headers }) => headers["service-webhook-replay"]);
     expect(marks).to.deep.equal(["true", "true", "true"]);
 
+    const replay = `${base}/${webhookId}/replay/${answer.body["replayId"]}`;
+    await eventually(async () => (await app.get(replay, { token })).body["status"] === "FINISHED");
+    const progress = (await app.get(replay, { token })).body;
+    expect(progress).to.deep.include({ sent: 3, total: 3, perSecond: null, events: body.events });
+    const late = await app.post(`${replay}/cancel`, { token });
+    expect([late.status, late.body["code"]]).to.deep.equal([422, "webhook_replay.over"]);
+
     const before = await deliveries();
     const never = { ...body, from: "2001-01-01", to: "2001-01-02" };
     await app.post(`${base}/${webhookId}/replay`, { token, body: never });
     await app.post(`${base}/${webhookId}/test`, { token });
     await arrived(4);
     expect(await deliveries()).to.have.length(before.length + 1);
+  });
+
+  it("send no more of a history that was canceled", async () => {
+    let release: () => void = () => undefined;
+    receiver.answer((response) => {
+      release = () => void response.writeHead(200).end();
+    });
+    const body = {
+      from: new Date(Date.now() - 24 * 60 * 60_000).toISOString(),
+      to: new Date().toISOString(),
+      events: ["BRANCH_UPDATE", "TAG_CREATE", "TAG_DELETE"],
+      perSecond: 1_000,
+    };
+    const answer = await app.post(`${base}/${webhookId}/replay`, { token, body });
+    const replay = `${base}/${webhookId}/replay/${answer.body["replayId"]}`;
+    await arrived(1);
+    const canceled = await app.post(`${replay}/cancel`, { token });
+    expect(canceled.body["status"]).to.equal("CANCELED");
+    receiver.answer((response) => void response.end());
+    release();
+
+    await app.post(`${base}/${webhookId}/test`, { token });
+    await arrived(2);
+    expect(actions()).to.deep.equal(["BRANCH_UPDATE", "TEST_WEBHOOK"]);
+    const again = await app.post(`${replay}/cancel`, { token });
+    expect(again.body).to.include({ status: "CANCELED", sent: 1 });
   });
 
   it("stop when the webhook is deleted", async () => {

@@ -1,0 +1,126 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../events/core/event.ts";
+import type { WebhookId } from "../../events/core/ids.ts";
+import { idInStream } from "../../events/core/stream.ts";
+import type { WebhookLogEvent } from "../../events/webhook/log.ts";
+import type { WebhookEvent, WebhookTopic } from "../../events/webhook/webhook.ts";
+import type { Tx } from "../core/projection.ts";
+
+export type WebhookReplayRow = Readonly<{
+  id: string;
+  webhook_id: WebhookId;
+  from: Date;
+  /** Not included. */
+  to: Date;
+  topics: readonly WebhookTopic[];
+  /** Null: no limit. */
+  per_second: number | null;
+  /** Deliveries; null until they were counted. */
+  total: number | null;
+  created_at: Date;
+  /** Why no delivery is scheduled any more; null while some are. */
+  outcome: "scheduled" | "webhook_switched_off" | null;
+  finished_at: Date | null;
+  canceled_at: Date | null;
+}>;
+
+/** Replays of webhooks; kept for as long as the deliveries that they made. */
+export async function createReplays(tx: Tx): Promise<void> {
+  await tx.schema.createTable("webhook_replay", (table) => {
+    table.uuid("id").primary();
+    table.uuid("webhook_id").notNullable().index();
+    table.timestamp("from").notNullable();
+    table.timestamp("to").notNullable();
+    table.specificType("topics", "text[]").notNullable();
+    table.integer("per_second");
+    table.integer("total");
+    table.timestamp("created_at").notNullable();
+    table.text("outcome");
+    table.timestamp("finished_at");
+    table.timestamp("canceled_at");
+    table.index(["created_at"]);
+  });
+}
+
+type Event = WebhookEvent | WebhookLogEvent;
+type Stored<Type extends Event["type"]> = Recorded<Extract<Event, { type: Type }>>;
+
+export const replayHandlers = {
+  WebhookReplayRequested: async (
+    tx: Tx,
+    { stream, data }: Stored<"WebhookReplayRequested">,
+  ): Promise<void> => {
+    const row: WebhookReplayRow = {
+      id: data.replayId,
+      webhook_id: idInStream(stream) as WebhookId,
+      from: new Date(data.from),
+      to: new Date(data.to),
+      topics: data.topics,
+      per_second: data.perSecond ?? null,
+      total: null,
+      created_at: new Date(data.requestedAt),
+      outcome: null,
+      finished_at: null,
+      canceled_at: null,
+    };
+    await tx("webhook_replay").insert(row).onConflict("id").merge();
+  },
+  WebhookReplayStarted: (tx: Tx, { data }: Stored<"WebhookReplayStarted">) =>
+    update(tx, data.replayId, { total: data.total }),
+  WebhookReplayFinished: (tx: Tx, { data }: Stored<"WebhookReplayFinished">) =>
+    update(tx, data.replayId, { outcome: data.outcome, finished_at: new Date(data.finishedAt) }),
+  WebhookReplayCanceled: (tx: Tx, { data }: Stored<"WebhookReplayCanceled">) =>
+    update(tx, data.replayId, { canceled_at: new Date(data.canceledAt) }),
+  WebhookLogPurged: async (tx: Tx, { data }: Stored<"WebhookLogPurged">): Promise<void> => {
+    await tx("webhook_replay").where("created_at", "<", new Date(data.endedBefore)).delete();
+  },
+};
+
+async function update(tx: Tx, id: string, change: Partial<WebhookReplayRow>): Promise<void> {
+  await tx("webhook_replay").where({ id }).update(change);
+}
+
+export type ReplayProgress = WebhookReplayRow &
+  Readonly<{
+    /** Deliveries whose first attempt was made. */
+    sent: number;
+    /** Deliveries that wait for their first attempt. */
+    waiting: number;
+  }>;
+
+/** One of this very webhook, with how far it is; another webhook's is not found. */
+export async function findWebhookReplay(
+  db: Knex,
+  webhookId: WebhookId,
+  id: string,
+): Promise<ReplayProgress | undefined> {
+  const row = await db<WebhookReplayRow>("webhook_replay")
+    .where({ id, webhook_id: webhookId })
+    .first();
+  if (row === undefined) return undefined;
+  const counted = await db("webhook_delivery")
+    .where("replay_id", id)
+    .first<Record<"sent" | "waiting", bigint | number | string>>(
+      db.raw("count(*) filter (where attempts > 0) as sent"),
+      db.raw("count(*) filter (where attempts = 0 and finished_at is null) as waiting"),
+    );
+  return { ...row, sent: Number(counted?.sent ?? 0), waiting: Number(counted?.waiting ?? 0) };
+}
+
+/** Replays for which nothing was scheduled since `before` although more follows, the oldest first. */
+export async function stuckReplays(
+  db: Knex,
+  before: Date,
+  countMax: number,
+): Promise<readonly Pick<WebhookReplayRow, "id" | "webhook_id">[]> {
+  const { rows } = await db.raw<{ rows: Pick<WebhookReplayRow, "id" | "webhook_id">[] }>(
+    `select id, webhook_id from webhook_replay as replay
+     where finished_at is null and canceled_at is null and created_at < :before
+       and not exists (
+         select from webhook_delivery where replay_id = replay.id and created_at >= :before)
+     order by created_at limit :countMax`,
+    { before, countMax },
+  );
+  return rows;
+}

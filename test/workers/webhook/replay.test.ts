@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { handle } from "../../../src/commands/core/handle.ts";
+import { webhook } from "../../../src/commands/webhook/webhook.ts";
+import type { NewEvent } from "../../../src/events/core/event.ts";
+import { type ProjectId, UserId, type WebhookId } from "../../../src/events/core/ids.ts";
+import { repositoryStream } from "../../../src/events/repository/repository.ts";
+import { findWebhookReplay, stuckReplays } from "../../../src/projections/webhook/replay.ts";
+import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
+import { replayJob, webhookReplayWorker } from "../../../src/workers/webhook/replay.ts";
+import { sweepWebhooks } from "../../../src/workers/webhook/sweep.ts";
+import { metadataFor } from "../../support/history.ts";
+import { givenWebhook } from "../../support/webhook-order.ts";
+import { givenProject, testWorkers } from "../../support/worker-deps.ts";
+
+const never = new AbortController().signal;
+const branches = 510;
+const longAgo = new Date("2020-01-01T00:00:00.000Z");
+const dayMs = 24 * 60 * 60_000;
+
+describe("the job of a replay", () => {
+  let deps: WorkerDeps;
+  let projectId: ProjectId;
+  let userId: UserId;
+
+  before(async () => {
+    ({ deps } = await testWorkers());
+    const made = await givenProject(deps, "search");
+    ({ projectId } = made);
+    userId = UserId.parse(made.userId);
+    await deps.store.append(repositoryStream(projectId), "any", deletions("old", branches));
+    await deps.store.append(repositoryStream(projectId), "any", [
+      event("TagDeleted", { tag: "v0", objectId: "0".repeat(40) }),
+    ]);
+  });
+
+  /** Events that need no repository to be told of. */
+  const deletions = (name: string, count: number): NewEvent[] =>
+    Array.from({ length: count }, (_, n) =>
+      event("BranchDeleted", { branch: `${name}-${n}`, commitId: "0".repeat(40) }),
+    );
+  function event(type: string, data: object): NewEvent {
+    const id = randomUUID();
+    const metadata = {
+      ...metadataFor(id),
+      occurredAt: new Date(deps.now().getTime() - dayMs).toISOString(),
+    };
+    const changed = { changedById: userId, changedAt: metadata.occurredAt };
+    return { id, type, data: { ...data, ...changed }, metadata };
+  }
+
+  const hook = () =>
+    givenWebhook(deps, {
+      projectId,
+      url: "https://hooks.example.com/",
+      topics: ["BRANCH_DELETE", "TAG_DELETE"],
+    });
+
+  async function order(
+    id: WebhookId,
+    command: Parameters<typeof webhook.decider.decide>[1],
+  ): Promise<void> {
+    const metadata = metadataFor(randomUUID());
+    const { position } = await handle(deps.store, webhook, { id, command, metadata });
+    await deps.visible(position);
+  }
+
+  async function givenReplay(
+    id: WebhookId,
+    over: Partial<
+      Readonly<{ topics: readonly ["TAG_DELETE"]; perSecond: number; to: string }>
+    > = {},
+  ): Promise<string> {
+    const replayId = randomUUID();
+    const [from, at] = [longAgo.toISOString(), deps.now().toISOString()];
+    const to = new Date(deps.now().getTime() + dayMs).toISOString();
+    const whose = { projectId, replayId, by: userId, at };
+    await order(id, { type: "RequestReplay", ...whose, from, to, ...over });
+    return replayId;
+  }
+
+  /** Deliveries of a webhook in the order in which they were scheduled. */
+  async function scheduled(id: WebhookId): Promise<readonly string[]> {
+    const found: string[] = [];
+    for await (const { type, data } of deps.store.readAll()) {
+      if (type !== "WebhookDeliveryScheduled" || data["webhookId"] !== id) continue;
+      const body = JSON.parse((await deps.vault.open(data["body"] as never)) ?? "{}");
+      found.push(body.branch?.name ?? body.tag?.name);
+    }
+    return found;
+  }
+
+  async function progress(id: WebhookId, replayId: string) {
+    await deps.visible((await deps.store.head()) ?? 0n);
+    return findWebhookReplay(deps.db, id, replayId);
+  }
+
+  const waiting = async () => {
+    const jobs = await deps.queues.queue("webhook-replay").getWaiting();
+    return jobs.map(({ data }) => data as Parameters<typeof replayJob>[0]);
+  };
+
+  it("does a part of the history, and goes on where it was stopped without repeating any", async () => {
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId);
+    const stopped = new AbortController();
+    let turns = 0;
+    const dying: WorkerDeps = {
+      ...deps,
+      now: () => {
+        turns += 1;
+        if (turns === 100) stopped.abort(new Error("killed"));
+        return deps.now();
+      },
+    };
+    const { data: first } = replayJob({ webhookId, replayId });
+    const death = await webhookReplayWorker.runJob(first, dying, stopped.signal).catch(String);
+    expect(death).to.equal("Error: killed");
+    const before = (await scheduled(webhookId)).length;
+    expect(before).to.be.within(1, 100);
+    expect(await progress(webhookId, replayId)).to.include({ total: branches + 1, outcome: null });
+    expect(await waiting()).to.deep.equal([]);
+
+    // Again from its beginning, twice, as a queue does that took it for lost: one job follows.
+    await webhookReplayWorker.runJob(first, deps, never);
+    await webhookReplayWorker.runJob(first, deps, never);
+    const next = await waiting();
+    expect(next).to.have.length(1);
+    expect((await scheduled(webhookId)).length).to.equal(500);
+    await webhookReplayWorker.runJob(next[0], deps, never);
+
+    const names = Array.from({ length: branches }, (_, n) => `old-${n}`);
+    expect(await scheduled(webhookId)).to.deep.equal([...names, "v0"]);
+    expect(await progress(webhookId, replayId)).to.include({
+      total: branches + 1,
+      outcome: "scheduled",
+      sent: 0,
+      waiting: branches + 1,
+    });
+  });
+
+  it("keeps to the pace", async () => {
+    await deps.store.append(repositoryStream(projectId), "any", [
+      ...[1, 2, 3].map((n) => event("TagDeleted", { tag: `v${n}`, objectId: "0".repeat(40) })),
+    ]);
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"], perSecond: 5 });
+    const startedAt = performance.now();
+    await webhookReplayWorker.runJob({ webhookId, replayId }, deps, never);
+    // The first at once, three more at a fifth of a second each; timers may be a little early.
+    expect(performance.now() - startedAt).to.be.greaterThan(590);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1", "v2", "v3"]);
+  });
+
+  it("schedules nothing once it was canceled, or the webhook is off or gone", async () => {
+    const canceled = await hook();
+    const one = await givenReplay(canceled, { topics: ["TAG_DELETE"] });
+    const whose = { projectId, by: userId, at: deps.now().toISOString() };
+    await order(canceled, { type: "CancelReplay", ...whose, replayId: one });
+    await webhookReplayWorker.runJob({ webhookId: canceled, replayId: one }, deps, never);
+    expect(await scheduled(canceled)).to.deep.equal([]);
+
+    const off = await hook();
+    const two = await givenReplay(off, { topics: ["TAG_DELETE"] });
+    await order(off, { type: "SwitchOffWebhook", failingSince: whose.at, at: whose.at });
+    await webhookReplayWorker.runJob({ webhookId: off, replayId: two }, deps, never);
+    expect(await scheduled(off)).to.deep.equal([]);
+    expect(await progress(off, two)).to.include({ outcome: "webhook_switched_off", total: null });
+
+    const gone = await hook();
+    const three = await givenReplay(gone, { topics: ["TAG_DELETE"] });
+    await order(gone, { type: "DeleteWebhook", ...whose });
+    await webhookReplayWorker.runJob({ webhookId: gone, replayId: three }, deps, never);
+    expect(await scheduled(gone)).to.deep.equal([]);
+    expect(await progress(gone, three)).to.equal(undefined);
+  });
+
+  it("is added again when the queue has lost it", async () => {
+    await deps.queues.queue("webhook-replay").obliterate({ force: true });
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"] });
+    const future = new Date(deps.now().getTime() + dayMs / 2);
+    expect(await stuckReplays(deps.db, longAgo, 10)).to.deep.equal([]);
+    await sweepWebhooks({ ...deps, now: () => future });
+    const jobs = (await waiting()).filter((job) => job.replayId === replayId);
+    expect(jobs).to.have.length(1);
+    await webhookReplayWorker.runJob(jobs[0], deps, never);
+    expect((await progress(webhookId, replayId))?.outcome).to.equal("scheduled");
+    expect((await stuckReplays(deps.db, future, 10)).map(({ id }) => id)).not.to.include(replayId);
+  });
+});
