@@ -38,7 +38,18 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     "[owner/alias…]   record what was changed in repositories behind the service's back",
     () => import("./scan.ts"),
   ],
-  events: ["export   the log as JSON lines", () => import("./events.ts")],
+  events: [
+    "export [--sealed] | import file   the log as JSON lines, and into an empty instance",
+    () => import("./events.ts"),
+  ],
+  backup: [
+    "<directory>   everything that cannot be made again, while the service answers",
+    () => import("./backup.ts"),
+  ],
+  restore: [
+    "<directory>   put a backup into an empty instance that does not run",
+    () => import("./restore.ts"),
+  ],
   forget: [
     "<alias>   make everything personal about a user unreadable, for ever",
     () => import("./forget.ts"),

@@ -21,7 +21,15 @@ export async function withStores<Result>(
   name: string,
   run: (stores: Stores) => Promise<Result>,
 ): Promise<Result> {
-  const config = await configOfRunning(readSettings());
+  return withStoresOf(await configOfRunning(readSettings()), name, run);
+}
+
+/** Runs a command on the stores of a configuration. */
+export async function withStoresOf<Result>(
+  config: Config,
+  name: string,
+  run: (stores: Stores) => Promise<Result>,
+): Promise<Result> {
   const log = openLog(config.logLevel, name);
   const db = openPostgres(config.databaseUrl, { applicationName: `ledgerforge ${name}` });
   const store = openEventStore(config.eventStoreUrl);

@@ -30,7 +30,7 @@ export type Vault = Readonly<{
 /** @param secretKey SECRET_KEY of the instance: losing it loses everything sealed. */
 export function openVault(db: Knex, secretKey: string): Vault {
   const wrappingKey = derive(secretKey, "vault wrapping key");
-  const digestKey = derive(secretKey, "vault digest key");
+  const digest = keyedDigest(secretKey);
   const keys = keyCache();
 
   async function keyOf(subject: string): Promise<Buffer | undefined> {
@@ -69,9 +69,15 @@ export function openVault(db: Knex, secretKey: string): Vault {
       keys.delete(subject);
       await db<VaultKeyRow>("vault_key").where({ subject }).delete();
     },
-    digest: (purpose, text) =>
-      createHmac("sha256", digestKey).update(`${purpose.length}:${purpose}${text}`).digest("hex"),
+    digest,
   };
+}
+
+/** The digest of a vault, for who needs nothing else of it. */
+export function keyedDigest(secretKey: string): Vault["digest"] {
+  const digestKey = derive(secretKey, "vault digest key");
+  return (purpose, text) =>
+    createHmac("sha256", digestKey).update(`${purpose.length}:${purpose}${text}`).digest("hex");
 }
 
 type VaultKeyRow = Readonly<{ subject: string; wrapped: Buffer }>;

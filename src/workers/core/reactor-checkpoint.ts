@@ -68,6 +68,19 @@ export async function setBackReactors(db: Knex, end: bigint): Promise<void> {
     .update({ position: end });
 }
 
+/** Where all reactors are that ever ran. */
+export async function allReactorPositions(db: Knex): Promise<Positions> {
+  const rows = await db<CheckpointRow>("reactor_checkpoint").select("name", "position");
+  return new Map(rows.map(({ name, position }) => [name, position]));
+}
+
+/** For a log that was put into an empty instance: what is in it needs nothing of reactors any more. */
+export async function putReactors(db: Knex, positions: Positions): Promise<void> {
+  const rows = [...positions].map(([name, position]) => ({ name, position }));
+  if (rows.length === 0) return;
+  await db<CheckpointRow>("reactor_checkpoint").insert(rows).onConflict("name").merge();
+}
+
 export type PositionKeeper = Readonly<{
   /** Some reactor may have come further: saved within a moment, with what moves until then. */
   moved: () => void;

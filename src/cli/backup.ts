@@ -1,0 +1,211 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
+import path from "node:path";
+import { parseArgs } from "node:util";
+
+import { ConfigError } from "../config.ts";
+import type { Recorded } from "../events/core/event.ts";
+import { openBlobs } from "../platform/blob/open.ts";
+import { blobPath } from "../platform/blob/store.ts";
+import type { EventStore } from "../platform/event-store/event-store.ts";
+import { syncFileSystem } from "../platform/git/file-system.ts";
+import { openGit } from "../platform/git/repositories.ts";
+import { leafOf } from "../projections/audit/log-tree.ts";
+import { GrowingTree } from "../projections/audit/merkle.ts";
+import { sealedLine } from "../projections/audit/sealed-log.ts";
+import { allReactorPositions } from "../workers/core/reactor-checkpoint.ts";
+import { storeBlob } from "./backup/blob-file.ts";
+import { copyRepository, copyWhole, filesBelow } from "./backup/copy-tree.ts";
+import { writeLineFile } from "./backup/line-file.ts";
+import { findManifest, keyCheckOf, type Manifest, writeManifest } from "./backup/manifest.ts";
+import { settleRefs } from "./backup/settle-refs.ts";
+import { tableLines } from "./backup/tables.ts";
+import { stopSignal } from "./stop-signal.ts";
+import { type Stores, withStores } from "./stores.ts";
+import { write } from "./write.ts";
+
+const exitUsage = 64;
+const exitInterrupted = 130;
+const closeLimitMs = 10_000;
+
+/**
+ * `backup <directory>`: everything that the service cannot make again, as it was at one position of the log,
+ * while the service goes on. Into the directory of an earlier backup it copies only what is new there.
+ */
+export async function run(args: readonly string[]): Promise<number> {
+  const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
+  const [directory] = positionals;
+  if (directory === undefined || positionals.length > 1) {
+    write(process.stderr, "Usage: ledgerforge backup <directory>\n");
+    return exitUsage;
+  }
+  const { signal } = stopSignal(closeLimitMs);
+  try {
+    await withStores("backup", async (stores) => {
+      const manifest = await backUp(stores, path.resolve(directory), signal);
+      const { events, repositories, blobs, position } = manifest;
+      write(
+        process.stdout,
+        `Backed up ${events.lines} events up to position ${position}, ${repositories} repositories ` +
+          `and ${blobs} large files.\nKeep SECRET_KEY elsewhere: without it nobody can use the backup.\n`,
+      );
+    });
+    return 0;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    write(
+      process.stderr,
+      "Interrupted: run it again to finish; an earlier backup there stays whole.\n",
+    );
+    return exitInterrupted;
+  }
+}
+
+/**
+ * In this order nothing is missing that the log up to its position speaks of: reactors and large files before the
+ * position is chosen, keys after it, large files again, repositories at the end.
+ */
+async function backUp(stores: Stores, directory: string, signal: AbortSignal): Promise<Manifest> {
+  const { config, db, store } = stores;
+  const keyCheck = keyCheckOf(config.secretKey);
+  await prepare(directory, keyCheck);
+  const reactors = await allReactorPositions(db);
+  await copyBlobs(stores, directory, signal);
+  const end = await store.head();
+  const name = String(end ?? "empty");
+  const tables = await writeLineFile(inside(directory, `tables-${name}`), tableLines(db), signal);
+  const tree = new GrowingTree();
+  const events = await writeLineFile(
+    inside(directory, `events-${name}`),
+    linesUpTo(end, store.readAll(), tree),
+    signal,
+  );
+  const blobs = await copyBlobs(stores, directory, signal);
+  const repositories = await copyRepositories(stores, { directory, end: end ?? -1n, signal });
+  for await (const file of filesBelow(path.join(config.dataDir, "ssh"))) {
+    await copyWhole(path.join(config.dataDir, "ssh", file), path.join(directory, "ssh", file));
+  }
+  const manifest: Manifest = {
+    format: 1,
+    createdAt: new Date().toISOString(),
+    position: end === undefined ? null : String(end),
+    rootHash: tree.root().toString("base64"),
+    events: { name: `events-${name}.jsonl.gz`, ...events },
+    tables: { name: `tables-${name}.jsonl.gz`, ...tables },
+    repositories,
+    blobs,
+    reactors: Object.fromEntries([...reactors].map(([reactor, at]) => [reactor, String(at)])),
+    keyCheck,
+  };
+  await syncFileSystem(directory);
+  await writeManifest(directory, manifest);
+  await removeFormer(directory, manifest);
+  return manifest;
+}
+
+const inside = (directory: string, name: string): string =>
+  path.join(directory, `${name}.jsonl.gz`);
+
+/** An empty directory, or one with a backup of this instance. */
+async function prepare(directory: string, keyCheck: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const former = await findManifest(directory);
+  if (former !== undefined && former.keyCheck !== keyCheck) {
+    throw new ConfigError(`${directory} holds the backup of another instance.`);
+  }
+  const known =
+    /^(?:backup\.json(?:\.new)?|(?:events|tables)-\w+\.jsonl\.gz|blobs|repositories|ssh)$/;
+  const strange = (await readdir(directory)).find((name) => !known.test(name));
+  if (strange !== undefined) {
+    throw new ConfigError(`${directory} holds ${strange}: give an empty directory for the backup.`);
+  }
+}
+
+async function* linesUpTo(
+  end: bigint | undefined,
+  events: AsyncIterable<Recorded>,
+  tree: GrowingTree,
+): AsyncGenerator<string> {
+  if (end === undefined) return;
+  for await (const event of events) {
+    if (event.position > end) return;
+    tree.add(leafOf(event));
+    yield sealedLine(event);
+  }
+}
+
+/** @returns how many there are */
+async function copyBlobs(
+  { config, db }: Stores,
+  directory: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const blobs = await openBlobs(config, db);
+  try {
+    let count = 0;
+    for await (const digest of blobs.list(new Date())) {
+      signal.throwIfAborted();
+      const target = path.join(directory, "blobs", blobPath(digest));
+      if (await storeBlob(digest, target, () => blobs.read(digest))) count += 1;
+    }
+    return count;
+  } finally {
+    blobs.close();
+  }
+}
+
+/** @returns how many there are */
+async function copyRepositories(
+  { config, store, log }: Stores,
+  { directory, end, signal }: Readonly<{ directory: string; end: bigint; signal: AbortSignal }>,
+): Promise<number> {
+  const root = path.join(config.dataDir, "repositories");
+  const copies = openGit({ dataDir: directory, log });
+  try {
+    let count = 0;
+    for await (const name of repositoriesBelow(root)) {
+      signal.throwIfAborted();
+      const projectId = path.basename(name, ".git");
+      if (!(await hadBegun(store, projectId, end))) continue;
+      await copyRepository(path.join(root, name), path.join(directory, "repositories", name));
+      const copy = await copies.find(projectId);
+      const left = copy && (await settleRefs(copy, { store, projectId, end }));
+      if (left !== undefined && left.length > 0) {
+        const refs = left.slice(0, 10).join(", ");
+        write(process.stderr, `Not as the log says in the repository of ${projectId}: ${refs}\n`);
+      }
+      count += 1;
+    }
+    return count;
+  } finally {
+    await copies.close();
+  }
+}
+
+/** Of projects that came later the backup knows nothing. */
+async function hadBegun(store: EventStore, projectId: string, end: bigint): Promise<boolean> {
+  for await (const { position } of store.readStream(`project-${projectId}`, 0n, 1)) {
+    return position <= end;
+  }
+  return false;
+}
+
+/** `ab/cd/<project id>.git` of each. */
+export async function* repositoriesBelow(root: string): AsyncGenerator<string> {
+  const listed = async (under: string): Promise<readonly string[]> =>
+    (await readdir(path.join(root, under)).catch(() => [])).sort();
+  for (const first of await listed("")) {
+    if (!/^[0-9a-f]{2}$/.test(first)) continue;
+    for (const second of await listed(first)) {
+      for (const name of await listed(path.join(first, second))) {
+        if (name.endsWith(".git")) yield path.join(first, second, name);
+      }
+    }
+  }
+}
+
+async function removeFormer(directory: string, { events, tables }: Manifest): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const isFormer = name.endsWith(".jsonl.gz") && name !== events.name && name !== tables.name;
+    if (isFormer) await rm(path.join(directory, name));
+  }
+}
