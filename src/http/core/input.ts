@@ -65,8 +65,8 @@ function textErrors(ctx: Context): readonly FieldError[] {
 }
 
 /** Who asks for the past must not take the present for it. */
-function asOfErrors({ method, reply, asOf }: Route, { query }: Context): readonly FieldError[] {
-  const isOfToday = method === "get" && typeof reply !== "string" && asOf === undefined;
+function asOfErrors({ method, asOf }: Route, { query }: Context): readonly FieldError[] {
+  const isOfToday = method === "get" && asOf === undefined;
   if (!isOfToday || query["asOf"] === undefined) return [];
   const message = "This operation answers only as it is now.";
   return [{ field: "asOf", code: "as_of.not_here", message }];

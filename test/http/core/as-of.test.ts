@@ -100,6 +100,47 @@ describe("a GET at a time", () => {
     expect(errorsOf(answer)).to.deep.equal([["asOf", "as_of.not_here"]]);
   });
 
+  it("is refused by every stream that does not know it, instead of answered with the present", async () => {
+    const streams = routes.filter(
+      ({ method, reply, asOf }) => method === "get" && reply === "stream" && asOf === undefined,
+    );
+    expect(streams).not.to.deep.equal([]);
+    for (const route of streams) {
+      const answer = await get(`${pathOf(route, world.hidden)}${as(1)}`, rightful(route, world));
+      expect(answer.status, route.operationId).to.equal(422);
+      expect(errorsOf(answer), route.operationId).to.deep.include(["asOf", "as_of.not_here"]);
+    }
+  });
+
+  it("shows rules from above only while the project has belonged there ever since", async () => {
+    const own = { token: anna.token };
+    const made = async (path: string, body: unknown) =>
+      expectOk(await app.post(path, { ...own, body }));
+    await made("/team", { title: "Above", alias: "above-team", isPrivate: true });
+    await made("/team/above-team/setting/import", { allowImportTagProtection: true });
+    const rule = { tagTemplate: "of-team", allowToCreate: "ADMINS" };
+    await made("/team/above-team/tag-protection/create", rule);
+    await made("/project", { title: "Moving", alias: "moving", isPrivate: true });
+    const alone = await now();
+    const team = { ownerAlias: "above-team", ownerAliasType: "TEAM" };
+    await made("/project/anna/moving/transfer", team);
+    const below = await now();
+    const rules = async (query: string, owner = "above-team") => {
+      const body = expectOk(await get(`/project/${owner}/moving/tag-protection${query}`));
+      const { restTagProtectionModelList: list } = body["_embedded"] as Record<string, Json[]>;
+      return list?.map(({ tagTemplate }) => tagTemplate);
+    };
+    expect(await rules("")).to.deep.equal(["of-team"]);
+    expect(await rules(as(below))).to.deep.equal(["of-team"]);
+    expect(await rules(as(alone))).to.deep.equal([]);
+
+    const back = { ownerAlias: "anna", ownerAliasType: "USER" };
+    await made("/project/above-team/moving/transfer", back);
+    await made("/project/anna/moving/transfer", team);
+    expect(await rules(as(await now()))).to.deep.equal(["of-team"]);
+    expect(await rules(as(below)), "it was elsewhere in between").to.deep.equal([]);
+  });
+
   it("is for administrators of the place, who alone read what was overwritten since", async () => {
     const position = await now();
     const at = `${base}/issue/1`;
