@@ -19,7 +19,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./demo.ts"),
   ],
   rebuild: [
-    "[name…] [--verify]   build read models again from the log while the service answers",
+    "[name…] [--verify | --until time]   build read models from the log while the service answers",
     () => import("./rebuild.ts"),
   ],
   doctor: [

@@ -1,7 +1,14 @@
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { allProjections } from "../projections/all.ts";
 import type { Projection } from "../projections/core/projection.ts";
 import { type Rebuilt, rebuild } from "../projections/core/rebuild.ts";
+import {
+  isPastSchema,
+  type LogEnd,
+  rebuildUntil,
+  SchemaTaken,
+} from "../projections/core/rebuild-until.ts";
 import { setBackReactors } from "../workers/core/reactor-checkpoint.ts";
 import { duration, progressView } from "./progress.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -16,14 +23,24 @@ const closeLimitMs = 10_000;
 
 /**
  * Builds all read models again, or those named, while the service goes on answering. With --verify
- * says whether the tables are equal before and after, and exits with 1 when they are not.
+ * says whether the tables are equal before and after, and exits with 1 when they are not. With --until
+ * builds them as they were, into a schema of their own.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { verify: { type: "boolean", default: false } },
+    options: {
+      verify: { type: "boolean", default: false },
+      until: { type: "string" },
+      schema: { type: "string" },
+    },
   });
+  const past = pastOf(values);
+  if (typeof past === "string") {
+    write(process.stderr, `${past}\n`);
+    return exitUsage;
+  }
   const unknown = positionals.filter((wanted) => find(wanted) === undefined);
   if (unknown.length > 0) {
     const names = allProjections.map(({ name }) => name).join(", ");
@@ -33,7 +50,79 @@ export async function run(args: readonly string[]): Promise<number> {
   const projections = allProjections.filter(
     ({ name }) => positionals.length === 0 || positionals.includes(name),
   );
-  return withStores("rebuild", (stores) => rebuildAll(stores, projections, values.verify));
+  return withStores("rebuild", (stores) =>
+    past === undefined
+      ? rebuildAll(stores, projections, values.verify)
+      : rebuildPast(stores, projections, past),
+  );
+}
+
+type Past = Readonly<{ until: LogEnd; schema: string }>;
+
+/** What --until and --schema ask for; what is wrong with them as a text. */
+function pastOf({
+  until,
+  schema,
+  verify,
+}: Readonly<{
+  until?: string | undefined;
+  schema?: string | undefined;
+  verify: boolean;
+}>): Past | string | undefined {
+  if (until === undefined) return schema === undefined ? undefined : "--schema needs --until.";
+  if (verify) return "--verify compares with the live read models, which --until does not build.";
+  const end = endOf(until);
+  if (end === undefined) {
+    return "--until takes a position of the log, or a time such as 2026-01-02T03:04:05Z.";
+  }
+  const name = schema ?? "past";
+  if (isPastSchema(name)) return { until: end, schema: name };
+  return `--schema takes up to 50 of a-z, 0-9 and _, and no name that is in use: not ${name}.`;
+}
+
+function endOf(text: string): LogEnd | undefined {
+  if (/^\d{1,18}$/.test(text)) return { position: BigInt(text) };
+  const isTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success;
+  return isTime ? { time: new Date(text) } : undefined;
+}
+
+async function rebuildPast(
+  { config, db, store, vault, log }: Stores,
+  projections: readonly Projection[],
+  past: Past,
+): Promise<number> {
+  const stop = stopSignal(closeLimitMs);
+  const view = progressView(process.stderr);
+  const context = { open: vault.open };
+  const deps = { databaseUrl: config.databaseUrl, db, store, projections, context, log };
+  const options = { ...past, signal: stop.signal, onProgress: view.show };
+  const built = await rebuildUntil(deps, projections, options)
+    .catch((error: unknown) => {
+      if (error instanceof SchemaTaken) return error;
+      if (stop.signal.aborted) return "interrupted" as const;
+      throw error;
+    })
+    .finally(view.end);
+  if (built === "interrupted") {
+    write(process.stderr, "Interrupted: nothing was changed.\n");
+    return exitInterrupted;
+  }
+  if (built instanceof SchemaTaken) {
+    write(process.stderr, `${built.message}: choose another by --schema.\n`);
+    return exitUsage;
+  }
+  if (built === undefined) {
+    write(process.stderr, `Another rebuild of the schema ${past.schema} is running.\n`);
+    return exitBusy;
+  }
+  const { events, position, elapsedMs } = built;
+  const took = duration(elapsedMs / 1000);
+  write(
+    process.stdout,
+    `Built ${events} events, up to position ${position}, into the schema ${past.schema} in ${took}.\n` +
+      `Look at it with SQL: set search_path to ${past.schema}, public; remove it by drop schema ${past.schema} cascade.\n`,
+  );
+  return 0;
 }
 
 async function rebuildAll(

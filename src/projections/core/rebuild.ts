@@ -17,7 +17,7 @@ export const nextSchema = "read_model_next";
 
 const pageEventsMax = 1_000;
 /** Read models are built side by side on so many connections. */
-const buildersMax = 4;
+export const buildersMax = 4;
 /** Shorter than Postgres' deadlock_timeout: in a knot with readers it is never they who lose. */
 const swapLockTimeoutMs = 200;
 const swapAttemptsMax = 100;
@@ -101,7 +101,7 @@ async function buildAndSwap(
   const build: Build = { deps, next, options, startedAt, ...start };
   try {
     await deps.db.transaction((tx) => installMissing(tx, projections));
-    await prepareNext(next, projections);
+    await prepareSchema(next, nextSchema, projections);
     await buildToEnd(build);
     const comparisons: Comparison[] = [];
     for (const projection of projections) comparisons.push(...(await swap(build, projection)));
@@ -122,16 +122,20 @@ async function installMissing(tx: Tx, projections: readonly Projection[]): Promi
 }
 
 /** An empty schema with tables and checkpoints, whatever an interrupted rebuild left there. */
-async function prepareNext(next: Knex, projections: readonly Projection[]): Promise<void> {
+export async function prepareSchema(
+  next: Knex,
+  schema: string,
+  projections: readonly Projection[],
+): Promise<void> {
   await next.transaction(async (tx) => {
-    await tx.raw("drop schema if exists ?? cascade", [nextSchema]);
-    await tx.raw("create schema ??", [nextSchema]);
+    await tx.raw("drop schema if exists ?? cascade", [schema]);
+    await tx.raw("create schema ??", [schema]);
     await tx.raw(
       "create table ??.projection_checkpoint (like public.projection_checkpoint including all)",
-      [nextSchema],
+      [schema],
     );
     for (const projection of projections) {
-      await createTables(tx, nextSchema, projection);
+      await createTables(tx, schema, projection);
       await tx<CheckpointRow>("projection_checkpoint").insert(
         firstCheckpoint(projection, "behind"),
       );
@@ -166,8 +170,14 @@ async function buildPass(build: Build): Promise<void> {
   }
 }
 
+type PageBuild = Readonly<{
+  deps: Pick<RebuildDeps, "context">;
+  next: Knex;
+  remaining: readonly Projection[];
+}>;
+
 /** Every projection takes the page in a transaction of its own, a few of them at a time. */
-async function buildPage(build: Build, page: readonly Recorded[]): Promise<void> {
+export async function buildPage(build: PageBuild, page: readonly Recorded[]): Promise<void> {
   const waiting = [...build.remaining];
   const builder = async (): Promise<void> => {
     for (let projection = waiting.pop(); projection !== undefined; projection = waiting.pop()) {
@@ -181,7 +191,10 @@ async function buildPage(build: Build, page: readonly Recorded[]): Promise<void>
 }
 
 /** The next page is read while this one is worked on. */
-async function* pages(store: EventStore, after: bigint): AsyncGenerator<readonly Recorded[]> {
+export async function* pages(
+  store: EventStore,
+  after: bigint,
+): AsyncGenerator<readonly Recorded[]> {
   const events = store.readAll(readAfter(after))[Symbol.asyncIterator]();
   try {
     let reading = readPage(events);

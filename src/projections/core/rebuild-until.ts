@@ -1,0 +1,126 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../events/core/event.ts";
+import { openPostgres } from "../../platform/postgres.ts";
+import { beforeEverything } from "./checkpoint.ts";
+import { withLock } from "./leader.ts";
+import type { Projection } from "./projection.ts";
+import {
+  buildersMax,
+  buildPage,
+  pages,
+  prepareSchema,
+  type RebuildDeps,
+  type RebuildOptions,
+} from "./rebuild.ts";
+
+/** Up to and with a position, or before the first event that happened after a time. */
+export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
+
+export type PastOptions = Pick<RebuildOptions, "signal" | "onProgress"> &
+  Readonly<{
+    /** Name of the schema; see `isPastSchema`. */
+    schema: string;
+    until: LogEnd;
+  }>;
+
+export type PastBuilt = Readonly<{
+  events: number;
+  /** Of the last event that counts; -1 before all of them. */
+  position: bigint;
+  elapsedMs: number;
+}>;
+
+/** The schema is there and was not made by `rebuild --until`: nothing of it is touched. */
+export class SchemaTaken extends Error {
+  override readonly name = "SchemaTaken";
+}
+
+const mark = "Read models of the past, made by ledgerforge rebuild --until";
+const reserved = /^(?:pg_|as_of_|read_model(?:_next)?$|public$|bullmq$|information_schema$)/;
+
+/** Lower case letters, digits and `_`, and none that anything else is named by. */
+export const isPastSchema = (name: string): boolean =>
+  /^[a-z][a-z0-9_]{0,49}$/.test(name) && !reserved.test(name);
+
+/**
+ * Builds read models from the beginning of the log up to somewhere, into a schema of their own, to be looked at with
+ * SQL. The live ones are not touched. It takes the place of an earlier one of this name once it is whole.
+ *
+ * @returns undefined when another process builds this schema
+ * @throws SchemaTaken; CannotApply when a projection cannot take an event
+ */
+export async function rebuildUntil(
+  deps: RebuildDeps,
+  projections: readonly Projection[],
+  options: PastOptions,
+): Promise<PastBuilt | undefined> {
+  await mustBeOurs(deps.db, options.schema);
+  const lock = `projection rebuild ${options.schema}`;
+  const held = await withLock(deps.databaseUrl, lock, options.signal, (signal) =>
+    build(deps, projections, { ...options, signal }),
+  );
+  return held?.result;
+}
+
+async function mustBeOurs(db: Knex, schema: string): Promise<void> {
+  const { rows } = await db.raw<{ rows: { comment: string | null }[] }>(
+    "select obj_description(oid, 'pg_namespace') as comment from pg_namespace where nspname = ?",
+    [schema],
+  );
+  const [found] = rows;
+  if (found === undefined || found.comment === mark) return;
+  throw new SchemaTaken(`The schema ${schema} is there and holds something else`);
+}
+
+async function build(
+  deps: RebuildDeps,
+  projections: readonly Projection[],
+  { schema, until, signal, onProgress }: PastOptions,
+): Promise<PastBuilt> {
+  const draft = `${schema}_building`;
+  const next = openPostgres(deps.databaseUrl, {
+    searchPath: [draft, "public"],
+    poolMax: buildersMax,
+    applicationName: "ledgerforge rebuild",
+  });
+  const startedAt = performance.now();
+  let [events, position] = [0, beforeEverything];
+  try {
+    await prepareSchema(next, draft, projections);
+    const end = (await deps.store.head()) ?? beforeEverything;
+    const head = "position" in until && until.position < end ? until.position : end;
+    for await (const page of pages(deps.store, beforeEverything)) {
+      signal.throwIfAborted();
+      const part = page.slice(0, endIn(page, until));
+      await buildPage({ deps, next, remaining: projections }, part);
+      events += part.length;
+      position = part.at(-1)?.position ?? position;
+      const elapsedMs = performance.now() - startedAt;
+      onProgress?.({ position, head: position > head ? position : head, events, elapsedMs });
+      if (part.length < page.length) break;
+    }
+    for (const table of projections.flatMap(({ tables }) => tables)) {
+      await next.raw("analyze ??.??", [draft, table]);
+    }
+    await next.transaction(async (tx) => {
+      await tx.raw("drop schema if exists ?? cascade", [schema]);
+      await tx.raw("alter schema ?? rename to ??", [draft, schema]);
+      await tx.raw(`comment on schema ?? is '${mark}'`, [schema]);
+    });
+    return { events, position, elapsedMs: performance.now() - startedAt };
+  } finally {
+    await next.raw("drop schema if exists ?? cascade", [draft]).catch(() => undefined);
+    await next.destroy();
+  }
+}
+
+/** How many events of a page still count. */
+function endIn(page: readonly Recorded[], until: LogEnd): number {
+  const isAfter = ({ position, metadata }: Recorded): boolean =>
+    "time" in until
+      ? Date.parse(metadata.occurredAt) > until.time.getTime()
+      : position > until.position;
+  const first = page.findIndex(isAfter);
+  return first === -1 ? page.length : first;
+}

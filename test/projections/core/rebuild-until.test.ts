@@ -1,0 +1,102 @@
+import { expect } from "chai";
+
+import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import {
+  isPastSchema,
+  type LogEnd,
+  rebuildUntil,
+  SchemaTaken,
+} from "../../../src/projections/core/rebuild-until.ts";
+import { testDatabase } from "../../support/database.ts";
+import { testEventStore } from "../../support/event-store.ts";
+import { metadataFor } from "../../support/history.ts";
+import { parcelsInto, received, sent } from "../../support/parcel.ts";
+
+const { url, db } = await testDatabase();
+const { store } = await testEventStore();
+const parcel = parcelsInto("parcel");
+const copy = parcelsInto("parcel_copy");
+const silent = () => undefined;
+const log = { info: silent, warn: silent, error: silent };
+const projections = [parcel, copy];
+const deps = {
+  databaseUrl: url,
+  db,
+  store,
+  projections,
+  context: { open: async () => null },
+  log,
+};
+const { signal } = new AbortController();
+
+describe("read models of the past", () => {
+  /** Where the log stood after each event, a minute apart. */
+  const positions: bigint[] = [];
+  const timeOf = (index: number) => `2026-01-02T03:0${index}:00.000Z`;
+
+  before(async () => {
+    const events = [sent("Anna"), sent("Boris"), received] as const;
+    for (const [index, event] of events.entries()) {
+      const id = `1000000${index}-0000-4000-8000-000000000000`;
+      const metadata = { ...metadataFor(id), occurredAt: timeOf(index) };
+      const made = [{ ...event, id, metadata }];
+      positions.push((await store.append(`parcel-${index % 2}`, "any", made)).position);
+    }
+  });
+
+  const build = (until: LogEnd, schema = "past") =>
+    rebuildUntil(deps, projections, { schema, until, signal });
+  const rows = (schema: string) => db(`${schema}.parcel_copy`).orderBy("id").select("*");
+  const schemas = async () =>
+    (await db("pg_namespace").pluck("nspname")).filter((name) => /past|taken/.test(name)).sort();
+
+  it("show what was up to a position, and take the place of earlier ones", async () => {
+    const counts: number[] = [];
+    for (const position of [-1n, ...positions]) {
+      const built = await build({ position });
+      expect(built?.position).to.equal(position);
+      expect(await rows("past")).to.deep.equal(await db("past.parcel").orderBy("id"));
+      counts.push((await rows("past")).length);
+    }
+    expect(counts).to.deep.equal([0, 1, 2, 2]);
+    expect(await schemas()).to.deep.equal(["past"]);
+  });
+
+  it("show what was up to a time", async () => {
+    await build({ time: new Date("2026-01-02T03:01:30Z") }, "past_time");
+    await build({ position: positions[1]! });
+    expect(await rows("past_time")).to.deep.equal(await rows("past"));
+    await build({ time: new Date(timeOf(2)) }, "past_time");
+    expect(await rows("past_time")).not.to.deep.equal(await rows("past"));
+  });
+
+  it("leave the live ones as they are", async () => {
+    expect((await readCheckpoints(db)).map(({ name }) => name)).not.to.include("parcel");
+    const live = await db("information_schema.tables")
+      .where({ table_schema: "read_model", table_name: "parcel" })
+      .pluck("table_name");
+    expect(live).to.deep.equal([]);
+  });
+
+  it("never take the place of something else", async () => {
+    await db.raw("create schema taken");
+    await db.raw("create table taken.mine (id int)");
+    const error: unknown = await build({ position: 0n }, "taken").catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).to.be.instanceOf(SchemaTaken);
+    expect(await db("taken.mine").select("*")).to.deep.equal([]);
+    for (const name of ["read_model", "public", "pg_catalog", "as_of_issue_v1", "A", "", "x-y"]) {
+      expect(isPastSchema(name), name).to.equal(false);
+    }
+    expect(isPastSchema("past_2026")).to.equal(true);
+  });
+
+  it("leave nothing behind when they are interrupted", async () => {
+    const before = await schemas();
+    const stopped = AbortSignal.abort(new Error("stopped"));
+    const options = { schema: "past_cut", until: { position: 9n }, signal: stopped };
+    await rebuildUntil(deps, projections, options).catch(() => undefined);
+    expect(await schemas()).to.deep.equal(before);
+  });
+});
