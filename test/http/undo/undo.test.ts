@@ -185,3 +185,237 @@ describe("POST <P>/undo", () => {
     expect([answer.status, answer.body["code"]]).to.deep.equal([403, "auth.scope_missing"]);
   });
 });
+
+/** A change, where it shows, and what an undo of it brings back there. */
+type Change = Readonly<{
+  type: string;
+  /** What the undo appends; the type itself when left out. */
+  opposite?: string;
+  method: "POST" | "PUT" | "PATCH" | "DELETE";
+  at: string;
+  body?: object;
+  shows: string;
+  place?: string;
+}>;
+
+describe("an undo", () => {
+  const own = () => ({ token: anna.token });
+  const changing = "/project/anna/changing";
+  const known: Record<string, string> = {};
+
+  /** Without when it was changed, and ids that are made anew. */
+  const shown = async (at: string): Promise<unknown> => {
+    const { status, text } = await app.get(at, own());
+    expect(status, `${at}: ${text}`).to.equal(200);
+    return JSON.parse(text, (key, value: unknown) =>
+      ["updatedAt", "uuid", "lastCommit", "page", "editedAt"].includes(key) ? undefined : value,
+    );
+  };
+  const sent = async (method: string, at: string, body?: object): Promise<Answer> => {
+    const path = at.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? name);
+    const answer = await app.send(method, path, { ...own(), ...(body && { body }) });
+    expect(answer.status, `${method} ${path}: ${answer.text}`).to.be.within(200, 204);
+    return answer;
+  };
+
+  before(async () => {
+    for (const kind of ["team", "company"]) {
+      const body = { title: kind, alias: `changing-${kind}`, isPrivate: true };
+      expect((await app.post(`/${kind}`, { ...own(), body })).status).to.equal(200);
+    }
+    const { id } = await app.givenProject(anna, "changing", { private: false });
+    known["project"] = id;
+    const actions = [{ action: "CREATE", path: "a.txt", content: "a", encoding: "text" }];
+    await sent("POST", `${changing}/commit`, { branch: "main", message: "a", actions });
+    const more = { branch: "side", startBranch: "main", message: "b" };
+    const other = [{ ...actions[0], path: "b.txt" }];
+    await sent("POST", `${changing}/commit`, { ...more, actions: other });
+    const branches = { sourceBranch: { id: "side" }, targetBranch: { id: "main" } };
+    await sent("POST", `${changing}/merge-request`, { title: "Side", ...branches });
+    await sent("POST", `${changing}/issue`, { title: "Bug", description: "x" });
+    const made = async (name: string, at: string, body: object): Promise<void> => {
+      const answer = await sent("POST", changing + at, body);
+      known[name] = String(answer.body["id"] ?? answer.body["uuid"]);
+    };
+    await made("comment", "/issue-discussion/1/create", { note: "words" });
+    await made("note", "/merge-request/1/discussions/create", { message: "Why" });
+    await made("rule", "/tag-protection/create", { tagTemplate: "v*", allowToCreate: "ADMINS" });
+    const approval = { targetBranch: "main", name: "Two eyes", minimalApprovals: 0 };
+    const approvers = { allowedApproversUuid: [] };
+    await made("approval", "/merge-request/approval/rule/create", { ...approval, ...approvers });
+    const hook = { url: "https://hooks.example.net/a", secret: "s1", events: { MERGE: true } };
+    await made("hook", "/setting/webhook", hook);
+  });
+
+  const rules = "/merge-request/approval/rule";
+  const configuration = "/merge-request/approval/configuration";
+  const approval = { targetBranch: "side", name: "One", minimalApprovals: 0 };
+  const changes: readonly Change[] = [
+    ...(["team", "company"] as const).map((kind) => ({
+      type: kind === "team" ? "TeamDetailsChanged" : "CompanyDetailsChanged",
+      method: "PUT" as const,
+      at: `/${kind}/changing-${kind}`,
+      body: { title: "Other", description: "other", isPrivate: false },
+      shows: `/${kind}/changing-${kind}`,
+      place: `/${kind}/changing-${kind}`,
+    })),
+    {
+      type: "TemplateSettingsChanged",
+      method: "POST",
+      at: "/team/changing-team/setting/import",
+      body: { allowImportTagProtection: true },
+      shows: "/team/changing-team/setting/import",
+      place: "/team/changing-team",
+    },
+    {
+      type: "ProjectDefaultBranchChanged",
+      method: "PUT",
+      at: `${changing}/setting/default-branch`,
+      body: { branchName: "side" },
+      shows: changing,
+    },
+    {
+      type: "MergeSettingsChanged",
+      method: "PUT",
+      at: `${changing}/setting/merge`,
+      body: { squash: "ALWAYS" },
+      shows: `${changing}/setting/merge`,
+    },
+    {
+      type: "MergeMessagesChanged",
+      method: "PUT",
+      at: `${changing}/setting/merge-message`,
+      body: { mergeCommitMessage: "Other" },
+      shows: `${changing}/setting/merge-message`,
+    },
+    {
+      type: "ProtectionRuleEdited",
+      method: "PATCH",
+      at: `${changing}/tag-protection/edit`,
+      body: { allowToCreate: "NO_ONE" },
+      shows: `${changing}/tag-protection`,
+    },
+    {
+      type: "ApprovalRuleEdited",
+      method: "PATCH",
+      at: `${changing}${rules}/edit`,
+      body: { name: "Other" },
+      shows: `${changing}${rules}`,
+    },
+    {
+      type: "ApprovalRuleDeleted",
+      opposite: "ApprovalRuleCreated",
+      method: "DELETE",
+      at: `${changing}${rules}/{approval}`,
+      shows: `${changing}${rules}`,
+    },
+    {
+      type: "ApprovalRuleCreated",
+      opposite: "ApprovalRuleDeleted",
+      method: "POST",
+      at: `${changing}${rules}/create`,
+      body: { ...approval, allowedApproversUuid: [] },
+      shows: `${changing}${rules}`,
+    },
+    {
+      type: "ApprovalConfigurationChanged",
+      method: "PATCH",
+      at: `${changing}${configuration}/edit`,
+      body: { preventAuthorApproving: true },
+      shows: `${changing}${configuration}`,
+    },
+    {
+      type: "IssueCommentEdited",
+      method: "PUT",
+      at: `${changing}/issue-discussion/1/{comment}/edit`,
+      body: { note: "other" },
+      shows: `${changing}/issue-discussion/1`,
+    },
+    {
+      type: "DiscussionNoteEdited",
+      method: "PUT",
+      at: `${changing}/merge-request/1/discussions/edit/{note}`,
+      body: { message: "other" },
+      shows: `${changing}/merge-request/1/discussions`,
+    },
+    {
+      type: "DiscussionReplied",
+      opposite: "DiscussionNoteDeleted",
+      method: "POST",
+      at: `${changing}/merge-request/1/discussions/reply`,
+      body: { message: "Because" },
+      shows: `${changing}/merge-request/1/discussions`,
+    },
+    {
+      type: "ReleaseCreated",
+      opposite: "ReleaseDeleted",
+      method: "POST",
+      at: `${changing}/release`,
+      body: { title: "One", tagName: "r1", branchName: "main" },
+      shows: `${changing}/release`,
+    },
+    {
+      type: "WebhookReconfigured",
+      method: "POST",
+      at: `${changing}/setting/webhook/{hook}`,
+      body: { url: "https://hooks.example.net/b", secret: "s2", events: { TAG_CREATE: true } },
+      shows: `${changing}/setting/webhook`,
+    },
+    {
+      type: "PipelineScheduleCreated",
+      opposite: "PipelineScheduleDeleted",
+      method: "POST",
+      at: `${changing}/cicd/schedule`,
+      body: { description: "d", cron: "0 4 * * *", refName: "main", variables: [] },
+      shows: `${changing}/cicd/schedule`,
+    },
+    {
+      type: "PipelineTriggerCreated",
+      opposite: "PipelineTriggerDeleted",
+      method: "POST",
+      at: `${changing}/cicd/trigger`,
+      body: { description: "d" },
+      shows: `${changing}/cicd/trigger`,
+    },
+  ];
+  /** Bodies that name a thing that is made in `before`. */
+  const named: Readonly<Record<string, () => object>> = {
+    ProtectionRuleEdited: () => ({ uuid: known["rule"] }),
+    ApprovalRuleEdited: () => ({ uuid: known["approval"] }),
+    DiscussionReplied: () => ({ discussionUuid: known["note"] }),
+  };
+
+  for (const { type, opposite = type, method, at, body, shows, place = changing } of changes) {
+    it(`of ${type} shows what was before`, async () => {
+      const was = await shown(shows);
+      const given = body && { ...body, ...named[type]?.() };
+      await sent(method, at, given);
+      expect(await shown(shows), "changed").not.to.deep.equal(was);
+      expect(await undone(type, place)).to.equal(opposite);
+      expect(await shown(shows), "undone").to.deep.equal(was);
+    });
+  }
+
+  it("of an alias is asked for at the new one, and gives the old one back", async () => {
+    for (const [type, method, at, from, to] of [
+      ["TeamAliasChanged", "PUT", "", "/team/changing-team", "/team/other-team"],
+      ["CompanyAliasChanged", "PUT", "", "/company/changing-company", "/company/other-company"],
+      ["ProjectAliasChanged", "PUT", "/setting/alias", changing, "/project/anna/other"],
+    ] as const) {
+      await sent(method, from + at, { alias: to.split("/").at(-1) });
+      expect((await app.get(from, own())).status).to.equal(404);
+      expect(await undone(type, to)).to.equal(type);
+      expect((await app.get(from, own())).status).to.equal(200);
+      expect((await app.get(to, own())).status).to.equal(404);
+    }
+  });
+
+  it("of a restored project deletes it again", async () => {
+    await sent("DELETE", "/project/{project}/delete");
+    await sent("POST", "/project/{project}/restore");
+    const { eventId } = await last("ProjectRestored", changing);
+    const answer = await undo(eventId, anna.token, changing);
+    expect([answer.status, answer.body["type"]]).to.deep.equal([200, "ProjectDeleted"]);
+    expect((await app.get(changing, own())).status).to.equal(404);
+  });
+});
