@@ -21,6 +21,8 @@ export type LfsObjectCommand =
       type: "InheritLfsObjects";
       projectId: ProjectId;
       fromProjectId: ProjectId;
+      /** At most `lfsInheritedMax`. */
+      objects: readonly Readonly<{ oid: LfsOid; bytes: number }>[];
       at: string;
     }>;
 
@@ -39,8 +41,9 @@ const decider: Decider<State, LfsObjectCommand, LfsObjectEvent> = {
         return [{ type: "LfsObjectStored", data }];
       }
       case "InheritLfsObjects": {
-        const { projectId, fromProjectId, at: inheritedAt } = command;
-        return [{ type: "LfsObjectsInherited", data: { projectId, fromProjectId, inheritedAt } }];
+        const { projectId, fromProjectId, objects, at: inheritedAt } = command;
+        const data = { projectId, fromProjectId, objects: [...objects], inheritedAt };
+        return [{ type: "LfsObjectsInherited", data }];
       }
       default:
         return unreachable(command);

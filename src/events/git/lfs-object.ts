@@ -4,6 +4,9 @@ import type { EventOf, EventSchemas } from "../core/event.ts";
 import { IsoInstant, LfsOid, ProjectId, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
+/** Objects that one event names. */
+export const lfsInheritedMax = 1_000;
+
 /** Which LFS objects a project has: only these are given to who may read it. */
 export const lfsObjectEvents = {
   /** Somebody brought its bytes. */
@@ -14,10 +17,17 @@ export const lfsObjectEvents = {
     storedById: UserId,
     storedAt: IsoInstant,
   }),
-  /** A fork begins with what the project it was made from has at that moment. */
+  /**
+   * A fork begins with what its commits point to, and commits that a merge request brings from a fork come with what
+   * they point to. Older events name no objects: they stand for all that the other project had by then.
+   */
   LfsObjectsInherited: z.object({
     projectId: ProjectId,
     fromProjectId: ProjectId,
+    objects: z
+      .array(z.object({ oid: LfsOid, bytes: z.int().nonnegative() }))
+      .max(lfsInheritedMax)
+      .optional(),
     inheritedAt: IsoInstant,
   }),
 } as const satisfies EventSchemas;
@@ -26,6 +36,8 @@ export type LfsObjectEvent = EventOf<typeof lfsObjectEvents>;
 
 /** What happened to one object in one project. */
 export const lfsObjectId = (projectId: string, oid: string): string => `${projectId}~${oid}`;
-export const lfsInheritanceId = (projectId: string): string => `${projectId}~inherited`;
+/** @param key of what is inherited: the same comes once */
+export const lfsInheritanceId = (projectId: string, key: string): string =>
+  `${projectId}~inherited~${key}`;
 
 export const lfsObjectStream = (id: string): string => streamName("lfsObject", id);

@@ -10,7 +10,7 @@ import { approvalConfigurationOf } from "../../projections/merge-request/approva
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
-import { bringCommit } from "../../workers/merge-request/source.ts";
+import { bringCommit, bringLfsObjects } from "../../workers/merge-request/source.ts";
 import type { Role } from "../access/access.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
 import { commandDeps } from "../core/command-deps.ts";
@@ -57,7 +57,11 @@ export const createMergeRequest = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const change = { id: mergeRequestId, metadata: await request.metadata() };
+    const metadata = await request.metadata();
+    const sourceProjectId = source.project.id;
+    const brought = { sourceProjectId, target: target.project, repository, sourceCommit };
+    await bringLfsObjects(deps, brought, metadata);
+    const change = { id: mergeRequestId, metadata };
     const { localId, position } = await openMergeRequest(commandDeps(deps), change, command);
     await keepRef(repository, headRefOf(localId), sourceCommit);
     await request.visible(position);

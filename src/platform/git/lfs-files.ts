@@ -13,19 +13,34 @@ export type LfsFile = Readonly<{ path: string; oid: string }>;
 const filesAtOnce = 500;
 
 /**
- * Files in the histories of all refs that are pointers of LFS, each content once, some at a time.
+ * Whose histories are looked through. `tips` are ids of commits or tags; with `notInRefs`, what any ref of the
+ * repository reaches is left out.
+ */
+export type LfsFilesOf = Readonly<{ tips: Iterable<string>; notInRefs?: boolean }>;
+
+/**
+ * Files in histories that are pointers of LFS, each content once, some at a time.
  *
+ * @param of without it, the histories of all refs
  * @throws GitFailure when an object is missing
  */
-export async function* lfsFiles(repository: Repository): AsyncGenerator<readonly LfsFile[]> {
+export async function* lfsFiles(
+  repository: Repository,
+  of?: LfsFilesOf,
+): AsyncGenerator<readonly LfsFile[]> {
   // Trees of other commits name the same blobs: git lists each once, by the first path it finds.
   const filter = `--filter=blob:limit=${pointerBytesMax}`;
-  const list = ["rev-list", "--all", "--objects", filter];
+  const without = of?.notInRefs === true ? ["--not", "--all"] : [];
+  const from = of === undefined ? ["--all"] : ["--stdin", ...without];
+  const list = ["rev-list", "--objects", filter, ...from];
   const child = spawn("git", [`--git-dir=${repository.gitDir}`, ...list], {
     cwd: "/",
     env: gitEnvironment(),
-    stdio: ["ignore", "pipe", "ignore"],
+    stdio: ["pipe", "pipe", "ignore"],
   });
+  // One that ended already says so by its exit code.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end([...(of?.tips ?? [])].map((id) => `${id}\n`).join(""));
   const exited = once(child, "exit");
   exited.catch(() => undefined);
   try {

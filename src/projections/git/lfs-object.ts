@@ -32,7 +32,14 @@ export const lfsObjectProjection = defineProjection({
       await tx("lfs_object").insert(row).onConflict(["project_id", "oid"]).merge();
     },
     // By the time of storing, not by what is there: applied again later, it ends the same.
-    LfsObjectsInherited: async (tx, { data: { projectId, fromProjectId, inheritedAt } }) => {
+    LfsObjectsInherited: async (tx, { data }) => {
+      const { projectId, fromProjectId, objects, inheritedAt } = data;
+      if (objects !== undefined) {
+        const stored = { project_id: projectId, stored_at: new Date(inheritedAt) };
+        const rows = objects.map((object) => ({ ...object, ...stored }));
+        if (rows.length > 0) await tx("lfs_object").insert(rows).onConflict().ignore();
+        return;
+      }
       await tx.raw(
         `insert into lfs_object (project_id, oid, bytes, stored_at)
          select ?, oid, bytes, ? from lfs_object where project_id = ? and stored_at <= ?
@@ -61,6 +68,10 @@ export async function findLfsObject(
   oid: string,
 ): Promise<LfsObjectRow | undefined> {
   return db<LfsObjectRow>("lfs_object").where({ project_id: projectId, oid }).first();
+}
+
+export async function hasLfsObjects(db: Knex, projectId: string): Promise<boolean> {
+  return (await db("lfs_object").where({ project_id: projectId }).first("oid")) !== undefined;
 }
 
 /** What the objects of a project take together. */

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 
-import { currentState, handle } from "../../commands/core/handle.ts";
-import { lfsObject } from "../../commands/git/lfs-object.ts";
+import { currentState } from "../../commands/core/handle.ts";
 import { isExisting, project } from "../../commands/project/project.ts";
 import { EventMetadata } from "../../events/core/event.ts";
-import { ProjectId } from "../../events/core/ids.ts";
-import { lfsInheritanceId } from "../../events/git/lfs-object.ts";
 import { projectEvents } from "../../events/project/project.ts";
 import { repositoryStream } from "../../events/repository/repository.ts";
+import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
 import { type RefRecorderDeps, refRecorder } from "../../git/ref-recorder.ts";
 import { copyRepository } from "../../platform/git/copy.ts";
 import { PermanentFailure } from "../../platform/queue.ts";
@@ -49,7 +47,11 @@ export async function fillFork(
   const source = await git.find(fork.forkedFromId);
   const refs = await source?.refs();
   if (source === undefined || refs === undefined || refs.size === 0) return undefined;
-  await inheritLfsObjects(deps, fork.forkedFromId, forkId, metadata);
+  const between = { fromProjectId: fork.forkedFromId, projectId: forkId };
+  const of = { tips: refs.values() };
+  // First: a clone of what is copied shall be whole.
+  const objects = await lfsObjectsToInherit({ ...between, repository: source, of }, deps);
+  await inheritLfsObjects(between, objects, metadata, deps);
 
   const repository = await git.ensure(forkId, fork.defaultBranch);
   const pushId = randomUUID();
@@ -75,19 +77,6 @@ async function mayBeCopied(
   const source = await findProjectById(db, sourceId);
   if (source === undefined || (source.is_private && !forkIsPrivate)) return false;
   return (await projectRole(db, source, userId)) !== undefined;
-}
-
-/** What pointers in the copied commits stand for, so that a clone of the fork is whole. */
-async function inheritLfsObjects(
-  { store, now }: RefRecorderDeps,
-  from: string,
-  forkId: string,
-  metadata: EventMetadata,
-): Promise<void> {
-  const [projectId, fromProjectId] = [ProjectId.parse(forkId), ProjectId.parse(from)];
-  const at = now().toISOString();
-  const command = { type: "InheritLfsObjects", projectId, fromProjectId, at } as const;
-  await handle(store, lfsObject, { id: lfsInheritanceId(forkId), command, metadata });
 }
 
 export const projectFork: Reactor = {

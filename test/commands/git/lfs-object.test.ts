@@ -21,10 +21,12 @@ describe("an LFS object", () => {
   });
 
   it("is inherited by a fork once", () => {
-    const inherit = { type: "InheritLfsObjects", projectId, fromProjectId, at } as const;
+    const objects = [{ oid: facts.oid, bytes: 5 }];
+    const between = { projectId, fromProjectId, objects };
+    const inherit = { type: "InheritLfsObjects", ...between, at } as const;
     const inherited = {
       type: "LfsObjectsInherited",
-      data: { projectId, fromProjectId, inheritedAt: at },
+      data: { ...between, inheritedAt: at },
     } as const;
     given().when(inherit).gives(inherited);
     given(inherited).when(inherit).givesNothing();

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 
 import { startTestApp, type TestUser } from "../../support/app.ts";
@@ -170,4 +171,81 @@ describe("a merge request from a fork", () => {
     expect(pushed.stderr).to.contain("f.txt is locked by bob");
     expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
   });
+
+  describe("with objects of LFS", () => {
+    it("gives the target what its commits point to, for whoever reads that, and nothing else", async () => {
+      const [shown, hidden] = [content(300), content(300)];
+      await bring(forkAt(""), carl, shown);
+      await bring(forkAt(""), carl, hidden);
+      await push("art.bin", pointerTo(shown));
+      expect((await download(world.at(""), bob, shown)).status).to.equal(404);
+      const opened = await open();
+      expect(opened.status, opened.text).to.equal(200);
+      expect((await download(world.at(""), bob, shown)).text).to.equal(shown.toString());
+      expect((await download(world.at(""), bob, hidden)).status).to.equal(404);
+      const outside = await app.givenUser(`out-${world.project.alias}`);
+      expect((await download(world.at(""), outside, shown)).status).to.equal(403);
+    });
+
+    it("gives it what is pushed to the request later, once, whoever looks", async () => {
+      await open();
+      const later = content(300);
+      await bring(forkAt(""), carl, later);
+      await push("later.bin", pointerTo(later));
+      await Promise.all([world.get(bob, "/merge-request/1"), world.get(anna, "/merge-request/1")]);
+      expect((await download(world.at(""), anna, later)).text).to.equal(later.toString());
+      const merged = await world.post(bob, "/merge-request/1/merge");
+      expect(merged.status, merged.text).to.equal(200);
+      expect(await app.deps.db("lfs_object").where({ oid: oidOf(later) })).to.have.length(2);
+    });
+
+    it("is refused when the target has no room for them", async () => {
+      const large = content(60_000);
+      await bring(forkAt(""), carl, large);
+      await push("large.bin", pointerTo(large));
+      const root = await app.givenUser(`root-${world.project.alias}`, { admin: true });
+      const quota = `/admin/project/${world.project.id}/quota`;
+      await app.put(quota, { token: root.token, body: { allowedBytes: 55_000 } });
+      expect(codeOf(await open())).to.deep.equal([422, "project.full"]);
+      await app.put(quota, { token: root.token, body: { allowedBytes: null } });
+      expect((await open()).status).to.equal(200);
+    });
+
+    it("leaves a fork without objects that no commit of it points to", async () => {
+      const [shown, hidden] = [content(300), content(300)];
+      await bring(world.at(""), anna, shown);
+      await bring(world.at(""), anna, hidden);
+      await world.branch({ "art.bin": pointerTo(shown) });
+      const alias = `second-${world.project.alias}`;
+      const fork = await world.post(carl, "/fork", { ownerAlias: "carl", alias });
+      expect(fork.status, fork.text).to.equal(200);
+      const second = `/project/carl/${alias}`;
+      expect((await download(second, carl, shown)).text).to.equal(shown.toString());
+      expect((await download(second, carl, hidden)).status).to.equal(404);
+    });
+  });
 });
+
+/** Text, so that answers can be compared as text. */
+const content = (bytes: number): Buffer => Buffer.from(randomBytes(bytes / 2).toString("hex"));
+
+const oidOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+const pointerTo = (bytes: Buffer): string =>
+  `version https://git-lfs.github.com/spec/v1\noid sha256:${oidOf(bytes)}\nsize ${bytes.length}\n`;
+
+const lfsAt = (project: string, bytes: Buffer): string =>
+  `${project}.git/info/lfs/objects/${oidOf(bytes)}`;
+
+const basic = ({ alias, token }: TestUser) => ({
+  authorization: `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`,
+});
+
+async function bring(project: string, user: TestUser, bytes: Buffer): Promise<void> {
+  const at = `${lfsAt(project, bytes)}/${bytes.length}`;
+  const stored = await app.send("PUT", at, { headers: basic(user), body: bytes });
+  expect(stored.status, stored.text).to.equal(200);
+}
+
+const download = (project: string, user: TestUser, bytes: Buffer) =>
+  app.get(lfsAt(project, bytes), { headers: basic(user) });
