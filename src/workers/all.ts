@@ -46,7 +46,7 @@ import { mirrorSyncWorker } from "./project/mirror-sync.ts";
 import { projectPurge, projectPurgeWorker, sweepDeletedProjects } from "./project/purge.ts";
 import { commitReferenceReactor, commitReferenceWorker } from "./reference/commit-reference.ts";
 import { repositoryMaintenance, repositoryMaintenanceWorker } from "./repository/maintenance.ts";
-import { lfsSize, repositorySizeWorker } from "./repository/size.ts";
+import { fileSize, lfsSize, repositorySizeWorker } from "./repository/size.ts";
 import { sweepTransfers, transferFollowUp } from "./team/transfer-offer.ts";
 import { accountLink } from "./user/account-link.ts";
 import { invitationFollowUp, sweepInvitations } from "./user/invitation.ts";
@@ -66,6 +66,7 @@ export const allReactors: readonly Reactor[] = [
   commitReferenceReactor,
   agentWatch,
   environmentBranch,
+  fileSize,
   jobLogEnd,
   jobLogRemoval,
   invitationFollowUp,

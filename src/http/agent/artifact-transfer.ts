@@ -11,11 +11,13 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findArtifact } from "../../projections/agent/artifact.ts";
 import { findJobByNumber, findJobOfToken } from "../../projections/agent/job.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
+import { findProjectById } from "../../projections/project/project.ts";
 import { dependenciesOf } from "../../workers/pipeline/job-run.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { receiveFiles } from "../file/multipart.ts";
+import { roomForFile } from "../file/room.ts";
 import { JobNumberParams, provedRun } from "./job-proof.ts";
 import { confirm } from "./job-record.ts";
 import { badToken } from "./proof.ts";
@@ -36,7 +38,7 @@ const upload = route({
   summary: "Store an artifact of a job that runs",
   description:
     "Of what the job declares; what is sent a second time takes the place of the first. The time it is " +
-    "kept comes from the job, not from the request. At most 1 GiB.",
+    "kept comes from the job, not from the request. At most 1 GiB; it counts for the quota of the project.",
   params: JobNumberParams,
   query: z.object({ artifact_type: z.string().max(64).default("archive") }),
   upload: key,
@@ -49,12 +51,14 @@ const upload = route({
     const { job } = proved;
     const declared = (await findJobSpec(deps.db, job.id))?.artifacts ?? null;
     const fileType = declaredType(declared, query.artifact_type);
+    const project = await findProjectById(deps.db, job.project_id);
+    const bytesMax = await roomForFile(project, artifactBytesMax, deps);
     const [stored] = await receiveFiles(request.incoming(artifactBytesMax + overheadBytes), {
       key,
       filesMax: 1,
       take: async ({ fileName, content }) => {
         const name = checkedName(fileName);
-        const options = { bytesMax: artifactBytesMax, signal: request.signal };
+        const options = { bytesMax, signal: request.signal };
         return { name, blob: await deps.blobs.put(content, options) };
       },
       undo: ({ blob }) => blob.release(),

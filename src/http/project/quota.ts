@@ -43,7 +43,7 @@ const changeQuota = route({
   operationId: "changeProjectQuota",
   summary: "Change how large a project may be",
   description:
-    "Its repository and its LFS objects count. Pushes that would make it larger are refused; what is there already stays.",
+    "Its repository, its LFS objects, its packages with what its proxies keep, files of releases, uploaded files and artifacts of jobs count. What would make it larger is refused; what is there already stays.",
   body: z
     .object({
       allowedBytes: int({ min: 0 }).nullable().meta({

@@ -16,6 +16,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
+import { roomForFile } from "../file/room.ts";
 
 const tag = "Issues";
 const path = "/project/{ownerAlias}/{projectAlias}/file";
@@ -44,16 +45,18 @@ const postFile = route({
   path,
   operationId: "uploadFile",
   summary: "Upload a file for a description or comment",
-  description: "At most 50 MiB. A text links to it by `webFilePath`.",
+  description:
+    "At most 50 MiB. It counts for the quota of the project. A text links to it by `webFilePath`.",
   params: z.object(names),
   upload: key,
   reply: UploadedFileView,
   errors: [403, 404],
   async handle({ request }, deps) {
+    const bytesMax = await roomForFile(request.project, fileBytesMax, deps);
     const [stored] = await receiveFiles(request.incoming(fileBytesMax + overheadBytes), {
       key,
       filesMax: 1,
-      take: (file) => store(file, request, deps),
+      take: (file) => store(file, bytesMax, request, deps),
       undo: ({ blob }) => blob.release(),
     });
     if (stored === undefined) throw fileNotFound();
@@ -106,11 +109,12 @@ type Stored = Readonly<{ name: string; blob: HeldBlob }>;
 
 async function store(
   { fileName: name, content }: FormFile,
+  bytesMax: number,
   { signal }: Writing,
   { blobs }: Deps,
 ): Promise<Stored> {
   mustBeFileName(name, key, "file.name");
-  return { name, blob: await blobs.put(content, { bytesMax: fileBytesMax, signal }) };
+  return { name, blob: await blobs.put(content, { bytesMax, signal }) };
 }
 
 async function record(

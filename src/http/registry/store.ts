@@ -16,10 +16,10 @@ import {
 } from "../../platform/package/coordinates.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
+import { roomForFile } from "../file/room.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
 const inspections = new Limiter(2);
@@ -43,9 +43,7 @@ export async function uploadBytesMax(target: RegistryRepositoryRow, deps: Deps):
   const { packageFileBytesMax } = deps.config;
   if (target.owner_type !== "PROJECT") return packageFileBytesMax;
   const project = await findProjectById(deps.db, target.owner_id);
-  const left = project === undefined ? 0 : await projectBytesLeft(deps)(project);
-  if (left > 0) return Math.min(left, packageFileBytesMax);
-  throw new Refusal("too_large", "project.full", "The project has no room left.");
+  return roomForFile(project, packageFileBytesMax, deps);
 }
 
 /** Stores the bytes and holds them. Nothing is left when they are refused. @throws Refusal */

@@ -16,6 +16,7 @@ import { requestedPortion } from "../file/byte-range.ts";
 import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
+import { roomForFile } from "../file/room.ts";
 import { mustFindRelease, ReleaseParams, shown, within, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
@@ -32,7 +33,7 @@ const postReleaseFiles = route({
   operationId: "addReleaseFiles",
   forJobs: true,
   summary: "Add files to a release",
-  description: "All of them are added, or none.",
+  description: "All of them are added, or none. They count for the quota of the project.",
   params: ReleaseParams,
   upload: key,
   reply: ReleaseView,
@@ -40,10 +41,14 @@ const postReleaseFiles = route({
   async handle({ params: { releaseUuid }, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
     const { releaseFileBytesMax: bytesMax } = deps.config;
+    const room: Room = {
+      left: await roomForFile(request.project, Number.MAX_SAFE_INTEGER, deps),
+      before: Promise.resolve(),
+    };
     const stored = await receiveFiles(request.incoming(bytesMax * filesMax + overheadBytes), {
       key,
       filesMax,
-      take: (file, index) => store(file, index, request, deps),
+      take: (file, index) => store(file, { index, room }, request, deps),
       undo: ({ blob }) => blob.release(),
     });
     const letGo = async (): Promise<void> => {
@@ -130,16 +135,25 @@ export const releaseFileRoutes: readonly Route[] = [
 ];
 
 type Writing = RequestFor<"project:DEVELOPER">;
+/** What the files of one request share. The end of one may still be written when the next begins. */
+type Room = { left: number; before: Promise<unknown> };
 type Stored = Readonly<{ file: ReleaseFile; blob: HeldBlob }>;
 
 async function store(
   { fileName, content }: FormFile,
-  index: number,
+  { index, room }: Readonly<{ index: number; room: Room }>,
   { commandId, signal }: Writing,
   { blobs, config }: Deps,
 ): Promise<Stored> {
   mustBeFileName(fileName, key, "release_file.name");
-  const blob = await blobs.put(content, { bytesMax: config.releaseFileBytesMax, signal });
+  const storing = room.before.then(async () => {
+    const bytesMax = Math.min(config.releaseFileBytesMax, room.left);
+    const put = await blobs.put(content, { bytesMax, signal });
+    room.left -= put.bytes;
+    return put;
+  });
+  room.before = storing.catch(() => undefined);
+  const blob = await storing;
   const fileId = ReleaseFileId.parse(deterministicId(commandId, "release file", index));
   const { bytes, digests } = blob;
   return { blob, file: { fileId, name: fileName, bytes, ...digests } };

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import { instanceOwnerId } from "../../events/registry/repository.ts";
 import type { PackageFileRow, PackageRow } from "./version.ts";
 
 /** A file with what its version is like: a line of an index. */
@@ -92,4 +93,13 @@ export async function packageBytes(db: Knex, ownerId: string): Promise<number> {
     .sum<Readonly<{ bytes: string | null }>[]>({ bytes: "file.bytes" })
     .first();
   return Number(row?.bytes ?? 0);
+}
+
+/** Id of the project, or of another owner, whose registry a package is in; undefined for the instance's. */
+export async function ownerOfPackage(db: Knex, packageId: string): Promise<string | undefined> {
+  const row: Readonly<{ owner_id: string }> | undefined = await db("package")
+    .join("package_registry as registry", "registry.id", "package.registry_id")
+    .where("package.id", packageId)
+    .first("registry.owner_id");
+  return row?.owner_id === instanceOwnerId ? undefined : row?.owner_id;
 }

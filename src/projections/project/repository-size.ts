@@ -10,7 +10,7 @@ type Measurable = Readonly<{ bytes: () => Promise<number> }>;
 /** More than any repository: no limit of the project's own. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
-/** How much a project's repository and its LFS objects may take; null: there is no limit. */
+/** How much a project may take, see `bytesTaken`; null: there is no limit. */
 export function allowedBytes(
   { allowed_bytes }: Pick<ProjectRow, "allowed_bytes">,
   instanceMax: number | null,
@@ -19,21 +19,43 @@ export function allowedBytes(
 }
 
 /**
- * What a project takes: its repository, its packages and the LFS objects it has. Content that
- * projects share counts in each of them: what one removes, the others still have.
+ * What a project takes: its repository, the LFS objects it has, its packages with what its proxies keep, files of
+ * releases, uploaded files and artifacts of jobs. Content that projects share counts in each of them: what one removes, the others still have.
  */
 export async function bytesTaken(
   db: Knex,
   projectId: string,
   repository: Measurable,
 ): Promise<number> {
-  const [objects, lfs, packages, containers] = await Promise.all([
+  const sums = await Promise.all([
     repository.bytes(),
     lfsBytes(db, projectId),
     packageBytes(db, projectId),
     containerBytes(db, projectId),
+    fileBytes(db, projectId),
   ]);
-  return objects + lfs + packages + containers;
+  return sums.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Files of releases, uploaded files, artifacts of jobs, and what proxies of the project keep. */
+async function fileBytes(db: Knex, projectId: string): Promise<number> {
+  const { rows } = await db.raw<{ rows: readonly Readonly<{ bytes: string }>[] }>(
+    `select coalesce(sum(bytes), 0) as bytes from (
+       select file.bytes from release
+         join release_file as file on file.release_id = release.id
+         where release.project_id = :projectId
+       union all
+       select bytes from uploaded_file where project_id = :projectId
+       union all
+       select bytes from job_artifact where project_id = :projectId
+       union all
+       select content.bytes from registry_repository as repository
+         join public.proxy_content as content on content.repository_id = repository.id::text
+         where repository.owner_id = :projectId
+     ) as file`,
+    { projectId },
+  );
+  return Number(rows[0]?.bytes ?? 0);
 }
 
 type Sized = Readonly<{
@@ -48,11 +70,11 @@ export const projectBytesLeft =
   async (project: Pick<ProjectRow, "id" | "allowed_bytes">): Promise<number> => {
     const allowed = allowedBytes(project, config.projectBytesMax);
     if (allowed === null) return unlimited;
-    const repository = (await git.find(project.id)) ?? empty;
+    const repository = (await git.find(project.id)) ?? noRepository;
     return Math.max(0, allowed - (await bytesTaken(db, project.id, repository)));
   };
 
-const empty: Measurable = { bytes: async () => 0 };
+export const noRepository: Measurable = { bytes: async () => 0 };
 
 export async function keepRepositorySize(
   db: Knex,

@@ -205,3 +205,10 @@ async function withFiles(db: Knex, rows: readonly StoredRelease[]): Promise<read
     files: files.filter(({ release_id }) => release_id === row.id),
   }));
 }
+
+export async function projectOfRelease(db: Knex, id: string): Promise<string | undefined> {
+  const row = await db<StoredRelease>("release")
+    .where({ id: id as ReleaseId })
+    .first("project_id");
+  return row?.project_id;
+}

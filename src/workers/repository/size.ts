@@ -1,7 +1,17 @@
+import type { Knex } from "knex";
 import { z } from "zod";
 
+import type { Recorded } from "../../events/core/event.ts";
+import { idInStream } from "../../events/core/stream.ts";
 import { lfsObjectEvents } from "../../events/git/lfs-object.ts";
-import { bytesTaken, keepRepositorySize } from "../../projections/project/repository-size.ts";
+import { ownerOfPackage } from "../../projections/package/registry.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import {
+  bytesTaken,
+  keepRepositorySize,
+  noRepository,
+} from "../../projections/project/repository-size.ts";
+import { projectOfRelease } from "../../projections/release/release.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -19,6 +29,40 @@ export const lfsSize: Reactor = {
   },
 };
 
+const fileTypes = [
+  "FileUploaded",
+  "JobArtifactExpired",
+  "JobArtifactStored",
+  "PackageFileReplaced",
+  "PackageFileStored",
+  "ReleaseFileAdded",
+  "ReleaseFileRemoved",
+];
+
+/** After files that come by other ways than git; many of one project are measured once. */
+export const fileSize: Reactor = {
+  name: "file-size",
+  types: new Set(fileTypes),
+  gatherMs: 500,
+  async react(event, { db, visible }) {
+    await visible(event.position);
+    const projectId = await projectOfFile(db, event);
+    if (projectId === undefined) return [];
+    return [{ queue, id: `${projectId}-${event.metadata.commandId}`, data: { projectId } }];
+  },
+  coveredBy: ({ data }) => String(data["projectId"]),
+};
+
+/** Undefined for what is gone. The id of a company stands for nothing that is measured. */
+async function projectOfFile(
+  db: Knex,
+  { type, stream, data: { projectId, packageId } }: Recorded,
+): Promise<string | undefined> {
+  if (typeof projectId === "string") return projectId;
+  if (type.startsWith("Release")) return projectOfRelease(db, idInStream(stream));
+  return ownerOfPackage(db, String(packageId));
+}
+
 export const repositorySizeWorker = defineWorker({
   queue,
   concurrency: 1,
@@ -26,12 +70,12 @@ export const repositorySizeWorker = defineWorker({
   run: ({ projectId }, deps) => measure(projectId, deps),
 });
 
-/** Writes down what a project takes now. Nothing for one without a repository. */
+/** Writes down what a project takes now. */
 export async function measure(
   projectId: string,
   { db, git, now }: Pick<WorkerDeps, "db" | "git" | "now">,
 ): Promise<void> {
-  const repository = await git.find(projectId);
-  if (repository === undefined) return;
+  if ((await findProjectById(db, projectId)) === undefined) return;
+  const repository = (await git.find(projectId)) ?? noRepository;
   await keepRepositorySize(db, projectId, await bytesTaken(db, projectId, repository), now());
 }

@@ -5,6 +5,7 @@ import { bytesText } from "../../../src/platform/bytes-text.ts";
 import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
+import { repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp({ workers: true, config: { projectBytesMax: 1_000_000 } });
 const parent = await temporaryDirectory();
@@ -128,6 +129,69 @@ describe("LFS objects", () => {
     expect(byRest.body).to.include({ status: 422, code: "project.full" });
     await app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes: 900_000 }));
     expect((await tryGit(copy, ["push", to, "HEAD:main"])).exitCode).to.equal(0);
+  });
+});
+
+describe("files that come by other ways than git", () => {
+  const shelf = "/project/anna/shelf";
+  let id: string;
+  let release: string;
+  before(async () => {
+    ({ id } = await app.givenProject(anna, "shelf"));
+    await repositoriesAt(app, `${shelf}/repositories`, anna.token).local("goods", "generic");
+    const little = await workingCopy(parent, "little");
+    await commit(little, "Little", { "a.txt": "a\n" });
+    await git(little, "push", "--quiet", remote().replace("search.git", "shelf.git"), "main");
+    const made = await app.post(`${shelf}/release`, as(anna, { title: "One", tagName: "v1" }));
+    release = `${shelf}/release/${made.body["id"]}/file`;
+  });
+  const allow = (bytes: number | null) =>
+    app.put(`/admin/project/${id}/quota`, as(root, { allowedBytes: bytes }));
+  const used = async () => Number((await app.get(shelf, as(anna))).body["usedBytes"]);
+  const attached = async (to: string, key: string, ...sizes: readonly number[]) => {
+    const body = new FormData();
+    for (const [index, size] of sizes.entries()) {
+      body.append(key, new Blob([Buffer.alloc(size, "a")]), `${size}-${index}.bin`);
+    }
+    const headers = { authorization: `token ${anna.token}` };
+    return (await fetch(app.url + to, { method: "POST", headers, body })).status;
+  };
+  const holds = async () => Number((await app.deps.db("public.blob_hold").count())[0]!["count"]);
+  const packaged = async (size: number) => {
+    const to = "/registry/project/anna/shelf/repository/goods/tool/1.0/tool.bin";
+    const headers = { authorization: `Bearer ${anna.token}` };
+    return (await app.send("PUT", to, { headers, body: Buffer.alloc(size, "p") })).status;
+  };
+
+  it("count in what a project takes: attachments, files of releases, packages", async () => {
+    await allow(null);
+    const measured = async (least: number) => {
+      await eventually(async () => (await used()) >= least);
+      return used();
+    };
+    expect(await attached(`${shelf}/file`, "file", 100_000)).to.equal(200);
+    const first = await measured(100_000);
+    expect(await attached(release, "files", 50_000, 60_000)).to.equal(200);
+    const second = await measured(first + 110_000);
+    expect(await packaged(70_000)).to.equal(201);
+    await measured(second + 70_000);
+  });
+
+  it("are refused when they would make it larger than it may be, and nothing of them is held", async () => {
+    await eventually(async () => (await used()) >= 280_000);
+    const before = await used();
+    const held = await holds();
+    await allow(before + 100_000);
+    expect(await attached(`${shelf}/file`, "file", 200_000)).to.equal(413);
+    expect(await packaged(200_000)).to.equal(413);
+    // Each of the two has room, both have not.
+    expect(await attached(release, "files", 90_000, 90_000)).to.equal(413);
+    expect(await attached(release, "files", 90_000)).to.equal(200);
+    await allow(1);
+    expect(await attached(`${shelf}/file`, "file", 1)).to.equal(413);
+    expect(await attached(release, "files", 1)).to.equal(413);
+    await allow(null);
+    expect(await holds()).to.equal(held);
   });
 });
 

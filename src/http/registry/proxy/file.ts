@@ -5,7 +5,7 @@ import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
-import { findKept, type Kept, keep, noteUse } from "./kept.ts";
+import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
 import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
 
 export type FileAt = Readonly<{
@@ -113,8 +113,8 @@ async function begun(
     const asked = { url: at.url, headers: { accept: "*/*" } };
     const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
     const { headers, body, status } = await askUpstream(proxy, asked, signal, deps);
-    const length = headers["content-length"];
-    const bytes = length === undefined ? undefined : Number(length);
+    const told = headers["content-length"];
+    const bytes = told === undefined ? undefined : Number(told);
     const encoding = headers["content-encoding"] ?? "identity";
     if (status === 304 || encoding !== "identity" || (bytes ?? 0) > bytesMax) {
       body.on("error", () => undefined).destroy();
@@ -122,11 +122,15 @@ async function begun(
     }
     const flight = new Flight(() => gone.abort());
     const place = { repositoryId: proxy.id, path: at.path };
-    const filled = flight.fill(body, { promised: at.promised, bytesMax }, async (content) => {
-      if (!proxy.settings.isCaching) return;
-      const blob = await deps.blobs.putPlain(content, { bytesMax });
-      await keep(deps.db, place, { blob, type: "", etag: "" });
-    });
+    const filled = flight.fill(
+      body,
+      { promised: at.promised, bytesMax },
+      async (content, length) => {
+        if (!proxy.settings.isCaching || length > (await roomToKeep(proxy, deps))) return;
+        const blob = await deps.blobs.putPlain(content, { bytesMax });
+        await keep(deps.db, place, { blob, type: "", etag: "" });
+      },
+    );
     filled
       .catch((error: unknown) => deps.log.warn({ err: error }, "a proxied file did not come whole"))
       .finally(ended);

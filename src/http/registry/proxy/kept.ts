@@ -1,6 +1,10 @@
 import type { Knex } from "knex";
 
 import type { HeldBlob } from "../../../platform/blob/blobs.ts";
+import { findProjectById } from "../../../projections/project/project.ts";
+import { projectBytesLeft } from "../../../projections/project/repository-size.ts";
+import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
+import type { Deps } from "../../core/deps.ts";
 
 /** What a proxy has fetched and keeps. */
 export type Kept = Readonly<{
@@ -23,6 +27,16 @@ const where = ({ repositoryId, path }: KeptAt) => ({ repository_id: repositoryId
 
 export function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> {
   return db<Kept>(table).where(where(at)).first();
+}
+
+/** How much may still be kept, in bytes: what a proxy keeps counts for the quota of its project. */
+export async function roomToKeep(
+  { owner_type, owner_id }: Pick<RegistryRepositoryRow, "owner_type" | "owner_id">,
+  deps: Pick<Deps, "db" | "git" | "config">,
+): Promise<number> {
+  if (owner_type !== "PROJECT") return Number.MAX_SAFE_INTEGER;
+  const project = await findProjectById(deps.db, owner_id);
+  return project === undefined ? 0 : await projectBytesLeft(deps)(project);
 }
 
 /** Keeps the content in the place of what is there, and gives its hold back. */

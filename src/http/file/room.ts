@@ -1,0 +1,20 @@
+import { Refusal } from "../../platform/refusal.ts";
+import type { ProjectRow } from "../../projections/project/project.ts";
+import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import type { Deps } from "../core/deps.ts";
+
+/**
+ * How large a file may be that a project takes now, in bytes.
+ *
+ * @param bytesMax of any such file
+ * @throws Refusal 413 `project.full`
+ */
+export async function roomForFile(
+  project: Pick<ProjectRow, "id" | "allowed_bytes"> | undefined,
+  bytesMax: number,
+  deps: Pick<Deps, "db" | "git" | "config">,
+): Promise<number> {
+  const left = project === undefined ? 0 : await projectBytesLeft(deps)(project);
+  if (left > 0) return Math.min(left, bytesMax);
+  throw new Refusal("too_large", "project.full", "The project has no room left.");
+}
