@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
 import { startTestApp } from "../../support/app.ts";
@@ -57,6 +58,38 @@ before(async () => {
   const members = [repositories["own"], repositories["npm"]].map((it) => it!.repositoryUuid);
   await at.virtual("all", "npm", { includedRepositoryUuids: members, allowRemoteProxying: true });
   await at.virtual("closed", "npm", { includedRepositoryUuids: members });
+});
+
+describe("what a proxy keeps", () => {
+  const sized = "/project/anna/sized";
+  it("counts for the quota of its project; what finds no room is served and not kept", async () => {
+    const { id } = await app.givenProject(anna, "sized");
+    const root = await app.givenUser("root", { admin: true });
+    const own = repositoriesAt(app, `${sized}/repositories`, anna.token);
+    const given = { url: upstream.url, isCaching: true };
+    const { repositoryUuid } = await own.proxy("npm", "npm", given);
+    serve("heavy", large);
+    const file = "/registry/project/anna/sized/repository/npm/heavy/-/heavy-1.0.0.tgz";
+    const kept = () =>
+      app.deps.db("public.proxy_content").where({ repository_id: repositoryUuid }).select("path");
+    const allow = (allowedBytes: number | null) =>
+      app.put(`/admin/project/${id}/quota`, { token: root.token, body: { allowedBytes } });
+    await allow(100_000);
+    for (let time = 0; time < 2; time += 1) {
+      const body = Buffer.from(await (await get(file)).arrayBuffer());
+      expect(body.equals(large)).to.equal(true);
+      expect((await kept()).map(({ path }) => path)).to.deep.equal(["short/heavy"]);
+    }
+    await allow(700_000);
+    await (await get(file)).arrayBuffer();
+    expect(await kept()).to.have.length(2);
+    // With it the project is full: the same repository takes no other file.
+    serve("second", large);
+    await (await get(file.replaceAll("heavy", "second"))).arrayBuffer();
+    expect((await kept()).map(({ path }) => path.split("/")[1]).sort()).to.deep.equal([
+      ...["heavy", "heavy", "second"],
+    ]);
+  });
 });
 
 describe("a proxy of packages", () => {
@@ -215,6 +248,88 @@ describe("proxies of other ecosystems", () => {
     expect(await (await get(found!.url)).text()).to.equal(content);
     const html = await get(`${base}/python/simple/demo/`, { accept: "text/html" });
     expect(await html.text()).to.include(`#sha256=${sha256}`);
+  });
+
+  it("serve packages of NuGet, whose documents name this service alone", async () => {
+    const far = `${upstream.url}/far`;
+    const json = (path: string, document: unknown, packed = false) =>
+      upstream.answers.set(path, (_request, response) => {
+        const text = JSON.stringify(document);
+        if (packed) response.setHeader("content-encoding", "gzip");
+        response.end(packed ? gzipSync(text) : text);
+      });
+    const resources = [
+      { "@id": `${far}/flat`, "@type": "PackageBaseAddress/3.0.0" },
+      { "@id": `${far}/reg/`, "@type": ["RegistrationsBaseUrl/3.6.0", "Other"] },
+      { "@type": "Broken" },
+    ];
+    json("/nuget/v3/index.json", { version: "3.0.0", resources });
+    json("/far/flat/acme.pad/index.json", { versions: ["1.0.0", "2.0.0-rc"] });
+    const leaf = (version: string) => ({
+      "@id": `${far}/reg/acme.pad/${version}.json`,
+      packageContent: `${stranger.url}/acme.pad.${version}.nupkg`,
+      catalogEntry: {
+        "@id": `${far}/catalog/${version}.json`,
+        id: "Acme.Pad",
+        version,
+        listed: true,
+        dependencyGroups: [
+          { dependencies: [{ id: "Json.Net", range: "[1.0, )", registration: `${far}/x` }] },
+        ],
+      },
+    });
+    const page = (version: string, inline: boolean) => ({
+      "@id": `${far}/reg/acme.pad/page-of-${version}.json`,
+      ...{ count: 1, lower: version, upper: version },
+      ...(inline && { items: [leaf(version)] }),
+    });
+    // One page with its versions in it, one without.
+    const items = [page("1.0.0", true), page("2.0.0-rc", false)];
+    json("/far/reg/acme.pad/index.json", { count: 2, items }, true);
+    json("/far/reg/acme.pad/page-of-2.0.0-rc.json", page("2.0.0-rc", true), true);
+    upstream.answers.set("/far/flat/acme.pad/1.0.0/acme.pad.1.0.0.nupkg", (_request, response) =>
+      response.end("a package"),
+    );
+    const url = `${upstream.url}/nuget/v3/index.json`;
+    const { repositoryUuid } = await at.proxy("dotnet", "nuget", { url, isCaching: true });
+    await at.virtual("dotnet-all", "nuget", {
+      includedRepositoryUuids: [repositoryUuid],
+      allowRemoteProxying: true,
+    });
+    const own = `${app.url}${base}/dotnet`;
+    const read = async (path: string) => (await get(`${own}/${path}`)).json();
+    const types = JSON.stringify(await read("index.json"));
+    expect(types).to.include("PackageBaseAddress").and.not.include("PackagePublish");
+    expect(await read("flat/Acme.Pad/index.json")).to.deep.equal({
+      versions: ["1.0.0", "2.0.0-rc"],
+    });
+    const file = "flat/acme.pad/1.0.0/acme.pad.1.0.0.nupkg";
+    expect(await (await get(`${own}/${file}`)).text()).to.equal("a package");
+    expect(await (await get(`${own}-all/${file}`)).text()).to.equal("a package");
+    expect(upstream.asked(`/far/${file}`)).to.have.length(1);
+
+    const all = "registration-semver2/acme.pad";
+    type Page = Readonly<{ "@id": string; items?: object[] }>;
+    const index = (await read(`${all}/index.json`)) as Readonly<{ items: readonly Page[] }>;
+    expect(index.items.map(({ items: leaves }) => leaves?.length)).to.deep.equal([1, undefined]);
+    const second = (await (await get(index.items[1]!["@id"])).json()) as Page;
+    for (const document of [index, second, await read(`${all}/2.0.0-RC.json`)]) {
+      const text = JSON.stringify(document);
+      expect(text).not.to.include(upstream.url).and.not.to.include(stranger.url);
+      expect(text).to.include(`${own}/flat/acme.pad/`);
+    }
+    expect(second.items).to.have.length(1);
+    expect((await get(`${own}/${all}/3.0.0.json`)).status).to.equal(404);
+    expect((await get(`${own}/${all}/page/1.0.0/9.0.0.json`)).status).to.equal(404);
+    expect((await get(`${own}/flat/no.such/index.json`)).status).to.equal(404);
+    // What a small answer unpacks to is bounded, and what is no document is refused.
+    upstream.answers.set("/far/flat/bomb/index.json", (_request, response) => {
+      response.setHeader("content-encoding", "gzip");
+      response.end(gzipSync(Buffer.alloc(65 * 1024 ** 2)));
+    });
+    expect((await get(`${own}/flat/bomb/index.json`)).status).to.equal(502);
+    json("/far/flat/odd/index.json", ["odd"]);
+    expect((await get(`${own}/flat/odd/index.json`)).status).to.equal(502);
   });
 
   it("serve files of Maven by the sums beside them", async () => {

@@ -1,9 +1,10 @@
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
-import { findKept, type Kept, type KeptAt, keep, noteCheck } from "./kept.ts";
+import { findKept, type Kept, type KeptAt, keep, noteCheck, roomToKeep } from "./kept.ts";
 import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
 
 /** An index of an external registry. */
@@ -86,8 +87,11 @@ async function fetched(
     }
     const bytes = await wholeOf(body, headers);
     const type = headers["content-type"] ?? "application/octet-stream";
-    const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
-    await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
+    // What finds no room is fetched again each time.
+    if (bytes.length <= (await roomToKeep(proxy, deps))) {
+      const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
+      await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
+    }
     failedUntil.delete(proxy.id);
     return { bytes, type };
   } catch (error) {
@@ -101,17 +105,23 @@ async function fetched(
   }
 }
 
-/** @throws HttpRefusal 502 when it is too large, encoded, or breaks off */
+/**
+ * Some of NuGet's documents are compressed whatever is asked for. What comes out of them is bounded as well.
+ *
+ * @throws HttpRefusal 502 when it is too large, encoded otherwise, or breaks off
+ */
 async function wholeOf(body: Readable, headers: Readonly<Record<string, string>>): Promise<Buffer> {
   const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity" || Number(headers["content-length"] ?? 0) > bytesMax) {
+  const isKnown = encoding === "identity" || encoding === "gzip";
+  if (!isKnown || Number(headers["content-length"] ?? 0) > bytesMax) {
     body.on("error", () => undefined).destroy();
     throw failed("The external registry sends what was not asked for, or too much.");
   }
+  const content = encoding === "gzip" ? unpacked(body) : body;
   const chunks: Buffer[] = [];
   let length = 0;
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of content as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > bytesMax) break;
       chunks.push(chunk);
@@ -121,6 +131,13 @@ async function wholeOf(body: Readable, headers: Readonly<Record<string, string>>
   }
   if (length > bytesMax) throw failed(`The external registry sends over ${bytesMax} bytes.`);
   return Buffer.concat(chunks);
+}
+
+/** Fails as its source does; ends its source when it is left. */
+function unpacked(body: Readable): Readable {
+  const gunzip = createGunzip();
+  pipeline(body, gunzip, () => undefined);
+  return gunzip;
 }
 
 async function keptDocument({ sha256, content_type }: Kept, { blobs }: Deps) {

@@ -39,7 +39,11 @@ export const needsSemVer2 = ({ file, metadata }: NugetVersion): boolean =>
     dependencies.some(({ range }) => isSemVer2(range)),
   );
 
-async function answer(native: NativeRequest, document: unknown): Promise<Answer> {
+/** The document as the registration that was asked for is sent: plain or compressed. */
+export async function registrationAnswer(
+  native: NativeRequest,
+  document: unknown,
+): Promise<Answer> {
   const plain = jsonAnswer(200, document);
   if (!hives[native.params["hive"] as Hive].compressed) return plain;
   const body = await promisify(gzip)(plain.body as string);
@@ -58,7 +62,7 @@ const getIndex: NativeCall = {
       pages.push(shown.versions.slice(at, at + pageSize));
     }
     const isInline = shown.versions.length < inlineMax;
-    return answer(native, {
+    return registrationAnswer(native, {
       "@id": `${shown.base}/index.json`,
       count: pages.length,
       items: pages.map((versions) => page({ ...shown, versions }, native, isInline)),
@@ -129,7 +133,7 @@ const getPage: NativeCall = {
       ({ key }) => compareNuget(key, lower) >= 0 && compareNuget(key, upper) <= 0,
     );
     if (versions.length === 0) throw versionNotFound();
-    return answer(native, page({ ...shown, versions }, native, true));
+    return registrationAnswer(native, page({ ...shown, versions }, native, true));
   },
 };
 
@@ -145,7 +149,12 @@ const getLeaf: NativeCall = {
     if (version === undefined) throw versionNotFound();
     const { catalogEntry, ...rest } = leaf(version, shown, native);
     const { listed, published } = catalogEntry;
-    return answer(native, { ...rest, listed, published, catalogEntry: catalogEntry["@id"] });
+    return registrationAnswer(native, {
+      ...rest,
+      listed,
+      published,
+      catalogEntry: catalogEntry["@id"],
+    });
   },
 };
 

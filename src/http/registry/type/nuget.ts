@@ -13,45 +13,17 @@ import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 import { nugetPackage, packageOf, type } from "./nuget-package.ts";
+import { nugetProxy } from "./nuget-proxy.ts";
 import { registrationCalls } from "./nuget-registration.ts";
 import { searchCalls } from "./nuget-search.ts";
+import { serviceIndex } from "./nuget-service.ts";
 
-/** learn.microsoft.com/nuget/api/service-index */
 const getServiceIndex: NativeCall = {
   method: "GET",
   path: /^(?:v3\/)?index\.json$/,
   right: "read",
   operationId: "get-nuget-service-index",
-  handle: async ({ base }) => {
-    const resource = (path: string, ...types: readonly string[]) =>
-      types.map((each) => ({ "@id": `${base}/${path}`, "@type": each }));
-    return jsonAnswer(200, {
-      version: "3.0.0",
-      resources: [
-        ...resource("flat/", "PackageBaseAddress/3.0.0"),
-        ...resource("registration/", "RegistrationsBaseUrl", "RegistrationsBaseUrl/3.0.0-beta"),
-        ...resource("registration-gz/", "RegistrationsBaseUrl/3.4.0"),
-        ...resource(
-          "registration-semver2/",
-          "RegistrationsBaseUrl/3.6.0",
-          "RegistrationsBaseUrl/Versioned",
-        ),
-        ...resource(
-          "query",
-          "SearchQueryService",
-          "SearchQueryService/3.0.0-beta",
-          "SearchQueryService/3.5.0",
-        ),
-        ...resource(
-          "autocomplete",
-          "SearchAutocompleteService",
-          "SearchAutocompleteService/3.0.0-beta",
-          "SearchAutocompleteService/3.5.0",
-        ),
-        ...resource("package", "PackagePublish/2.0.0"),
-      ],
-    });
-  },
+  handle: async ({ base }) => jsonAnswer(200, serviceIndex(base, "own")),
 };
 
 const listVersions: NativeCall = {
@@ -147,6 +119,7 @@ const relist: NativeCall = {
 export const nugetType: RegistryType = {
   packageType: type,
   errorBody: plainError,
+  proxy: nugetProxy,
   calls: [
     getServiceIndex,
     listVersions,

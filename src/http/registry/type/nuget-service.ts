@@ -1,0 +1,39 @@
+/**
+ * What a repository tells clients of where its resources are: learn.microsoft.com/nuget/api/service-index. A proxy is
+ * neither searched nor written to.
+ *
+ * @param base URL of the repository, without a slash at its end
+ */
+export function serviceIndex(base: string, kind: "own" | "proxy") {
+  const resource = (path: string, ...types: readonly string[]) =>
+    types.map((each) => ({ "@id": `${base}/${path}`, "@type": each }));
+  const registrations = [
+    ...resource("registration/", "RegistrationsBaseUrl", "RegistrationsBaseUrl/3.0.0-beta"),
+    ...resource("registration-gz/", "RegistrationsBaseUrl/3.4.0"),
+    ...resource(
+      "registration-semver2/",
+      "RegistrationsBaseUrl/3.6.0",
+      "RegistrationsBaseUrl/Versioned",
+    ),
+  ];
+  const ofOwn = [
+    ...resource(
+      "query",
+      "SearchQueryService",
+      "SearchQueryService/3.0.0-beta",
+      "SearchQueryService/3.5.0",
+    ),
+    ...resource(
+      "autocomplete",
+      "SearchAutocompleteService",
+      "SearchAutocompleteService/3.0.0-beta",
+      "SearchAutocompleteService/3.5.0",
+    ),
+    ...resource("package", "PackagePublish/2.0.0"),
+  ];
+  const flat = resource("flat/", "PackageBaseAddress/3.0.0");
+  return {
+    version: "3.0.0",
+    resources: [...flat, ...registrations, ...(kind === "own" ? ofOwn : [])],
+  };
+}
