@@ -21,6 +21,7 @@ import { containerCodeOf, containerRefusal } from "./error.ts";
 import { listingCalls } from "./listing.ts";
 import { manifestCalls } from "./manifest.ts";
 import { type ImageName, readImageName } from "./name.ts";
+import { answerRead } from "./proxy.ts";
 import { uploadCalls } from "./upload.ts";
 
 const calls: readonly ContainerCall[] = [
@@ -90,7 +91,10 @@ async function answerCall(ctx: Context, deps: Using): Promise<void> {
   const readable: ContainerRequest["readable"] = (other) => readableImage(ctx, other, deps);
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
     const about = { ctx, name, params, repository, caller, request, mustStill, readable };
-    const answered: Answer = await call.handle(about, deps);
+    const answered: Answer =
+      call.right === "read"
+        ? await answerRead(call, about, rest, deps)
+        : await call.handle(about, deps);
     send(ctx, answered, undefined);
   });
 }

@@ -5,7 +5,13 @@ import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
 import { findKept, type Kept, type KeptAt, keep, noteCheck, roomToKeep } from "./kept.ts";
-import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
+import {
+  askUpstream,
+  failed,
+  notThere,
+  type ProxyRepository,
+  type UpstreamLogin,
+} from "./upstream.ts";
 
 /** An index of an external registry. */
 export type Document = Readonly<{ bytes: Buffer; type: string }>;
@@ -15,6 +21,11 @@ export type DocumentAt = Readonly<{
   path: string;
   url: string;
   accept: string;
+  login?: UpstreamLogin;
+  /** Holds what came against what it has to be, before it is kept. @throws HttpRefusal 502 */
+  mustFit?: (document: Document) => void;
+  /** Of answers that there are without end: they are not kept. */
+  isPassing?: boolean;
 }>;
 
 /** The packuments of the largest packages have some 20 MiB. */
@@ -42,7 +53,7 @@ export async function upstreamDocument(
   deps: Deps,
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = await findKept(deps.db, place);
+  const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
   if (kept !== undefined && isFresh(proxy, kept, deps)) {
     const document = await keptDocument(kept, deps);
     if (document !== undefined) return document;
@@ -76,7 +87,8 @@ async function fetched(
   try {
     const isKnown = old !== undefined && kept !== undefined && kept.etag !== "";
     const condition = isKnown ? { "if-none-match": kept.etag } : {};
-    const asked = { url: at.url, headers: { accept: at.accept, ...condition } };
+    const headersSent = { accept: at.accept, ...condition };
+    const asked = { url: at.url, headers: headersSent, login: at.login };
     const signal = AbortSignal.timeout(totalMs);
     const { status, headers, body } = await askUpstream(proxy, asked, signal, deps);
     if (status === 304) {
@@ -87,8 +99,9 @@ async function fetched(
     }
     const bytes = await wholeOf(body, headers);
     const type = headers["content-type"] ?? "application/octet-stream";
+    at.mustFit?.({ bytes, type });
     // What finds no room is fetched again each time.
-    if (bytes.length <= (await roomToKeep(proxy, deps))) {
+    if (at.isPassing !== true && bytes.length <= (await roomToKeep(proxy, deps))) {
       const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
       await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
     }

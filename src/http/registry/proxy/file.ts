@@ -6,7 +6,13 @@ import { requestedPortion } from "../../file/byte-range.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
-import { askUpstream, failed, notThere, type ProxyRepository } from "./upstream.ts";
+import {
+  askUpstream,
+  failed,
+  notThere,
+  type ProxyRepository,
+  type UpstreamLogin,
+} from "./upstream.ts";
 
 export type FileAt = Readonly<{
   /** What it is kept under. */
@@ -15,6 +21,7 @@ export type FileAt = Readonly<{
   fileName: string;
   url: string;
   promised: Promised | undefined;
+  login?: UpstreamLogin;
 }>;
 
 type Coming = Readonly<{
@@ -110,7 +117,7 @@ async function begun(
   const { packageFileBytesMax: bytesMax } = deps.config;
   const gone = new AbortController();
   try {
-    const asked = { url: at.url, headers: { accept: "*/*" } };
+    const asked = { url: at.url, headers: { accept: "*/*" }, login: at.login };
     const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
     const { headers, body, status } = await askUpstream(proxy, asked, signal, deps);
     const told = headers["content-length"];

@@ -28,6 +28,20 @@ export function upstreamUrl({ settings: { url } }: ProxyRepository, path: string
 
 export type Upstream = OutboundStream & Readonly<{ status: 200 | 304 }>;
 
+/** How a registry that wants more than the credentials of the proxy is logged in to. */
+export type UpstreamLogin = Readonly<{
+  /** `Authorization` to begin with. */
+  begin: () => Promise<string | undefined>;
+  /** The same, for a challenge (`WWW-Authenticate`) of the proxy's own origin; undefined when there is none. */
+  answer: (challenge: string) => Promise<string | undefined>;
+}>;
+
+export type UpstreamOrder = Readonly<{
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  login?: UpstreamLogin | undefined;
+}>;
+
 /**
  * Asks the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
  * every address on the way is held against the rules of outbound requests.
@@ -36,12 +50,13 @@ export type Upstream = OutboundStream & Readonly<{ status: 200 | 304 }>;
  */
 export async function askUpstream(
   proxy: ProxyRepository,
-  { url, headers }: Readonly<{ url: string; headers: Readonly<Record<string, string>> }>,
+  { url, headers, login }: UpstreamOrder,
   signal: AbortSignal,
   deps: Pick<Deps, "outbound" | "vault">,
 ): Promise<Upstream> {
   const own = new URL(proxy.settings.url).origin;
-  const authorization = await credentialsOf(proxy, deps);
+  let authorization = await (login === undefined ? credentialsOf(proxy, deps) : login.begin());
+  let mayLogIn = login !== undefined;
   let at = url;
   for (let hops = 0; hops <= redirectsMax; hops += 1) {
     const isOwn = URL.canParse(at) && new URL(at).origin === own;
@@ -55,6 +70,11 @@ export async function askUpstream(
     const { status, headers: told, body } = answer;
     if (status === 200 || status === 304) return { ...answer, status };
     body.on("error", () => undefined).destroy();
+    if (status === 401 && isOwn && mayLogIn) {
+      mayLogIn = false;
+      authorization = await login?.answer(told["www-authenticate"] ?? "");
+      if (authorization !== undefined) continue;
+    }
     if (status === 404 || status === 410) throw notThere();
     const location = redirects.has(status) ? told["location"] : undefined;
     if (location === undefined || !URL.canParse(location, at)) {
@@ -81,7 +101,8 @@ async function opened(
   }
 }
 
-async function credentialsOf(
+/** `Authorization` of the proxy's own credentials: Basic with a name, else Bearer. */
+export async function credentialsOf(
   { settings: { username, token } }: ProxyRepository,
   { vault }: Pick<Deps, "vault">,
 ): Promise<string | undefined> {

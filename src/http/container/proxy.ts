@@ -1,0 +1,222 @@
+import { z } from "zod";
+
+import { digestOf } from "../../platform/container/digest.ts";
+import { hasLinks } from "../../platform/container/link.ts";
+import { manifestBytesMax, readManifest } from "../../platform/container/manifest.ts";
+import { Refusal } from "../../platform/refusal.ts";
+import { type Answer, jsonAnswer, streamAnswer } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import { type Document, upstreamDocument } from "../registry/proxy/document.ts";
+import { upstreamFile } from "../registry/proxy/file.ts";
+import { findKept } from "../registry/proxy/kept.ts";
+import { askUpstream, failed, notThere, proxyOf } from "../registry/proxy/upstream.ts";
+import { packageIdsIn, proxySources } from "../registry/source.ts";
+import { digestIn } from "./blob.ts";
+import { type ContainerCall, type ContainerRequest, imagePackageName, imagesOf } from "./call.ts";
+import { mustBeTag } from "./tag.ts";
+import { upstreamImage } from "./upstream.ts";
+
+const tagsMax = 1_000;
+const headMs = 30_000;
+const accept = [
+  "application/vnd.oci.image.index.v1+json",
+  "application/vnd.oci.image.manifest.v1+json",
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  "application/vnd.docker.distribution.manifest.v2+json",
+].join(", ");
+const indexType = "application/vnd.oci.image.index.v1+json";
+
+/** A read that an external registry answers; `repository` of the request is the proxy. */
+type ProxyRead = Pick<ContainerCall, "path" | "handle">;
+
+/**
+ * Answers a read: by the proxies of the repository in order, where it has any and no local member has the image, else
+ * by what is here. A name that a local member has, even in the trash, is never asked for elsewhere.
+ *
+ * @param rest of the path, behind the image's name
+ */
+export async function answerRead(
+  call: ContainerCall,
+  request: ContainerRequest,
+  rest: string,
+  deps: Deps,
+): Promise<Answer> {
+  const read = proxyReads.find(({ path }) => path.test(rest));
+  if (read === undefined) return await call.handle(request, deps);
+  for (const repository of await proxiesFor(request, deps)) {
+    try {
+      return await read.handle({ ...request, repository }, deps);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
+    }
+  }
+  return await call.handle(request, deps);
+}
+
+async function proxiesFor(request: ContainerRequest, deps: Deps) {
+  const { repository, name } = request;
+  if (repository.settings.type === "LOCAL") return [];
+  const proxies = await proxySources(repository, deps);
+  if (proxies.length === 0 || repository.settings.type === "PROXY") return proxies;
+  const of = { type: "container", name: imagePackageName(name.image) } as const;
+  const claimed = await packageIdsIn(repository, of, deps);
+  if (claimed.length > 0) return [];
+  return (await hasLinks(deps.db, await imagesOf(request, deps))) ? [] : proxies;
+}
+
+const manifest: ProxyRead = {
+  path: /^manifests\/(?<reference>[^/]+)$/,
+  async handle({ repository, name, params, ctx }, deps) {
+    const proxy = proxyOf(repository);
+    const { reference = "" } = params;
+    const told = reference.includes(":") ? digestIn(reference) : undefined;
+    if (told === undefined) mustBeTag(reference);
+    const algorithm = told?.algorithm ?? "sha256";
+    const { base, login } = upstreamImage(proxy, name.image, deps);
+    const { bytes, type } = await upstreamDocument(
+      proxy,
+      {
+        path: `manifest/${name.image}/${reference}`,
+        url: `${base}/manifests/${reference}`,
+        accept,
+        login,
+        mustFit(document) {
+          mustBeManifest(document);
+          if (told === undefined || digestOf(document.bytes, algorithm) === told.text) return;
+          throw failed("What came is not the manifest of this digest.");
+        },
+      },
+      deps,
+    );
+    const digest = digestOf(bytes, algorithm);
+    return streamAnswer(200, {
+      body: ctx.method === "HEAD" ? "" : bytes,
+      type: typeOf(type),
+      bytes: bytes.length,
+      etag: digest,
+      headers: { "Docker-Content-Digest": digest },
+    });
+  },
+};
+
+const typeOf = (contentType: string): string => contentType.split(";", 1)[0]?.trim() ?? "";
+
+/** @throws HttpRefusal 502 */
+function mustBeManifest({ bytes, type }: Document): void {
+  try {
+    if (bytes.length <= manifestBytesMax) return void readManifest(bytes, typeOf(type));
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+  }
+  throw failed("The external registry answered what is no manifest of an image.");
+}
+
+const blob: ProxyRead = {
+  path: /^blobs\/(?<digest>[^/]+)$/,
+  async handle({ repository, name, params, request, ctx }, deps) {
+    const proxy = proxyOf(repository);
+    const digest = digestIn(params["digest"] ?? "");
+    const { base, login } = upstreamImage(proxy, name.image, deps);
+    const { algorithm, hex, text } = digest;
+    const url = `${base}/blobs/${text}`;
+    const place = { repositoryId: proxy.id, path: `blob/${text}` };
+    const headers = { "Docker-Content-Digest": text };
+    if (ctx.method === "HEAD") {
+      const kept = await findKept(deps.db, place);
+      if (kept === undefined && proxy.settings.isOffline) throw notThere();
+      const bytes = kept === undefined ? await lengthAt({ url, login }, proxy, deps) : kept.bytes;
+      const type = "application/octet-stream";
+      return streamAnswer(200, { body: "", type, bytes: Number(bytes), headers });
+    }
+    const promised = { algorithm, hex };
+    const at = { path: place.path, fileName: hex, url, promised, login };
+    const answer = await upstreamFile(proxy, at, request, deps);
+    return { ...answer, headers: { ...answer.headers, ...headers } };
+  },
+};
+
+/** @throws Refusal 404; HttpRefusal 502 when the external registry does not say it */
+async function lengthAt(
+  order: Pick<Parameters<typeof askUpstream>[1], "url" | "login">,
+  proxy: ReturnType<typeof proxyOf>,
+  deps: Deps,
+): Promise<number> {
+  const asked = { ...order, headers: { accept: "*/*" } };
+  const { headers, body } = await askUpstream(proxy, asked, AbortSignal.timeout(headMs), deps);
+  body.on("error", () => undefined).destroy();
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  if (Number.isSafeInteger(length)) return length;
+  throw failed("The external registry does not say how large it is.");
+}
+
+const Tags = z.object({ tags: z.array(z.string()).nullish() });
+
+const tags: ProxyRead = {
+  path: /^tags\/list$/,
+  async handle({ repository, name, ctx }, deps) {
+    const proxy = proxyOf(repository);
+    const { base, login } = upstreamImage(proxy, name.image, deps);
+    const [last = "", asked = ""] = [ctx.query["last"], ctx.query["n"]].map((each) =>
+      String(each ?? ""),
+    );
+    if (last !== "") mustBeTag(last);
+    const limit = Math.min(tagsMax, /^\d{1,9}$/.test(asked) ? Number(asked) : tagsMax);
+    const query = new URLSearchParams({ n: String(tagsMax), ...(last !== "" && { last }) });
+    const document = await upstreamDocument(
+      proxy,
+      {
+        path: `tags/${name.image}`,
+        url: `${base}/tags/list?${query.toString()}`,
+        accept: "application/json",
+        login,
+        isPassing: last !== "",
+      },
+      deps,
+    );
+    const found = jsonOf(document, Tags).tags ?? [];
+    // Some give all of them, whatever is asked for.
+    const after = found.filter((tag) => tag > last);
+    const shown = after.slice(0, limit);
+    const answer = jsonAnswer(200, { name: name.full, tags: shown });
+    const hasMore = after.length > shown.length || found.length === tagsMax;
+    if (!hasMore || shown.length === 0) return answer;
+    const next = new URLSearchParams({ n: String(limit), last: shown.at(-1) ?? "" });
+    const link = `</v2/${name.full}/tags/list?${next.toString()}>; rel="next"`;
+    return { ...answer, headers: { ...answer.headers, Link: link } };
+  },
+};
+
+const Referrers = z.object({ manifests: z.array(z.looseObject({})).max(10_000) });
+
+const referrers: ProxyRead = {
+  path: /^referrers\/(?<digest>[^/]+)$/,
+  async handle({ repository, name, params, ctx }, deps) {
+    const proxy = proxyOf(repository);
+    const { text } = digestIn(params["digest"] ?? "");
+    const { base, login } = upstreamImage(proxy, name.image, deps);
+    const at = { path: "", url: `${base}/referrers/${text}`, accept: indexType, login };
+    const document = await upstreamDocument(proxy, { ...at, isPassing: true }, deps);
+    const wanted = String(ctx.query["artifactType"] ?? "");
+    const all = jsonOf(document, Referrers).manifests;
+    const manifests = all.filter((each) => wanted === "" || each["artifactType"] === wanted);
+    return {
+      status: 200,
+      headers: {
+        "Content-Type": indexType,
+        ...(wanted !== "" && { "OCI-Filters-Applied": "artifactType" }),
+      },
+      body: JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests }),
+    };
+  },
+};
+
+/** @throws HttpRefusal 502 */
+function jsonOf<Schema extends z.ZodType>({ bytes }: Document, schema: Schema): z.output<Schema> {
+  try {
+    return schema.parse(JSON.parse(bytes.toString()));
+  } catch {
+    throw failed("The external registry answered what is no list.");
+  }
+}
+
+const proxyReads: readonly ProxyRead[] = [manifest, blob, tags, referrers];
