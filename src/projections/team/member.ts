@@ -95,6 +95,33 @@ export async function membersAmong(
   return new Set(rows.map(({ user_id }) => user_id));
 }
 
+export type RoleFilter = Readonly<{
+  parentIds: readonly string[];
+  ownerUserId: string | null;
+  /** Or a higher one. */
+  role: Role;
+  limit: number;
+}>;
+
+/** The owner, and those to whom membership in any of these parents gives the role, by alias. */
+export async function usersWithRole(
+  db: Knex,
+  { parentIds, ownerUserId, role, limit }: RoleFilter,
+): Promise<readonly UserRow[]> {
+  const members = db("member")
+    .whereIn("parent_id", parentIds)
+    .where("role_rank", ">=", rankOf(role))
+    .select("user_id");
+  return db<UserRow>("app_user")
+    .whereNull("forgotten_at")
+    .where((either) => {
+      either.whereIn("id", members);
+      if (ownerUserId !== null) either.orWhere("id", ownerUserId);
+    })
+    .orderBy("alias_normalised")
+    .limit(limit);
+}
+
 export type ShownMember = UserRow & Readonly<{ role: Role }>;
 
 export type MemberFilter = Readonly<{

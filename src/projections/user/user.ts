@@ -175,6 +175,15 @@ export function findUserById(db: Knex, id: string): Promise<UserRow | undefined>
   return db<UserRow>("app_user").where("id", id).first();
 }
 
+/** By alias. */
+export async function listAdministrators(db: Knex, limit: number): Promise<readonly UserRow[]> {
+  return db<UserRow>("app_user")
+    .where({ is_admin: true })
+    .whereNull("forgotten_at")
+    .orderBy("alias_normalised")
+    .limit(limit);
+}
+
 export type Slice<Row> = Readonly<{ rows: readonly Row[]; total: number }>;
 
 export type UserFilter = Readonly<{

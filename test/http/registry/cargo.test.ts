@@ -75,6 +75,11 @@ describe("cargo", () => {
     await cargo("user", "fetch");
     await cargo("answer_lib", "yank", "--version", "1.0.0", "--registry", "forge", "answer_lib");
     expect((await index("an/sw/answer_lib"))[0]).to.include({ yanked: true });
+    const { stdout: owners } = await cargo("answer_lib", "owner", "--list", "--registry", "forge");
+    expect(owners.trim()).to.equal("anna");
+    await cargo("answer_lib", "owner", "--add", "anna", "--registry", "forge");
+    const removing = cargo("answer_lib", "owner", "--remove", "anna", "--registry", "forge");
+    expect(await removing.catch(({ stderr }) => String(stderr))).to.include("role DEVELOPER");
     const flag = ["--version", "1.0.0", "--undo", "--registry", "forge"];
     await cargo("answer_lib", "yank", ...flag, "answer_lib");
     expect((await index("an/sw/answer_lib"))[0]).to.include({ yanked: false });
@@ -123,6 +128,45 @@ describe("the registry of crates", () => {
     });
     expect(file.status).to.equal(200);
     expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(crate("made", "0.1.0", more));
+  });
+
+  it("names those who may publish as owners, and lets roles say who they are", async () => {
+    const dora = await app.givenUser("dora");
+    const gast = await app.givenUser("gast");
+    for (const [user, role] of [
+      [dora, "DEVELOPER"],
+      [gast, "GUEST"],
+    ] as const) {
+      const body = { userAlias: user.alias, role };
+      await app.post("/project/anna/forge/member/invite", { token: anna.token, body });
+    }
+    expect(
+      (await publish(framed({ name: "owned", vers: "1.0.0" }, crate("owned", "1.0.0")))).status,
+    ).to.equal(200);
+    const at = `${base}/api/v1/crates/owned/owners`;
+    const listed = (await (await fetch(at, { headers })).json()) as {
+      users: { id: number; login: string }[];
+    };
+    expect(listed.users.map(({ login }) => login)).to.deep.equal(["anna", "dora"]);
+    for (const { id } of listed.users) expect(id).to.be.within(0, 0xffffffff);
+    const send = async (method: string, users: unknown, to = at, as = headers) =>
+      (
+        await fetch(to, {
+          method,
+          headers: { ...as, "content-type": "application/json" },
+          body: JSON.stringify({ users }),
+        })
+      ).status;
+    expect(await send("PUT", ["DORA"])).to.equal(200);
+    expect(await send("PUT", ["dora", "gast"])).to.equal(422);
+    expect(await send("DELETE", ["gast"])).to.equal(200);
+    expect(await send("DELETE", ["dora"])).to.equal(422);
+    for (const bad of [undefined, [], "dora", [1]]) expect(await send("PUT", bad)).to.equal(422);
+    expect(await send("PUT", ["dora"], at.replace("owned", "none"))).to.equal(404);
+    const asGuest = { ...headers, authorization: gast.token };
+    expect(await send("PUT", ["dora"], at, asGuest)).to.equal(403);
+    expect((await fetch(at, { headers: asGuest })).status).to.equal(403);
+    expect((await fetch(at)).status).to.equal(401);
   });
 
   it("refuses what is cut, longer than it says, of another name or there already", async () => {

@@ -28,6 +28,7 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import type { NativeCall, RegistryType } from "../type.ts";
+import { cargoOwnerCalls } from "./cargo-owner.ts";
 
 const type = "cargo";
 const framesBytesMax = 2 * 1024 ** 2;
@@ -188,5 +189,9 @@ export const cargoType: RegistryType = {
     type: "application/json",
     body: JSON.stringify({ errors: [{ detail: message }] }),
   }),
-  calls: [getConfig, publish, yankOf("yank"), yankOf("unyank"), download, search, getIndex],
+  calls: [
+    ...[getConfig, publish, yankOf("yank"), yankOf("unyank"), download, search],
+    ...cargoOwnerCalls,
+    getIndex,
+  ],
 };
