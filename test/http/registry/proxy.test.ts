@@ -143,6 +143,28 @@ describe("a proxy of packages", () => {
     ).to.equal("cut");
   });
 
+  it("serves a package with thousands of versions", async () => {
+    const dist = (version: string) => ({
+      ...{ tarball: `${upstream.url}/many/-/many-${version}.tgz`, integrity: sha512("content") },
+    });
+    const all = Array.from({ length: 2_000 }, (_, n) => `1.0.${n}`);
+    const versions = Object.fromEntries(
+      all.map((version) => [version, { version, text: "x".repeat(500), dist: dist(version) }]),
+    );
+    upstream.answers.set("/many", (_request, response) =>
+      response.end(JSON.stringify({ name: "many", "dist-tags": { latest: "1.0.7" }, versions })),
+    );
+    upstream.answers.set("/many/-/many-1.0.7.tgz", (_request, response) => response.end("content"));
+    const document = await get(`${base}/npm/many`);
+    const text = await document.text();
+    expect(text.length).to.be.greaterThan(1_000_000);
+    expect(text).not.to.include(upstream.url);
+    const one = await (await get(`${base}/npm/many/latest`)).json();
+    expect(one).to.include({ version: "1.0.7" });
+    expect(await (await get(`${base}/npm/many/-/many-1.0.7.tgz`)).text()).to.equal("content");
+    expect((await get(`${base}/npm/many/-/many-2.0.0.tgz`)).status).to.equal(404);
+  });
+
   it("sends its credentials to its own registry alone, also across redirects", async () => {
     serve("moved", "content");
     upstream.answers.set("/moved/-/moved-1.0.0.tgz", (_request, response) =>

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdir } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
@@ -58,6 +59,25 @@ describe("pip", () => {
       env: { ...process.env, HOME: directory },
     });
     expect(await readdir(directory)).to.include("my_tool-1.0-py3-none-any.whl");
+  }).timeout(240_000);
+});
+
+describe("twine", () => {
+  needsProgram("twine");
+
+  it("uploads a wheel, and fails for other content of the same name", async () => {
+    const directory = await temporaryDirectory();
+    const file = path.join(directory, "by_twine-1.0-py3-none-any.whl");
+    const login = ["--username", "anna", "--password", anna.token, "--non-interactive"];
+    const args = ["upload", "--disable-progress-bar", "--repository-url", `${base}/`, ...login];
+    const env = { ...process.env, HOME: directory };
+    const twine = () => promisify(execFile)("twine", [...args, file], { env });
+    await writeFile(file, wheel("by_twine", "1.0"));
+    await twine();
+    expect(await (await simple("by-twine/")).text()).to.include("by_twine-1.0-py3-none-any.whl");
+    await writeFile(file, wheel("by_twine", "1.0", "Requires-Python: >=3.8\n"));
+    const refused = await twine().catch(({ stdout, stderr }) => `${stdout}${stderr}`);
+    expect(refused).to.include("HTTPError: 4");
   }).timeout(240_000);
 });
 

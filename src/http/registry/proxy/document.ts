@@ -26,10 +26,12 @@ export type DocumentAt = Readonly<{
   mustFit?: (document: Document) => void;
   /** Of answers that there are without end: they are not kept. */
   isPassing?: boolean;
+  /** Given where larger ones are read in a thread. */
+  bytesMax?: number;
 }>;
 
-/** The packuments of the largest packages have some 20 MiB. */
-const bytesMax = 64 * 1024 ** 2;
+/** What is read where it is must not hold up others; see DocumentAt. */
+const bytesMaxDefault = 16 * 1024 ** 2;
 const totalMs = 120_000;
 /** So long a registry that failed is not asked for what is kept. */
 const pauseMs = 15_000;
@@ -97,7 +99,8 @@ async function fetched(
       await noteCheck(deps.db, place);
       return old;
     }
-    const bytes = await wholeOf(body, headers);
+    const bytesMax = at.bytesMax ?? bytesMaxDefault;
+    const bytes = await wholeOf(body, headers, bytesMax);
     const type = headers["content-type"] ?? "application/octet-stream";
     at.mustFit?.({ bytes, type });
     // What finds no room is fetched again each time.
@@ -123,7 +126,11 @@ async function fetched(
  *
  * @throws HttpRefusal 502 when it is too large, encoded otherwise, or breaks off
  */
-async function wholeOf(body: Readable, headers: Readonly<Record<string, string>>): Promise<Buffer> {
+async function wholeOf(
+  body: Readable,
+  headers: Readonly<Record<string, string>>,
+  bytesMax: number,
+): Promise<Buffer> {
   const encoding = headers["content-encoding"] ?? "identity";
   const isKnown = encoding === "identity" || encoding === "gzip";
   if (!isKnown || Number(headers["content-length"] ?? 0) > bytesMax) {

@@ -1,0 +1,88 @@
+import { expect } from "chai";
+
+import {
+  askPackument,
+  type PackumentAnswer,
+  type PackumentQuestion,
+} from "../../../src/platform/package/packument.ts";
+import { readPackument } from "../../../src/platform/package/packument-reader.ts";
+
+const base = "https://forge.example.org/npm";
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const version = (number: string, more: object = {}) => ({
+  name: "pad",
+  version: number,
+  dist: { tarball: `https://far.example.org/x/pad-${number}.tgz`, shasum: "0", ...more },
+});
+const small = bytesOf({
+  name: "pad",
+  "dist-tags": { latest: "1.0.0" },
+  versions: { "1.0.0": version("1.0.0"), "0.9.0": version("0.9.0") },
+  readme: "text",
+});
+/** Some megabytes. */
+const large = bytesOf({
+  name: "pad",
+  versions: Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, n) => [
+      `1.0.${n}`,
+      { ...version(`1.0.${n}`), text: "x".repeat(500) },
+    ]),
+  ),
+});
+const asked = (
+  want: PackumentQuestion["want"],
+  bytes: Uint8Array = small,
+  name = "pad",
+): PackumentQuestion => ({ bytes, name, want });
+const jsonIn = (answer: PackumentAnswer | undefined): unknown =>
+  answer?.kind === "json" ? JSON.parse(new TextDecoder().decode(answer.bytes)) : answer;
+
+describe("a document of npm from another registry", () => {
+  it("names tarballs at this service", () => {
+    const document = jsonIn(askPackument(asked({ kind: "document", base })));
+    expect(JSON.stringify(document)).not.to.include("far.example.org");
+    expect(document).to.deep.include({ name: "pad", readme: "text" });
+    const one = { kind: "version", base, version: "latest" } as const;
+    expect(jsonIn(askPackument(asked(one)))).to.deep.equal(
+      version("1.0.0", { tarball: `${base}/pad/-/pad-1.0.0.tgz` }),
+    );
+    for (const other of ["2.0.0", "__proto__", "toString"]) {
+      expect(askPackument(asked({ ...one, version: other }))).to.deep.equal({ kind: "missing" });
+    }
+  });
+
+  it("tells where a tarball is at the other registry", () => {
+    const { dist } = version("0.9.0");
+    expect(askPackument(asked({ kind: "dist", file: "pad-0.9.0.tgz" }))).to.deep.equal({
+      kind: "dist",
+      dist: { ...dist, integrity: undefined },
+    });
+    const none = askPackument(asked({ kind: "dist", file: "pad.tgz" }));
+    expect(none).to.deep.equal({ kind: "missing" });
+  });
+
+  it("is refused when it is of another package, or no document", () => {
+    const want = { kind: "document", base } as const;
+    const bad = [bytesOf([]), bytesOf({ name: "pad", versions: { "1": {} } }), Buffer.from("{")];
+    for (const bytes of bad) {
+      expect(askPackument(asked(want, bytes))).to.deep.equal({ kind: "malformed" });
+    }
+    expect(askPackument(asked(want, small, "other"))).to.deep.equal({ kind: "malformed" });
+  });
+
+  it("that is large is read while other work goes on", async () => {
+    const question = asked({ kind: "document", base }, large);
+    let turns = 0;
+    let ended = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!ended) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const answer = await readPackument(question);
+    ended = true;
+    expect(turns).to.be.greaterThan(10);
+    expect(jsonIn(answer)).to.deep.equal(jsonIn(askPackument(question)));
+  });
+});
