@@ -103,8 +103,10 @@ function typeOf({ package_type, settings }: RegistryRepositoryRow): RegistryType
   const type = registryTypes.get(package_type);
   const isProxy = settings.type === "PROXY";
   if (type !== undefined && !(isProxy && type.proxy === undefined)) return type;
-  const what = isProxy ? "Proxies" : "Repositories";
-  const message = `${what} of packages of type ${package_type} are not served by this version.`;
+  const message =
+    package_type === "container"
+      ? "Images are read and stored at /v2/."
+      : `${isProxy ? "Proxies" : "Repositories"} of packages of type ${package_type} are not served.`;
   throw new Refusal("not_found", "registry.protocol_unavailable", message);
 }
 

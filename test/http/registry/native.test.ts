@@ -162,9 +162,13 @@ describe("a native path of a repository", () => {
     expect((await get(`${base}/files/kept/1/a`)).status).to.equal(200);
   });
 
-  it("names what is not served", async () => {
-    await at.proxy("far", "nuget", { url: "https://registry.example.org/" });
-    expect((await get(`${base}/far/index.json`)).statusText).to.contain("Proxies of packages");
+  it("tells where images are instead", async () => {
+    await at.proxy("far", "container", { url: "https://registry.example.org/" });
+    const answer = await get(`${base}/far/index.json`);
+    expect([answer.status, answer.statusText]).to.deep.equal([
+      404,
+      "Images are read and stored at /v2/.",
+    ]);
   });
 });
 
