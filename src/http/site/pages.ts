@@ -2,9 +2,11 @@ import type { PageRoute } from "../page/route.ts";
 import { auditPages } from "./audit/audit-page.ts";
 import { liveScript } from "./common/script.ts";
 import { siteStyle } from "./common/style.ts";
+import { issueFormPages } from "./issue/form-page.ts";
 import { issuePages } from "./issue/issue-page.ts";
 import { requestActions } from "./merge-request/action.ts";
 import { requestChangePages } from "./merge-request/change-page.ts";
+import { requestFormPages } from "./merge-request/form-page.ts";
 import { requestListPages } from "./merge-request/list-page.ts";
 import { requestPages } from "./merge-request/request-page.ts";
 import { opsPages } from "./ops/ops-page.ts";
@@ -24,6 +26,7 @@ export const sitePages: readonly PageRoute[] = [
   ...auditPages,
   ...codePages,
   ...commitPages,
+  ...issueFormPages,
   ...issuePages,
   ...jobPages,
   ...livePages,
@@ -35,6 +38,7 @@ export const sitePages: readonly PageRoute[] = [
   ...refPages,
   ...requestActions,
   ...requestChangePages,
+  ...requestFormPages,
   ...requestListPages,
   ...requestPages,
   ...registryPages,

@@ -1,18 +1,35 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import type { Given } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
 import { csrfField } from "../../page/layout.ts";
-import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import {
+  type LoggedIn,
+  type PageDeps,
+  type PageRoute,
+  page,
+  type Visit,
+} from "../../page/route.ts";
+import type { Names } from "./address.ts";
+import type { Shown } from "./form-page.ts";
+import { inProject } from "./frame.ts";
+import {
+  areaField,
+  FormFields,
+  failureOf,
+  type Sheet,
+  sheetNotice,
+  type Typed,
+  typedIn,
+} from "./sheet.ts";
+import { baseOf } from "./text.ts";
 
-/** Beyond any text that an operation takes: what is too long is told by the operation. */
-const textMax = 400_000;
-const Fields = z.record(
-  z.string().max(100),
-  z.union([z.string().max(textMax), z.array(z.string())]),
-);
+export type Fields = Readonly<Record<string, string | undefined>>;
 
-export type FormFields = Readonly<Record<string, string | undefined>>;
+const hidden = (fields: Fields): readonly Html[] =>
+  Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
 
 /** A button that posts nothing but where it stands. */
 export function button(
@@ -22,30 +39,22 @@ export function button(
   {
     kind = "quiet",
     fields = {},
-  }: Readonly<{ kind?: "" | "quiet" | "danger"; fields?: FormFields }> = {},
+  }: Readonly<{ kind?: "" | "quiet" | "danger"; fields?: Fields }> = {},
 ): Html {
-  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${Object.entries(
-    fields,
-  ).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )}<button class="${kind}">${words}</button></form>`;
+  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
 }
+
+type TextForm = Readonly<{ id: string; label: string; words: string; fields?: Fields }>;
 
 /** A field for a text in Markdown, and the button that posts it. */
 export function textForm(
   action: string,
   visit: Visit,
-  {
-    id,
-    label,
-    words,
-    fields = {},
-  }: Readonly<{ id: string; label: string; words: string; fields?: FormFields }>,
+  { id, label, words, fields = {} }: TextForm,
+  sheet: Sheet = { typed: {} },
 ): Html {
-  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${Object.entries(
-    fields,
-  ).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-<div class="field"><label for="${id}">${label}</label><textarea id="${id}" name="text" rows="4" maxlength="65536" required></textarea></div>
+  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${hidden(fields)}
+${areaField(sheet, { id, name: "text", label, rows: 4, required: true })}
 <button>${words}</button></form>`;
 }
 
@@ -54,44 +63,98 @@ type Act<Params> = Readonly<{
   path: `/${string}`;
   operationId: string;
   params: z.ZodType<Params>;
-  /** What is asked of the operations, and where the person goes then. */
-  run: (input: Readonly<{ params: Params; fields: FormFields; visit: Visit }>) => Promise<string>;
+  /** What is asked of the operations. */
+  run: (input: Readonly<{ params: Params; fields: Fields; visit: Visit }>) => Promise<void>;
+  /** Where the person goes then, or back to when it was refused. */
+  back: (params: Params) => string;
+  /** The form again, with what was typed; without one a text that was sent is shown again. */
+  again?: (input: Readonly<{ action: string; sheet: Sheet; visit: Visit }>) => Html;
+  /** What the operation calls the field `text`. */
+  textIs?: string;
 }>;
 
-/** A form of a page: it asks operations, with their rights, and leads back. */
-export function act<Params>({ path, operationId, params, run }: Act<Params>): PageRoute {
+/**
+ * A form of a page: it asks operations, with their rights, and leads back. What they refuse is
+ * told on a page that holds the form again as it was filled in.
+ */
+export function act<Params>(declared: Act<Params>): PageRoute {
+  const { path, operationId, params, run, back } = declared;
   return page({
     method: "post",
     path: `/page${path}`,
     operationId,
     access: "session",
     params,
-    form: Fields,
-    async handle(input) {
+    form: FormFields,
+    async handle(input, deps) {
       const { form, visit } = input;
-      const entries = Object.entries(form).map(
-        ([name, value]) => [name, typeof value === "string" ? value : value[0]] as const,
-      );
-      const fields = Object.fromEntries(entries);
       // The schema's type is lost among those of all pages.
-      return { redirect: await run({ params: input.params as Params, fields, visit }) };
+      const of = input.params as Params;
+      const typed = typedIn(form);
+      try {
+        await run({ params: of, fields: firstOf(typed), visit });
+        return { redirect: back(of) };
+      } catch (error) {
+        return await refusedPage(error, { declared, params: of, typed, visit }, deps);
+      }
     },
   });
 }
 
+const firstOf = (typed: Typed): Fields =>
+  Object.fromEntries(Object.entries(typed).map(([name, values]) => [name, values[0]]));
+
+type Refused<Params> = Readonly<{
+  declared: Act<Params>;
+  params: Params;
+  typed: Typed;
+  visit: LoggedIn;
+}>;
+
+async function refusedPage<Params>(
+  error: unknown,
+  { declared, params, typed, visit }: Refused<Params>,
+  deps: PageDeps,
+): Promise<Shown> {
+  const { back, again = sameText, textIs } = declared;
+  const { errors: all, ...failure } = failureOf(error, visit);
+  const errors = all.map((one) => (one.field === textIs ? { ...one, field: "text" } : one));
+  const sheet = { typed, failure: { ...failure, errors } };
+  const base = baseOf(deps);
+  const { names, lead } = await inProject(visit.ask, params as Names);
+  const shown = again({ action: base + visit.here, sheet, visit });
+  const isText = shown !== undefined;
+  return {
+    title: "Not done",
+    wide: true,
+    lead: lead(),
+    status: failure.status,
+    body: () => html`<section>${sheetNotice(sheet, isText ? Object.keys(typed) : [])}${shown}
+<p><a href="${base}${back({ ...params, ...names })}">Back</a></p></section>`,
+  };
+}
+
+function sameText({
+  action,
+  sheet,
+  visit,
+}: Readonly<{ action: string; sheet: Sheet; visit: Visit }>) {
+  if (sheet.typed["text"] === undefined) return undefined;
+  const { csrf: _, text: __, ...fields } = firstOf(sheet.typed);
+  const form = { id: "f-text", label: "Text (Markdown)", words: "Send again", fields };
+  return textForm(action, visit, form, sheet);
+}
+
 /** A form that asks one operation with what the path names. */
-export const simpleAct = <Params extends NonNullable<Given["params"]>>(
-  of: Omit<Act<Params>, "run"> &
-    Readonly<{
-      asks: string;
-      body?: (fields: FormFields) => unknown;
-      back: (params: Params) => string;
-    }>,
-): PageRoute =>
+export const simpleAct = <Params extends NonNullable<Given["params"]>>({
+  asks,
+  body,
+  ...of
+}: Omit<Act<Params>, "run"> &
+  Readonly<{ asks: string; body?: (fields: Fields) => unknown }>): PageRoute =>
   act({
     ...of,
     async run({ params, fields, visit }) {
-      await visit.ask.run(of.asks, { params, body: of.body?.(fields) });
-      return of.back(params);
+      await visit.ask.run(asks, { params, body: body?.(fields) });
     },
   });

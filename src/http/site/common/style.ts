@@ -86,6 +86,10 @@ main.site .lines code { overflow-wrap: normal; white-space: pre; font-size: 1em;
 .filter input, .filter select { width: auto; max-width: 100%; }
 select { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--soft);
   border-radius: 6px; padding: .5rem; }
+select { max-width: 100%; }
+.error { color: var(--bad); font-weight: 600; margin: .25rem 0 0; }
+[aria-invalid] { border-color: var(--bad) !important; }
+.actions > a:not(.button) { align-self: center; }
 input[type=search] { padding: .5rem .7rem; font: inherit; color: inherit; background: var(--ground);
   border: 1px solid var(--soft); border-radius: 6px; }
 .requirements { list-style: none; padding: 0; margin: 0 0 1rem; }

@@ -5,7 +5,7 @@ import { CommentView } from "../../issue/comment.ts";
 import { IssueView } from "../../issue/view.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
-import { type Names, projectPath, query as queryOf } from "../common/address.ts";
+import { type Names, query as queryOf } from "../common/address.ts";
 import { act, button, simpleAct, textForm } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
@@ -21,16 +21,11 @@ import {
   when,
 } from "../common/piece.ts";
 import { baseOf, markdownPiece } from "../common/text.ts";
+import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 
 type Issue = z.output<typeof IssueView>;
 
-const at = "/project/{ownerAlias}/{projectAlias}/issue";
-const names = { ownerAlias: z.string(), projectAlias: z.string() };
-const IssueParams = z.object({ ...names, localId: z.string() });
 const commentsSize = 100;
-
-const issuePath = (of: Names, localId: string | number): string =>
-  `${projectPath(of)}/issue/${encodeURIComponent(localId)}`;
 
 /** A field of a filter: an empty one filters nothing. */
 export const Optional = z
@@ -58,7 +53,7 @@ const showIssues = page({
     const base = baseOf(deps);
     const asked = { params, query: filter, page: { number, size: pageSize } };
     const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, asked);
-    const address = `${base}${projectPath(of)}/issue`;
+    const address = base + issuesPath(of);
     const rows = items.map((issue) =>
       row(
         html`<a href="${base}${issuePath(of, issue.localId)}">#${issue.localId} ${brief(issue.title)}</a>
@@ -72,7 +67,8 @@ const showIssues = page({
       title: "Issues",
       wide: true,
       lead: lead("issues"),
-      body: () => html`<section>${filterForm(address, IssueStatus.options, filter)}
+      body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${issuesPath(of)}/new">New issue</a></p>`}
+${filterForm(address, IssueStatus.options, filter)}
 ${rows.length === 0 ? nothing("No issues.") : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
 ${pager({ address: address + queryOf(filter), number, total })}</section>`,
     };
@@ -152,7 +148,8 @@ function actions(
   const isOpen = status.id === "OPEN" || status.id === "IN_PROGRESS";
   return html`<section aria-label="Comment">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
-<div class="actions">${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { fields: { status: isOpen ? "CLOSED" : "OPEN" } })}</div></section>`;
+<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
+${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { fields: { status: isOpen ? "CLOSED" : "OPEN" } })}</div></section>`;
 }
 
 const commentOn = simpleAct({
@@ -160,6 +157,7 @@ const commentOn = simpleAct({
   operationId: "commentOnIssueByPage",
   params: IssueParams,
   asks: "createIssueComment",
+  textIs: "note",
   body: ({ text }) => ({ note: text ?? "" }),
   back: (params) => issuePath(params, params.localId),
 });
@@ -173,8 +171,8 @@ const setStatus = act({
     const { title, description } = await visit.ask.one("getIssue", IssueView, { params });
     const body = { title, description, status: { id: fields["status"] } };
     await visit.ask.run("editIssue", { params, body });
-    return issuePath(params, params.localId);
   },
+  back: (params) => issuePath(params, params.localId),
 });
 
 export const issuePages: readonly PageRoute[] = [commentOn, setStatus, showIssue, showIssues];

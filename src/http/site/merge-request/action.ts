@@ -3,6 +3,7 @@ import { csrfField } from "../../page/layout.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
 import { act, button, simpleAct, textForm } from "../common/form.ts";
+import { areaField, textOf } from "../common/sheet.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import type { Request } from "./request-page.ts";
 
@@ -19,26 +20,37 @@ export function actionsPiece(
   return html`<section aria-label="Actions">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
 </section>
-${id === "OPENED" && html`<section aria-labelledby="merge"><h2 id="merge">Approve and merge</h2>${approveForm(to, visit)}${mergeForm(to, request, visit)}</section>`}
-<div class="actions">${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
+${id === "OPENED" && html`<section aria-labelledby="merge"><h2 id="merge">Approve and merge</h2>${approveForm(`${to}/approve`, visit)}${mergePiece(to, request, visit)}</section>`}
+<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
+${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
 ${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`;
 }
 
-function approveForm(to: string, { csrf }: Visit): Html {
-  return html`<form method="post" action="${to}/approve">${csrfField(csrf)}
-<details><summary>The project asks for a password</summary><div class="field"><label for="password">Password</label>
+function approveForm(action: string, { csrf }: Visit, isOpen = false): Html {
+  return html`<form method="post" action="${action}">${csrfField(csrf)}
+<details${isOpen && html` open`}><summary>The project asks for a password</summary><div class="field"><label for="password">Password</label>
 <input type="password" id="password" name="password" autocomplete="current-password"></div></details>
 <p><button class="quiet">Approve, or take the approval back</button></p></form>`;
 }
 
-function mergeForm(to: string, request: Request, { csrf }: Visit): Html {
-  const { canMerge, mergeWhenPipelineSucceeds, removeSourceBranch, squashCommit } = request;
-  if (mergeWhenPipelineSucceeds) return html`<p>It is merged as soon as the pipelines succeed.</p>`;
-  return html`<form method="post" action="${to}/merge">${csrfField(csrf)}
+type Choices = Pick<Request, "removeSourceBranch" | "squashCommit"> &
+  Readonly<{ mayWait: boolean; waits?: boolean; message?: string }>;
+
+function mergeForm(action: string, choices: Choices, { csrf }: Visit): Html {
+  const { mayWait, waits, removeSourceBranch, squashCommit, message = "" } = choices;
+  return html`<form method="post" action="${action}">${csrfField(csrf)}
 <div class="choices"><label><input type="checkbox" name="squashCommit" value="true"${squashCommit && html` checked`}> Squash commits</label>
 <label><input type="checkbox" name="removeSourceBranch" value="true"${removeSourceBranch && html` checked`}> Remove the source branch</label>
-${!canMerge && html`<label><input type="checkbox" name="mergeWhenPipelineSucceeds" value="true"> Merge when the pipelines succeed</label>`}</div>
+${mayWait && html`<label><input type="checkbox" name="mergeWhenPipelineSucceeds" value="true"${waits && html` checked`}> Merge when the pipelines succeed</label>`}</div>
+<details${message !== "" && html` open`}><summary>Message of the merge commit</summary>
+${areaField({ typed: { mergeCommitMessage: [message] } }, { name: "mergeCommitMessage", label: "Message", hint: "Empty: the template of the project.", rows: 4 })}</details>
 <p><button>Merge</button></p></form>`;
+}
+
+function mergePiece(to: string, request: Request, visit: Visit): Html {
+  const { canMerge, mergeWhenPipelineSucceeds: waits } = request;
+  if (waits) return html`<p>It is merged as soon as the pipelines succeed.</p>`;
+  return mergeForm(`${to}/merge`, { ...request, mayWait: !canMerge }, visit);
 }
 
 const back = (params: Names & Readonly<{ localId: string }>): string =>
@@ -60,8 +72,20 @@ const mergeOne = simpleAct({
     ...(isChecked(fields["squashCommit"]) && { squashCommit: true }),
     removeSourceBranch: isChecked(fields["removeSourceBranch"]),
     mergeWhenPipelineSucceeds: isChecked(fields["mergeWhenPipelineSucceeds"]),
+    mergeCommitMessage: fields["mergeCommitMessage"] || null,
   }),
   back,
+  again({ action, sheet, visit }) {
+    const isOn = (name: string) => isChecked(textOf(sheet, name));
+    const choices = {
+      squashCommit: isOn("squashCommit"),
+      removeSourceBranch: isOn("removeSourceBranch"),
+      mayWait: true,
+      waits: isOn("mergeWhenPipelineSucceeds"),
+      message: textOf(sheet, "mergeCommitMessage"),
+    };
+    return mergeForm(action, choices, visit);
+  },
 });
 
 const approveOne = simpleAct({
@@ -71,6 +95,7 @@ const approveOne = simpleAct({
   asks: "approveMergeRequest",
   body: ({ password }) => ({ password: password || null }),
   back,
+  again: ({ action, visit }) => approveForm(action, visit, true),
 });
 
 const commentOn = simpleAct({
@@ -78,6 +103,7 @@ const commentOn = simpleAct({
   operationId: "commentOnMergeRequestByPage",
   params: LocalParams,
   asks: "createDiscussion",
+  textIs: "message",
   body: ({ text, newPath, oldPath, newLine, oldLine }) => ({
     message: text ?? "",
     ...(newPath && { newPath, oldPath, newLine: newLine || 0, oldLine: oldLine || 0 }),
@@ -90,6 +116,7 @@ const replyTo = simpleAct({
   operationId: "replyToDiscussionByPage",
   params: LocalParams,
   asks: "replyToDiscussion",
+  textIs: "message",
   body: ({ text, discussionUuid }) => ({ message: text ?? "", discussionUuid }),
   back,
 });
@@ -102,8 +129,8 @@ const settle = (verb: "resolve" | "unresolve"): PageRoute =>
     async run({ params, fields, visit }) {
       const discussionUuid = fields["discussionUuid"] ?? "";
       await visit.ask.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });
-      return back(params);
     },
+    back,
   });
 
 export const requestActions: readonly PageRoute[] = [

@@ -58,7 +58,8 @@ const showRequests = page({
       title: "Merge requests",
       wide: true,
       lead: lead("merge-requests"),
-      body: () => html`<section>${filterForm(address, statuses, filter)}
+      body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${projectPath(of)}/merge-request/new">New merge request</a></p>`}
+${filterForm(address, statuses, filter)}
 ${rows.length === 0 ? nothing("No merge requests.") : tableOf("Merge requests", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };

@@ -12,6 +12,7 @@ import {
   historyPath,
   type Names,
   projectPath,
+  query as queryOf,
   tagPath,
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
@@ -51,7 +52,8 @@ const showBranches = page({
           html`<a href="${base}${commitPath(names, lastCommit.hash)}">${brief(lastCommit.shortMessage, 80)}</a>`,
         lastCommit && when(lastCommit.createdAt),
         merged && !isDefault ? "merged" : "",
-        html`<a href="${base}${historyPath(names, branchPrefix + name)}">History</a>`,
+        html`<a href="${base}${historyPath(names, branchPrefix + name)}">History</a>
+${visit.session && !isDefault && html`<a href="${base}/page${projectPath(names)}/merge-request/new${queryOf({ sourceBranch: name })}">Merge request</a>`}`,
       ),
     );
     const address = `${base}${projectPath(names)}/branch`;

@@ -1,0 +1,198 @@
+import { expect } from "chai";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { hiddenFields, type Shown } from "../../support/browser.ts";
+import { committed, loggedIn, type Visitor } from "../../support/site-world.ts";
+
+const app = await startTestApp();
+const open = "/project/anna/open";
+const hidden = "/project/anna/hidden";
+
+let anna: TestUser;
+let insider: Visitor;
+let bob: Visitor;
+let bugId: string;
+before(async () => {
+  anna = await app.givenUser("anna");
+  await app.givenProject(anna, "open", { private: false });
+  await app.givenProject(anna, "hidden");
+  await committed(app, anna, open, { "README.md": "# Open", "a.txt": "one\ntwo\n" });
+  await committed(app, anna, hidden, { "README.md": "# Hidden" });
+  const changed = { "a.txt": "one\nzwei\nthree\n" };
+  await committed(app, anna, open, changed, {
+    ...{ branch: "feature", startBranch: "main", action: "UPDATE" },
+  });
+  const label = { title: "bug <b>", hexColor: "#cf222e" };
+  const { body } = await app.post(`${open}/label`, { token: anna.token, body: label });
+  bugId = String(body["id"]);
+  insider = await loggedIn(app, anna);
+  bob = await loggedIn(app, await app.givenUser("bob"));
+});
+
+const get = async (at: string) => (await app.get(at, { token: anna.token })).body;
+
+/** Opens the page of a form, fills it in and sends it. */
+async function sent(
+  who: Visitor,
+  at: string,
+  fields: Readonly<Record<string, string | readonly string[]>>,
+): Promise<Shown> {
+  return who.submit(await who.see(at), at.split("?", 1)[0] ?? at, fields);
+}
+
+const alias = ({ text }: Shown, name: string): string =>
+  new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? "";
+
+describe("forms of issues", () => {
+  const form = `/page${open}/issue/new`;
+
+  it("create an issue with people and labels", async () => {
+    expect((await insider.see(`${open}/issue`)).text).to.contain(`href="${form}"`);
+    const page = await insider.see(form);
+    expect(page.text).to.contain("bug &lt;b&gt;").and.not.contain("bug <b>");
+    const fields = { title: "Broken", description: "one\r\ntwo", assignedUsers: "@bob, anna" };
+    const { status, location } = await sent(insider, form, { ...fields, labels: bugId });
+    expect([status, location]).to.deep.equal([303, `${open}/issue/1`]);
+    const issue = await get(`${open}/issue/1`);
+    expect(issue).to.containSubset({
+      ...{ title: "Broken", description: "one\ntwo", status: { id: "OPEN" } },
+      ...{ assignedUsers: [{ username: "bob" }, { username: "anna" }], labels: [{ id: bugId }] },
+    });
+  });
+
+  it("keep what was typed, and say beside each field what is wrong with it", async () => {
+    const description = "\nkept </textarea><script>alert(1)</script>";
+    const fields = { title: " ", description, assignedUsers: "nobody-here", labels: bugId };
+    const missing = await sent(insider, form, fields);
+    expect(missing.status).to.equal(422);
+    expect(missing.text)
+      .to.contain("Nobody is called nobody-here.")
+      .and.contain('value="nobody-here"')
+      .and.contain(`value="${bugId}" checked`)
+      .and.contain(">\n\nkept &lt;/textarea&gt;&lt;script&gt;")
+      .and.not.contain("<script>");
+    const empty = await insider.submit(missing, form, { ...fields, assignedUsers: "" });
+    expect(empty.status).to.equal(422);
+    expect(empty.text).to.match(/<p class="error" id="f-title-error">Fill this in\.<\/p>/);
+    expect(empty.text).to.match(/aria-describedby="f-title-error" aria-invalid="true" autofocus/);
+    const right = await insider.submit(empty, form, { ...fields, title: "Now", assignedUsers: "" });
+    expect([right.status, right.location]).to.deep.equal([303, `${open}/issue/2`]);
+    expect(await get(`${open}/issue/2`)).to.containSubset({ title: "Now", description });
+  });
+
+  it("edit an issue, and leave what was not changed", async () => {
+    const at = `/page${open}/issue/1/edit`;
+    expect((await insider.see(`${open}/issue/1`)).text).to.contain(`href="${at}"`);
+    const page = await insider.see(at);
+    expect(alias(page, "title")).to.equal("Broken");
+    expect(alias(page, "assignedUsers")).to.equal("bob, anna");
+    expect(page.text).to.contain(`value="${bugId}" checked`).and.contain(">\none\ntwo</textarea>");
+    const fields = { title: "Mended", description: "one\ntwo", status: "IN_PROGRESS" };
+    const done = await insider.submit(page, at, { ...fields, assignedUsers: "anna" });
+    expect([done.status, done.location]).to.deep.equal([303, `${open}/issue/1`]);
+    expect(await get(`${open}/issue/1`)).to.containSubset({
+      ...{ title: "Mended", description: "one\ntwo", labels: [] },
+      ...{ status: { id: "IN_PROGRESS" }, assignedUsers: [{ username: "anna" }] },
+    });
+  });
+
+  it("overwrite no edit that the person has not seen", async () => {
+    const at = `/page${open}/issue/2/edit`;
+    const page = await insider.see(at);
+    const other = { title: "By another", description: "other" };
+    const edited = await app.put(`${open}/issue/2/edit`, { token: anna.token, body: other });
+    expect(edited.status).to.equal(200);
+    const fields = { title: "Mine", description: "mine" };
+    const late = await insider.submit(page, at, fields);
+    expect(late.status).to.equal(409);
+    expect(late.text).to.contain("It changed since").and.contain('value="Mine"');
+    expect(await get(`${open}/issue/2`)).to.containSubset(other);
+    expect((await insider.submit(late, at, fields)).status).to.equal(303);
+    expect(await get(`${open}/issue/2`)).to.containSubset(fields);
+  });
+
+  it("have the rights of the operations", async () => {
+    const at = `/page${open}/issue/1/edit`;
+    const fields = { title: "Bob's", description: "kept by bob" };
+    const refused = await sent(bob, at, fields);
+    expect(refused.status).to.equal(403);
+    expect(refused.text).to.contain("kept by bob").and.contain("needs the role REPORTER");
+    for (const path of [`/page${hidden}/issue/new`, `/page${hidden}/issue/1/edit`]) {
+      expect((await bob.see(path)).status).to.equal(404);
+      const csrf = hiddenFields((await bob.see(form)).text, form)["csrf"] ?? "";
+      expect((await bob.post(path, { ...fields, csrf })).status).to.equal(404);
+    }
+  });
+
+  it("show a comment again that was refused", async () => {
+    const at = `${open}/issue/1`;
+    const fields = { text: `${"long ".repeat(14_000)}<b>` };
+    const refused = await insider.submit(await insider.see(at), `/page${at}/comment`, fields);
+    expect(refused.status).to.equal(422);
+    expect(refused.text).to.contain("long &lt;b&gt;</textarea>").and.contain("This is too long.");
+    const shorter = await insider.submit(refused, `/page${at}/comment`, { text: "short" });
+    expect([shorter.status, shorter.location]).to.deep.equal([303, at]);
+  });
+});
+
+describe("forms of merge requests", () => {
+  const form = `/page${open}/merge-request/new`;
+  const at = `${open}/merge-request/1`;
+
+  it("are opened from a branch, and say what cannot be merged", async () => {
+    expect((await insider.see(`${open}/branch`)).text).to.contain(`${form}?sourceBranch=feature`);
+    const page = await insider.see(`${form}?sourceBranch=feature`);
+    expect([alias(page, "sourceBranch"), alias(page, "targetBranch")]).to.deep.equal([
+      "feature",
+      "main",
+    ]);
+    expect(page.text).to.contain('<option value="feature"></option>');
+    const same = { sourceBranch: "main", targetBranch: "main", title: "Same", description: "kept" };
+    const refused = await insider.submit(page, form, same);
+    expect(refused.status).to.equal(422);
+    expect(refused.text)
+      .to.contain('id="f-targetBranch-error">Source and target are the same branch.')
+      .and.contain(">\nkept</textarea>");
+    const none = await insider.submit(page, form, { ...same, sourceBranch: "none" });
+    expect(none.status).to.equal(404);
+    expect(none.text).to.contain('role="alert"').and.contain(">\nkept</textarea>");
+  });
+
+  it("create one with reviewers, labels and choices", async () => {
+    const fields = {
+      ...{ sourceBranch: "feature", targetBranch: "main", title: "Add", description: "It *adds*" },
+      ...{ reviewers: "bob", labels: bugId, choices: ["squashCommit", "removeSourceBranch"] },
+    };
+    const { status, location } = await sent(insider, form, fields);
+    expect([status, location]).to.deep.equal([303, at]);
+    expect(await get(at)).to.containSubset({
+      ...{ title: "Add", description: "It *adds*", squashCommit: true, removeSourceBranch: true },
+      ...{ workInProgress: false, reviewers: [{ username: "bob" }], labels: [{ id: bugId }] },
+    });
+  });
+
+  it("edit one", async () => {
+    const edit = `/page${at}/edit`;
+    const page = await insider.see(edit);
+    expect(alias(page, "reviewers")).to.equal("bob");
+    expect(page.text).to.contain('value="squashCommit" checked');
+    const fields = { title: "Draft: add", targetBranch: "main", description: "", reviewers: "" };
+    const done = await insider.submit(page, edit, { ...fields, choices: "squashCommit" });
+    expect([done.status, done.location]).to.deep.equal([303, at]);
+    expect(await get(at)).to.containSubset({
+      ...{ title: "Draft: add", description: "", squashCommit: true, removeSourceBranch: false },
+      ...{ reviewers: [], labels: [] },
+    });
+    expect((await sent(bob, edit, fields)).status).to.equal(403);
+  });
+
+  it("keep the choices of a merge that was refused", async () => {
+    const fields = { squashCommit: "true", mergeCommitMessage: "kept <i>" };
+    const refused = await insider.submit(await insider.see(at), `/page${at}/merge`, fields);
+    expect(refused.status).to.equal(422);
+    expect(refused.text)
+      .to.contain('name="squashCommit" value="true" checked')
+      .and.contain("kept &lt;i&gt;</textarea>")
+      .and.contain(`<a href="${at}">Back</a>`);
+  });
+});
