@@ -196,3 +196,39 @@ describe("forms of merge requests", () => {
       .and.contain(`<a href="${at}">Back</a>`);
   });
 });
+
+describe("comments on lines", () => {
+  const at = `${open}/merge-request/1`;
+  const line = `${at}/changes?filePath=a.txt&newLine=2&oldLine=0`;
+
+  it("are written in a form at the line, and stand there", async () => {
+    const changes = await insider.see(`${at}/changes`);
+    const link = `${line.replaceAll("&", "&amp;")}#comment`;
+    expect(changes.text).to.contain(`<a href="${link}" aria-label="Comment on line 2">2</a>`);
+    const page = await insider.see(line);
+    const form = `/page${at}/comment`;
+    expect(hiddenFields(page.text, form)).to.include({ newLine: "2", oldLine: "0" });
+    const odd = await insider.submit(page, form, { text: "kept", newLine: "99" });
+    expect(odd.status).to.equal(422);
+    expect(odd.text).to.contain("kept</textarea>").and.contain("There is no such line");
+    const { status, location } = await insider.submit(page, form, { text: "Why _zwei_?" });
+    expect([status, location.split("#")[0]]).to.deep.equal([303, `${at}/changes?filePath=a.txt`]);
+    const after = await insider.see(location);
+    expect(after.text).to.contain(`id="${location.split("#")[1]}"`);
+    const below = after.text.slice(after.text.indexOf(">zwei</code>"));
+    expect(below).to.match(/^>zwei<\/code><\/td><\/tr>\s*<tr class="talk">/);
+    expect(below).to.contain("Why <em>zwei</em>?");
+  });
+
+  it("are answered and resolved there", async () => {
+    const page = await insider.see(`${at}/changes?filePath=a.txt`);
+    const uuid = hiddenFields(page.text, `/page${at}/reply`)["discussionUuid"];
+    const reply = await bob.submit(await bob.see(`${at}/changes`), `/page${at}/reply`, {
+      text: "Because.",
+    });
+    expect([reply.status, reply.location]).to.deep.equal([303, `${at}#d-${uuid}`]);
+    expect((await insider.submit(page, `/page${at}/resolve`)).status).to.equal(303);
+    const { text } = await insider.see(`${at}/changes`);
+    expect(text).to.contain("Because.").and.contain("Take up again").and.contain("resolved</span>");
+  });
+});

@@ -66,7 +66,7 @@ type Act<Params> = Readonly<{
   /** What is asked of the operations. */
   run: (input: Readonly<{ params: Params; fields: Fields; visit: Visit }>) => Promise<void>;
   /** Where the person goes then, or back to when it was refused. */
-  back: (params: Params) => string;
+  back: (params: Params, fields: Fields) => string;
   /** The form again, with what was typed; without one a text that was sent is shown again. */
   again?: (input: Readonly<{ action: string; sheet: Sheet; visit: Visit }>) => Html;
   /** What the operation calls the field `text`. */
@@ -93,7 +93,7 @@ export function act<Params>(declared: Act<Params>): PageRoute {
       const typed = typedIn(form);
       try {
         await run({ params: of, fields: firstOf(typed), visit });
-        return { redirect: back(of) };
+        return { redirect: back(of, firstOf(typed)) };
       } catch (error) {
         return await refusedPage(error, { declared, params: of, typed, visit }, deps);
       }
@@ -123,14 +123,13 @@ async function refusedPage<Params>(
   const base = baseOf(deps);
   const { names, lead } = await inProject(visit.ask, params as Names);
   const shown = again({ action: base + visit.here, sheet, visit });
-  const isText = shown !== undefined;
   return {
     title: "Not done",
     wide: true,
     lead: lead(),
     status: failure.status,
-    body: () => html`<section>${sheetNotice(sheet, isText ? Object.keys(typed) : [])}${shown}
-<p><a href="${base}${back({ ...params, ...names })}">Back</a></p></section>`,
+    body: () => html`<section>${sheetNotice(sheet, ["text"])}${shown}
+<p><a href="${base}${back({ ...params, ...names }, firstOf(typed))}">Back</a></p></section>`,
   };
 }
 

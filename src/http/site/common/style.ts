@@ -47,6 +47,10 @@ main.site .lines td { white-space: pre; min-width: 0; }
 main.site .lines code { overflow-wrap: normal; white-space: pre; font-size: 1em; }
 .lines .n { text-align: right; color: var(--soft); user-select: none; width: 1%; }
 .lines .n a { color: inherit; text-decoration: none; }
+.lines .n a:hover { text-decoration: underline; }
+main.site .lines .talk > td { white-space: normal; padding: .75rem .6rem; font-size: 1rem; }
+.talk > td > div { position: sticky; left: .6rem; max-width: min(46rem, calc(100vw - 6rem)); }
+.talk section:last-child { margin-bottom: 0; }
 .lines tr:target td { background: var(--good-ground); }
 .lines .m { width: 1%; padding: 0; }
 .op-add td { background: var(--add); } .op-remove td { background: var(--remove); }

@@ -2,9 +2,10 @@ import { type Html, html } from "../../page/html.ts";
 import { csrfField } from "../../page/layout.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
-import { act, button, simpleAct, textForm } from "../common/form.ts";
+import { act, button, type Fields, simpleAct, textForm } from "../common/form.ts";
 import { areaField, textOf } from "../common/sheet.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
+import { afterComment } from "./line-comment.ts";
 import type { Request } from "./request-page.ts";
 
 /** What can be done with a merge request; nothing for who is not logged in. */
@@ -55,6 +56,10 @@ function mergePiece(to: string, request: Request, visit: Visit): Html {
 
 const back = (params: Names & Readonly<{ localId: string }>): string =>
   requestPath(params, params.localId);
+
+/** To the discussion that a form names. */
+const backTo = (params: Parameters<typeof back>[0], { discussionUuid = "" }: Fields): string =>
+  `${back(params)}${/^[\da-f-]{36}$/i.test(discussionUuid) ? `#d-${discussionUuid}` : ""}`;
 
 const one = (verb: string, operationId: string, asks: string): PageRoute =>
   simpleAct({ path: `${at}/{localId}/${verb}`, operationId, params: LocalParams, asks, back });
@@ -108,7 +113,7 @@ const commentOn = simpleAct({
     message: text ?? "",
     ...(newPath && { newPath, oldPath, newLine: newLine || 0, oldLine: oldLine || 0 }),
   }),
-  back,
+  back: afterComment,
 });
 
 const replyTo = simpleAct({
@@ -118,7 +123,7 @@ const replyTo = simpleAct({
   asks: "replyToDiscussion",
   textIs: "message",
   body: ({ text, discussionUuid }) => ({ message: text ?? "", discussionUuid }),
-  back,
+  back: backTo,
 });
 
 const settle = (verb: "resolve" | "unresolve"): PageRoute =>
@@ -130,7 +135,7 @@ const settle = (verb: "resolve" | "unresolve"): PageRoute =>
       const discussionUuid = fields["discussionUuid"] ?? "";
       await visit.ask.run(`${verb}Discussion`, { params: { ...params, discussionUuid } });
     },
-    back,
+    back: backTo,
   });
 
 export const requestActions: readonly PageRoute[] = [

@@ -14,9 +14,13 @@ import { baseOf } from "../common/text.ts";
 import { alonePiece, commitTable } from "../repository/commit-page.ts";
 import { diffPiece, openLinesMax } from "../repository/diff.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
+import { type LineTalk, lineTalk, type OpenAt } from "./line-comment.ts";
 import { requestTabs } from "./request-page.ts";
 
 const filesMax = 20;
+
+/** Of the line that a form is open at; 0 for none. */
+const LineNumber = z.coerce.number().int().min(0).catch(0);
 
 type Params = z.output<typeof LocalParams>;
 
@@ -27,15 +31,25 @@ const showChanges = page({
   besides: true,
   access: "anonymous",
   params: LocalParams,
-  query: z.object({ filePath: z.string().max(pathLengthMax).optional(), page: PageNumber }),
+  query: z.object({
+    filePath: z.string().max(pathLengthMax).optional(),
+    page: PageNumber,
+    newLine: LineNumber,
+    oldLine: LineNumber,
+  }),
   async handle({ params, query, visit }, deps) {
-    const { names, lead } = await inProject(visit.ask, params);
+    const { names, project, lead } = await inProject(visit.ask, params);
     const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
-    const address = `${baseOf(deps)}${requestPath(names, localId)}/changes`;
+    const base = baseOf(deps);
+    const address = `${base}${requestPath(names, localId)}/changes`;
+    const standing = { names, revision: project.defaultBranch };
+    const talk = await lineTalk(base, { names, params, standing }, visit);
+    const shown = { address, params, talk, ask: visit.ask };
+    const { filePath } = query;
     const content =
-      query.filePath === undefined
-        ? await allPiece(address, params, query.page, visit)
-        : await onePiece(address, params, query.filePath, query.page, visit);
+      filePath === undefined
+        ? await allPiece(shown, query.page)
+        : await onePiece(shown, { ...query, filePath });
     return {
       title: `${brief(title)} (!${localId})`,
       wide: true,
@@ -46,12 +60,9 @@ const showChanges = page({
   },
 });
 
-async function allPiece(
-  address: string,
-  params: Params,
-  number: number,
-  { ask }: Visit,
-): Promise<Html> {
+type Changes = Readonly<{ address: string; params: Params; talk: LineTalk; ask: Visit["ask"] }>;
+
+async function allPiece({ address, params, talk, ask }: Changes, number: number): Promise<Html> {
   const query = { page: number, size: filesMax };
   const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
   const pieces: Html[] = [];
@@ -61,13 +72,14 @@ async function allPiece(
     const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
     const lines = isOpen ? (await changeOf(params, file.filePath, ask))?.lines : undefined;
     left -= lines?.length ?? 0;
-    pieces.push(diffPiece({ file, alone: address + queryOf({ filePath: file.filePath }), lines }));
+    const alone = address + queryOf({ filePath: file.filePath });
+    pieces.push(diffPiece({ file, alone, lines, parts: await talk.partsOf(file) }));
   }
   const total = changes.page.totalElements;
   const pages = pager({ address, number, size: filesMax, total });
   return html`<h2>${total} ${total === 1 ? "file" : "files"} changed,
 <span class="plus">+${changes.totalAddedLines}</span> <span class="minus">−${changes.totalRemovedLines}</span></h2>
-${pages}${pieces}${pages}`;
+${talk.hint}${pages}${pieces}${pages}`;
 }
 
 async function changeOf(params: Params, filePath: string, ask: Visit["ask"]) {
@@ -76,18 +88,19 @@ async function changeOf(params: Params, filePath: string, ask: Visit["ask"]) {
   return changes.commitBlobs[0];
 }
 
+type One = OpenAt & Readonly<{ filePath: string; page: number }>;
+
 async function onePiece(
-  address: string,
-  params: Params,
-  path: string,
-  number: number,
-  { ask }: Visit,
+  { address, params, talk, ask }: Changes,
+  { filePath, page, ...openAt }: One,
 ): Promise<Html> {
-  const file = await changeOf(params, path, ask);
+  const file = await changeOf(params, filePath, ask);
   const back = html`<p><a href="${address}">All files of the merge request</a></p>`;
   if (file === undefined)
     return html`${back}${nothing("The merge request does not change this file now.")}`;
-  return html`${back}${alonePiece(file, address + queryOf({ filePath: path }), number)}`;
+  const alone = address + queryOf({ filePath });
+  const parts = await talk.partsOf(file, page, openAt);
+  return html`${back}${talk.hint}${alonePiece(file, alone, page, parts)}`;
 }
 
 const showCommits = page({

@@ -17,6 +17,13 @@ type Asked = Readonly<{ names: Names; params: Params; standing: Standing; number
 
 const discussionsSize = 50;
 
+/** The discussions of a merge request, oldest first. */
+export const listedDiscussions = async (
+  params: Params,
+  page: Readonly<{ number: number; size: number }>,
+  { ask }: Visit,
+) => await ask.list("listDiscussions", DiscussionView, { params, page });
+
 /** The discussions of a merge request, oldest first, each with a way to reply. */
 export async function discussionsPiece(
   base: string,
@@ -24,7 +31,7 @@ export async function discussionsPiece(
   visit: Visit,
 ): Promise<Html> {
   const page = { number, size: discussionsSize };
-  const listed = await visit.ask.list("listDiscussions", DiscussionView, { params, page });
+  const listed = await listedDiscussions(params, page, visit);
   const pieces: Html[] = [];
   for (const one of listed.items) {
     pieces.push(await discussionPiece(base, one, { names, params, standing, number }, visit));

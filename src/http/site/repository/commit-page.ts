@@ -17,7 +17,13 @@ import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, nothing, person, row, seen, shortHash, tableOf, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
-import { aloneLinesMax, type ChangedFile, diffPiece, openLinesMax } from "./diff.ts";
+import {
+  aloneLinesMax,
+  type ChangedFile,
+  diffPiece,
+  type LineParts,
+  openLinesMax,
+} from "./diff.ts";
 import { ProjectParams, readable } from "./found.ts";
 
 export type Commit = z.output<typeof CommitView>;
@@ -158,11 +164,16 @@ async function filePiece(
 }
 
 /** One file with all of its lines, a page of them at a time. */
-export function alonePiece(file: ChangedFile, address: string, number: number): Html {
+export function alonePiece(
+  file: ChangedFile,
+  address: string,
+  number: number,
+  parts?: LineParts,
+): Html {
   const first = number * aloneLinesMax;
   const lines = file.lines.slice(first, first + aloneLinesMax);
   const pages = pager({ address, number, size: aloneLinesMax, total: file.lines.length });
-  return html`${pages}${diffPiece({ file, alone: address, lines })}${pages}`;
+  return html`${pages}${diffPiece({ file, alone: address, lines, parts })}${pages}`;
 }
 
 export const commitPages: readonly PageRoute[] = [showCommit, showCommits];

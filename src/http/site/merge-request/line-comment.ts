@@ -1,0 +1,107 @@
+import { type Html, html } from "../../page/html.ts";
+import type { Visit } from "../../page/route.ts";
+import { type Names, query as queryOf } from "../common/address.ts";
+import { type Fields, textForm } from "../common/form.ts";
+import type { Standing } from "../common/text.ts";
+import type { ChangedFile, LineParts } from "../repository/diff.ts";
+import { requestPath } from "./address.ts";
+import { type Discussion, discussionPiece, listedDiscussions } from "./discussion.ts";
+
+/** So many discussions are shown at their lines; the page of discussions has all. */
+const shownMax = 100;
+
+type Line = ChangedFile["lines"][number];
+type Params = Names & Readonly<{ localId: string }>;
+
+/** The line that a form for a comment is open at; 0 where that side has no such line. */
+export type OpenAt = Readonly<{ newLine: number; oldLine: number }>;
+
+type Asked = Readonly<{ names: Names; params: Params; standing: Standing }>;
+
+/** What the changes of a merge request show at their lines. */
+export type LineTalk = Readonly<{
+  partsOf: (file: ChangedFile, page?: number, openAt?: OpenAt) => Promise<LineParts>;
+  /** Says how to comment, and where the discussions are that are not shown. */
+  hint: Html | undefined;
+}>;
+
+/** Discussions by the line they are about, and a form for another at the line that is open. */
+export async function lineTalk(base: string, asked: Asked, visit: Visit): Promise<LineTalk> {
+  const page = { number: 0, size: shownMax };
+  const listed = await listedDiscussions(asked.params, page, visit);
+  const isLoggedIn = visit.session !== undefined;
+  const isWhole = listed.totalElements <= shownMax;
+  return {
+    async partsOf(file, number = 0, openAt = undefined) {
+      const pieces: (readonly [Discussion, Html])[] = [];
+      for (const one of listed.items.filter(({ rootNote }) => isIn(rootNote, file))) {
+        pieces.push([one, await discussionPiece(base, one, { ...asked, number: 0 }, visit)]);
+      }
+      const below = (line: Line) => {
+        const own = pieces.filter(([{ rootNote }]) => isAt(rootNote, file, line));
+        const isOpen = isLoggedIn && openAt !== undefined && isSame(openAt, line);
+        const form = isOpen && commentForm(base, asked, { file, line, number }, visit);
+        return own.length > 0 || form ? html`${own.map(([, piece]) => piece)}${form}` : undefined;
+      };
+      if (!isLoggedIn) return { below };
+      return {
+        below,
+        commentAt: (line) => `${changesAt(base, asked, file, number, line)}#comment`,
+      };
+    },
+    hint: html`${isLoggedIn && html`<p class="hint">The number of a line opens a form for a comment on it.</p>`}
+${!isWhole && html`<p class="hint">The first ${shownMax} discussions are shown at their lines, <a href="${base}${requestPath(asked.names, asked.params.localId)}">all of them</a> on their own page.</p>`}`,
+  };
+}
+
+const isSame = ({ newLine, oldLine }: OpenAt, line: Line): boolean =>
+  newLine + oldLine > 0 &&
+  line.type === "line" &&
+  (line.addLineNumber ?? 0) === newLine &&
+  (line.removeLineNumber ?? 0) === oldLine;
+
+const isIn = ({ newPath, oldPath }: Discussion["rootNote"], file: ChangedFile): boolean =>
+  newPath !== null && (newPath === file.newPath || oldPath === file.oldPath);
+
+function isAt(note: Discussion["rootNote"], file: ChangedFile, line: Line): boolean {
+  if (line.type !== "line") return false;
+  const { newPath, newLine, oldPath, oldLine } = note;
+  if (newLine !== null) return newPath === file.newPath && newLine === line.addLineNumber;
+  return oldLine !== null && oldPath === file.oldPath && oldLine === line.removeLineNumber;
+}
+
+function changesAt(base: string, asked: Asked, file: ChangedFile, page: number, line: Line) {
+  const [newLine, oldLine] = [line.addLineNumber ?? 0, line.removeLineNumber ?? 0];
+  const query = queryOf({ filePath: file.filePath, page: page || undefined, newLine, oldLine });
+  return `${base}${requestPath(asked.names, asked.params.localId)}/changes${query}`;
+}
+
+type Place = Readonly<{ file: ChangedFile; line: Line; number: number }>;
+
+function commentForm(
+  base: string,
+  { names, params }: Asked,
+  { file, line, number }: Place,
+  visit: Visit,
+): Html {
+  const to = `${base}/page${requestPath(names, params.localId)}/comment`;
+  const { newPath, oldPath, filePath } = file;
+  const fields = {
+    ...{ newPath, oldPath, filePath, filePage: String(number), lineId: line.id },
+    newLine: String(line.addLineNumber ?? 0),
+    oldLine: String(line.removeLineNumber ?? 0),
+  };
+  const label = `Comment on line ${line.addLineNumber ?? line.removeLineNumber} (Markdown)`;
+  const form = { id: "comment", label, words: "Comment", fields };
+  return html`<section class="comment" aria-label="New comment">${textForm(to, visit, form)}</section>`;
+}
+
+/** Where a comment leads to: the line that it is about, or the discussions. */
+export function afterComment(params: Params, fields: Fields): string {
+  const { filePath, filePage, lineId = "" } = fields;
+  const at = requestPath(params, params.localId);
+  if (!filePath) return at;
+  const page = /^[1-9]\d{0,6}$/.test(filePage ?? "") ? filePage : undefined;
+  const anchor = /^[\w-]{1,100}$/.test(lineId) ? `#l-${lineId}` : "";
+  return `${at}/changes${queryOf({ filePath, page })}${anchor}`;
+}
