@@ -92,7 +92,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     site: [
       ...["agent", "audit", "file", "issue", "label", "merge-request", "package", "page"],
       ...["pipeline", "project"],
-      ...["registry", "release", "repository", "team", "user", "webhook"],
+      ...["registry", "release", "repository", "team", "undo", "user", "webhook"],
     ],
     team: ["access", "user"],
     token: ["access"],

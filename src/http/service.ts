@@ -70,7 +70,8 @@ export function buildService(deps: Deps): Service {
     ...roleAccess(deps),
   };
   const refs = refRecorder(deps);
-  const asks = asker(routes, { deps, gate });
+  const performing = { ...deps, perform: performer(routes, gate) };
+  const asks = asker(routes, { deps: performing, gate });
   const shown = servePages(pages, {
     deps: { ...deps, authenticate: prover },
     limit,
@@ -80,7 +81,7 @@ export function buildService(deps: Deps): Service {
   const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
-    deps: { ...deps, perform: performer(routes, gate) },
+    deps: performing,
     gate,
     idempotency: once,
     routes,

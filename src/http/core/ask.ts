@@ -8,14 +8,16 @@ import { invariant } from "../../platform/invariant.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { isStorableValue } from "../../platform/storable-text.ts";
+import type { Until } from "../../projections/audit/happened.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
 import type { Caller, Gate, Resolved } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { admission } from "./admission.ts";
 import type { StreamReply } from "./answer.ts";
+import { AsOfQuery, untilOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
 import { readParams } from "./input.ts";
-import { isOpenToAll, mustBeFor, neededHere, resolvePlace, resultOf } from "./operation.ts";
+import { isOpenToAll, mustBeFor, neededHere, resolvePlace, resultAt } from "./operation.ts";
 import type { Listed, PageRequest } from "./paging.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestFor } from "./request.ts";
@@ -30,6 +32,8 @@ export type Given = Readonly<{
   body?: unknown;
   /** Of a list; `number` from 0. */
   page?: Readonly<{ number: number; size: number }>;
+  /** A time or a position of the log: it answers as it was then, where the operation declares that. */
+  asOf?: string | undefined;
 }>;
 
 type InProject = RequestFor<"project:GUEST">;
@@ -81,7 +85,8 @@ export function asker(routes: readonly Route[], machinery: { deps: Deps; gate: G
       const request = await enter(route, params, who, machinery);
       const input = { params, ...inputOf(route, given), page: pageOf(route, given), request };
       const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
-      return await asCaller(share, () => resultOf(route, input as HandlerInput, deps));
+      const until = untilIn(given);
+      return await asCaller(share, () => resultAt(route, input as HandlerInput, deps, until));
     };
     const project: Ask["project"] = async (operationId, given) => {
       const route = routeOf(operationId);
@@ -205,6 +210,14 @@ function inputOf(route: Route, given: Given) {
   const errors = [query, body].flatMap((one) => (one?.ok === false ? one.errors : []));
   if (errors.length > 0) throw invalid(errors);
   return { query: query?.ok ? query.data : undefined, body: body?.ok ? body.data : undefined };
+}
+
+/** @throws Refusal 422 for what is neither a time nor a position */
+function untilIn({ asOf }: Given): Until | undefined {
+  if (asOf === undefined) return undefined;
+  const checked = check(AsOfQuery, { asOf });
+  if (!checked.ok) throw invalid(checked.errors);
+  return untilOf(asOf);
 }
 
 const sizeDefault = 30;

@@ -97,9 +97,7 @@ export async function runRoute(
 ): Promise<Answer> {
   const { reply, list } = route;
   const status = route.status ?? 200;
-  const result = await (until === undefined
-    ? resultOf(route, input, deps)
-    : resultAsOf(route, input, deps, until));
+  const result = await resultAt(route, input, deps, until);
   if (reply === "empty") return emptyAnswer(status);
   // The declared reply is "stream", so the handler's type was StreamReply.
   if (reply === "stream") return streamAnswer(status, result as StreamReply);
@@ -123,6 +121,15 @@ export async function resultOf(route: Route, input: HandlerInput, deps: Deps): P
   const { items, totalElements } = result as Listed<unknown>;
   return { items: items.map((item) => encode(reply, item)), totalElements };
 }
+
+/** The result of now, or with `until` as it was then. */
+export const resultAt = (
+  route: Route,
+  input: HandlerInput,
+  deps: Deps,
+  until: Until | undefined,
+): Promise<unknown> =>
+  until === undefined ? resultOf(route, input, deps) : resultAsOf(route, input, deps, until);
 
 function resultAsOf(route: Route, input: HandlerInput, deps: Deps, until: Until): Promise<unknown> {
   const { asOf } = route;

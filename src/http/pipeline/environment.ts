@@ -27,7 +27,7 @@ const path = "/project/{ownerAlias}/{projectAlias}/environment" as const;
 const one = `${path}/{environmentId}` as const;
 const Params = ProjectParams.extend({ environmentId: z.uuid() });
 
-const DeploymentView = z
+export const DeploymentView = z
   .object({
     number: z.int().meta({ description: "In the environment, from 1." }),
     status: PipelineStatus.meta({ description: "Of the job that deploys." }),
@@ -45,7 +45,7 @@ const DeploymentView = z
   })
   .meta({ id: "Deployment" });
 
-const EnvironmentView = z
+export const EnvironmentView = z
   .object({
     id: z.uuid(),
     name: z.string().meta({ examples: ["review/search"] }),

@@ -12,6 +12,7 @@ import { requestPages } from "./merge-request/request-page.ts";
 import { opsPages } from "./ops/ops-page.ts";
 import { webhookPages } from "./ops/webhook-page.ts";
 import { ownerPages } from "./owner/owner-page.ts";
+import { environmentPages } from "./pipeline/environment-page.ts";
 import { jobPages } from "./pipeline/job-page.ts";
 import { livePages } from "./pipeline/live.ts";
 import { pipelinePages } from "./pipeline/pipeline-page.ts";
@@ -26,6 +27,7 @@ export const sitePages: readonly PageRoute[] = [
   ...auditPages,
   ...codePages,
   ...commitPages,
+  ...environmentPages,
   ...issueFormPages,
   ...issuePages,
   ...jobPages,

@@ -232,3 +232,82 @@ describe("comments on lines", () => {
     expect(text).to.contain("Because.").and.contain("Take up again").and.contain("resolved</span>");
   });
 });
+
+describe("forms of the audit", () => {
+  const at = `${open}/audit`;
+
+  it("take an event back, or say why that cannot be", async () => {
+    const label = { title: "extra", hexColor: "#0000ff" };
+    await app.post(`${open}/label`, { token: anna.token, body: label });
+    const page = await insider.see(`${at}?kind=LABEL`);
+    expect(page.text).to.contain("LabelCreated");
+    const form = `/page${at}/undo`;
+    const done = await insider.submit(page, form);
+    expect([done.status, done.location]).to.deep.equal([303, at]);
+    const titles = (await app.get(`${open}/label`, { token: anna.token })).text;
+    expect(titles).to.contain("bug").and.not.contain("extra");
+    const again = await insider.submit(page, form);
+    expect(again.status).to.equal(409);
+    expect(again.text).to.contain('role="alert"').and.contain(`<a href="${at}">Back</a>`);
+    const { csrf = "" } = hiddenFields(
+      (await bob.see(`/page${open}/issue/new`)).text,
+      `/page${open}/issue/new`,
+    );
+    const eventId = hiddenFields(page.text, form)["eventId"] ?? "";
+    expect((await bob.post(form, { csrf, eventId })).status).to.equal(403);
+  });
+
+  it("lead to a thing as it was then", async () => {
+    const { text } = await insider.see(`${at}?kind=ISSUE&type=IssueEdited`);
+    const links = [...text.matchAll(/href="(\/page\/[^"]+)">As it was then/g)];
+    const first = links.at(-1)?.[1] ?? "";
+    const { status, location } = await insider.see(first);
+    expect([status, location.split("=")[0]]).to.deep.equal([303, `${open}/issue/1?asOf`]);
+    await app.put(`${open}/issue/1/edit`, {
+      token: anna.token,
+      body: { title: "Today", description: "today" },
+    });
+    const then = await insider.see(location);
+    expect(then.text)
+      .to.contain("Mended (#1)")
+      .and.contain("As it was after event")
+      .and.contain(`<a href="${open}/issue/1">As it is now</a>`)
+      .and.not.contain("Today");
+    expect((await insider.see(`${open}/issue/1`)).text).to.contain("Today (#1)");
+    expect((await bob.see(location)).status).to.equal(403);
+    expect((await insider.see(`${open}/issue/1?asOf=never`)).status).to.equal(422);
+    expect((await bob.see(first.replace("/open/", "/hidden/"))).status).to.equal(404);
+    expect((await insider.see(first.replace("/open/", "/hidden/"))).status).to.equal(404);
+  });
+
+  it("lead to a merge request as it was then", async () => {
+    const { text } = await insider.see(`${at}?kind=MERGE_REQUEST`);
+    const links = [...text.matchAll(/href="(\/page\/[^"]+)">As it was then/g)];
+    const { location } = await insider.see(links.at(-1)?.[1] ?? "");
+    const then = await insider.see(location);
+    expect(then.text).to.contain("<h1>Add (!1)</h1>").and.contain("As it was after event");
+    expect(then.text).not.to.contain("/merge-request/1/approve");
+  });
+});
+
+describe("the form that sends history to a webhook again", () => {
+  it("says what is wrong with a time, and asks the operation", async () => {
+    const body = { url: "https://hooks.example/in", events: { ISSUE_UPDATE: true } };
+    const made = await app.post(`${open}/setting/webhook`, { token: anna.token, body });
+    expect(made.status, made.text).to.equal(200);
+    const at = `${open}/setting/webhook/${made.body["id"]}`;
+    const form = `/page${at}/replay`;
+    expect((await insider.see(`${at}/delivery`)).text).to.contain(`href="${form}"`);
+    const page = await insider.see(form);
+    expect(page.text).to.contain('value="ISSUE_UPDATE"').and.not.contain('value="PUSH"');
+    const wrong = await insider.submit(page, form, { from: "2026-02-03", to: "2026-02-02" });
+    expect(wrong.status).to.equal(422);
+    expect(wrong.text).to.contain('id="f-to-error"').and.contain('value="2026-02-03"');
+    const times = { from: "2026-02-02", to: "2026-02-03", events: "ISSUE_UPDATE" };
+    const done = await insider.submit(wrong, form, times);
+    expect([done.status, done.location]).to.deep.equal([303, `${at}/delivery`]);
+    const audit = await insider.see(`${open}/audit?kind=WEBHOOK`);
+    expect(audit.text).to.contain("Replay");
+    expect((await bob.see(form)).status).to.equal(403);
+  });
+});

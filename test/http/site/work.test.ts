@@ -173,7 +173,7 @@ describe("pages of pipelines", () => {
   const file = `
 stages: [build, test]
 compile <b>: {stage: build, script: make}
-unit: {stage: test, needs: ["compile <b>"], script: make test}
+unit: {stage: test, needs: ["compile <b>"], script: make test, environment: {name: review/a, url: "https://a.example/"}}
 later: {stage: test, script: make lint, when: manual}
 `;
   let ci: ReturnType<typeof pipelinesOf>;
@@ -268,6 +268,25 @@ later: {stage: test, script: make lint, when: manual}
     expect((await insider.see(`${whole}/artifacts`)).text).to.contain("No artifacts.");
   });
 
+  it("list environments with what was deployed last, and stop them", async () => {
+    const at = `${project}/environment`;
+    expect((await insider.see(`${project}/cicd/pipeline`)).text).to.contain(`href="${at}"`);
+    const listed = await eventually(async () => {
+      const page = await insider.see(at);
+      expect(page.text).to.contain("s-available").and.contain("#1 main");
+      return page;
+    });
+    expect(listed.text).to.contain('<a href="https://a.example/" rel="nofollow noreferrer">');
+    expect((await insider.see(`${at}?status=STOPPED&q=`)).text).to.contain("No environments.");
+    const one = /href="([^"]+\/environment\/[\da-f-]{36})">review\/a</.exec(listed.text)?.[1] ?? "";
+    const shown = await insider.see(one);
+    expect(shown.text).to.contain(">unit</a>").and.contain("s-success");
+    const stopped = await insider.submit(shown, `/page${one}/stop`);
+    expect([stopped.status, stopped.location]).to.deep.equal([303, one]);
+    await eventually(async () => expect((await insider.see(one)).text).to.contain("s-stopped"));
+    expect((await bob.see(at)).status).to.equal(404);
+  });
+
   it("draw a pipeline of a thousand jobs", async () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `job ${index}`);
     const rows = names.map((name, index) => ({
@@ -302,10 +321,16 @@ describe("pages in a browser", () => {
     `${open}/merge-request/list`,
     `${open}/merge-request/1`,
     `${open}/merge-request/1/changes`,
-    "/project/anna/ci/cicd/pipeline",
     "/project/anna/ci/cicd/pipeline/1",
     "/project/anna/ci/cicd/job/1",
     `${open}/audit`,
+    `/page${open}/issue/new`,
+    `/page${open}/issue/1/edit`,
+    `/page${open}/merge-request/new?sourceBranch=feature`,
+    `${open}/merge-request/1/changes?filePath=a.txt&newLine=2&oldLine=0`,
+    "/project/anna/ci/environment",
+    "/project/anna/ci/cicd/pipeline",
+    `${open}/setting/webhook`,
     `${open}/repositories`,
     "/user/anna",
     "/project/my",

@@ -1,11 +1,17 @@
 import { z } from "zod";
 
+import { IssueId } from "../../../events/issue/issue.ts";
+import { Refusal } from "../../../platform/refusal.ts";
 import { subjectKinds } from "../../../projections/audit/subject.ts";
+import { findIssueById } from "../../../projections/issue/list.ts";
+import { findMergeRequestById } from "../../../projections/merge-request/merge-request-query.ts";
 import { AuditEntryList, type AuditEntryView } from "../../audit/view.ts";
 import type { Ask } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
-import { type PageRoute, page } from "../../page/route.ts";
-import { query as queryOf } from "../common/address.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { inverses } from "../../undo/inverses.ts";
+import { projectPath, query as queryOf } from "../common/address.ts";
+import { button, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { brief, nothing, seen, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
@@ -33,6 +39,8 @@ type Place = Readonly<{
   /** Of the operation and of the page. */
   path: `/${string}`;
   asks: string;
+  /** What takes an event of it back; none where there is no such operation. */
+  undo?: string;
   operationId: string;
   title: string;
   params: readonly string[];
@@ -42,6 +50,7 @@ const places: readonly Place[] = [
   {
     path: "/project/{ownerAlias}/{projectAlias}/audit",
     asks: "listProjectAudit",
+    undo: "undoInProject",
     operationId: "showProjectAudit",
     title: "Audit",
     params: ["ownerAlias", "projectAlias"],
@@ -49,6 +58,7 @@ const places: readonly Place[] = [
   {
     path: "/team/{teamAlias}/audit",
     asks: "listTeamAudit",
+    undo: "undoInTeam",
     operationId: "showTeamAudit",
     title: "Audit of the team",
     params: ["teamAlias"],
@@ -56,6 +66,7 @@ const places: readonly Place[] = [
   {
     path: "/company/{companyAlias}/audit",
     asks: "listCompanyAudit",
+    undo: "undoInCompany",
     operationId: "showCompanyAudit",
     title: "Audit of the company",
     params: ["companyAlias"],
@@ -76,23 +87,31 @@ const places: readonly Place[] = [
   },
 ];
 
-function auditPage({ path, asks, operationId, title, params: names }: Place): PageRoute {
+const addressOf = ({ path, params: names }: Place, params: Readonly<Record<string, string>>) =>
+  names.reduce(
+    (text, name) => text.replace(`{${name}}`, encodeURIComponent(params[name] ?? "")),
+    path as string,
+  );
+
+const paramsOf = ({ params }: Place) =>
+  z.object(Object.fromEntries(params.map((name) => [name, z.string()])));
+
+function auditPage(place: Place): PageRoute {
+  const { path, asks, undo, operationId, title, params: names } = place;
   return page({
     method: "get",
     path,
     operationId,
     besides: true,
     access: "anonymous",
-    params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))),
+    params: paramsOf(place),
     query: Query,
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
       const asked = { params, query: { ...query, size } };
       const { _embedded, page: cursor } = await visit.ask.one(asks, AuditEntryList, asked);
-      const at = names.reduce(
-        (text, name) => text.replace(`{${name}}`, encodeURIComponent(params[name] ?? "")),
-        path as string,
-      );
+      const at = addressOf(place, params);
+      const ways = { undo: undo && `${base}/page${at}/undo`, past: past(base, place, at), visit };
       const { before, after, ...filter } = query;
       const entries = _embedded.auditEntryList;
       const older =
@@ -106,7 +125,7 @@ function auditPage({ path, asks, operationId, title, params: names }: Place): Pa
         ...(names.includes("projectAlias") && { lead: await projectLead(visit.ask, params) }),
         body: () => html`${filterForm(base + at, filter)}
 ${entries.length === 0 && nothing("Nothing happened that fits.")}
-${entries.map((entry) => entryPiece(base + at, entry))}
+${entries.map((entry) => entryPiece(base + at, entry, ways))}
 <nav class="pager" aria-label="Pages">${!isNewest && html`<a href="${base}${at}${queryOf(filter)}">Newest</a>`}
 ${older !== undefined && html`<a rel="next" href="${older}">Older →</a>`}</nav>`,
       };
@@ -135,7 +154,34 @@ ${text("since", "Since", "date")}${text("until", "As of (before this day)", "dat
 <button class="quiet">Filter</button></form>`;
 }
 
-function entryPiece(address: string, entry: Entry): Html {
+/** What can be done from an entry. */
+type Ways = Readonly<{
+  /** Of the form that takes an event back. */
+  undo: string | undefined;
+  /** Of the page of a thing as it was. */
+  past: ((entry: Entry) => string | undefined) | undefined;
+  visit: Visit;
+}>;
+
+const shownAsOf: ReadonlySet<string> = new Set(["ISSUE", "MERGE_REQUEST"]);
+
+function past(base: string, { params }: Place, at: string): Ways["past"] {
+  if (!params.includes("projectAlias")) return undefined;
+  return ({ subject, position }) =>
+    shownAsOf.has(subject.kind)
+      ? `${base}/page${at}/${subject.kind}/${encodeURIComponent(subject.id)}/${position}`
+      : undefined;
+}
+
+function waysPiece(entry: Entry, { undo, past: pastOf, visit }: Ways): Html | undefined {
+  const then = pastOf?.(entry);
+  const isUndone = undo !== undefined && Object.hasOwn(inverses, entry.type);
+  if (then === undefined && !isUndone) return undefined;
+  return html`<div class="actions">${then && html`<a href="${then}">As it was then</a>`}
+${isUndone && visit.session && button(undo, visit, "Undo", { fields: { eventId: entry.eventId } })}</div>`;
+}
+
+function entryPiece(address: string, entry: Entry, ways: Ways): Html {
   const { position, type, occurredAt, actor, tokenName, ip, subject, changes, correlationId } =
     entry;
   const who =
@@ -155,7 +201,7 @@ ${changes.map(
   ({ field, before, after }) =>
     html`<h3>${seen(field)}</h3><div class="sides"><div><p class="hint">Before</p>${valuePiece(before)}</div><div><p class="hint">After</p>${valuePiece(after)}</div></div>`,
 )}</details>`
-}</article>`;
+}${waysPiece(entry, ways)}</article>`;
 }
 
 function valuePiece(value: unknown): Html {
@@ -165,4 +211,43 @@ function valuePiece(value: unknown): Html {
   return html`<pre class="plain" tabindex="0">${cut.toWellFormed()}</pre>`;
 }
 
-export const auditPages: readonly PageRoute[] = places.map(auditPage);
+/** Takes an event back; the audit, which it leads back to, begins with what was done. */
+const undoForms = places.flatMap((place) =>
+  place.undo === undefined
+    ? []
+    : simpleAct({
+        path: `${place.path}/undo`,
+        operationId: `${place.undo}ByPage`,
+        params: paramsOf(place),
+        asks: place.undo,
+        body: ({ eventId }) => ({ eventId: eventId ?? "" }),
+        back: (params) => addressOf(place, params),
+      }),
+);
+
+/** From a thing that an entry names by its id to the thing's page, as it was at the entry. */
+const showThen = page({
+  method: "get",
+  path: "/page/project/{ownerAlias}/{projectAlias}/audit/{kind}/{id}/{position}",
+  operationId: "showThingAsOf",
+  access: "session",
+  params: z.object({
+    ...{ ownerAlias: z.string(), projectAlias: z.string() },
+    ...{ kind: z.enum(["ISSUE", "MERGE_REQUEST"]), id: z.uuid(), position: z.string() },
+  }),
+  async handle({ params: { kind, id, position, ...names }, visit }, { db }) {
+    const isIssue = kind === "ISSUE";
+    const operationId = isIssue ? "listIssues" : "listMergeRequests";
+    const { project } = await visit.ask.project(operationId, names);
+    const row = isIssue
+      ? await findIssueById(db, IssueId.parse(id))
+      : await findMergeRequestById(db, id);
+    if (row?.project_id !== project.id) {
+      throw new Refusal("not_found", "subject.not_found", "It was deleted since.");
+    }
+    const at = `${projectPath(names)}/${isIssue ? "issue" : "merge-request"}/${row.local_id}`;
+    return { redirect: at + queryOf({ asOf: position }) };
+  },
+});
+
+export const auditPages: readonly PageRoute[] = [...places.map(auditPage), ...undoForms, showThen];

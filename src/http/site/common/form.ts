@@ -35,7 +35,7 @@ const hidden = (fields: Fields): readonly Html[] =>
 export function button(
   action: string,
   visit: Visit,
-  words: string,
+  words: string | Html,
   {
     kind = "quiet",
     fields = {},
@@ -121,17 +121,20 @@ async function refusedPage<Params>(
   const errors = all.map((one) => (one.field === textIs ? { ...one, field: "text" } : one));
   const sheet = { typed, failure: { ...failure, errors } };
   const base = baseOf(deps);
-  const { names, lead } = await inProject(visit.ask, params as Names);
+  const place = isInProject(params) ? await inProject(visit.ask, params) : undefined;
   const shown = again({ action: base + visit.here, sheet, visit });
   return {
     title: "Not done",
     wide: true,
-    lead: lead(),
+    ...(place !== undefined && { lead: place.lead() }),
     status: failure.status,
     body: () => html`<section>${sheetNotice(sheet, ["text"])}${shown}
-<p><a href="${base}${back({ ...params, ...names }, firstOf(typed))}">Back</a></p></section>`,
+<p><a href="${base}${back({ ...params, ...place?.names }, firstOf(typed))}">Back</a></p></section>`,
   };
 }
+
+const isInProject = (params: unknown): params is Names =>
+  typeof params === "object" && params !== null && "projectAlias" in params;
 
 function sameText({
   action,

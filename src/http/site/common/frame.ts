@@ -17,6 +17,7 @@ export type Tab =
   | "issues"
   | "merge-requests"
   | "pipelines"
+  | "environments"
   | "packages"
   | "audit";
 
@@ -29,6 +30,7 @@ const tabs: readonly (readonly [Tab, string, string])[] = [
   ["issues", "Issues", "/issue"],
   ["merge-requests", "Merge requests", "/merge-request/list"],
   ["pipelines", "Pipelines", "/cicd/pipeline"],
+  ["environments", "Environments", "/environment"],
   ["packages", "Packages", "/repositories"],
   ["audit", "Audit", "/audit"],
 ];

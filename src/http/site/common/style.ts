@@ -62,10 +62,10 @@ main.site .lines .talk > td { white-space: normal; padding: .75rem .6rem; font-s
 .plus { color: var(--s-good); } .minus { color: var(--s-bad); }
 .status { border: 1px solid; border-radius: 1rem; padding: .05rem .6rem; font-size: .85rem; white-space: nowrap;
   color: var(--s-off); }
-.s-success, .s-open, .s-opened, .s-merged, .s-completed { color: var(--s-good); }
+.s-success, .s-available, .s-open, .s-opened, .s-merged, .s-completed { color: var(--s-good); }
 .s-failed, .s-canceled { color: var(--s-bad); }
 .s-running, .s-in-progress { color: var(--s-run); }
-.s-pending, .s-manual, .s-warning, .s-waiting-for-resource, .s-created { color: var(--s-wait); }
+.s-pending, .s-stopping, .s-manual, .s-warning, .s-waiting-for-resource, .s-created { color: var(--s-wait); }
 .label { display: inline-flex; align-items: center; gap: .3rem; margin-right: .6rem; font-size: .9rem; }
 .dot { width: .7rem; height: .7rem; flex: none; }
 .prose { overflow-wrap: anywhere; }

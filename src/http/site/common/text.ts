@@ -30,6 +30,10 @@ export async function markdownPiece(
     : html`<div class="prose">${new Html(markup)}</div>`;
 }
 
+/** Above what is shown as it was. @param now the page of today */
+export const pastNotice = (now: string, asOf: string): Html =>
+  html`<p class="notice done" role="status">As it was ${/^\d+$/.test(asOf) ? `after event ${asOf} of the log` : `at ${asOf}`}. <a href="${now}">As it is now</a></p>`;
+
 /** A text as it is, its beginning when it is long. */
 export function plainPiece(text: string): Html {
   const shown = text.slice(0, plainLengthMax).toWellFormed();

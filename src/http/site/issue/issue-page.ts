@@ -20,7 +20,7 @@ import {
   tableOf,
   when,
 } from "../common/piece.ts";
-import { baseOf, markdownPiece } from "../common/text.ts";
+import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
 import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 
 type Issue = z.output<typeof IssueView>;
@@ -99,12 +99,25 @@ const showIssue = page({
   besides: true,
   access: "anonymous",
   params: IssueParams,
-  query: z.object({ page: PageNumber }),
-  async handle({ params, query: { page: number }, visit }, deps) {
+  query: z.object({ page: PageNumber, asOf: Optional }),
+  async handle({ params, query: { page: number, asOf }, visit }, deps) {
     const { ask } = visit;
     const { names: of, project, lead } = await inProject(ask, params);
     const base = baseOf(deps);
-    const issue = await ask.one("getIssue", IssueView, { params });
+    const issue = await ask.one("getIssue", IssueView, { params, asOf });
+    if (asOf !== undefined) {
+      const text = await markdownPiece(base, issue.description, {
+        names: of,
+        revision: project.defaultBranch,
+      });
+      return {
+        title: `${brief(issue.title)} (#${issue.localId})`,
+        wide: true,
+        lead: lead("issues"),
+        body: () => html`${pastNotice(base + issuePath(of, issue.localId), asOf)}
+<div class="two"><section aria-label="Description">${text}</section>${sidePiece(base, issue)}</div>`,
+      };
+    }
     const page = { number, size: commentsSize };
     const comments = await ask.list("listIssueComments", CommentView, { params, page });
     const standing = { names: of, revision: project.defaultBranch };

@@ -6,10 +6,12 @@ import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { PipelineView } from "../../pipeline/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
+import type { Shown } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, labelPiece, people, person, seen, statusPiece, when } from "../common/piece.ts";
-import { baseOf, markdownPiece } from "../common/text.ts";
+import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
+import { Optional } from "../issue/issue-page.ts";
 import { actionsPiece } from "./action.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { discussionsPiece } from "./discussion.ts";
@@ -34,14 +36,16 @@ const showRequest = page({
   besides: true,
   access: "anonymous",
   params: LocalParams,
-  query: z.object({ page: PageNumber }),
+  query: z.object({ page: PageNumber, asOf: Optional }),
   async handle({ params, query, visit }, deps) {
     const { ask } = visit;
     const { names, project, lead } = await inProject(ask, params);
     const base = baseOf(deps);
-    const request = await ask.one("getMergeRequest", MergeRequestView, { params });
+    const { asOf } = query;
+    const request = await ask.one("getMergeRequest", MergeRequestView, { params, asOf });
     const standing = { names, revision: project.defaultBranch };
     const text = await markdownPiece(base, request.description, standing);
+    if (asOf !== undefined) return pastPage(base, { names, request, asOf, text, lead });
     const discussions = await discussionsPiece(
       base,
       { names, params, standing, number: query.page },
@@ -97,6 +101,23 @@ function requirements({ mergeRequirements, conflicts, lockConflicts, canMerge }:
 <ul class="requirements">${lines}</ul>${files("Files in conflict", conflicts)}${files("Files that others have locked", lockConflicts)}</section>`;
 }
 
+type Past = Readonly<{
+  names: Names;
+  request: Request;
+  asOf: string;
+  text: Html;
+  lead: Awaited<ReturnType<typeof inProject>>["lead"];
+}>;
+
+/** The request as it was, without what is known of today alone. */
+const pastPage = (base: string, { names, request, asOf, text, lead }: Past): Shown => ({
+  title: `${brief(request.title)} (!${request.localId})`,
+  wide: true,
+  lead: lead("merge-requests"),
+  body: () => html`${pastNotice(base + requestPath(names, request.localId), asOf)}<div class="two">
+<section aria-label="Description">${branches(request)}${text}</section>${aboutPiece(base, request)}</div>`,
+});
+
 async function sidePiece(
   base: string,
   names: Names,
@@ -109,6 +130,22 @@ async function sidePiece(
   const pipelines = await ask
     .list("listMergeRequestPipelines", PipelineView, { params, page: { number: 0, size: 3 } })
     .catch(() => ({ items: [] }));
+  return aboutPiece(
+    base,
+    request,
+    html`<dt>Approved by</dt><dd>${approvals.items.length === 0 ? "–" : approvals.items.map(({ user, counts }) => html`${person(base, user)}${!counts && " (does not count now)"} `)}</dd>
+<dt>Pipelines</dt><dd>${
+      pipelines.items.length === 0
+        ? "–"
+        : pipelines.items.map(
+            ({ localId, status: state }) =>
+              html`<a href="${base}${projectPath(names)}/cicd/pipeline/${localId}">#${localId}</a> ${statusPiece(state)} `,
+          )
+    }</dd>`,
+  );
+}
+
+function aboutPiece(base: string, request: Request, today?: Html): Html {
   const { status, createdBy, assignedUsers, reviewers, labels, mergedBy, mergedAt } = request;
   return html`<section class="side" aria-label="About"><dl>
 <dt>Status</dt><dd>${statusPiece(status.id, status.title ?? status.id)}${request.workInProgress && " draft"}</dd>
@@ -116,16 +153,8 @@ ${request.failureReason !== null && html`<dt>Failure</dt><dd>${seen(request.fail
 <dt>Author</dt><dd>${createdBy === null ? "–" : person(base, createdBy)}</dd>
 <dt>Assigned</dt><dd>${people(base, assignedUsers)}</dd>
 <dt>Reviewers</dt><dd>${people(base, reviewers)}</dd>
-<dt>Approved by</dt><dd>${approvals.items.length === 0 ? "–" : approvals.items.map(({ user, counts }) => html`${person(base, user)}${!counts && " (does not count now)"} `)}</dd>
 <dt>Labels</dt><dd>${labels.length === 0 ? "–" : labels.map(labelPiece)}</dd>
-<dt>Pipelines</dt><dd>${
-    pipelines.items.length === 0
-      ? "–"
-      : pipelines.items.map(
-          ({ localId, status: state }) =>
-            html`<a href="${base}${projectPath(names)}/cicd/pipeline/${localId}">#${localId}</a> ${statusPiece(state)} `,
-        )
-  }</dd>
+${today}
 <dt>Created</dt><dd>${when(request.createdAt)}</dd>
 <dt>Changed</dt><dd>${when(request.updatedAt)}</dd>
 ${mergedAt !== null && html`<dt>Merged</dt><dd>${when(mergedAt)}${mergedBy && html` by ${person(base, mergedBy)}`}</dd>`}</dl></section>`;

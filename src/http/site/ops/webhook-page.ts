@@ -1,21 +1,25 @@
 import { z } from "zod";
 
 import { html } from "../../page/html.ts";
+import { csrfField } from "../../page/layout.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { DeliverySummaryView, WebhookView } from "../../webhook/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
+import { formPages } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { nothing, row, seen, statusPiece, tableOf, when } from "../common/piece.ts";
+import { boxes, lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
 const at = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
 const OneParams = z.object({ ...names, id: z.string() });
 
-const deliveriesPath = (of: Names, id: string): string =>
-  `${projectPath(of)}/setting/webhook/${encodeURIComponent(id)}/delivery`;
+const webhookPath = (of: Names, id: string): string =>
+  `${projectPath(of)}/setting/webhook/${encodeURIComponent(id)}`;
+const deliveriesPath = (of: Names, id: string): string => `${webhookPath(of, id)}/delivery`;
 
 const showWebhooks = page({
   method: "get",
@@ -74,7 +78,8 @@ const showDeliveries = page({
       title: "Deliveries of a webhook",
       wide: true,
       lead: lead(),
-      body: () => html`<section>${rows.length === 0 ? nothing("No deliveries.") : tableOf("Deliveries", head, rows)}
+      body: () => html`<section>${visit.session && html`<p class="actions"><a class="button quiet" href="${baseOf(deps)}/page${webhookPath(of, params.id)}/replay">Send history again</a></p>`}
+${rows.length === 0 ? nothing("No deliveries.") : tableOf("Deliveries", head, rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
     };
   },
@@ -88,4 +93,45 @@ const redeliver = simpleAct({
   back: (params) => deliveriesPath(params, params.id),
 });
 
-export const webhookPages: readonly PageRoute[] = [redeliver, showDeliveries, showWebhooks];
+const replayFields = ["from", "to", "events"];
+
+/** What happened in a time, sent again. */
+const replay = formPages({
+  path: `${at}/{id}/replay`,
+  operationIds: ["showWebhookReplay", "replayWebhookByPage"],
+  params: OneParams,
+  async show({ params, sheet, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const { events, url } = await visit.ask.one("getWebhook", WebhookView, { params });
+    const topics = Object.keys(events).filter((topic) => events[topic] === true);
+    const options = topics.map((value) => ({ value, words: value }));
+    const to = baseOf(deps) + visit.here.split("?", 1)[0];
+    const day = (name: string, label: string) =>
+      lineField(sheet, { name, label, type: "date", required: true });
+    return {
+      title: "Send history again",
+      wide: true,
+      lead: lead(),
+      body: () => html`<section>${sheetNotice(sheet, replayFields)}
+<p>Sends what happened in the project again to <code>${seen(url)}</code>, as new deliveries marked as a replay.</p>
+<form method="post" action="${to}">${csrfField(visit.csrf)}
+${day("from", "From the beginning of this day (UTC)")}${day("to", "Until the beginning of this day (UTC)")}
+${boxes(sheet, { name: "events", label: "Events", options, hint: "None chosen: all of these." })}
+<p class="actions"><button>Send again</button> <a href="${baseOf(deps)}${deliveriesPath(of, params.id)}">Cancel</a></p></form></section>`,
+    };
+  },
+  async send({ params, typed, visit }) {
+    const events = typed["events"];
+    const [from, to] = [textOf({ typed }, "from"), textOf({ typed }, "to")];
+    const body = { from, to, ...(events !== undefined && { events }) };
+    await visit.ask.run("replayWebhook", { params, body });
+    return deliveriesPath(params, params.id);
+  },
+});
+
+export const webhookPages: readonly PageRoute[] = [
+  ...replay,
+  redeliver,
+  showDeliveries,
+  showWebhooks,
+];

@@ -67,6 +67,7 @@ const showPipelines = page({
       wide: true,
       lead: lead("pipelines"),
       body: () => html`<section>${statusForm(address, filter.status)}
+<p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
 ${rows.length === 0 ? nothing("No pipelines.") : tableOf("Pipelines", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };

@@ -1,0 +1,153 @@
+import { z } from "zod";
+
+import { EnvironmentState } from "../../../events/pipeline/environment.ts";
+import { nameLengthMax } from "../../core/schema.ts";
+import { type Html, html } from "../../page/html.ts";
+import { csrfField } from "../../page/layout.ts";
+import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { DeploymentView, EnvironmentView } from "../../pipeline/environment.ts";
+import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { inProject } from "../common/frame.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { nothing, row, seen, shortHash, statusPiece, tableOf, when } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+import { filterForm, Optional } from "../issue/issue-page.ts";
+import { jobPath, names, pipelinePath } from "./address.ts";
+
+type Environment = z.output<typeof EnvironmentView>;
+type Deployment = z.output<typeof DeploymentView>;
+
+const at = "/project/{ownerAlias}/{projectAlias}/environment";
+const OneParams = z.object({ ...names, environmentId: z.string() });
+
+const environmentsPath = (of: Names): string => `${projectPath(of)}/environment`;
+const environmentPath = (of: Names, id: string): string =>
+  `${environmentsPath(of)}/${encodeURIComponent(id)}`;
+
+const showEnvironments = page({
+  method: "get",
+  path: at,
+  operationId: "showEnvironments",
+  besides: true,
+  access: "anonymous",
+  params: z.object(names),
+  query: z.object({
+    state: Optional,
+    /** Named so by the form that lists of issues have as well. */
+    status: Optional,
+    q: z.string().max(nameLengthMax).optional(),
+    page: PageNumber,
+  }),
+  async handle({ params, query: { page: number, state, status, q }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const filter = { state: state ?? status, q: q === "" ? undefined : q };
+    const asked = { params, query: filter, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listEnvironments", EnvironmentView, asked);
+    const address = base + environmentsPath(of);
+    const rows = listed.items.map((one) =>
+      row(
+        html`<a href="${base}${environmentPath(of, one.id)}">${seen(one.name)}</a>`,
+        statusPiece(one.state),
+        one.lastDeployment && deploymentPiece(base, of, one.lastDeployment),
+        addressPiece(one.url),
+        stopButton(base, of, one, visit),
+      ),
+    );
+    const head = ["Environment", "State", "Last deployment", "Address", ""];
+    return {
+      title: "Environments",
+      wide: true,
+      lead: lead("environments"),
+      body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
+${rows.length === 0 ? nothing("No environments.") : tableOf("Environments", head, rows)}
+${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+/** The file of a pipeline names it: only what a browser opens as a page is a link. */
+function addressPiece(url: string | null): Html | string | undefined {
+  if (url === null) return undefined;
+  if (!/^https?:\/\//i.test(url)) return seen(url);
+  return html`<a href="${url}" rel="nofollow noreferrer">${seen(url)}</a>`;
+}
+
+function deploymentPiece(base: string, of: Names, deployment: Deployment): Html {
+  const { number, commitId, ref, finishedAt, createdAt } = deployment;
+  return html`#${number} ${seen(ref)} <a href="${base}${commitPath(of, commitId)}"><code>${shortHash(commitId)}</code></a>, ${when(finishedAt ?? createdAt)}`;
+}
+
+function stopButton(base: string, of: Names, { id, state, name }: Environment, visit: Visit) {
+  if (visit.session === undefined || state === "STOPPED") return undefined;
+  const to = `${base}/page${environmentPath(of, id)}/stop`;
+  const words = html`Stop<span class="hidden"> ${seen(name)}</span>`;
+  return button(to, visit, words, { kind: "danger" });
+}
+
+const showEnvironment = page({
+  method: "get",
+  path: `${at}/{environmentId}`,
+  operationId: "showEnvironment",
+  besides: true,
+  access: "anonymous",
+  params: OneParams,
+  query: z.object({ page: PageNumber }),
+  async handle({ params, query: { page: number }, visit }, deps) {
+    const { names: of, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const one = await visit.ask.one("getEnvironment", EnvironmentView, { params });
+    const asked = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listDeployments", DeploymentView, asked);
+    const address = base + environmentPath(of, one.id);
+    const { state, tier, url, autoStopAt, createdAt } = one;
+    return {
+      title: seen(one.name),
+      wide: true,
+      lead: lead("environments"),
+      body: () => html`<section aria-label="About"><dl><dt>State</dt><dd>${statusPiece(state)}</dd>
+${tier !== null && html`<dt>Tier</dt><dd>${seen(tier)}</dd>`}
+${url !== null && html`<dt>Address</dt><dd>${addressPiece(url)}</dd>`}
+${autoStopAt !== null && html`<dt>Stops by itself</dt><dd>${when(autoStopAt)}</dd>`}
+<dt>Created</dt><dd>${when(createdAt)}</dd></dl>
+<div class="actions">${stopButton(base, of, one, visit)}</div></section>
+<section aria-labelledby="deployments"><h2 id="deployments">Deployments</h2>
+${deploymentTable(base, of, listed.items)}
+${pager({ address, number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+function deploymentTable(base: string, of: Names, deployments: readonly Deployment[]): Html {
+  if (deployments.length === 0) return nothing("No deployments.");
+  const rows = deployments.map((one) =>
+    row(
+      `#${one.number}`,
+      statusPiece(one.status),
+      html`${seen(one.ref)} <a href="${base}${commitPath(of, one.commitId)}"><code>${shortHash(one.commitId)}</code></a>`,
+      one.jobLocalId !== null &&
+        html`<a href="${base}${jobPath(of, one.jobLocalId)}">${seen(one.jobName ?? `#${one.jobLocalId}`)}</a>`,
+      one.pipelineLocalId !== null &&
+        html`<a href="${base}${pipelinePath(of, one.pipelineLocalId)}">#${one.pipelineLocalId}</a>`,
+      when(one.finishedAt ?? one.createdAt),
+    ),
+  );
+  const head = ["Deployment", "Status", "Branch or tag", "Job", "Pipeline", "Date"];
+  return tableOf("Deployments", head, rows);
+}
+
+const stopOne = simpleAct({
+  path: `${at}/{environmentId}/stop`,
+  operationId: "stopEnvironmentByPage",
+  params: OneParams,
+  asks: "stopEnvironment",
+  body: ({ force }) => ({ force: force === "true" }),
+  back: (params) => environmentPath(params, params.environmentId),
+  again: ({ action, visit }) =>
+    html`<form method="post" action="${action}">${csrfField(visit.csrf)}
+<div class="choices"><label><input type="checkbox" name="force" value="true"> Stop without running its job</label></div>
+<p><button class="danger">Stop</button></p></form>`,
+});
+
+export const environmentPages: readonly PageRoute[] = [showEnvironment, showEnvironments, stopOne];
