@@ -43,3 +43,9 @@ export const overflows = (page: Page): Promise<boolean> =>
     // The text of a function of the browser: this program has no types of one.
     "document.documentElement.scrollWidth > document.documentElement.clientWidth + 1",
   ) as Promise<boolean>;
+
+/** How many lists on the page are wider than the room they have. */
+export const cutTables = (page: Page): Promise<number> =>
+  page.evaluate(
+    "[...document.querySelectorAll('.scroll:has(.list)')].filter((one) => one.scrollWidth > one.clientWidth + 1).length",
+  ) as Promise<number>;

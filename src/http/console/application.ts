@@ -2,6 +2,7 @@ import { listAuthorizedApplications } from "../../projections/oauth/authorizatio
 import { type Html, html } from "../page/html.ts";
 import { csrfField, time } from "../page/layout.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
+import { row, tableOf } from "../page/table.ts";
 
 const applicationsMax = 100;
 
@@ -17,16 +18,20 @@ export async function applicationSection(
 ${rows.length === 0 && html`<p class="hint">You have let no application in.</p>`}
 ${
   rows.length > 0 &&
-  html`<div class="scroll"><table>
-<thead><tr><th>Name</th><th>May</th><th>Since</th><th>Last used</th><th></th></tr></thead>
-<tbody>${rows.map(
-    (row) => html`<tr>
-<td>${row.name}</td><td>${row.scopes.join(", ")}</td><td>${time(row.first_at)}</td>
-<td>${row.used_at === null ? "never" : time(row.used_at)}</td>
-<td><form method="post" action="${base}/console/application/${row.application_id}/revoke">
-${csrfField(csrf)}<button class="quiet">Shut out</button></form></td>
-</tr>`,
-  )}</tbody></table></div>`
+  tableOf(
+    "Applications",
+    ["Name", "May", "Since", "Last used", ""],
+    rows.map((one) =>
+      row(
+        one.name,
+        one.scopes.join(", "),
+        time(one.first_at),
+        one.used_at === null ? "never" : time(one.used_at),
+        html`<form method="post" action="${base}/console/application/${one.application_id}/revoke">
+${csrfField(csrf)}<button class="quiet">Shut out</button></form>`,
+      ),
+    ),
+  )
 }
 ${total > rows.length && html`<p class="hint">The first ${rows.length} of ${total}.</p>`}
 </section>`;

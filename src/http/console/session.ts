@@ -3,6 +3,7 @@ import { idleSince } from "../access/session.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, time } from "../page/layout.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
+import { row, tableOf } from "../page/table.ts";
 
 const sessionsMax = 50;
 
@@ -16,16 +17,19 @@ export async function sessionSection(
   const shown = await Promise.all(rows.map((row) => opened(row, deps)));
   return (base) => html`<section aria-labelledby="sessions">
 <h2 id="sessions">Sessions</h2>
-<div class="scroll"><table>
-<thead><tr><th>Browser</th><th>From</th><th>Logged in</th><th>Last seen</th><th></th></tr></thead>
-<tbody>${shown.map(
-    ({ row, agent, ip }) => html`<tr>
-<td>${agent}${row.id === visit.session.id && html` <strong>(this one)</strong>`}</td>
-<td>${ip}</td><td>${time(row.opened_at)}</td><td>${time(row.seen_at)}</td>
-<td>${row.id !== visit.session.id && endForm(base, visit, row)}</td>
-</tr>`,
-  )}</tbody>
-</table></div>
+${tableOf(
+  "Sessions",
+  ["Browser", "From", "Logged in", "Last seen", ""],
+  shown.map(({ row: one, agent, ip }) =>
+    row(
+      html`${agent}${one.id === visit.session.id && html` <strong>(this one)</strong>`}`,
+      ip,
+      time(one.opened_at),
+      time(one.seen_at),
+      one.id !== visit.session.id && endForm(base, visit, one),
+    ),
+  ),
+)}
 ${total > rows.length && html`<p class="hint">${total - rows.length} older ones are not shown.</p>`}
 </section>`;
 }

@@ -7,6 +7,7 @@ import { check, invalid, nameLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, time } from "../page/layout.ts";
 import { type LoggedIn, type PageDeps, type PageRoute, page } from "../page/route.ts";
+import { row, tableOf } from "../page/table.ts";
 import { addKey, listedKeys, NewSshKey, removeKey } from "../user/ssh-key.ts";
 
 const keysMax = 100;
@@ -24,17 +25,20 @@ export async function sshKeySection(
 <p class="hint">A key opens git over SSH.</p>
 ${
   items.length > 0 &&
-  html`<div class="scroll"><table>
-<thead><tr><th>Title</th><th>Type</th><th>Ends</th><th>Last used</th><th></th></tr></thead>
-<tbody>${items.map(
-    ({ uuid, title, publicKey, expiresAt, lastUsedAt }) => html`<tr>
-<td>${title}</td><td>${publicKey.split(" ", 1)[0]}</td>
-<td>${expiresAt === null ? "never" : time(expiresAt)}</td>
-<td>${lastUsedAt === null ? "never" : time(lastUsedAt)}</td>
-<td><form method="post" action="${base}${keyPath}/${uuid}/delete">${csrfField(visit.csrf)}
-<button class="quiet">Delete<span class="hidden"> key ${title}</span></button></form></td>
-</tr>`,
-  )}</tbody></table></div>`
+  tableOf(
+    "SSH keys",
+    ["Title", "Type", "Ends", "Last used", ""],
+    items.map(({ uuid, title, publicKey, expiresAt, lastUsedAt }) =>
+      row(
+        title,
+        publicKey.split(" ", 1)[0],
+        expiresAt === null ? "never" : time(expiresAt),
+        lastUsedAt === null ? "never" : time(lastUsedAt),
+        html`<form method="post" action="${base}${keyPath}/${uuid}/delete">${csrfField(visit.csrf)}
+<button class="quiet">Delete<span class="hidden"> key ${title}</span></button></form>`,
+      ),
+    ),
+  )
 }
 ${totalElements > items.length && html`<p class="hint">The first ${items.length} of ${totalElements}.</p>`}
 <h3>New SSH key</h3>

@@ -2,6 +2,7 @@ import { Scope } from "../../events/token/access-token.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, time } from "../page/layout.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
+import { row, tableOf } from "../page/table.ts";
 import { listTokens } from "../token/view.ts";
 
 const tokensMax = 100;
@@ -17,17 +18,20 @@ export async function tokenSection(
 <p class="hint">A token opens the REST interface, and git in the place of a password.</p>
 ${
   items.length > 0 &&
-  html`<div class="scroll"><table>
-<thead><tr><th>Name</th><th>Scopes</th><th>Ends</th><th>Last used</th><th></th></tr></thead>
-<tbody>${items.map(
-    ({ name, scopeSet, expiresAt, lastUsedAt }) => html`<tr>
-<td>${name}</td><td>${scopeSet.join(", ")}</td>
-<td>${expiresAt === null ? "never" : time(expiresAt)}</td>
-<td>${lastUsedAt === null ? "never" : time(lastUsedAt)}</td>
-<td><form method="post" action="${base}/console/token/revoke">${csrfField(visit.csrf)}
-<input type="hidden" name="name" value="${name}"><button class="quiet">Revoke</button></form></td>
-</tr>`,
-  )}</tbody></table></div>`
+  tableOf(
+    "Access tokens",
+    ["Name", "Scopes", "Ends", "Last used", ""],
+    items.map(({ name, scopeSet, expiresAt, lastUsedAt }) =>
+      row(
+        name,
+        scopeSet.join(", "),
+        expiresAt === null ? "never" : time(expiresAt),
+        lastUsedAt === null ? "never" : time(lastUsedAt),
+        html`<form method="post" action="${base}/console/token/revoke">${csrfField(visit.csrf)}
+<input type="hidden" name="name" value="${name}"><button class="quiet">Revoke</button></form>`,
+      ),
+    ),
+  )
 }
 ${totalElements > items.length && html`<p class="hint">The first ${items.length} of ${totalElements}.</p>`}
 <h3>New token</h3>

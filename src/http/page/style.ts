@@ -18,7 +18,7 @@ const stylesheet = `
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--text);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-header { display: flex; justify-content: space-between; align-items: center; gap: 1rem;
+header { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 1rem;
   padding: .75rem 1.25rem; background: var(--card); border-bottom: 1px solid var(--line); }
 header nav { display: flex; align-items: center; gap: 1rem; margin-left: auto; }
 header button { white-space: nowrap; }
@@ -77,6 +77,20 @@ tr:last-child td { border-bottom: 0; }
 td:last-child { text-align: right; white-space: nowrap; }
 td form { margin: 0; display: inline; }
 .scroll { overflow-x: auto; }
+main:not(.site) .list time { white-space: normal; }
+@media (max-width: 40rem) {
+  .list thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  .list, .list tbody, .list tr, .list td { display: block; width: auto; }
+  .list tr { padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  .list tr:last-child { border: 0; }
+  main .list td { position: relative; min-width: 0; overflow-wrap: anywhere; border: 0; padding: .15rem 0 .15rem 7rem; }
+  main .list td::before { content: attr(data-label); position: absolute; left: 0; width: 6.75rem;
+    color: var(--soft); font-size: .85rem; }
+  main .list td:first-child, main .list td[data-label=""] { padding-left: 0; }
+  .list td:first-child::before { display: none; }
+  .list td:empty { display: none; }
+  main .list td, main.site .list td { text-align: left; white-space: normal; }
+}
 .or { text-align: center; color: var(--soft); margin: 1rem 0; }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; }
 `;

@@ -299,7 +299,7 @@ describe("the form that sends history to a webhook again", () => {
     const form = `/page${at}/replay`;
     expect((await insider.see(`${at}/delivery`)).text).to.contain(`href="${form}"`);
     const page = await insider.see(form);
-    expect(page.text).to.contain('value="ISSUE_UPDATE"').and.not.contain('value="PUSH"');
+    expect(page.text).to.contain('value="ISSUE_UPDATE"').and.not.contain('value="MERGE"');
     const wrong = await insider.submit(page, form, { from: "2026-02-03", to: "2026-02-02" });
     expect(wrong.status).to.equal(422);
     expect(wrong.text).to.contain('id="f-to-error"').and.contain('value="2026-02-03"');

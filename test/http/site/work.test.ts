@@ -5,7 +5,7 @@ import { pipelineGraph } from "../../../src/http/site/pipeline/graph.ts";
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
-import { overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
+import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { needsProgram } from "../../support/program.ts";
@@ -334,6 +334,8 @@ describe("pages in a browser", () => {
     `${open}/repositories`,
     "/user/anna",
     "/project/my",
+    "/console",
+    "/project/anna/missing",
   ];
 
   before(async () => {
@@ -377,6 +379,7 @@ describe("pages in a browser", () => {
           expect(await seriousFindings(page), `${path} at ${width}`).to.deep.equal([]);
         }
         expect(await overflows(page), `${path} at ${width}`).to.equal(false);
+        expect(await cutTables(page), `${path} at ${width}`).to.equal(0);
       }
     }
     expect(elsewhere).to.deep.equal([]);

@@ -1,4 +1,4 @@
-import { type Html, html, type Piece } from "../../page/html.ts";
+import { type Html, html } from "../../page/html.ts";
 import { userPath } from "./address.ts";
 
 /**
@@ -61,17 +61,5 @@ export const labelPiece = ({ title, hexColor }: Label): Html =>
 /** A status: a word in a frame whose colour says the same. */
 export const statusPiece = (id: string, title = id): Html =>
   html`<span class="status s-${id.toLowerCase().replaceAll("_", "-")}">${title.replaceAll("_", " ").toLowerCase()}</span>`;
-
-export type Column = Readonly<{ title: string; hidden?: boolean }>;
-
-/** A table that scrolls by itself where it does not fit. */
-export function tableOf(caption: string, head: readonly string[], rows: readonly Html[]): Html {
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="list">
-<thead><tr>${head.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
-<tbody>${rows}</tbody></table></div>`;
-}
-
-export const row = (...cells: readonly Piece[]): Html =>
-  html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
 
 export const nothing = (text: string): Html => html`<p class="hint">${text}</p>`;

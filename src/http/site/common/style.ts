@@ -22,15 +22,17 @@ main.site { max-width: 76rem; }
 main.site h1 { overflow-wrap: anywhere; }
 main.site td:first-child { min-width: 0; }
 main.site td:last-child { text-align: left; white-space: normal; }
-header { flex-wrap: wrap; }
 .crumbs { margin: 0 0 .75rem; overflow-wrap: anywhere; }
-.tabs { border-bottom: 1px solid var(--line); margin: 0 0 1.5rem; overflow-x: auto; }
-.tabs ul { display: flex; gap: 1.25rem; list-style: none; margin: 0; padding: 0 0 .5rem; }
+.tabs { border-bottom: 1px solid var(--line); margin: 0 0 1.5rem; }
+.tabs ul { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; list-style: none; margin: 0; padding: 0 0 .5rem; }
 .tabs li { white-space: nowrap; }
 .tabs a { text-decoration: none; }
 .tabs a[aria-current] { color: var(--text); font-weight: 700; border-bottom: 3px solid var(--main);
   padding-bottom: .35rem; }
-.actions { align-items: center; margin: 0 0 .75rem; }
+.actions { align-items: center; margin: .75rem 0; }
+.actions:first-child, section > p:first-child, .prose > :first-child, .comment > p { margin-top: 0; }
+.actions:empty { display: none; }
+p.hint { margin-bottom: .75rem; }
 .pager { display: flex; flex-wrap: wrap; gap: 1rem; justify-content: center; margin: 1rem 0; }
 .tree { list-style: none; margin: 0; padding: 0; }
 .tree li { padding: .35rem 0; border-bottom: 1px solid var(--soft-line); overflow-wrap: anywhere; }

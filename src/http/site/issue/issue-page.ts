@@ -5,21 +5,12 @@ import { CommentView } from "../../issue/comment.ts";
 import { IssueView } from "../../issue/view.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { type Names, query as queryOf } from "../common/address.ts";
 import { act, button, simpleAct, textForm } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import {
-  brief,
-  labelPiece,
-  nothing,
-  people,
-  person,
-  row,
-  statusPiece,
-  tableOf,
-  when,
-} from "../common/piece.ts";
+import { brief, labelPiece, nothing, people, person, statusPiece, when } from "../common/piece.ts";
 import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
 import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 

@@ -3,20 +3,11 @@ import { z } from "zod";
 import { MergeRequestView } from "../../merge-request/schema.ts";
 import { html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { projectPath, query as queryOf } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import {
-  brief,
-  labelPiece,
-  nothing,
-  person,
-  row,
-  seen,
-  statusPiece,
-  tableOf,
-  when,
-} from "../common/piece.ts";
+import { brief, labelPiece, nothing, person, seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
 import { at, names, requestPath } from "./address.ts";

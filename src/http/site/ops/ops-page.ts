@@ -7,8 +7,9 @@ import { AgentView } from "../../agent/view.ts";
 import type { Deps } from "../../core/deps.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, row, seen, statusPiece, tableOf, when } from "../common/piece.ts";
+import { nothing, seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 
 const daysMax = 90;

@@ -1,15 +1,15 @@
 import { z } from "zod";
-
 import { html } from "../../page/html.ts";
 import { csrfField } from "../../page/layout.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { DeliverySummaryView, WebhookView } from "../../webhook/view.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { formPages } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, row, seen, statusPiece, tableOf, when } from "../common/piece.ts";
+import { nothing, seen, statusPiece, when } from "../common/piece.ts";
 import { boxes, lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 

@@ -4,6 +4,7 @@ import { listProjects, type ProjectRow } from "../../../projections/project/proj
 import type { Deps } from "../../core/deps.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageAnswer, type PageRoute, page, type Visit } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { ProjectView } from "../../project/view.ts";
 import { CompanyView } from "../../team/company.ts";
 import { MemberView } from "../../team/member.ts";
@@ -11,7 +12,7 @@ import { TeamView } from "../../team/view.ts";
 import { OwnUserView, UserView } from "../../user/view.ts";
 import { projectPath, query as queryOf, userPath } from "../common/address.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, person, row, seen, tableOf } from "../common/piece.ts";
+import { brief, nothing, person, seen } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 

@@ -5,21 +5,13 @@ import { allJobs } from "../../../projections/pipeline/query.ts";
 import { ArtifactView } from "../../agent/artifact.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { JobView, PipelineView } from "../../pipeline/view.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import {
-  nothing,
-  row,
-  seen,
-  shortHash,
-  size,
-  statusPiece,
-  tableOf,
-  when,
-} from "../common/piece.ts";
+import { nothing, seen, shortHash, size, statusPiece, when } from "../common/piece.ts";
 import { livePath } from "../common/script.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";

@@ -3,11 +3,12 @@ import { z } from "zod";
 import { PackageView } from "../../package/view.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { registryPlaces } from "../../registry/owner.ts";
 import { RegistryRepositoryView } from "../../registry/view.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, row, seen, tableOf } from "../common/piece.ts";
+import { brief, nothing, seen } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { installLines, type Named } from "./install.ts";
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { nameLengthMax, pathLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { ChangedFileView } from "../../repository/changed-file-view.ts";
 import { ChangedFilesView } from "../../repository/commit-diff.ts";
 import { CommitView } from "../../repository/commit-view.ts";
@@ -15,7 +16,7 @@ import {
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, person, row, seen, shortHash, tableOf, when } from "../common/piece.ts";
+import { brief, nothing, person, seen, shortHash, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import {
   aloneLinesMax,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
 import { ReleaseView } from "../../release/view.ts";
 import { BranchesView } from "../../repository/branch.ts";
 import { TagView } from "../../repository/tag.ts";
@@ -17,7 +18,7 @@ import {
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, row, seen, shortHash, size, tableOf, when } from "../common/piece.ts";
+import { brief, nothing, seen, shortHash, size, when } from "../common/piece.ts";
 import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
 import { ProjectParams, readable } from "./found.ts";
 
