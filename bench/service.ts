@@ -16,6 +16,7 @@ export type BenchService = Readonly<{
   authorization: string;
   /** Of whom it stands for. */
   email: string;
+  password: string;
   /** File of the private half of the SSH key they have registered. */
   key: string;
   /** The same as git and git-lfs send it. */
@@ -59,7 +60,7 @@ export async function withService(
       environment: { GIT_SSH_COMMAND: ["ssh", ...sshOptions(key, sshPort)].join(" ") },
     };
     const basic = `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`;
-    await run({ service, directory, authorization, basic, email, key, project, ssh });
+    await run({ service, directory, authorization, basic, email, password, key, project, ssh });
   } finally {
     await service.stop();
     await rm(directory, { recursive: true, force: true });
@@ -68,7 +69,10 @@ export async function withService(
 
 async function createToken(url: string): Promise<string> {
   const basic = `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
-  const body = { name: "bench", scopes: ["USER_WRITE", "PROJECT_READ", "PROJECT_WRITE"] };
+  const body = {
+    name: "bench",
+    scopes: ["USER_WRITE", "PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"],
+  };
   const { token } = await post(`${url}/user/settings/access-token/create`, basic, body);
   return String(token);
 }

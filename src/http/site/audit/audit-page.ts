@@ -233,7 +233,7 @@ const showThen = page({
   access: "session",
   params: z.object({
     ...{ ownerAlias: z.string(), projectAlias: z.string() },
-    ...{ kind: z.enum(["ISSUE", "MERGE_REQUEST"]), id: z.uuid(), position: z.string() },
+    ...{ kind: z.string(), id: z.uuid(), position: z.string() },
   }),
   async handle({ params: { kind, id, position, ...names }, visit }, { db }) {
     const isIssue = kind === "ISSUE";
@@ -242,7 +242,7 @@ const showThen = page({
     const row = isIssue
       ? await findIssueById(db, IssueId.parse(id))
       : await findMergeRequestById(db, id);
-    if (row?.project_id !== project.id) {
+    if (row?.project_id !== project.id || !shownAsOf.has(kind)) {
       throw new Refusal("not_found", "subject.not_found", "It was deleted since.");
     }
     const at = `${projectPath(names)}/${isIssue ? "issue" : "merge-request"}/${row.local_id}`;
