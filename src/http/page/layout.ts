@@ -65,5 +65,7 @@ export function notice(text: string | Html | undefined, kind: "error" | "done" =
   return html`<p class="notice ${kind}" role="${kind === "error" ? "alert" : "status"}">${text}</p>`;
 }
 
-export const time = (date: Date): Html =>
-  html`<time datetime="${date.toISOString()}">${date.toISOString().slice(0, 16).replace("T", " ")} UTC</time>`;
+export function time(date: Date): Html {
+  const [day = "", clock = ""] = date.toISOString().split("T");
+  return html`<time datetime="${date.toISOString()}"><span class="day">${day}</span> ${clock.slice(0, 5)} UTC</time>`;
+}

@@ -78,6 +78,7 @@ td:last-child { text-align: right; white-space: nowrap; }
 td form { margin: 0; display: inline; }
 .scroll { overflow-x: auto; }
 main:not(.site) .list time { white-space: normal; }
+.day { white-space: nowrap; }
 @media (max-width: 40rem) {
   .list thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   .list, .list tbody, .list tr, .list td { display: block; width: auto; }

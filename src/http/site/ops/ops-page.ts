@@ -41,7 +41,7 @@ const showOperations = page({
       title: "Operations",
       wide: true,
       body: () => html`<p class="actions"><a href="${base}/admin/audit">Audit</a> <a href="${base}/admin/runners">Agents</a></p>
-<section aria-labelledby="models"><h2 id="models">Read models</h2>${tableOf("Read models", ["Name", "State", "Behind by events", "Behind by"], rows)}</section>
+<section aria-labelledby="models"><h2 id="models">Read models</h2>${tableOf("Read models", ["Name", "State", "Events behind", "Time behind"], rows)}</section>
 <section aria-labelledby="queues"><h2 id="queues">Queues</h2>${queues}<p><a href="${base}/admin/queues">Jobs of the queues</a></p></section>
 <section aria-labelledby="growth" class="plot"><h2 id="growth">Growth of the log</h2>${plot(days)}</section>`,
     };
