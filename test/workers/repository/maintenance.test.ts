@@ -15,6 +15,7 @@ import {
 import { testDatabase } from "../../support/database.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { at, history } from "../../support/history.ts";
+import { needsProgram } from "../../support/program.ts";
 
 const dataDir = await temporaryDirectory();
 const repositories = openGit({ dataDir, log: { warn: () => undefined } });
@@ -71,47 +72,58 @@ describe("maintenance of a repository", () => {
     expect(await git(gitDir, "rev-list", "--test-bitmap", "main")).to.be.a("string");
   });
 
-  it("loses nothing of pushes and breaks no fetch meanwhile, and is at a repository one at a time", async () => {
-    const id = randomUUID();
-    const { gitDir } = await repositories.ensure(id, "main");
-    // As the service does: without this lock, upkeep takes a push for one that was killed.
-    const [program, args] = heldPush(gitDir, ["receive-pack"]);
-    const receivePack = `--receive-pack=${[program, ...args].join(" ")}`;
-    const pushersMax = 4;
-    const copies = await Promise.all(
-      Array.from({ length: pushersMax }, (_, n) => workingCopy(dataDir, `pusher-${n}`)),
-    );
-    const push = async (copy: string, n: number): Promise<string> => {
-      let head = "";
-      for (let index = 0; index < 6; index += 1) {
-        head = await commit(copy, `${n}.${index}`, { "a.txt": `${n} ${index}\n` });
-        await git(copy, "push", "--quiet", receivePack, gitDir, `main:refs/heads/branch-${n}`);
-        await git(copy, "push", "--quiet", receivePack, gitDir, `main:refs/tags/tag-${n}-${index}`);
+  describe("beside pushes", () => {
+    needsProgram("flock");
+
+    it("loses nothing of pushes and breaks no fetch meanwhile, and is at a repository one at a time", async () => {
+      const id = randomUUID();
+      const { gitDir } = await repositories.ensure(id, "main");
+      // As the service does: without this lock, upkeep takes a push for one that was killed.
+      const [program, args] = heldPush(gitDir, ["receive-pack"]);
+      const receivePack = `--receive-pack=${[program, ...args].join(" ")}`;
+      const pushersMax = 4;
+      const copies = await Promise.all(
+        Array.from({ length: pushersMax }, (_, n) => workingCopy(dataDir, `pusher-${n}`)),
+      );
+      const push = async (copy: string, n: number): Promise<string> => {
+        let head = "";
+        for (let index = 0; index < 6; index += 1) {
+          head = await commit(copy, `${n}.${index}`, { "a.txt": `${n} ${index}\n` });
+          await git(copy, "push", "--quiet", receivePack, gitDir, `main:refs/heads/branch-${n}`);
+          await git(
+            copy,
+            "push",
+            "--quiet",
+            receivePack,
+            gitDir,
+            `main:refs/tags/tag-${n}-${index}`,
+          );
+        }
+        return head;
+      };
+      let pushing = true;
+      const maintaining = Array.from({ length: 2 }, async () => {
+        while (pushing) await repositoryMaintenanceWorker.runJob({ projectId: id }, deps, never);
+      });
+      let fetched = 0;
+      const fetching = (async () => {
+        const reader = await workingCopy(dataDir, "reader");
+        const all = ["--prune", gitDir, "+refs/*:refs/remotes/all/*"];
+        for (; pushing; fetched += 1) await git(reader, "fetch", "--quiet", ...all);
+        await git(reader, "fsck", "--full", "--strict");
+      })();
+      const heads = await Promise.all(copies.map(push)).finally(() => {
+        pushing = false;
+      });
+      await Promise.all([...maintaining, fetching]);
+      expect(fetched).to.be.greaterThan(1);
+      await git(gitDir, "fsck", "--full", "--strict");
+      for (const [n, head] of heads.entries()) {
+        expect(await git(gitDir, "rev-parse", `refs/heads/branch-${n}`)).to.equal(head);
       }
-      return head;
-    };
-    let pushing = true;
-    const maintaining = Array.from({ length: 2 }, async () => {
-      while (pushing) await repositoryMaintenanceWorker.runJob({ projectId: id }, deps, never);
+      const tags = await git(gitDir, "for-each-ref", "--format=%(refname)", "refs/tags");
+      expect(tags.split("\n")).to.have.length(pushersMax * 6);
     });
-    let fetched = 0;
-    const fetching = (async () => {
-      const reader = await workingCopy(dataDir, "reader");
-      const all = ["--prune", gitDir, "+refs/*:refs/remotes/all/*"];
-      for (; pushing; fetched += 1) await git(reader, "fetch", "--quiet", ...all);
-      await git(reader, "fsck", "--full", "--strict");
-    })();
-    const heads = await Promise.all(copies.map(push)).finally(() => {
-      pushing = false;
-    });
-    await Promise.all([...maintaining, fetching]);
-    expect(fetched).to.be.greaterThan(1);
-    await git(gitDir, "fsck", "--full", "--strict");
-    for (const [n, head] of heads.entries()) {
-      expect(await git(gitDir, "rev-parse", `refs/heads/branch-${n}`)).to.equal(head);
-    }
-    const tags = await git(gitDir, "for-each-ref", "--format=%(refname)", "refs/tags");
-    expect(tags.split("\n")).to.have.length(pushersMax * 6);
   });
 
   it("is not done again for changes that one before has packed", async () => {
