@@ -1,6 +1,8 @@
 /** Longest text that variables expand to; what is longer stays as it is written. */
 const expandedLengthMax = 64 * 1024;
-const roundsMax = 20;
+const depthMax = 20;
+/** Values that are looked up while the variables of a job are expanded. */
+const lookupsMax = 20_000;
 
 export type Variables = ReadonlyMap<string, string>;
 
@@ -10,23 +12,34 @@ export type Variables = ReadonlyMap<string, string>;
  */
 export function expandText(text: string, lookup: (name: string) => string | undefined): string {
   if (!text.includes("$")) return text;
+  // Counted while it grows: the whole could be many times larger than what is kept.
+  let length = 0;
+  let end = 0;
   const expanded = text.replaceAll(
     /\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)/g,
-    (whole, braced: string | undefined, bare: string | undefined) =>
-      whole === "$$" ? "$" : (lookup(braced ?? bare ?? "") ?? ""),
+    (...[whole, braced, bare, at]: [string, string | undefined, string | undefined, number]) => {
+      if (length > expandedLengthMax) return "";
+      const value = whole === "$$" ? "$" : (lookup(braced ?? bare ?? "") ?? "");
+      length += at - end + value.length;
+      end = at + whole.length;
+      return value;
+    },
   );
-  return expanded.length > expandedLengthMax ? text : expanded;
+  return Math.max(length, expanded.length) > expandedLengthMax ? text : expanded;
 }
 
 /**
  * The values of variables that name one another. Each is expanded once, after those it names; a
- * circle, and what grows beyond the limit, stays as it is written.
+ * circle, and what grows beyond the limits, stays as it is written.
  *
  * @param raw names whose values hold no references
  */
 export function expandVariables(variables: Variables, raw: ReadonlySet<string>): Variables {
   const done = new Map<string, string>();
   const underWay = new Set<string>();
+  let lookups = 0;
+  /** Names left as they are written so far, because a circle or a limit was met. */
+  let left = 0;
 
   function resolved(name: string): string | undefined {
     const known = done.get(name);
@@ -34,12 +47,17 @@ export function expandVariables(variables: Variables, raw: ReadonlySet<string>):
     const written = variables.get(name);
     if (written === undefined) return undefined;
     if (raw.has(name) || !written.includes("$")) return written;
-    if (underWay.has(name) || underWay.size > roundsMax) return `$${name}`;
+    lookups += 1;
+    if (underWay.has(name) || underWay.size > depthMax || lookups > lookupsMax) {
+      left += 1;
+      return `$${name}`;
+    }
+    const leftBefore = left;
     underWay.add(name);
     const value = expandText(written, resolved);
     underWay.delete(name);
     // Inside a circle the value depends on where it was entered: only whole ones are kept.
-    if (underWay.size === 0) done.set(name, value);
+    if (underWay.size === 0 || left === leftBefore) done.set(name, value);
     return value;
   }
 
