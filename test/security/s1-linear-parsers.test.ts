@@ -37,6 +37,7 @@ import { nugetName, nugetVersion } from "../../src/platform/package/nuget.ts";
 import { pypiName, pypiVersion } from "../../src/platform/package/pypi.ts";
 import { gemYaml } from "../../src/platform/package/rubygem.ts";
 import { parseSshCommand } from "../../src/ssh/command.ts";
+import { parseDotenv } from "../../src/workers/pipeline/reported-variable.ts";
 import { expectLinear } from "../support/growth.ts";
 import { leastOf, processorMs } from "../support/measure.ts";
 
@@ -122,6 +123,7 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   "more lines of a DESCRIPTION": (text) => parseDcf(`a: b\n ${text.replaceAll("\n", "x\n ")}`),
   "a go.mod": moduleNamed,
   "a module without a name": (text) => moduleNamed(`module ${text})`),
+  "a dotenv report": (text) => parseDotenv(`A=${text}x\ry`),
   "a generic name": genericName,
   "a plain version": plainVersion,
   "a name of Maven": (text) => mavenName(text, text),

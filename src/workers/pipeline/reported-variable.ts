@@ -39,12 +39,20 @@ export async function reportedVariables(
 /** `NAME=value` a line, also with `export` in front and the value in quotes; `#` begins a comment line. */
 export function parseDotenv(text: string): ReadonlyMap<string, string> {
   const all = new Map<string, string>();
-  for (const line of text.split(/\r?\n/)) {
-    const [, key = "", value = ""] =
-      /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-    if (key === "" || isReserved.test(key) || all.size >= variablesMax) continue;
-    const [, , quotedText] = /^(["'])(.*)\1$/.exec(value) ?? [];
-    all.set(key, quotedText ?? value);
+  for (const line of text.split(/\r\n?|\n/)) {
+    const sign = line.indexOf("=");
+    const key = line
+      .slice(0, Math.max(sign, 0))
+      .trim()
+      .replace(/^export\s+/, "");
+    if (!isName.test(key) || isReserved.test(key) || all.size >= variablesMax) continue;
+    const value = line.slice(sign + 1).trim();
+    all.set(key, isQuoted(value) ? value.slice(1, -1) : value);
   }
   return all;
 }
+
+const isName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+const isQuoted = (value: string): boolean =>
+  value.length > 1 && /^["']/.test(value) && value.at(-1) === value[0];
