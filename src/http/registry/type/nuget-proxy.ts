@@ -17,17 +17,20 @@ import type { NativeRequest, ProxyCall } from "../type.ts";
 import { registrationAnswer } from "./nuget-registration.ts";
 import { serviceIndex } from "./nuget-service.ts";
 
+/** Of an address or a version in a document: it is looked at by patterns. */
+const textMax = 2_048;
+
 const Resource = z.object({
-  "@id": z.string(),
+  "@id": z.string().max(textMax),
   "@type": z.union([z.string(), z.array(z.string())]),
 });
 const ServiceIndex = z.object({ resources: z.array(z.unknown()).max(1_000) });
-const Versions = z.object({ versions: z.array(z.string()) });
+const Versions = z.object({ versions: z.array(z.string().max(textMax)) });
 
-const Dependency = z.looseObject({ id: z.string() });
+const Dependency = z.looseObject({ id: z.string().max(textMax) });
 const Group = z.looseObject({ dependencies: z.array(Dependency).nullish() });
 const Entry = z.looseObject({
-  version: z.string(),
+  version: z.string().max(textMax),
   listed: z.boolean().optional(),
   published: z.string().optional(),
   dependencyGroups: z.array(Group).nullish(),
@@ -35,10 +38,10 @@ const Entry = z.looseObject({
 const Leaf = z.looseObject({ catalogEntry: Entry });
 type Leaf = z.output<typeof Leaf>;
 const Page = z.looseObject({
-  "@id": z.string(),
+  "@id": z.string().max(textMax),
   count: z.int(),
-  lower: z.string(),
-  upper: z.string(),
+  lower: z.string().max(textMax),
+  upper: z.string().max(textMax),
   items: z.array(Leaf).optional(),
 });
 type Page = z.output<typeof Page>;
@@ -78,7 +81,8 @@ async function resourceOf(
   for (const type of types) {
     const found = known.find((each) => [each["@type"]].flat().includes(type));
     if (found !== undefined && URL.canParse(found["@id"], url)) {
-      return new URL(found["@id"], url).href.replace(/\/*$/, "/");
+      const { href } = new URL(found["@id"], url);
+      return href.endsWith("/") ? href : `${href}/`;
     }
   }
   throw failed("The external registry does not say where its packages are.");
