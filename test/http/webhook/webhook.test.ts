@@ -232,6 +232,20 @@ describe("webhooks are the business of the project's administrators", () => {
     expect(await app.head()).to.equal(before);
   });
 
+  it("refuses to replay from a time before the year 0 or after 9999", async () => {
+    const { body } = await app.post(at(), { token, body: { url } });
+    for (const [from, to] of [
+      ["0000-01-01T00:00:00+14:00", "2026-01-01"],
+      ["2026-01-01", "9999-12-31T23:59:59-14:00"],
+    ]) {
+      const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: { from, to } });
+      expect(answer.status, answer.text).to.equal(422);
+    }
+    const replay = { from: "0001-01-01", to: "9999-12-31" };
+    const answer = await app.post(at(`/${body["id"]}/replay`), { token, body: replay });
+    expect(answer.status, answer.text).to.equal(200);
+  });
+
   for (const bad of ["x", "..", "%2e%2e", "1", `${id}x`, "%00"]) {
     it(`answers 404 for the id ${bad}`, async () => {
       expect((await app.get(at(`/${bad}`), { token })).status).to.equal(404);
