@@ -7,6 +7,7 @@ import {
   RevisionConflict,
 } from "../../platform/event-store/event-store.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "./decider.ts";
 
 /** Losing a race is normal; losing this many in a row means something is spinning. */
@@ -75,6 +76,7 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
 
   const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
   if (decided.length === 0) return { position: past.position };
+  for (const event of decided) mustBeReadable(slice.events, event);
 
   const events = decided.map((event, index) => ({
     ...event,
@@ -82,6 +84,19 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
     metadata: order.metadata,
   }));
   return { position: (await store.append(stream, past.revision, events)).position };
+}
+
+/**
+ * What could not be read again would stop every read model that comes to it.
+ *
+ * @throws Refusal 422 `event.unreadable`
+ */
+function mustBeReadable(schemas: EventSchemas, { type, data }: AnyEvent): void {
+  const read = schemas[type]?.safeParse(data);
+  if (read?.success === true) return;
+  const where = read?.error.issues[0]?.path.join(".") ?? type;
+  const text = `The change cannot be recorded: ${where} has no value that can be stored.`;
+  throw new Refusal("unprocessable", "event.unreadable", text);
 }
 
 /** What the events of a stream add up to now; for processes that look before they act. */
