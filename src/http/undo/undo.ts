@@ -63,10 +63,13 @@ async function undo({ place, params, eventId, request }: Asked, deps: Deps) {
     ...request,
     metadata,
   });
-  const filter = { correlationId: request.requestId };
+  // Callers choose the id of their request, so that others may have the same one.
+  const filter = { correlationId: request.requestId, placeId: row.place_id };
   const range = { after: before, order: "oldest", limit: 50 } as const;
   const made = await listAuditEntries(db, filter, range);
-  const [shown] = made.filter(({ type }) => !bookkeeping.has(type));
+  const [shown] = made.filter(
+    ({ type, causation_id }) => causation_id === eventId && !bookkeeping.has(type),
+  );
   if (shown === undefined) throw impossible("It is as it was before already.");
   const [line] = await toLines({ db, store, open: vault.open }, [shown]);
   invariant(line !== undefined, "an entry has a line");
