@@ -11,8 +11,13 @@ type MergeCheckRow = Readonly<{
   conflicts: readonly string[];
 }>;
 
-/** Of a merge with more conflicts nothing is kept: a row stays small. */
+/** Of a merge with more conflicts, or longer paths together, nothing is kept: a row stays small. */
 export const conflictsKeptMax = 1_000;
+const charactersKeptMax = 64 * 1024;
+
+const isSmall = (conflicts: readonly string[]): boolean =>
+  conflicts.length <= conflictsKeptMax &&
+  conflicts.reduce((sum, { length }) => sum + length, 0) <= charactersKeptMax;
 
 /** What processes share about how commits of a project merge: what one found out, all read. */
 export function mergeChecks(db: Knex, projectId: string): KeptMerges {
@@ -25,7 +30,7 @@ export function mergeChecks(db: Knex, projectId: string): KeptMerges {
       return row.tree_id === null ? { conflicts: row.conflicts } : { treeId: row.tree_id };
     },
     async keep({ ours, theirs }, merge) {
-      if ((merge.conflicts?.length ?? 0) > conflictsKeptMax) return;
+      if (!isSmall(merge.conflicts ?? [])) return;
       const outcome =
         merge.conflicts === undefined
           ? { tree_id: merge.treeId, conflicts: [] }

@@ -109,6 +109,9 @@ describe("checking merges after a push to the target", () => {
     const many = Array.from({ length: conflictsKeptMax + 1 }, (_, index) => `file-${index}`);
     await kept.keep(heads("a"), { conflicts: many });
     expect(await kept.find(heads("a"))).to.equal(undefined);
+    const long = Array.from({ length: 100 }, (_, index) => `${index}/${"x".repeat(1_000)}`);
+    await kept.keep(heads("a"), { conflicts: long });
+    expect(await kept.find(heads("a"))).to.equal(undefined);
     await kept.keep(heads("b"), { conflicts: many.slice(1) });
     expect(await kept.find(heads("b"))).to.deep.equal({ conflicts: many.slice(1) });
     await kept.keep(heads("c"), { treeId: "e".repeat(40) });
