@@ -5,13 +5,12 @@ import { lockingOn } from "../git/lock-gate.ts";
 import type { PushDeps } from "../git/push.ts";
 import { placeOfPusher } from "../git/push-rights.ts";
 import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
-import { projectOfJob } from "../projections/agent/job-token.ts";
 import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
 import { type ApiLimit, apiLimit } from "./access/api-limit.ts";
 import { type Authenticate, authenticate } from "./access/authenticate.ts";
 import type { Gate } from "./access/gate.ts";
-import { jobCaller } from "./access/job-caller.ts";
+import { jobCaller, projectReadByJob } from "./access/job-caller.ts";
 import { roleAccess } from "./access/role-access.ts";
 import { containerRegistry } from "./container/registry.ts";
 import { buildApp } from "./core/app.ts";
@@ -107,7 +106,7 @@ function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Mid
   const bytesLeft = projectBytesLeft(deps);
   const placeNow: PushDeps["placeNow"] = (pusher) => placeOfPusher(deps.db, pusher, deps.now());
   const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), placeNow };
-  const jobProject = (token: string) => projectOfJob(deps.db, token);
+  const jobProject = (token: string) => projectReadByJob(deps.db, token);
   const proving = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
   return [
     gitHttp({ ...proving, ...pushes }),

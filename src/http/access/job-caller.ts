@@ -3,6 +3,8 @@ import type { Context } from "koa";
 
 import { hashToken, isToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { actorOfJobToken } from "../../projections/agent/job-token.ts";
+import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
 import { anonymous, basicCredentials, tokenNeeded } from "./authenticate.ts";
 import type { Caller } from "./gate.ts";
 
@@ -50,4 +52,17 @@ export async function callerOfJob(db: Knex, tokenHash: string): Promise<Caller |
     scopes: new Set(["PROJECT_READ", "PROJECT_WRITE", "READ_REGISTRY", "WRITE_REGISTRY"]),
     job,
   };
+}
+
+/**
+ * The project that the token of a job fetches over git: the job's own, while the job runs and whom it acts for may
+ * read the project. A job of a push that nobody is known to have made reads it too.
+ */
+export async function projectReadByJob(db: Knex, token: string): Promise<ProjectRow | undefined> {
+  if (!isJobToken(token)) return undefined;
+  const found = await actorOfJobToken(db, hashToken(token));
+  const project = found && (await findProjectById(db, found.projectId));
+  if (found === undefined || project === undefined || found.user === null) return project;
+  const role = await projectRole(db, project, found.user.id);
+  return role === undefined ? undefined : project;
 }
