@@ -69,6 +69,20 @@ describe("git with what a job is given", () => {
     await put(job, { state: "success" });
   });
 
+  it("fetches nothing once whom the job acts for has lost the project", async () => {
+    const bob = await app.givenUser("bob");
+    const member = "/project/anna/search/member";
+    const invited = { token, body: { userAlias: "bob", role: "DEVELOPER" } };
+    expect((await app.post(`${member}/invite`, invited)).status).to.be.below(300);
+    await pipelinesOf(app, bob, search).start();
+    const job = await begin();
+    const info = infoOf(job);
+    expect((await fetched(info)).exitCode).to.equal(0);
+    expect((await app.delete(`${member}/bob`, { token })).status).to.be.below(300);
+    expect((await fetched(info)).exitCode).not.to.equal(0);
+    await put(job, { state: "success" });
+  });
+
   it("fetches all branches and tags when the depth is 0", async () => {
     await at.commit({ ".forge-ci.yaml": yaml("variables: {GIT_DEPTH: 0}") });
     await at.start();
