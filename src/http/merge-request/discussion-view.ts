@@ -61,6 +61,12 @@ export async function presentNotes(
     deps.db,
     roots.map(({ id }) => id),
   );
+  const repliesById = new Map<string, DiscussionNoteRow[]>();
+  for (const reply of replies) {
+    const known = repliesById.get(reply.discussion_id);
+    if (known === undefined) repliesById.set(reply.discussion_id, [reply]);
+    else known.push(reply);
+  }
   const people = [...rows, ...replies].map(({ author_id }) => author_id);
   const users = await findUsersById(deps.db, [...new Set(people)]);
   const range = roots.some(({ new_path }) => new_path !== null)
@@ -75,7 +81,7 @@ export async function presentNotes(
   // One after the other: a line that is not where it was takes a comparison.
   for (const row of rows) {
     const isRoot = row.id === row.discussion_id;
-    const own = replies.filter(({ discussion_id }) => isRoot && discussion_id === row.id);
+    const own = isRoot ? (repliesById.get(row.id) ?? []) : [];
     notes.push({
       ...plain(row),
       ...(isRoot ? await presentPlace(row, range) : {}),

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 
 import { DiscussionView } from "../../merge-request/discussion.ts";
+import { NoteView } from "../../merge-request/discussion-view.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
@@ -16,6 +17,11 @@ type Params = Readonly<{ ownerAlias: string; projectAlias: string; localId: stri
 type Asked = Readonly<{ names: Names; params: Params; standing: Standing; number: number }>;
 
 const discussionsSize = 50;
+
+/** So many replies are shown beside other discussions; the page of one discussion has more. */
+const repliesMax = 20;
+/** A page of one discussion shows so many. */
+const repliesAloneMax = 200;
 
 /** The discussions of a merge request, oldest first. */
 export const listedDiscussions = async (
@@ -41,10 +47,53 @@ export async function discussionsPiece(
   return html`${pieces}${pager({ address, number, size: discussionsSize, total })}`;
 }
 
+/** One discussion alone with a page of its replies, the oldest first. */
+export async function oneDiscussionPiece(
+  base: string,
+  discussionUuid: string,
+  asked: Asked,
+  visit: Visit,
+): Promise<Html> {
+  const { names, params, number } = asked;
+  const given = { params: { ...params, discussionUuid } };
+  const rootNote = await visit.ask.one("getDiscussion", NoteView, given);
+  const { replies } = rootNote;
+  const first = number * repliesAloneMax;
+  const shown = replies.slice(first, first + repliesAloneMax);
+  const all = base + requestPath(names, params.localId);
+  const address = `${all}?discussion=${discussionUuid}`;
+  const total = replies.length;
+  const piece = await piecesOf(
+    base,
+    rootNote,
+    { ...asked, replies: shown, earlier: undefined },
+    visit,
+  );
+  return html`<p><a href="${all}">All discussions of the merge request</a></p>${piece}${pager({ address, number, size: repliesAloneMax, total })}`;
+}
+
+/** A discussion with the last of its replies, and a link to all of them. */
 export async function discussionPiece(
   base: string,
   { rootNote, replies }: Discussion,
-  { names, params, standing }: Asked,
+  asked: Asked,
+  visit: Visit,
+): Promise<Html> {
+  const shown = replies.slice(-repliesMax);
+  const { names, params } = asked;
+  const address = `${base}${requestPath(names, params.localId)}?discussion=${rootNote.uuid}`;
+  const earlier =
+    shown.length < replies.length &&
+    html`<p class="hint">The last ${shown.length} replies are shown, <a href="${address}">all ${replies.length}</a> on their own page.</p>`;
+  return await piecesOf(base, rootNote, { ...asked, replies: shown, earlier }, visit);
+}
+
+type Shown = Asked & Readonly<{ replies: readonly Words[]; earlier: Html | false | undefined }>;
+
+async function piecesOf(
+  base: string,
+  rootNote: Note,
+  { names, params, standing, replies, earlier }: Shown,
   visit: Visit,
 ): Promise<Html> {
   const to = `${base}/page${requestPath(names, params.localId)}`;
@@ -60,7 +109,7 @@ export async function discussionPiece(
     fields: { discussionUuid: uuid },
   };
   return html`<section class="comment" aria-label="Discussion" id="d-${uuid}">${placeOf(base, names, params.localId, rootNote)}
-${await notePiece(base, rootNote, standing)}${answers}
+${await notePiece(base, rootNote, standing)}${earlier}${answers}
 ${
   visit.session !== undefined &&
   html`<details><summary>Reply</summary>${textForm(`${to}/reply`, visit, reply)}</details>

@@ -60,8 +60,12 @@ const isSame = ({ newLine, oldLine }: OpenAt, line: Line): boolean =>
   (line.addLineNumber ?? 0) === newLine &&
   (line.removeLineNumber ?? 0) === oldLine;
 
+/** What stands for the path of a file that is not there: added files have the same one before, and removed ones after. */
+const noFile = "/dev/null";
+
 const isIn = ({ newPath, oldPath }: Discussion["rootNote"], file: ChangedFile): boolean =>
-  newPath !== null && (newPath === file.newPath || oldPath === file.oldPath);
+  (newPath !== null && newPath !== noFile && newPath === file.newPath) ||
+  (oldPath !== null && oldPath !== noFile && oldPath === file.oldPath);
 
 function isAt(note: Discussion["rootNote"], file: ChangedFile, line: Line): boolean {
   if (line.type !== "line") return false;

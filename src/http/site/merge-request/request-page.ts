@@ -14,7 +14,7 @@ import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 import { actionsPiece } from "./action.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
-import { discussionsPiece } from "./discussion.ts";
+import { discussionsPiece, oneDiscussionPiece } from "./discussion.ts";
 
 export type Request = z.output<typeof MergeRequestView>;
 
@@ -36,7 +36,7 @@ const showRequest = page({
   besides: true,
   access: "anonymous",
   params: LocalParams,
-  query: z.object({ page: PageNumber, asOf: Optional }),
+  query: z.object({ page: PageNumber, asOf: Optional, discussion: z.uuid().optional() }),
   async handle({ params, query, visit }, deps) {
     const { ask } = visit;
     const { names, project, lead } = await inProject(ask, params);
@@ -46,11 +46,11 @@ const showRequest = page({
     const standing = { names, revision: project.defaultBranch };
     const text = await markdownPiece(base, request.description, standing);
     if (asOf !== undefined) return pastPage(base, { names, request, asOf, text, lead });
-    const discussions = await discussionsPiece(
-      base,
-      { names, params, standing, number: query.page },
-      visit,
-    );
+    const asked = { names, params, standing, number: query.page };
+    const discussions =
+      query.discussion === undefined
+        ? await discussionsPiece(base, asked, visit)
+        : await oneDiscussionPiece(base, query.discussion, asked, visit);
     const side = await sidePiece(base, names, request, params, visit);
     return {
       title: `${brief(request.title)} (!${request.localId})`,
