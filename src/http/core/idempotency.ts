@@ -24,6 +24,8 @@ const keyForm = /^[\x21-\x7e]{1,255}$/;
 export type Keyed = Readonly<{
   /** Whose key it is: a user's id; without a token, see `strangerOf`. */
   callerId: string;
+  /** Narrows whose key it is: the project of a caller who was proved by the token of a job. */
+  jobProjectId?: string | undefined;
   operationId: string;
   key: string;
   /** Everything that must be equal for two requests to count as one. */
@@ -84,12 +86,13 @@ export function idempotency(db: Knex, vault: Vault): Idempotency {
   const keys = keyTable(db, vault);
   return {
     async once(keyed, run) {
-      const { callerId, operationId, key } = keyed;
+      const { callerId, jobProjectId, operationId, key } = keyed;
       if (!keyForm.test(key)) {
         const message = "Idempotency-Key must be 1 to 255 visible ASCII characters.";
         throw new Refusal("unprocessable", "idempotency.key_malformed", message);
       }
-      const id = deterministicId(callerId, operationId, key);
+      const narrowed = jobProjectId === undefined ? [] : [jobProjectId];
+      const id = deterministicId(callerId, operationId, key, ...narrowed);
       const requestHash = hashOf(keyed.request);
 
       for (const deadline = Date.now() + waitMs; ; await sleep(pollMs)) {

@@ -199,6 +199,7 @@ function once(
   return idempotency.once(
     {
       callerId: caller.userId ?? strangerOf(peerOf(ctx)),
+      jobProjectId: caller.job?.projectId,
       operationId: route.operationId,
       key,
       request: [ctx.method, ctx.path, ctx.querystring, body ?? uploadOf(ctx, route)],
