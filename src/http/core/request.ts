@@ -3,7 +3,7 @@ import type { Actor, EventMetadata } from "../../events/core/event.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import type { Access, Role } from "../access/access.ts";
-import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
+import type { Caller, ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
 
 /** What a handler knows about the request, beyond what it was sent. */
 export type RequestContext = Readonly<{
@@ -13,6 +13,8 @@ export type RequestContext = Readonly<{
   isAdmin: boolean;
   /** The token's scopes; all of them after a password. */
   scopes: ReadonlySet<Scope>;
+  /** Of a caller who was proved by the token of a job. */
+  job?: Caller["job"];
   /** Address of the peer. Headers that claim another one are not believed. */
   ip: string;
   requestId: string;

@@ -282,6 +282,7 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
     userId: caller.userId,
     isAdmin: caller.isAdmin,
     scopes: caller.scopes,
+    ...(caller.job && { job: caller.job }),
     ip,
     requestId,
     header: (name) => ctx.get(name),

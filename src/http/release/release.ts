@@ -9,6 +9,7 @@ import { ObjectId, ReleaseId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { TagName } from "../../platform/git/name.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { pipelineOfJobToken } from "../../projections/agent/job-token.ts";
 import {
   findLatestRelease,
   findRelease,
@@ -17,6 +18,7 @@ import {
   releaseProjection,
 } from "../../projections/release/release.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
+import { tokenNeeded } from "../access/authenticate.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -33,6 +35,9 @@ export const ReleaseParams = z.object({ ...names, releaseUuid: ReleaseId });
 
 const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST", forJobs: true } as const;
 export const writing = { tag, scope: "PROJECT_WRITE", access: "project:DEVELOPER" } as const;
+
+const tagsOfJobs =
+  "With the token of a job it is made on the commit of the job's pipeline; the pipeline of a tag makes none.";
 
 const Details = z.object({
   title: z.string().trim().min(1).max(255),
@@ -121,7 +126,7 @@ const postRelease = route({
   operationId: "createRelease",
   forJobs: true,
   summary: "Create a release",
-  description: "Its tag is made with it when there is none of that name.",
+  description: `Its tag is made with it when there is none of that name. ${tagsOfJobs}`,
   params: z.object(names),
   body: NewRelease,
   reply: ReleaseView,
@@ -151,7 +156,7 @@ const putRelease = route({
   operationId: "editRelease",
   forJobs: true,
   summary: "Edit a release",
-  description: "What is left out stays. A tag that is not there is made on the default branch.",
+  description: `What is left out stays. A tag that is not there is made on the default branch. ${tagsOfJobs}`,
   params: ReleaseParams,
   body: EditedRelease,
   reply: ReleaseView,
@@ -233,11 +238,36 @@ export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "no
 async function tagged(wanted: NewTag, request: Writing, deps: Deps): Promise<ObjectId | null> {
   const there = await findRef(deps.db, request.project.id, "tag", wanted.tagName);
   // The release is made at once after its tag, so that a slow read model never leaves one without the other.
-  if (there === undefined) return asObjectId((await makeTag(wanted, request, deps)).commitId);
+  if (there === undefined) {
+    const allowed = await allowedTag(wanted, request, deps);
+    return asObjectId((await makeTag(allowed, request, deps)).commitId);
+  }
   if (wanted.commitId && (await commitIdOf(wanted.commitId, request, deps)) !== there.commit_id) {
     throw new Refusal("unprocessable", "tag.exists", "The tag stands at another commit.");
   }
   return asObjectId(there.commit_id);
+}
+
+/**
+ * The tag that may be made: a job makes one on the commit of its pipeline only. In the pipeline of a tag
+ * another tag would start its own pipeline, which would do the same.
+ *
+ * @throws Refusal 403 `auth.token_invalid` once the run is over, 422 `release.no_tag`, `release.job_commit`
+ */
+async function allowedTag(wanted: NewTag, request: Writing, deps: Deps): Promise<NewTag> {
+  if (request.job === undefined) return wanted;
+  const pipeline = await pipelineOfJobToken(deps.db, request.job.tokenHash);
+  if (pipeline === undefined) throw tokenNeeded();
+  if (pipeline.is_tag) {
+    const message = "The pipeline of a tag makes no other tag.";
+    throw new Refusal("unprocessable", "release.no_tag", message);
+  }
+  const { commit_id: commitId } = pipeline;
+  if (wanted.commitId && (await commitIdOf(wanted.commitId, request, deps)) !== commitId) {
+    const message = "A job makes a tag on the commit of its pipeline only.";
+    throw new Refusal("unprocessable", "release.job_commit", message);
+  }
+  return { ...wanted, commitId };
 }
 
 const commitIdOf = async (name: string, { project }: Writing, deps: Deps): Promise<string> =>

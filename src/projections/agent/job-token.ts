@@ -2,6 +2,19 @@ import type { Knex } from "knex";
 
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 
+export type JobPipeline = Readonly<{ commit_id: string; is_tag: boolean }>;
+
+/** The pipeline of the job whose run has this token; undefined once the run is over. */
+export async function pipelineOfJobToken(
+  db: Knex,
+  tokenHash: string,
+): Promise<JobPipeline | undefined> {
+  return db("pipeline_job as job")
+    .join("pipeline", "pipeline.id", "job.pipeline_id")
+    .where("job.token_hash", tokenHash)
+    .first<JobPipeline | undefined>("pipeline.commit_id", "pipeline.is_tag");
+}
+
 export type JobActor = Readonly<{
   projectId: ProjectId;
   /** Null for a job of a push that nobody is known to have made. */

@@ -143,6 +143,67 @@ describe("the token of a job", () => {
     expect([late.status, late.body["code"]]).to.deep.equal([403, "auth.token_invalid"]);
   });
 
+  it("makes tags on the commit of its pipeline only, and none in the pipeline of a tag", async () => {
+    const first = await at.commit({ "first.txt": "1" }, "First [skip ci]");
+    const { commitId, job } = await begun(anyJob);
+    const later = await at.commit({ "later.txt": "2" }, "Later [skip ci]");
+    const headers = header(job);
+    const release = (tagName: string, over = {}) =>
+      app.post(`${at.base}/release`, { headers, body: { title: tagName, tagName, ...over } });
+    for (const other of [first, later]) {
+      const refused = await release("v6", { commitId: other });
+      expect([refused.status, refused.body["code"]]).to.deep.equal([422, "release.job_commit"]);
+    }
+    const made = await release("v6");
+    expect([made.status, made.body["commitId"]], made.text).to.deep.equal([200, commitId]);
+    const moved = await app.put(`${at.base}/release/${made.body["id"]}`, {
+      headers,
+      body: { tagName: "v6.1" },
+    });
+    expect([moved.status, moved.body["commitId"]], moved.text).to.deep.equal([200, commitId]);
+    await put(job, { state: "success" });
+
+    const tagged = await app.post(`${at.base}/tag/create`, {
+      token,
+      body: { tagName: "v7", commitId },
+    });
+    expect(tagged.status, tagged.text).to.equal(200);
+    await at.start({ refName: "v7", isTag: true });
+    const ofTag = await begin();
+    const proof = { headers: header(ofTag) };
+    const another = await app.post(`${at.base}/release`, {
+      ...proof,
+      body: { title: "Eight", tagName: "v8" },
+    });
+    expect([another.status, another.body["code"]]).to.deep.equal([422, "release.no_tag"]);
+    const own = await app.post(`${at.base}/release`, {
+      ...proof,
+      body: { title: "Seven", tagName: "v7" },
+    });
+    expect(own.status, own.text).to.equal(200);
+    const away = await app.put(`${at.base}/release/${own.body["id"]}`, {
+      ...proof,
+      body: { tagName: "v8" },
+    });
+    expect([away.status, away.body["code"]]).to.deep.equal([422, "release.no_tag"]);
+    await put(ofTag, { state: "success" });
+  });
+
+  it("is not given the answers that are kept for the person", async () => {
+    const { job } = await begun(anyJob);
+    const body = { title: "Mine", tagName: "mine" };
+    const key = { "idempotency-key": "same-key" };
+    const mine = await app.post(`${at.base}/release`, { token, body, headers: key });
+    expect(mine.status, mine.text).to.equal(200);
+    const asJob = await app.post(`${at.base}/release`, {
+      body,
+      headers: { ...key, ...header(job) },
+    });
+    expect(asJob.text).not.to.include(mine.body["id"]);
+    expect([asJob.status, asJob.body["code"]]).to.deep.equal([422, "release.tag_taken"]);
+    await put(job, { state: "success" });
+  });
+
   it("pushes and pulls images of its project, with a token that ends with the job", async () => {
     const repositories = repositoriesAt(app, `${at.base}/repositories`, token);
     await repositories.local("images", "container");
