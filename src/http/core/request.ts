@@ -14,7 +14,7 @@ export type RequestContext = Readonly<{
   /** The token's scopes; all of them after a password. */
   scopes: ReadonlySet<Scope>;
   /** Of a caller who was proved by the token of a job. */
-  job?: Caller["job"];
+  job?: NonNullable<Caller["job"]>;
   /** Address of the peer. Headers that claim another one are not believed. */
   ip: string;
   requestId: string;
