@@ -5,7 +5,11 @@ import { webhook } from "../../commands/webhook/webhook.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findWebhookReplay, type ReplayProgress } from "../../projections/webhook/replay.ts";
+import {
+  countRunningReplays,
+  findWebhookReplay,
+  type ReplayProgress,
+} from "../../projections/webhook/replay.ts";
 import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -17,6 +21,9 @@ const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}/replay";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
 const perSecondMax = 1_000;
+
+/** Of all webhooks of a project, at once. */
+const runningMax = 5;
 
 const ReplayParams = OneParams.extend({ replayId: z.uuid() });
 
@@ -98,11 +105,15 @@ const postReplay = route({
   params: OneParams,
   body: Replay,
   reply: z.object({ replayId: z.uuid() }).meta({ id: "WebhookReplayStarted" }),
-  errors: [403, 404, 422],
+  errors: [403, 404, 409, 422],
   async handle({ params, body, request }, deps) {
     const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
     const { from, to, events: topics, perSecond } = body;
     const replayId = deterministicId(request.commandId, "replay");
+    if ((await countRunningReplays(deps.db, owner.project_id, replayId)) >= runningMax) {
+      const message = `At most ${runningMax} replays of a project run at once.`;
+      throw new Refusal("conflict", "webhook_replay.too_many_running", message);
+    }
     const command = {
       type: "RequestReplay",
       projectId: owner.project_id,

@@ -108,14 +108,39 @@ export async function findWebhookReplay(
   return { ...row, sent: Number(counted?.sent ?? 0), waiting: Number(counted?.waiting ?? 0) };
 }
 
+/** Replays of a project's webhooks for which deliveries are still being scheduled, one of them left out. */
+export async function countRunningReplays(
+  db: Knex,
+  projectId: string,
+  besides: string,
+): Promise<number> {
+  const row = await db("webhook_replay as replay")
+    .join("webhook", "webhook.id", "replay.webhook_id")
+    .where("webhook.project_id", projectId)
+    .whereNull("replay.finished_at")
+    .whereNull("replay.canceled_at")
+    .whereNot("replay.id", besides)
+    .count({ count: "*" })
+    .first();
+  return Number(row?.["count"] ?? 0);
+}
+
+export type StuckReplay = Pick<WebhookReplayRow, "id" | "webhook_id"> &
+  Readonly<{
+    /** Deliveries that were scheduled, as text. */
+    scheduled: string;
+  }>;
+
 /** Replays for which nothing was scheduled since `before` although more follows, the oldest first. */
 export async function stuckReplays(
   db: Knex,
   before: Date,
   countMax: number,
-): Promise<readonly Pick<WebhookReplayRow, "id" | "webhook_id">[]> {
-  const { rows } = await db.raw<{ rows: Pick<WebhookReplayRow, "id" | "webhook_id">[] }>(
-    `select id, webhook_id from webhook_replay as replay
+): Promise<readonly StuckReplay[]> {
+  const { rows } = await db.raw<{ rows: StuckReplay[] }>(
+    `select id, webhook_id,
+       (select count(*) from webhook_delivery where replay_id = replay.id)::text as scheduled
+     from webhook_replay as replay
      where finished_at is null and canceled_at is null and created_at < :before
        and not exists (
          select from webhook_delivery where replay_id = replay.id and created_at >= :before)

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 
 import { currentState, handle } from "../../commands/core/handle.ts";
@@ -14,6 +13,7 @@ import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { replayQueue } from "./dispatch.ts";
+import { type EventPlace, eventsAt, oldestEvents, placeOf } from "./history.ts";
 import { deliveryIdOf, notificationOf, notify } from "./notification.ts";
 import type { Notification } from "./payload.ts";
 import { payloadBuilders } from "./payloads.ts";
@@ -21,19 +21,30 @@ import { payloadBuilders } from "./payloads.ts";
 /** The oldest of a time; what comes after them is asked for by a later beginning. */
 const eventsMax = 10_000;
 
-/** A job ends after so many deliveries, or as many as this time has room for, and others have a turn. */
+/** A job ends after so many deliveries, or as many as may begin in a second, and others have a turn. */
 const deliveriesPerJob = 500;
-const secondsPerJob = 20;
+/** So many events after its own a job tells the next ones, which need not read the history again then. */
+const aheadMax = 200;
 
 /** So often the worker looks whether the replay was canceled, or the webhook is off or gone. */
 const lookMs = 1_000;
+
+const Position = z.string().regex(/^\d+$/);
 
 const ReplayJob = z.object({
   webhookId: WebhookId,
   replayId: z.uuid(),
   /** Position of the last event that earlier jobs have done; left out by the first job. */
-  after: z.string().regex(/^\d+$/).optional(),
-  /** Tells the jobs of a second start from those of the first one, which the queue may still know. */
+  after: Position.optional(),
+  /** Position of the last event that belongs to the replay; left out by the first job. */
+  last: Position.optional(),
+  /** Events that follow, from the first one to be done; more may come after them. */
+  ahead: z
+    .array(z.tuple([z.string(), Position]))
+    .max(aheadMax)
+    .readonly()
+    .optional(),
+  /** Of a job that goes on for a lost one: how many deliveries there were then. */
   start: z.string().optional(),
 });
 type ReplayJob = z.output<typeof ReplayJob>;
@@ -42,6 +53,8 @@ type ReplayJob = z.output<typeof ReplayJob>;
  * Sends history again: every event of the time asked for becomes a new delivery, in the order in
  * which things happened. A job does a part of them and adds the job of the next part, which begins at
  * the same event however often the first one was stopped and run again; nothing is scheduled twice.
+ * At a pace a part is what may begin in a second, and the next job is added for when that is over: none
+ * waits while others could run.
  */
 export const webhookReplayWorker = defineWorker({
   queue: replayQueue,
@@ -51,43 +64,73 @@ export const webhookReplayWorker = defineWorker({
     const { webhookId, replayId } = job;
     const asked = await findRequest(job, deps);
     if (!(await goesOn(job, asked, deps))) return;
-    const projectId = await projectOf(webhookId, deps);
-    const { from, to, topics, perSecond, requestedAt } = asked.data;
-    // What happens later is not history, and would change which events are the oldest.
-    const until = to < requestedAt ? to : requestedAt;
-    const streams = await Promise.all(
-      payloadBuilders.map((builder) => builder.streams(projectId, deps)),
-    );
-    const events = await happened(streams.flat(), from, until, deps);
+    const { topics, perSecond } = asked.data;
     const told = async (event: Recorded): Promise<Notification | undefined> => {
       const notification = await notificationOf(event, deps);
       return notification && topics.includes(notification.topic) ? notification : undefined;
     };
+    const { events, last } = await openEvents(job, asked, deps);
     if (job.after === undefined) {
       const total = await countOf(events, told, signal);
       await tell(job, asked, { type: "StartReplay", replayId, total }, deps);
     }
-    const after = BigInt(job.after ?? -1);
-    const open = events.filter(({ position }) => position > after);
     const part = { job, asked, told, most: mostOf(perSecond) };
-    const next = await sendPart(open, part, deps, signal);
-    if (next === undefined) {
+    const next = await sendPart(events, part, deps, signal);
+    if (next === "ended") return;
+    if (next === "all" && (job.ahead === undefined || last === undefined)) {
       await tell(job, asked, { type: "FinishReplay", replayId, outcome: "scheduled" }, deps);
-    } else if (next !== "ended") {
-      await deps.queues.add([replayJob({ ...job, after: String(next) })]);
+      return;
     }
+    const { after, ahead } = next === "all" ? { after: lastOf(events, job), ahead: [] } : next;
+    const data = {
+      ...{ webhookId, replayId, after },
+      ...(last !== undefined && { last }),
+      ...(ahead.length > 0 && { ahead }),
+    };
+    const delayMs = perSecond === undefined ? 0 : Math.ceil((part.most * 1_000) / perSecond);
+    await deps.queues.add([{ ...replayJob(data), delayMs }]);
   },
 });
 
-/** The job of a replay from an event on; the first one without an event. */
+/**
+ * The job of a replay from an event on; the first one without an event. Jobs from one event on have one id,
+ * so that a lost job's successor and a late one go on as one.
+ */
 export function replayJob(data: ReplayJob): Job {
   const { replayId, after = "start", start = "first" } = data;
   return { queue: replayQueue, id: deterministicId("replay", replayId, after, start), data };
 }
 
-function mostOf(perSecond: number | undefined): number {
-  if (perSecond === undefined) return deliveriesPerJob;
-  return Math.min(deliveriesPerJob, perSecond * secondsPerJob);
+const mostOf = (perSecond = deliveriesPerJob): number => Math.min(deliveriesPerJob, perSecond);
+
+const lastOf = (events: readonly Recorded[], { after = "0" }: ReplayJob): string =>
+  String(events.at(-1)?.position ?? after);
+
+/** What is not done yet, as far as the job knows it, and where the replay ends. */
+async function openEvents(
+  job: ReplayJob,
+  asked: Asked,
+  deps: WorkerDeps,
+): Promise<Readonly<{ events: readonly Recorded[]; last: string | undefined }>> {
+  if (job.ahead !== undefined) return { events: await eventsAt(job.ahead, deps), last: job.last };
+  const { from, to, requestedAt } = asked.data;
+  const projectId = await projectOf(job.webhookId, deps);
+  const streams = await Promise.all(
+    payloadBuilders.map((builder) => builder.streams(projectId, deps)),
+  );
+  const stretch = {
+    from,
+    // What happens later is not history, and would change which events are the oldest.
+    to: to < requestedAt ? to : requestedAt,
+    countMax: eventsMax,
+  };
+  // Without its end, which the first job finds, the events done count as well.
+  const rest =
+    job.last === undefined ? {} : { after: BigInt(job.after ?? -1), last: BigInt(job.last) };
+  const found = await oldestEvents(streams.flat(), { ...stretch, ...rest }, deps);
+  const last = job.last ?? (found.length > 0 ? String(found.at(-1)?.position) : undefined);
+  const after = BigInt(job.after ?? -1);
+  return { events: found.filter(({ position }) => position > after), last };
 }
 
 type Part = Readonly<{
@@ -98,40 +141,54 @@ type Part = Readonly<{
   most: number;
 }>;
 
-/** @returns position of the last event done when others follow; "ended" when none shall follow */
+type Next = Readonly<{ after: string; ahead: readonly EventPlace[] }>;
+
+/**
+ * @returns the last event done and some that follow; "all" when none of those given follows, "ended" when
+ *   no job shall follow: the replay is over, or another job has gone on already
+ */
 async function sendPart(
-  events: readonly Recorded[],
+  given: readonly Recorded[],
   { job, asked, told, most }: Part,
   deps: WorkerDeps,
   signal: AbortSignal,
-): Promise<bigint | "ended" | undefined> {
+): Promise<Next | "ended" | "all"> {
   const { webhookId, replayId } = job;
-  const { perSecond } = asked.data;
   const idOf = (event: Recorded) => deliveryIdOf(event, webhookId, replayId);
-  const known = await scheduledAmong(deps.db, events.map(idOf));
-  const startedAt = performance.now();
-  let lookedAt = startedAt;
+  const known = await scheduledAmong(deps.db, given.map(idOf));
+  // Who goes on for a lost job begins where that one has ended.
+  const isRestart = job.start !== undefined && job.after === undefined;
+  const events = isRestart
+    ? given.slice(given.findLastIndex((one) => known.has(idOf(one))) + 1)
+    : given;
+  let lookedAt = performance.now();
   let done = 0;
-  let sent = 0;
-  for (const [index, event] of events.entries()) {
+  let last: Recorded | undefined;
+  const ahead: EventPlace[] = [];
+  for (const event of events) {
     signal.throwIfAborted();
     const notification = await told(event);
     if (notification === undefined) continue;
-    done += 1;
-    if (!known.has(idOf(event))) {
-      const dueAt = startedAt + (perSecond === undefined ? 0 : (sent * 1_000) / perSecond);
-      const waitMs = dueAt - performance.now();
-      if (waitMs > 0) await delay(waitMs, undefined, { signal });
-      if (performance.now() - lookedAt >= lookMs) {
-        if (!(await goesOn(job, asked, deps))) return "ended";
-        lookedAt = performance.now();
-      }
-      await notify(event, notification, [webhookId], { replayId }, deps);
-      sent += 1;
+    if (done === most) {
+      if (ahead.length === 0 && (await scheduledAmong(deps.db, [idOf(event)])).size > 0)
+        return "ended";
+      ahead.push(placeOf(event));
+      if (asked.data.perSecond === undefined || ahead.length === aheadMax) break;
+      continue;
     }
-    if (done === most && index + 1 < events.length) return event.position;
+    done += 1;
+    last = event;
+    if (known.has(idOf(event))) continue;
+    if (performance.now() - lookedAt >= lookMs) {
+      if (!(await goesOn(job, asked, deps))) return "ended";
+      lookedAt = performance.now();
+    }
+    await notify(event, notification, [webhookId], { replayId }, deps);
   }
-  return undefined;
+  if (last === undefined || ahead.length === 0) return "all";
+  // Without a pace the next part is larger than what is told of it.
+  const isPaced = asked.data.perSecond !== undefined && most < aheadMax;
+  return { after: String(last.position), ahead: isPaced ? ahead : [] };
 }
 
 /** False when nothing shall be sent any more; of a webhook that is off this is recorded. */
@@ -206,24 +263,4 @@ async function countOf(
     if ((await told(event)) !== undefined) total += 1;
   }
   return total;
-}
-
-async function happened(
-  streams: readonly string[],
-  from: string,
-  to: string,
-  { store }: WorkerDeps,
-): Promise<readonly Recorded[]> {
-  const events: Recorded[] = [];
-  for (const stream of new Set(streams)) {
-    let found = 0;
-    for await (const event of store.readStream(stream)) {
-      const at = event.metadata.occurredAt;
-      if (at < from || at >= to) continue;
-      events.push(event);
-      found += 1;
-      if (found === eventsMax) break;
-    }
-  }
-  return events.sort((a, b) => (a.position < b.position ? -1 : 1)).slice(0, eventsMax);
 }

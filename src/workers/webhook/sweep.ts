@@ -36,13 +36,15 @@ export async function sweepWebhooks(deps: WorkerDeps): Promise<void> {
   }
 }
 
-/** A replay that has lost its job begins again; what was scheduled is not scheduled twice. */
+/**
+ * A replay that has lost its job goes on; what was scheduled is not scheduled twice. The job is named after
+ * how far the replay is: one that merely waits is added once.
+ */
 async function sweepReplays({ db, queues, now }: WorkerDeps): Promise<void> {
   const before = new Date(now().getTime() - replayStuckMs);
-  const start = String(Math.floor(now().getTime() / replayStuckMs));
   const stuck = await stuckReplays(db, before, replaysMax);
   await queues.add(
-    stuck.map(({ id: replayId, webhook_id: webhookId }) =>
+    stuck.map(({ id: replayId, webhook_id: webhookId, scheduled: start }) =>
       replayJob({ webhookId, replayId, start }),
     ),
   );

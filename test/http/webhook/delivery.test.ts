@@ -204,4 +204,32 @@ describe("replaying history", () => {
       expect(await requested(id)).to.deep.equal([]);
     });
   }
+
+  it("runs five times at once in a project, over all of its webhooks", async () => {
+    const owner = await app.givenUser("carla");
+    await app.givenProject(owner, "crowded");
+    const hooks = "/project/carla/crowded/setting/webhook";
+    const as = { token: owner.token };
+    const ids: string[] = [];
+    for (const url of ["https://hooks.example.com/a", "https://hooks.example.com/b"]) {
+      const made = await app.post(hooks, { ...as, body: { url, events: { MERGE: true } } });
+      ids.push(String(made.body["id"]));
+    }
+    const replay = (n: number, headers = {}) =>
+      app.post(`${hooks}/${ids[n % 2]}/replay`, {
+        ...as,
+        headers,
+        body: { from: "2026-01-01", to: "2026-01-02" },
+      });
+    const running: unknown[] = [];
+    for (let n = 0; n < 5; n += 1) running.push((await replay(n)).body["replayId"]);
+    const refused = await replay(5);
+    expect([refused.status, refused.body["code"]]).to.deep.equal([
+      409,
+      "webhook_replay.too_many_running",
+    ]);
+    const canceled = await app.post(`${hooks}/${ids[0]}/replay/${running[0]}/cancel`, as);
+    expect(canceled.status, canceled.text).to.equal(200);
+    expect((await replay(5)).status).to.equal(200);
+  });
 });

@@ -14,6 +14,8 @@ import { metadataFor } from "../../support/history.ts";
 import { givenWebhook } from "../../support/webhook-order.ts";
 import { givenProject, testWorkers } from "../../support/worker-deps.ts";
 
+type ReplayData = Parameters<typeof replayJob>[0];
+
 const never = new AbortController().signal;
 const branches = 510;
 const longAgo = new Date("2020-01-01T00:00:00.000Z");
@@ -98,7 +100,7 @@ describe("the job of a replay", () => {
 
   const waiting = async () => {
     const jobs = await deps.queues.queue("webhook-replay").getWaiting();
-    return jobs.map(({ data }) => data as Parameters<typeof replayJob>[0]);
+    return jobs.map(({ data }) => data as ReplayData);
   };
 
   it("does a part of the history, and goes on where it was stopped without repeating any", async () => {
@@ -140,17 +142,55 @@ describe("the job of a replay", () => {
     });
   });
 
-  it("keeps to the pace", async () => {
+  const delayedOf = async (replayId: string) =>
+    (await deps.queues.queue("webhook-replay").getDelayed())
+      .map(({ id, data, opts }) => ({ id, delay: opts.delay, data: data as ReplayData }))
+      .filter(({ data }) => data.replayId === replayId);
+
+  it("keeps to the pace without waiting: the next job is added for later", async () => {
     await deps.store.append(repositoryStream(projectId), "any", [
       ...[1, 2, 3].map((n) => event("TagDeleted", { tag: `v${n}`, objectId: "0".repeat(40) })),
     ]);
     const webhookId = await hook();
-    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"], perSecond: 5 });
-    const startedAt = performance.now();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"], perSecond: 2 });
     await webhookReplayWorker.runJob({ webhookId, replayId }, deps, never);
-    // The first at once, three more at a fifth of a second each; timers may be a little early.
-    expect(performance.now() - startedAt).to.be.greaterThan(590);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1"]);
+    const [next, ...others] = await delayedOf(replayId);
+    expect(others).to.deep.equal([]);
+    expect(next?.delay).to.equal(1_000);
+    // It knows the events that follow, and reads them alone.
+    expect(next?.data.ahead).to.have.length(2);
+    const read: (readonly unknown[])[] = [];
+    const readStream: typeof deps.store.readStream = (...asked) => {
+      if (asked[0] === repositoryStream(projectId)) read.push(asked.slice(1));
+      return deps.store.readStream(...asked);
+    };
+    const watched = { ...deps, store: { ...deps.store, readStream } };
+    await webhookReplayWorker.runJob(next?.data, watched, never);
+    expect(read.map(([, countMax]) => countMax)).to.deep.equal([1, 1]);
     expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1", "v2", "v3"]);
+    const last = (await delayedOf(replayId)).find(({ data }) => data.ahead === undefined);
+    await webhookReplayWorker.runJob(last?.data, deps, never);
+    expect((await progress(webhookId, replayId))?.outcome).to.equal("scheduled");
+  });
+
+  it("is followed by one job, however many went on for one that came late", async () => {
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"], perSecond: 1 });
+    await webhookReplayWorker.runJob({ webhookId, replayId }, deps, never);
+    const [late] = await delayedOf(replayId);
+    await progress(webhookId, replayId);
+    await webhookReplayWorker.runJob({ webhookId, replayId, start: "1" }, deps, never);
+    await progress(webhookId, replayId);
+    await webhookReplayWorker.runJob(late?.data, deps, never);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1"]);
+    const jobs = (await delayedOf(replayId)).filter(({ id }) => id !== late?.id);
+    expect(jobs).to.have.length(1);
+    await webhookReplayWorker.runJob(jobs[0]?.data, deps, never);
+    await progress(webhookId, replayId);
+    // Another has gone on beyond the part of this one.
+    await webhookReplayWorker.runJob(late?.data, deps, never);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1", "v2"]);
   });
 
   it("schedules nothing once it was canceled, or the webhook is off or gone", async () => {
@@ -185,6 +225,9 @@ describe("the job of a replay", () => {
     await sweepWebhooks({ ...deps, now: () => future });
     const jobs = (await waiting()).filter((job) => job.replayId === replayId);
     expect(jobs).to.have.length(1);
+    // It merely waits: another round adds no other.
+    await sweepWebhooks({ ...deps, now: () => new Date(future.getTime() + dayMs / 4) });
+    expect((await waiting()).filter((job) => job.replayId === replayId)).to.deep.equal(jobs);
     await webhookReplayWorker.runJob(jobs[0], deps, never);
     expect((await progress(webhookId, replayId))?.outcome).to.equal("scheduled");
     expect((await stuckReplays(deps.db, future, 10)).map(({ id }) => id)).not.to.include(replayId);

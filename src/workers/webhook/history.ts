@@ -1,0 +1,62 @@
+import type { Recorded } from "../../events/core/event.ts";
+import type { WorkerDeps } from "../core/deps.ts";
+
+/** So many more than wanted are held before the newest of them are let go. */
+const slack = 1_000;
+
+export type Stretch = Readonly<{
+  /** When the events occurred; `to` is not included. */
+  from: string;
+  to: string;
+  /** Positions of the log, the first not included, the last included. */
+  after?: bigint | undefined;
+  last?: bigint | undefined;
+  /** So many of them, the oldest. */
+  countMax: number;
+}>;
+
+/**
+ * The oldest events of some streams, in the order of the log. Holds little more than what it returns,
+ * however long the streams are.
+ */
+export async function oldestEvents(
+  streams: readonly string[],
+  { from, to, after = -1n, last, countMax }: Stretch,
+  { store }: Pick<WorkerDeps, "store">,
+): Promise<readonly Recorded[]> {
+  let kept: Recorded[] = [];
+  let end = last;
+  const trim = (): void => {
+    kept = kept.sort((a, b) => (a.position < b.position ? -1 : 1)).slice(0, countMax);
+    // What is newer than all that are kept is not among the oldest.
+    if (kept.length === countMax) end = kept.at(-1)?.position;
+  };
+  for (const stream of new Set(streams)) {
+    for await (const event of store.readStream(stream)) {
+      if (end !== undefined && event.position > end) break;
+      const at = event.metadata.occurredAt;
+      if (event.position <= after || at < from || at >= to) continue;
+      kept.push(event);
+      if (kept.length >= countMax + slack) trim();
+    }
+    trim();
+  }
+  return kept;
+}
+
+/** Where an event is: its stream, and its revision in it. */
+export type EventPlace = [stream: string, revision: string];
+
+export const placeOf = ({ stream, revision }: Recorded): EventPlace => [stream, String(revision)];
+
+/** Events by where they are; what is gone is left out. */
+export async function eventsAt(
+  places: readonly EventPlace[],
+  { store }: Pick<WorkerDeps, "store">,
+): Promise<readonly Recorded[]> {
+  const events: Recorded[] = [];
+  for (const [stream, revision] of places) {
+    for await (const event of store.readStream(stream, BigInt(revision), 1)) events.push(event);
+  }
+  return events;
+}
