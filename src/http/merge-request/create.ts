@@ -10,7 +10,8 @@ import { approvalConfigurationOf } from "../../projections/merge-request/approva
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
-import { bringCommit, bringLfsObjects } from "../../workers/merge-request/source.ts";
+import { bringCommit } from "../../workers/merge-request/source.ts";
+import { bringLfsObjects } from "../../workers/merge-request/source-lfs.ts";
 import type { Role } from "../access/access.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
 import { commandDeps } from "../core/command-deps.ts";
@@ -60,10 +61,12 @@ export const createMergeRequest = route({
     const metadata = await request.metadata();
     const sourceProjectId = source.project.id;
     const brought = { sourceProjectId, target: target.project, repository, sourceCommit };
-    await bringLfsObjects(deps, brought, metadata);
     const change = { id: mergeRequestId, metadata };
-    const { localId, position } = await openMergeRequest(commandDeps(deps), change, command);
-    await keepRef(repository, headRefOf(localId), sourceCommit);
+    // A request that is refused gives the target nothing.
+    const { localId, position } = await bringLfsObjects(deps, brought, metadata, {
+      open: () => openMergeRequest(commandDeps(deps), change, command),
+      keep: (opened) => keepRef(repository, headRefOf(opened.localId), sourceCommit),
+    });
     await request.visible(position);
     return shown(deps, { ...request, ...target }, localId);
   },

@@ -14,15 +14,19 @@ const filesAtOnce = 500;
 
 /**
  * Whose histories are looked through. `tips` are ids of commits or tags; with `notInRefs`, what any ref of the
- * repository reaches is left out.
+ * repository reaches is left out. `signal` ends the looking.
  */
-export type LfsFilesOf = Readonly<{ tips: Iterable<string>; notInRefs?: boolean }>;
+export type LfsFilesOf = Readonly<{
+  tips: Iterable<string>;
+  notInRefs?: boolean;
+  signal?: AbortSignal;
+}>;
 
 /**
  * Files in histories that are pointers of LFS, each content once, some at a time.
  *
  * @param of without it, the histories of all refs
- * @throws GitFailure when an object is missing
+ * @throws GitFailure when an object is missing; the reason of the signal
  */
 export async function* lfsFiles(
   repository: Repository,
@@ -43,6 +47,8 @@ export async function* lfsFiles(
   child.stdin.end([...(of?.tips ?? [])].map((id) => `${id}\n`).join(""));
   const exited = once(child, "exit");
   exited.catch(() => undefined);
+  const end = (): void => void child.kill("SIGKILL");
+  of?.signal?.addEventListener("abort", end);
   try {
     let some: { id: string; path: string }[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
@@ -50,14 +56,17 @@ export async function* lfsFiles(
       if (path === "") continue;
       some.push({ id, path });
       if (some.length < filesAtOnce) continue;
+      of?.signal?.throwIfAborted();
       yield await pointersAmong(repository, some);
       some = [];
     }
+    of?.signal?.throwIfAborted();
     yield await pointersAmong(repository, some);
     const [code] = (await exited) as [number | null];
     if (code !== 0) throw new GitFailure("rev-list", code, "objects could not be listed");
   } finally {
-    child.kill("SIGKILL");
+    of?.signal?.removeEventListener("abort", end);
+    end();
   }
 }
 

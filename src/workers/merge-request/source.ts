@@ -3,11 +3,9 @@ import type { Knex } from "knex";
 
 import { handle } from "../../commands/core/handle.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
-import type { EventMetadata } from "../../events/core/event.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
-import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { copyCommits } from "../../platform/git/copy-commits.ts";
 import { GitFailure } from "../../platform/git/failure.ts";
@@ -22,6 +20,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
+import { bringLfsObjects } from "./source-lfs.ts";
 
 export type SourceDeps = Readonly<{
   store: EventStore;
@@ -62,8 +61,10 @@ export async function withNewestSource(
       sourceCommit,
     };
     const metadata = bySystem({ commandId: randomUUID() }, deps.now().toISOString());
-    await bringLfsObjects(deps, brought, metadata);
-    await keepRef(repository, headRefOf(current.local_id), sourceCommit);
+    await bringLfsObjects(deps, brought, metadata, {
+      open: async () => undefined,
+      keep: () => keepRef(repository, headRefOf(current.local_id), sourceCommit),
+    });
     await deps.visible(await recordMove(deps, current, target, sourceCommit));
     return (await findMergeRequestById(deps.db, row.id)) ?? current;
   });
@@ -116,36 +117,4 @@ export async function bringCommit(
     throw new Refusal("unprocessable", "project.full", message);
   });
   return to;
-}
-
-type Brought = Readonly<{
-  sourceProjectId: string;
-  target: ProjectRow;
-  /** Of the target. */
-  repository: Repository;
-  sourceCommit: string;
-}>;
-
-/**
- * Gives the target the LFS objects of the source that commits point to which no ref of the target reaches yet. Done
- * before the ref that keeps them, so what was interrupted is found again.
- *
- * @throws Refusal 422 `project.full`
- */
-export async function bringLfsObjects(
-  deps: Pick<SourceDeps, "db" | "git" | "config" | "store" | "now">,
-  { sourceProjectId, target, repository, sourceCommit }: Brought,
-  metadata: EventMetadata,
-): Promise<void> {
-  if (sourceProjectId === target.id) return;
-  const between = { fromProjectId: sourceProjectId, projectId: target.id };
-  const of = { tips: [sourceCommit], notInRefs: true };
-  const objects = await lfsObjectsToInherit({ ...between, repository, of }, deps);
-  if (objects.size === 0) return;
-  const bytes = [...objects.values()].reduce((sum, each) => sum + each, 0);
-  if (bytes > (await projectBytesLeft(deps)(target))) {
-    const message = "The LFS objects are more than the target project may still take.";
-    throw new Refusal("unprocessable", "project.full", message);
-  }
-  await inheritLfsObjects(between, objects, metadata, deps);
 }

@@ -211,6 +211,36 @@ describe("a merge request from a fork", () => {
       expect((await open()).status).to.equal(200);
     });
 
+    it("gives nothing to a target that refuses the request", async () => {
+      await open();
+      const late = content(300);
+      await bring(forkAt(""), carl, late);
+      await push("late.bin", pointerTo(late));
+      expect(codeOf(await open())).to.deep.equal([422, "merge_request.pair_taken"]);
+      // What is appended now shows when all before it does.
+      await bring(forkAt(""), carl, content(300));
+      const given = { project_id: world.project.id, oid: oidOf(late) };
+      expect(await app.deps.db("lfs_object").where(given)).to.deep.equal([]);
+    });
+
+    it("finds room for one of two that come at once where there is room for one", async () => {
+      const root = await app.givenUser(`both-${world.project.alias}`, { admin: true });
+      const branches = ["work", "other"];
+      for (const branch of branches) {
+        const large = content(60_000);
+        await bring(forkAt(""), carl, large);
+        await git(world.copy, "checkout", "--quiet", "-B", "theirs", "main");
+        await commit(world.copy, branch, { [`${branch}.bin`]: pointerTo(large) });
+        await git(world.copy, "push", "--quiet", "--force", remote, `theirs:${branch}`);
+      }
+      const quota = `/admin/project/${world.project.id}/quota`;
+      await app.put(quota, { token: root.token, body: { allowedBytes: 115_000 } });
+      const opened = await Promise.all(branches.map((id) => open(carl, { sourceBranch: { id } })));
+      expect(opened.map(({ status }) => status).sort()).to.deep.equal([200, 422]);
+      const given = { project_id: world.project.id };
+      expect(await app.deps.db("lfs_object").where(given)).to.have.length(1);
+    });
+
     it("leaves a fork without objects that no commit of it points to", async () => {
       const [shown, hidden] = [content(300), content(300)];
       await bring(world.at(""), anna, shown);
