@@ -8,7 +8,7 @@ import { findMerge } from "../../projections/merge-request/merge-request-query.t
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
-import { withNewestSource } from "../../workers/merge-request/source.ts";
+import { withNewestSourceShown } from "../../workers/merge-request/source.ts";
 import { commitsBetween } from "../../workers/merge-request/source-commits.ts";
 import type { Deps } from "../core/deps.ts";
 import { envelope, PageInfo, pageQuery, pageRequest } from "../core/paging.ts";
@@ -112,6 +112,6 @@ export async function rangeOf(
   if (repository === undefined || targetHead === undefined) {
     throw new Refusal("not_found", "branch.not_found", "The target branch is gone.");
   }
-  const newest = await withNewestSource(deps, row);
+  const newest = await withNewestSourceShown(deps, row);
   return { repository, targetHead, sourceCommit: merge?.source_commit ?? newest.source_commit };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
 import { findMergeRequest } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
-import { withNewestSource } from "../../workers/merge-request/source.ts";
+import { withNewestSourceShown } from "../../workers/merge-request/source.ts";
 import { atLeast } from "../access/access.ts";
 import { mustSuffice } from "../access/role-access.ts";
 import type { Deps } from "../core/deps.ts";
@@ -56,7 +56,7 @@ export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast
 /** The request as it is now, its source as well. */
 export async function shown(deps: Deps, request: Reading, localId: number) {
   const row = await mustFindMergeRequest(deps, request, localId);
-  const newest = deps.past ? row : await withNewestSource(deps, row);
+  const newest = deps.past ? row : await withNewestSourceShown(deps, row);
   const [view] = await presentMergeRequests(deps, request, [newest]);
   if (view === undefined) throw mergeRequestNotFound();
   return view;

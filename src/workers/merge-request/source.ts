@@ -14,6 +14,7 @@ import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { hasLfsObjects } from "../../projections/git/lfs-object.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -68,6 +69,25 @@ export async function withNewestSource(
     await deps.visible(await recordMove(deps, current, target, sourceCommit));
     return (await findMergeRequestById(deps.db, row.id)) ?? current;
   });
+}
+
+/**
+ * The same for whoever only looks. Never looks through commits for LFS objects: where the source has any, the worker
+ * brings them with the commits. A target without room shows the request as it is.
+ */
+export async function withNewestSourceShown(
+  deps: SourceDeps,
+  row: MergeRequestRow,
+): Promise<MergeRequestRow> {
+  if ((await sourceHead(deps.db, row)) === row.source_commit) return row;
+  const isOther = row.source_project_id !== row.project_id;
+  if (isOther && (await hasLfsObjects(deps.db, row.source_project_id))) return row;
+  try {
+    return await withNewestSource(deps, row);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "project.full") return row;
+    throw error;
+  }
 }
 
 /** Where the branch stands; what the request has where it is not open or the branch is gone. */

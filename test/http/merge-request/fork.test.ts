@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 
+import type { Refusal } from "../../../src/platform/refusal.ts";
+import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { commit, git, tryGit } from "../../support/git.ts";
 import {
@@ -192,7 +194,7 @@ describe("a merge request from a fork", () => {
       const later = content(300);
       await bring(forkAt(""), carl, later);
       await push("later.bin", pointerTo(later));
-      await Promise.all([world.get(bob, "/merge-request/1"), world.get(anna, "/merge-request/1")]);
+      await Promise.all([follow(), follow()]);
       expect((await download(world.at(""), anna, later)).text).to.equal(later.toString());
       const merged = await world.post(bob, "/merge-request/1/merge");
       expect(merged.status, merged.text).to.equal(200);
@@ -241,6 +243,28 @@ describe("a merge request from a fork", () => {
       expect(await app.deps.db("lfs_object").where(given)).to.have.length(1);
     });
 
+    it("shows the request as it is where there is no room for what came later, without looking again", async () => {
+      const before = idOfHead(await open());
+      const late = content(60_000);
+      await bring(forkAt(""), carl, late);
+      await push("late.bin", pointerTo(late));
+      const root = await app.givenUser(`late-${world.project.alias}`, { admin: true });
+      const quota = `/admin/project/${world.project.id}/quota`;
+      await app.put(quota, { token: root.token, body: { allowedBytes: 55_000 } });
+      expect(await refusalOf(follow())).to.equal("project.full");
+      for (const rest of ["", "/commits"]) {
+        const seen = await world.get(bob, `/merge-request/1${rest}`);
+        expect(seen.status, seen.text).to.equal(200);
+        if (rest === "") expect(idOfHead(seen)).to.equal(before);
+      }
+      // Looked through again, the commits would point to nothing that is missing.
+      await app.deps.db("lfs_object").where({ oid: oidOf(late) }).delete();
+      expect(await refusalOf(follow())).to.equal("project.full");
+      await app.put(quota, { token: root.token, body: { allowedBytes: null } });
+      expect(await refusalOf(follow())).to.equal(undefined);
+      expect(idOfHead(await world.get(bob, "/merge-request/1"))).not.to.equal(before);
+    });
+
     it("leaves a fork without objects that no commit of it points to", async () => {
       const [shown, hidden] = [content(300), content(300)];
       await bring(world.at(""), anna, shown);
@@ -255,6 +279,21 @@ describe("a merge request from a fork", () => {
     });
   });
 });
+
+/** What the worker does after a push. */
+async function follow(): Promise<void> {
+  const row = await app.deps.db("merge_request").where({ project_id: world.project.id }).first();
+  await withNewestSource(app.deps, row);
+}
+
+const refusalOf = (done: Promise<void>): Promise<string | undefined> =>
+  done.then(
+    () => undefined,
+    (error: Refusal) => error.code,
+  );
+
+const idOfHead = ({ body }: Readonly<{ body: Json }>): unknown =>
+  (body["sourceBranch"] as Json)["hash"];
 
 /** Text, so that answers can be compared as text. */
 const content = (bytes: number): Buffer => Buffer.from(randomBytes(bytes / 2).toString("hex"));
