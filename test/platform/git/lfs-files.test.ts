@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { type LfsFilesOf, lfsFiles } from "../../../src/platform/git/lfs-files.ts";
+import { type LfsFile, type LfsFilesOf, lfsFiles } from "../../../src/platform/git/lfs-files.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 
@@ -17,8 +17,11 @@ describe("files of LFS in histories", () => {
     const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize 5\n`;
     const head = await commit(copy, "One", { "a.bin": pointer });
     await git(copy, "push", "--quiet", repository.gitDir, "main");
-    const found = async (of: Partial<LfsFilesOf>) =>
-      (await Array.fromAsync(lfsFiles(repository, { tips: [head], ...of }))).flat();
+    const found = async (of: Partial<LfsFilesOf>) => {
+      const all: LfsFile[] = [];
+      for await (const some of lfsFiles(repository, { tips: [head], ...of })) all.push(...some);
+      return all;
+    };
     expect(await found({})).to.deep.equal([{ path: "a.bin", oid }]);
     const refused = await found({ signal: AbortSignal.abort(new Error("enough")) }).then(
       () => "looked",
