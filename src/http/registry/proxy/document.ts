@@ -10,6 +10,7 @@ import {
   failed,
   notThere,
   type ProxyRepository,
+  UpstreamDown,
   type UpstreamLogin,
 } from "./upstream.ts";
 
@@ -33,13 +34,14 @@ export type DocumentAt = Readonly<{
 /** What is read where it is must not hold up others; see DocumentAt. */
 const bytesMaxDefault = 16 * 1024 ** 2;
 const totalMs = 120_000;
-/** So long a registry that failed is not asked for what is kept. */
+/** So long a registry that failed is not asked for what is kept, or for the one thing that failed. */
 const pauseMs = 15_000;
 /** So long it is remembered that something is not there. */
 const absentMs = 20_000;
 const rememberedMax = 10_000;
 
 const running = new Map<string, Promise<Document>>();
+/** By id of the proxy where the whole registry failed, else by place. */
 const failedUntil = new Map<string, number>();
 const absentUntil = new Map<string, number>();
 
@@ -56,7 +58,7 @@ export async function upstreamDocument(
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
   const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
-  if (kept !== undefined && isFresh(proxy, kept, deps)) {
+  if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
     const document = await keptDocument(kept, deps);
     if (document !== undefined) return document;
   }
@@ -72,11 +74,19 @@ export async function upstreamDocument(
   return await document;
 }
 
-function isFresh({ id, settings }: ProxyRepository, { checked_at }: Kept, { now }: Deps): boolean {
+function isFresh(
+  { id, settings }: ProxyRepository,
+  place: KeptAt,
+  { checked_at }: Kept,
+  { now }: Deps,
+): boolean {
   const { isOffline, metadataRetrievalIntervalSeconds: seconds } = settings;
   const isYoung = now().getTime() - checked_at.getTime() < seconds * 1_000;
-  return isOffline || isYoung || isBefore(failedUntil, id);
+  const hasFailed = isBefore(failedUntil, id) || isBefore(failedUntil, nameOf(place));
+  return isOffline || isYoung || hasFailed;
 }
+
+const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${path}`;
 
 type Fetch = Readonly<{ at: DocumentAt; place: KeptAt; kept: Kept | undefined; key: string }>;
 
@@ -109,13 +119,16 @@ async function fetched(
       await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
     }
     failedUntil.delete(proxy.id);
+    failedUntil.delete(nameOf(place));
     return { bytes, type };
   } catch (error) {
     if (error instanceof Refusal && error.kind === "not_found") {
       remember(absentUntil, key, absentMs);
       throw error;
     }
-    remember(failedUntil, proxy.id, pauseMs);
+    // One name that fails, which anyone may ask for, holds up no other.
+    const isDown = error instanceof UpstreamDown;
+    remember(failedUntil, isDown ? proxy.id : nameOf(place), pauseMs);
     if (old !== undefined) return old;
     throw error;
   }

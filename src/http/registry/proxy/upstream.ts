@@ -42,11 +42,19 @@ export type UpstreamOrder = Readonly<{
   login?: UpstreamLogin | undefined;
 }>;
 
+/** The external registry as a whole does not answer, whatever is asked for. */
+export class UpstreamDown extends HttpRefusal {
+  constructor(message: string) {
+    super(502, "registry.upstream_failed", message);
+  }
+}
+
 /**
  * Asks the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
  * every address on the way is held against the rules of outbound requests.
  *
- * @throws Refusal 404 when it has no such thing; HttpRefusal 502 for everything else
+ * @throws Refusal 404 when it has no such thing; UpstreamDown when it cannot be reached or answers 5xx; HttpRefusal
+ *   502 for everything else
  */
 export async function askUpstream(
   proxy: ProxyRepository,
@@ -66,7 +74,7 @@ export async function askUpstream(
       headers: isOwn && authorization !== undefined ? { ...sent, authorization } : sent,
       ...{ firstByteMs, idleMs, signal },
     };
-    const answer = await opened(order, deps);
+    const answer = await opened(order, isOwn, deps);
     const { status, headers: told, body } = answer;
     if (status === 200 || status === 304) return { ...answer, status };
     body.on("error", () => undefined).destroy();
@@ -77,6 +85,7 @@ export async function askUpstream(
     }
     if (status === 404 || status === 410) throw notThere();
     const location = redirects.has(status) ? told["location"] : undefined;
+    if (status >= 500 && isOwn) throw new UpstreamDown(`The external registry answered ${status}.`);
     if (location === undefined || !URL.canParse(location, at)) {
       throw failed(`The external registry answered ${status}.`);
     }
@@ -91,13 +100,15 @@ export async function askUpstream(
 
 async function opened(
   order: Parameters<Deps["outbound"]["open"]>[0],
+  isOwn: boolean,
   { outbound }: Pick<Deps, "outbound">,
 ): Promise<OutboundStream> {
   try {
     return await outbound.open(order);
   } catch (error) {
-    const isRefused = error instanceof OutboundRefused;
-    throw failed(isRefused ? error.message : "The external registry cannot be reached.");
+    if (error instanceof OutboundRefused) throw failed(error.message);
+    const message = "The external registry cannot be reached.";
+    throw isOwn ? new UpstreamDown(message) : failed(message);
   }
 }
 
