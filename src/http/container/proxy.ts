@@ -18,6 +18,8 @@ import { upstreamImage } from "./upstream.ts";
 
 const tagsMax = 1_000;
 const headMs = 30_000;
+/** Lists are read where they are, which must not hold up others. */
+const listBytesMax = 1024 ** 2;
 const accept = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.oci.image.manifest.v1+json",
@@ -80,6 +82,7 @@ const manifest: ProxyRead = {
         url: `${base}/manifests/${reference}`,
         accept,
         login,
+        bytesMax: manifestBytesMax,
         mustFit(document) {
           mustBeManifest(document);
           if (told === undefined || digestOf(document.bytes, algorithm) === told.text) return;
@@ -170,6 +173,7 @@ const tags: ProxyRead = {
         accept: "application/json",
         login,
         isPassing: last !== "",
+        bytesMax: listBytesMax,
       },
       deps,
     );
@@ -195,7 +199,8 @@ const referrers: ProxyRead = {
     const { text } = digestIn(params["digest"] ?? "");
     const { base, login } = upstreamImage(proxy, name.image, deps);
     const at = { path: "", url: `${base}/referrers/${text}`, accept: indexType, login };
-    const document = await upstreamDocument(proxy, { ...at, isPassing: true }, deps);
+    const passing = { ...at, isPassing: true, bytesMax: listBytesMax };
+    const document = await upstreamDocument(proxy, passing, deps);
     const wanted = String(ctx.query["artifactType"] ?? "");
     const all = jsonOf(document, Referrers).manifests;
     const manifests = all.filter((each) => wanted === "" || each["artifactType"] === wanted);

@@ -201,6 +201,19 @@ describe("a proxy of images", () => {
     expect(kept).not.to.include(layer.replace("blobs/", "blob/"));
   });
 
+  it("refuses lists that would take long to read", async () => {
+    const more = "x".repeat(1024 ** 2);
+    const digest = digestOf("vast");
+    upstream.answers.set("/v2/vast/tags/list", (_request, response) =>
+      response.end(JSON.stringify({ tags: ["1"], more })),
+    );
+    upstream.answers.set(`/v2/vast/referrers/${digest}`, (_request, response) =>
+      response.end(JSON.stringify({ manifests: [], more })),
+    );
+    expect((await get(`${own}/far/vast/tags/list`)).status).to.equal(502);
+    expect((await get(`${own}/far/vast/referrers/${digest}`)).status).to.equal(502);
+  });
+
   it("is asked through a virtual repository for images that no local member has", async () => {
     const manifest = serve("outside", "outside layer");
     expect(await (await get(`${own}/all/outside/manifests/1`)).text()).to.equal(manifest);

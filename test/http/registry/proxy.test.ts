@@ -211,6 +211,25 @@ describe("a proxy of packages", () => {
     expect(upstream.requests.length).to.equal(before);
   });
 
+  it("asks for other things while one name alone fails", async () => {
+    const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
+    await at.proxy("partly", "npm", url);
+    serve("moving", "one");
+    upstream.answers.set("/failing", (_request, response) => response.writeHead(400).end());
+    expect((await get(`${base}/partly/moving`)).status).to.equal(200);
+    expect((await get(`${base}/partly/failing`)).status).to.equal(502);
+    serve("moving", "another");
+    const told = await (await get(`${base}/partly/moving`)).text();
+    expect(told).to.include(sha512("another"));
+    // A thing that fails serves as it was, and is not asked for again at once.
+    upstream.answers.set("/moving", (_request, response) => response.writeHead(400).end());
+    const before = upstream.asked("/moving").length;
+    for (let time = 0; time < 2; time += 1) {
+      expect(await (await get(`${base}/partly/moving`)).text()).to.equal(told);
+    }
+    expect(upstream.asked("/moving")).to.have.length(before + 1);
+  });
+
   it("takes nothing that is uploaded", async () => {
     expect((await put(`${base}/npm/left`, "{}")).status).to.equal(405);
   });
@@ -350,6 +369,11 @@ describe("proxies of other ecosystems", () => {
       response.end(gzipSync(Buffer.alloc(65 * 1024 ** 2)));
     });
     expect((await get(`${own}/flat/bomb/index.json`)).status).to.equal(502);
+    const versions = Array.from({ length: 100_000 }, (_, at) => `${at}.0.0-preview`);
+    json("/far/flat/vast/index.json", { versions });
+    expect((await get(`${own}/flat/vast/index.json`)).status).to.equal(502);
+    json("/far/reg/vast/index.json", { count: 0, items: [], more: "x".repeat(2 * 1024 ** 2) });
+    expect((await get(`${own}/registration-semver2/vast/index.json`)).status).to.equal(502);
     json("/far/flat/odd/index.json", ["odd"]);
     expect((await get(`${own}/flat/odd/index.json`)).status).to.equal(502);
   });

@@ -49,12 +49,24 @@ const Index = z.looseObject({ items: z.array(Page) });
 
 const names = (params: NativeRequest["params"]): PackageName => nugetName(params["id"] ?? "");
 
+/** Documents are read where they are, which must not hold up others. */
+const bytesMaxDefault = 1024 ** 2;
+/** Those of large packages have some hundred versions with all their dependencies. */
+const registrationBytesMax = 2 * 1024 ** 2;
+
+type DocumentOrder<Schema> = Readonly<{
+  path: string;
+  url: string;
+  schema: Schema;
+  bytesMax?: number;
+}>;
+
 async function documentOf<Schema extends z.ZodType>(
   proxy: ProxyRepository,
-  { path, url, schema }: Readonly<{ path: string; url: string; schema: Schema }>,
+  { path, url, schema, bytesMax = bytesMaxDefault }: DocumentOrder<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema>> {
-  const at = { path, url, accept: "application/json" };
+  const at = { path, url, accept: "application/json", bytesMax };
   const { bytes } = await upstreamDocument(proxy, at, deps);
   try {
     return schema.parse(JSON.parse(bytes.toString()));
@@ -151,7 +163,7 @@ async function pagesOf(native: NativeRequest, deps: Deps): Promise<readonly Page
   const { hive: asked = "" } = native.params;
   const { key } = orNotFound(() => names(native.params));
   const url = `${await resourceOf(proxy, hives[asked] ?? [], deps)}${key}/index.json`;
-  const at = { path: `${asked}/${key}`, url, schema: Index };
+  const at = { path: `${asked}/${key}`, url, schema: Index, bytesMax: registrationBytesMax };
   return (await documentOf(proxy, at, deps)).items.filter(isWritable);
 }
 
@@ -165,7 +177,8 @@ async function leavesOf(page: Page, native: NativeRequest, deps: Deps): Promise<
   const { hive: asked = "" } = native.params;
   const { key } = orNotFound(() => names(native.params));
   const path = `${asked}/${key}/${page.lower}/${page.upper}`;
-  const found = await documentOf(proxy, { path, url: page["@id"], schema: Page }, deps);
+  const at = { path, url: page["@id"], schema: Page, bytesMax: registrationBytesMax };
+  const found = await documentOf(proxy, at, deps);
   return found.items ?? [];
 }
 
