@@ -1,4 +1,5 @@
 import { invariant } from "../../../platform/invariant.ts";
+import { Limiter } from "../../../platform/limiter.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
 import { npmName } from "../../../platform/package/npm.ts";
 import type {
@@ -14,6 +15,7 @@ import { upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { findKept } from "../proxy/kept.ts";
+import { Places } from "../proxy/places.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 
@@ -24,6 +26,10 @@ const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 
 /** The documents of the largest packages have some 20 MiB. */
 const documentBytesMax = 64 * 1024 ** 2;
+/** Documents in memory at one time. */
+const turns = new Limiter(16);
+/** Requests that have a turn or wait for one, and those of one caller. */
+const line = new Places(512, 256);
 
 function names(params: NativeRequest["params"]): PackageName {
   const [first = "", second] = (params["name"] ?? "").split("/");
@@ -33,7 +39,7 @@ function names(params: NativeRequest["params"]): PackageName {
 /**
  * What the document of a package says; short, it has what an installation needs.
  *
- * @throws Refusal 404; HttpRefusal 502
+ * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
 async function asked(
   native: NativeRequest,
@@ -46,13 +52,25 @@ async function asked(
   const url = upstreamUrl(proxy, encodeURIComponent(told).replace(/^%40/, "@"));
   const path = `${isShort ? "short" : "full"}/${told}`;
   const at = { path, url, accept, bytesMax: documentBytesMax };
-  const { bytes } = await upstreamDocument(proxy, at, deps);
-  const answer = await readPackument({ bytes, name: told, want });
+  const answer = await inTurn(async () => {
+    const { bytes } = await upstreamDocument(proxy, at, deps);
+    return await readPackument({ bytes, name: told, want });
+  });
   if (answer === undefined || answer.kind === "malformed") {
     throw failed("The external registry answered what is no document of this package.");
   }
   if (answer.kind === "missing") throw versionNotFound();
   return answer;
+}
+
+/** @throws Refusal 503 `registry.busy` */
+async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+  const leave = line.take();
+  try {
+    return await turns.run(run);
+  } finally {
+    leave();
+  }
 }
 
 function jsonOf(answer: PackumentAnswer, type: string): Answer {
