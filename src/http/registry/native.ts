@@ -11,7 +11,7 @@ import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, send } from "../core/answer.ts";
 import { HttpRefusal, problemAnswer } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
-import { requestContext } from "../core/serve.ts";
+import { downloadLimits, requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
@@ -31,8 +31,6 @@ const bases = [
 ];
 
 const pathLengthMax = 4_096;
-/** A line that is silent for so long is dead; the largest file on a slow one takes hours. */
-const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
 
 type Named = NativeName & Readonly<{ base: string; rest: string }>;
 
@@ -46,7 +44,7 @@ export function nativeRegistry(deps: NativeDeps): Middleware {
     if (named === undefined) return await next();
     const shown: { type?: RegistryType } = {};
     try {
-      watchConnection(ctx, limits);
+      watchConnection(ctx, downloadLimits);
       await answer(ctx, named, deps, shown);
     } catch (error) {
       refuse(ctx, error, shown.type, deps);
