@@ -258,7 +258,10 @@ describe("a merge request from a fork", () => {
         if (rest === "") expect(idOfHead(seen)).to.equal(before);
       }
       // Looked through again, the commits would point to nothing that is missing.
-      await app.deps.db("lfs_object").where({ oid: oidOf(late) }).delete();
+      await app.deps
+        .db("lfs_object")
+        .where({ oid: oidOf(late) })
+        .delete();
       expect(await refusalOf(follow())).to.equal("project.full");
       await app.put(quota, { token: root.token, body: { allowedBytes: null } });
       expect(await refusalOf(follow())).to.equal(undefined);

@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
 import { startTestApp } from "../../support/app.ts";
 import { type RepositoryView, repositoriesAt } from "../../support/registry.ts";
+import { startUpstream } from "../../support/upstream.ts";
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
-const stranger = await givenServer();
-const upstream = await givenServer();
+const stranger = await startUpstream();
+const upstream = await startUpstream();
 const app = await startTestApp({ reachesLoopback: true });
 const anna = await app.givenUser("anna");
 await app.givenProject(anna, "forge");
@@ -211,25 +209,6 @@ describe("a proxy of packages", () => {
     expect(upstream.requests.length).to.equal(before);
   });
 
-  it("asks for other things while one name alone fails", async () => {
-    const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
-    await at.proxy("partly", "npm", url);
-    serve("moving", "one");
-    upstream.answers.set("/failing", (_request, response) => response.writeHead(400).end());
-    expect((await get(`${base}/partly/moving`)).status).to.equal(200);
-    expect((await get(`${base}/partly/failing`)).status).to.equal(502);
-    serve("moving", "another");
-    const told = await (await get(`${base}/partly/moving`)).text();
-    expect(told).to.include(sha512("another"));
-    // A thing that fails serves as it was, and is not asked for again at once.
-    upstream.answers.set("/moving", (_request, response) => response.writeHead(400).end());
-    const before = upstream.asked("/moving").length;
-    for (let time = 0; time < 2; time += 1) {
-      expect(await (await get(`${base}/partly/moving`)).text()).to.equal(told);
-    }
-    expect(upstream.asked("/moving")).to.have.length(before + 1);
-  });
-
   it("takes nothing that is uploaded", async () => {
     expect((await put(`${base}/npm/left`, "{}")).status).to.equal(405);
   });
@@ -402,20 +381,3 @@ describe("proxies of other ecosystems", () => {
     expect(wrong.status).to.equal(502);
   });
 });
-
-/** Another registry, whose answers are given by path; others are 404. */
-async function givenServer() {
-  const answers = new Map<string, Handler>();
-  const requests: IncomingMessage[] = [];
-  const server = createServer((request, response) => {
-    requests.push(request);
-    const answer = answers.get(decodeURIComponent(request.url ?? ""));
-    if (answer === undefined) response.writeHead(404).end();
-    else answer(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  after(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  const asked = (path: string) => requests.filter(({ url }) => url === path);
-  return { url: `http://127.0.0.1:${port}`, answers, requests, asked };
-}

@@ -6,6 +6,7 @@ import { requestedPortion } from "../../file/byte-range.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
+import { Places } from "./places.ts";
 import {
   askUpstream,
   failed,
@@ -35,13 +36,16 @@ type Coming = Readonly<{
 /** The largest file on a slow line takes hours. */
 const totalMs = 6 * 60 * 60_000;
 
+/** Files that come at one time, and of one caller: each takes a connection and room on this machine. */
+const flights = new Places(256, 64);
+
 /** By proxy, settings and place: many who ask for a file at a time cause one request. */
 const running = new Map<string, Promise<Coming>>();
 
 /**
  * A file of an external registry: what is kept, or as it comes.
  *
- * @throws Refusal 404; HttpRefusal 416, 502
+ * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 416, 502
  */
 export async function upstreamFile(
   proxy: ProxyRepository,
@@ -60,7 +64,12 @@ export async function upstreamFile(
   const key = JSON.stringify([proxy.id, at, proxy.settings]);
   let coming = running.get(key);
   if (coming === undefined || (await coming).flight.isOver) {
-    const own: Promise<Coming> = begun(proxy, at, () => forget(key, own), deps);
+    const leave = flights.take();
+    const ended = (): void => {
+      leave();
+      forget(key, own);
+    };
+    const own: Promise<Coming> = begun(proxy, at, ended, deps);
     coming = own;
     running.set(key, own);
   }

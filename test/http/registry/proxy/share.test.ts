@@ -1,0 +1,104 @@
+import type { ServerResponse } from "node:http";
+import { expect } from "chai";
+
+import { startTestApp } from "../../../support/app.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { repositoriesAt } from "../../../support/registry.ts";
+import { startUpstream } from "../../../support/upstream.ts";
+
+const upstream = await startUpstream();
+const app = await startTestApp({ reachesLoopback: true });
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const base = "/registry/project/anna/forge/repository";
+const authorization = `Bearer ${anna.token}`;
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(app.url + path, { headers: { authorization, ...headers } });
+const large = Buffer.alloc(600_000, "large");
+
+/** A package of the other registry without a version. */
+function serve(name: string, description: string): void {
+  upstream.answers.set(`/${name}`, (_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ name, description, "dist-tags": {}, versions: {} }));
+  });
+}
+
+async function givenReader(alias: string) {
+  const user = await app.givenUser(alias);
+  const body = { userAlias: alias, role: "DEVELOPER" };
+  const invited = await app.post("/project/anna/forge/member/invite", { token: anna.token, body });
+  expect(invited.status, invited.text).to.equal(200);
+  return user;
+}
+
+describe("what callers of proxies share", () => {
+  it("asks for other things while one name alone fails", async () => {
+    const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
+    await at.proxy("partly", "npm", url);
+    serve("moving", "one");
+    upstream.answers.set("/failing", (_request, response) => response.writeHead(400).end());
+    expect((await get(`${base}/partly/moving`)).status).to.equal(200);
+    expect((await get(`${base}/partly/failing`)).status).to.equal(502);
+    serve("moving", "another");
+    const told = await (await get(`${base}/partly/moving`)).text();
+    expect(told).to.include("another");
+    // A thing that fails serves as it was, and is not asked for again at once.
+    upstream.answers.set("/moving", (_request, response) => response.writeHead(400).end());
+    const before = upstream.asked("/moving").length;
+    for (let time = 0; time < 2; time += 1) {
+      expect(await (await get(`${base}/partly/moving`)).text()).to.equal(told);
+    }
+    expect(upstream.asked("/moving")).to.have.length(before + 1);
+  });
+
+  it("reads few documents of one caller at a time, the others after them", async () => {
+    const dora = await givenReader("dora");
+    await at.proxy("npm", "npm", { url: upstream.url, isCaching: true });
+    const held: ServerResponse[] = [];
+    const heldNames = Array.from({ length: 20 }, (_, n) => `held${n}`);
+    for (const name of heldNames) {
+      upstream.answers.set(`/${name}`, (_request, response) => void held.push(response));
+    }
+    const asked = heldNames.map((name) => get(`${base}/npm/${name}`));
+    await eventually(() => held.length === 8);
+    serve("meanwhile", "content");
+    const others = await get(`${base}/npm/meanwhile`, { authorization: `Bearer ${dora.token}` });
+    expect(others.status).to.equal(200);
+    expect(held).to.have.length(8);
+    for (const name of heldNames) serve(name, "content");
+    for (const response of held) response.writeHead(404).end();
+    const statuses = (await Promise.all(asked)).map(({ status }) => status).sort();
+    expect(statuses).to.deep.equal([...Array(12).fill(200), ...Array(8).fill(404)]);
+  });
+
+  it("lets one caller fetch so many files at a time, and others go on", async () => {
+    const bob = await givenReader("bob");
+    await at.proxy("many", "maven", { url: `${upstream.url}/many` });
+    const held: ServerResponse[] = [];
+    const file = (n: number) => `org/demo/tool/${n}/tool-${n}.jar`;
+    const ask = (n: number, token = anna.token) => {
+      upstream.answers.set(`/many/${file(n)}`, (_request, response) => {
+        response.write(large);
+        held.push(response);
+      });
+      return get(`${base}/many/${file(n)}`, { authorization: `Bearer ${token}` });
+    };
+    const begun = await Promise.all(Array.from({ length: 64 }, (_, n) => ask(n)));
+    expect(new Set(begun.map(({ status }) => status))).to.deep.equal(new Set([200]));
+    const refused = await ask(64);
+    expect(refused.status).to.equal(503);
+    expect(refused.headers.get("retry-after")).to.equal("5");
+    const others = await ask(65, bob.token);
+    expect(others.status).to.equal(200);
+    for (const response of held) response.end();
+    await Promise.all([...begun, others].map((answer) => answer.arrayBuffer()));
+    await eventually(async () => {
+      const again = await ask(66);
+      held.at(-1)?.end();
+      await again.arrayBuffer();
+      return again.status === 200;
+    });
+  });
+});
