@@ -37,7 +37,9 @@ export class SchemaTaken extends Error {
 }
 
 const mark = "Read models of the past, made by ledgerforge rebuild --until";
-const reserved = /^(?:pg_|as_of_|read_model(?:_next)?$|public$|bullmq$|information_schema$)/;
+const building = "_building";
+const reserved =
+  /^(?:pg_|as_of_|read_model(?:_next)?$|public$|bullmq$|information_schema$)|_building$/;
 
 /** Lower case letters, digits and `_`, and none that anything else is named by. */
 export const isPastSchema = (name: string): boolean =>
@@ -55,11 +57,12 @@ export async function rebuildUntil(
   projections: readonly Projection[],
   options: PastOptions,
 ): Promise<PastBuilt | undefined> {
-  await mustBeOurs(deps.db, options.schema);
-  const lock = `projection rebuild ${options.schema}`;
-  const held = await withLock(deps.databaseUrl, lock, options.signal, (signal) =>
-    build(deps, projections, { ...options, signal }),
-  );
+  const { schema } = options;
+  const lock = `projection rebuild ${schema}`;
+  const held = await withLock(deps.databaseUrl, lock, options.signal, async (signal) => {
+    for (const name of [schema, `${schema}${building}`]) await mustBeOurs(deps.db, name);
+    return build(deps, projections, { ...options, signal });
+  });
   return held?.result;
 }
 
@@ -78,7 +81,7 @@ async function build(
   projections: readonly Projection[],
   { schema, until, signal, onProgress }: PastOptions,
 ): Promise<PastBuilt> {
-  const draft = `${schema}_building`;
+  const draft = `${schema}${building}`;
   const next = openPostgres(deps.databaseUrl, {
     searchPath: [draft, "public"],
     poolMax: buildersMax,
@@ -87,7 +90,7 @@ async function build(
   const startedAt = performance.now();
   let [events, position] = [0, beforeEverything];
   try {
-    await prepareSchema(next, draft, projections);
+    await prepareSchema(next, draft, projections, mark);
     const end = (await deps.store.head()) ?? beforeEverything;
     const head = "position" in until && until.position < end ? until.position : end;
     for await (const page of pages(deps.store, beforeEverything)) {
@@ -104,9 +107,10 @@ async function build(
       await next.raw("analyze ??.??", [draft, table]);
     }
     await next.transaction(async (tx) => {
+      // Somebody may have made one of this name meanwhile.
+      await mustBeOurs(tx, schema);
       await tx.raw("drop schema if exists ?? cascade", [schema]);
       await tx.raw("alter schema ?? rename to ??", [draft, schema]);
-      await tx.raw(`comment on schema ?? is '${mark}'`, [schema]);
     });
     return { events, position, elapsedMs: performance.now() - startedAt };
   } finally {

@@ -121,15 +121,21 @@ async function installMissing(tx: Tx, projections: readonly Projection[]): Promi
   }
 }
 
-/** An empty schema with tables and checkpoints, whatever an interrupted rebuild left there. */
+/**
+ * An empty schema with tables and checkpoints, whatever an interrupted rebuild left there.
+ *
+ * @param mark comment on the schema, which tells later whose it is
+ */
 export async function prepareSchema(
   next: Knex,
   schema: string,
   projections: readonly Projection[],
+  mark?: string,
 ): Promise<void> {
   await next.transaction(async (tx) => {
     await tx.raw("drop schema if exists ?? cascade", [schema]);
     await tx.raw("create schema ??", [schema]);
+    if (mark !== undefined) await tx.raw(`comment on schema ?? is '${mark}'`, [schema]);
     await tx.raw(
       "create table ??.projection_checkpoint (like public.projection_checkpoint including all)",
       [schema],

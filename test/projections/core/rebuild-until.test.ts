@@ -86,10 +86,30 @@ describe("read models of the past", () => {
     );
     expect(error).to.be.instanceOf(SchemaTaken);
     expect(await db("taken.mine").select("*")).to.deep.equal([]);
-    for (const name of ["read_model", "public", "pg_catalog", "as_of_issue_v1", "A", "", "x-y"]) {
+    const refused = ["read_model", "public", "pg_catalog", "as_of_issue_v1", "A", "", "x-y"];
+    for (const name of [...refused, "past_building"]) {
       expect(isPastSchema(name), name).to.equal(false);
     }
     expect(isPastSchema("past_2026")).to.equal(true);
+  });
+
+  it("never take the place of something else under the name that they are built by", async () => {
+    await db.raw("create schema past_work_building");
+    await db.raw("create table past_work_building.mine (id int)");
+    const error: unknown = await build({ position: 0n }, "past_work").catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).to.be.instanceOf(SchemaTaken);
+    expect(await db("past_work_building.mine").select("*")).to.deep.equal([]);
+    await db.raw("drop schema past_work_building cascade");
+  });
+
+  it("take the place of what a killed process left half built", async () => {
+    await build({ position: positions[0]! }, "past_work");
+    await db.raw("alter schema past_work rename to past_work_building");
+    expect(await build({ position: positions[1]! }, "past_work")).to.include({ events: 2 });
+    expect(await schemas()).not.to.include("past_work_building");
+    await db.raw("drop schema past_work cascade");
   });
 
   it("leave nothing behind when they are interrupted", async () => {
