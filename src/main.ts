@@ -1,4 +1,4 @@
-import type { Config } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
@@ -30,6 +30,7 @@ const modules = {
   git: () => import("./platform/git/repositories.ts"),
   work: () => Promise.all([import("./platform/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
+  positions: () => import("./workers/core/reactor-checkpoint.ts"),
   reading: () => import("./projections/core/caught-up.ts"),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
@@ -38,7 +39,11 @@ const modules = {
 
 /** Loads what roles are made of, for when it is known already that they will be started. */
 export async function preload(names: readonly RoleName[]): Promise<void> {
-  await Promise.all([modules.platform(), ...names.map((name) => modules[name]())]);
+  await Promise.all([
+    modules.platform(),
+    modules.positions(),
+    ...names.map((name) => modules[name]()),
+  ]);
   if (names.some(hasGit)) await modules.git();
   if (names.some(works)) await modules.work();
 }
@@ -132,10 +137,21 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
   }
 }
 
+/** A log of which only the beginning is there must not be worked on, nor written to. */
+async function mustHaveWholeLog({ db }: Platform): Promise<void> {
+  const { areReactorsHeld } = await modules.positions();
+  if (!(await areReactorsHeld(db))) return;
+  throw new ConfigError(
+    "The log of this instance is not whole: `ledgerforge restore` or `events import` was begun and has not " +
+      "ended. Run it again, to its end, before the service is started.",
+  );
+}
+
 /**
  * Runs roles in this process until closed.
  *
  * @throws UnsupportedServer
+ * @throws ConfigError when a restore was begun and has not ended
  */
 export async function startRoles(
   config: Config,
@@ -149,6 +165,7 @@ export async function startRoles(
     platform.log.info("closed");
   };
   try {
+    await mustHaveWholeLog(platform);
     if (names.includes("projections")) {
       const { startProjections } = await modules.projections();
       running.push(await startProjections(platform));

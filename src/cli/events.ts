@@ -4,7 +4,7 @@ import { exportEvents } from "../projections/audit/event-export.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { BadLine, readSealedLog, sealedLine } from "../projections/audit/sealed-log.ts";
 import { allReactors } from "../workers/all.ts";
-import { putReactors } from "../workers/core/reactor-checkpoint.ts";
+import { holdReactors, putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { readLineFile } from "./backup/line-file.ts";
 import { writeLines } from "./lines.ts";
 import { withOfflineStores } from "./offline-stores.ts";
@@ -56,10 +56,14 @@ async function importLog(file: string): Promise<number> {
     // Every line is checked before the first one is written.
     for await (const _ of readSealedLog(readLineFile(file))) signal.throwIfAborted();
     const { events, root } = await withOfflineStores("events", signal, async ({ db, store }) => {
-      const imported = await importEvents(readSealedLog(readLineFile(file)), store, { signal });
       // What it tells of was done where it happened: nothing is mailed or sent again.
+      const names = allReactors.map(({ name }) => name);
+      const imported = await importEvents(readSealedLog(readLineFile(file)), store, {
+        signal,
+        beforeFirst: () => holdReactors(db, names),
+      });
       const end = imported.head ?? -1n;
-      await putReactors(db, new Map(allReactors.map(({ name }) => [name, end])));
+      await putReactors(db, new Map(names.map((name) => [name, end])));
       return imported;
     });
     write(

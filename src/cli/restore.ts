@@ -11,7 +11,8 @@ import { isBlobDigest } from "../platform/blob/store.ts";
 import { syncFileSystem } from "../platform/git/file-system.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { BadLine, readSealedLog } from "../projections/audit/sealed-log.ts";
-import { putReactors } from "../workers/core/reactor-checkpoint.ts";
+import { allReactors } from "../workers/all.ts";
+import { holdReactors, putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { copyRepository, copyWhole, filesBelow, orGone } from "./backup/copy-tree.ts";
 import { digestOfFile, readLineFile } from "./backup/line-file.ts";
 import { findManifest, keyCheckOf, type Manifest } from "./backup/manifest.ts";
@@ -122,7 +123,12 @@ async function restore(stores: Stores, { directory, manifest, signal }: Order): 
   await mkdir(config.dataDir, { recursive: true });
   await syncFileSystem(config.dataDir);
   const places = Object.values(manifest.reactors).map(BigInt);
-  const imported = await importEvents(eventsOf(directory, manifest), store, { signal, places });
+  const names = allReactors.map(({ name }) => name);
+  const imported = await importEvents(eventsOf(directory, manifest), store, {
+    signal,
+    places,
+    beforeFirst: () => holdReactors(db, names),
+  });
   if (imported.root.toString("base64") !== manifest.rootHash) {
     throw new OtherLog("The events are not those that were backed up: their tree has another root");
   }

@@ -23,6 +23,8 @@ export type ImportOptions = Readonly<{
   signal: AbortSignal;
   /** Positions in the log that was exported, to be told by those of this one. */
   places?: readonly bigint[];
+  /** Awaited once before anything is written; never called when everything is there already. */
+  beforeFirst?: () => Promise<void>;
   onProgress?: (events: number) => void;
 }>;
 
@@ -54,7 +56,7 @@ async function importAfter(
   existing: AsyncIterator<Recorded>,
   events: AsyncIterable<Recorded>,
   store: EventStore,
-  { signal, places = [], onProgress }: ImportOptions,
+  { signal, places = [], beforeFirst, onProgress }: ImportOptions,
 ): Promise<Imported> {
   const reached = placesReached(places);
   const tree = new GrowingTree();
@@ -80,6 +82,7 @@ async function importAfter(
         continue;
       }
       isNew = true;
+      await beforeFirst?.();
     }
     const size = Buffer.byteLength(JSON.stringify([event.data, event.metadata]));
     const isFull = batch.length === eventsAtOnce || bytes + size > bytesAtOnce;

@@ -9,6 +9,8 @@ type CheckpointRow = Readonly<{ name: string; position: bigint; updated_at: Date
 export type Positions = ReadonlyMap<string, bigint>;
 
 const beforeEverything = -1n;
+/** No log is so long: the log is being put into this instance, and is not whole yet. */
+const beyondAnyLog = 2n ** 63n - 1n;
 /** So much may be done again after a crash; a statement for each event would cost more than that. */
 const saveAfterMs = 250;
 
@@ -65,6 +67,7 @@ export async function saveReactorPositions(
 export async function setBackReactors(db: Knex, end: bigint): Promise<void> {
   await db<CheckpointRow>("reactor_checkpoint")
     .where("position", ">", end)
+    .whereNot("position", beyondAnyLog)
     .update({ position: end });
 }
 
@@ -74,11 +77,35 @@ export async function allReactorPositions(db: Knex): Promise<Positions> {
   return new Map(rows.map(({ name, position }) => [name, position]));
 }
 
-/** For a log that was put into an empty instance: what is in it needs nothing of reactors any more. */
+/**
+ * Before the first event is put into an empty instance: reactors that started now would do again what was done
+ * where the log comes from. Stays until `putReactors`, whatever happens to this process.
+ */
+export async function holdReactors(db: Knex, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  const rows = names.map((name) => ({ name, position: beyondAnyLog }));
+  await db<CheckpointRow>("reactor_checkpoint").insert(rows).onConflict("name").merge();
+}
+
+/** Whether `holdReactors` was called and `putReactors` was not since. */
+export async function areReactorsHeld(db: Knex): Promise<boolean> {
+  const row = await db<CheckpointRow>("reactor_checkpoint")
+    .where({ position: beyondAnyLog })
+    .first("name");
+  return row !== undefined;
+}
+
+/**
+ * For a log that was put into an empty instance: what is in it needs nothing of reactors any more. Ends what
+ * `holdReactors` began; reactors of which nothing is said here begin where new ones do.
+ */
 export async function putReactors(db: Knex, positions: Positions): Promise<void> {
   const rows = [...positions].map(([name, position]) => ({ name, position }));
-  if (rows.length === 0) return;
-  await db<CheckpointRow>("reactor_checkpoint").insert(rows).onConflict("name").merge();
+  await db.transaction(async (tx) => {
+    await tx<CheckpointRow>("reactor_checkpoint").where({ position: beyondAnyLog }).delete();
+    if (rows.length === 0) return;
+    await tx<CheckpointRow>("reactor_checkpoint").insert(rows).onConflict("name").merge();
+  });
 }
 
 export type PositionKeeper = Readonly<{

@@ -104,14 +104,18 @@ describe("importing a log", () => {
       stopped.abort(new Error("killed"));
       yield* log.slice(3);
     })();
-    const death: unknown = await importEvents(interrupted, store, { signal: stopped.signal }).catch(
+    const sizes: number[] = [];
+    const beforeFirst = async () => void sizes.push((await stored()).length);
+    const options = { signal: stopped.signal, beforeFirst };
+    const death: unknown = await importEvents(interrupted, store, options).catch(
       (reason: unknown) => reason,
     );
     expect(death).to.have.property("message", "killed");
     expect(await stored()).to.have.length(2);
 
     const places = [50n, 100n, 250n, 400n, 900n];
-    const imported = await importEvents(each(log), store, { signal: never, places });
+    const imported = await importEvents(each(log), store, { signal: never, places, beforeFirst });
+    expect(sizes, "told before the first event of each run").to.deep.equal([0, 2]);
     const there = await stored();
     expect(there.map(eventDigest)).to.deep.equal(log.map(eventDigest));
     const tree = new GrowingTree();
@@ -127,7 +131,8 @@ describe("importing a log", () => {
 
   it("changes nothing when it is done again", async () => {
     const head = await store.head();
-    await importEvents(each(log), store, { signal: never });
+    const beforeFirst = () => expect.fail("nothing is to be written");
+    await importEvents(each(log), store, { signal: never, beforeFirst });
     expect(await store.head()).to.equal(head);
   });
 
@@ -138,8 +143,10 @@ describe("importing a log", () => {
         ? { ...event, data: { ...event.data, failingSince: "2025-01-01T00:00:00.000Z" } }
         : event,
     );
+    const beforeFirst = () => expect.fail("nothing is to be written");
     for (const events of [other, log.slice(0, 4)]) {
-      const error: unknown = await importEvents(each(events), store, { signal: never }).catch(
+      const options = { signal: never, beforeFirst };
+      const error: unknown = await importEvents(each(events), store, options).catch(
         (reason: unknown) => reason,
       );
       expect(error).to.be.instanceOf(OtherLog);
