@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -6,24 +7,25 @@ import { ConfigError } from "../config.ts";
 import type { Recorded } from "../events/core/event.ts";
 import { openBlobs } from "../platform/blob/open.ts";
 import { blobPath } from "../platform/blob/store.ts";
-import type { EventStore } from "../platform/event-store/event-store.ts";
 import { syncFileSystem } from "../platform/git/file-system.ts";
 import { openGit } from "../platform/git/repositories.ts";
 import { leafOf } from "../projections/audit/log-tree.ts";
 import { GrowingTree } from "../projections/audit/merkle.ts";
 import { sealedLine } from "../projections/audit/sealed-log.ts";
+import { withLock } from "../projections/core/leader.ts";
 import { allReactorPositions } from "../workers/core/reactor-checkpoint.ts";
 import { storeBlob } from "./backup/blob-file.ts";
 import { copyRepository, copyWhole, filesBelow } from "./backup/copy-tree.ts";
 import { writeLineFile } from "./backup/line-file.ts";
 import { findManifest, keyCheckOf, type Manifest, writeManifest } from "./backup/manifest.ts";
-import { settleRefs } from "./backup/settle-refs.ts";
+import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { tableLines } from "./backup/tables.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { type Stores, withStores } from "./stores.ts";
 import { write } from "./write.ts";
 
 const exitUsage = 64;
+const exitBusy = 75;
 const exitInterrupted = 130;
 const closeLimitMs = 10_000;
 
@@ -40,16 +42,20 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const { signal } = stopSignal(closeLimitMs);
   try {
-    await withStores("backup", async (stores) => {
+    return await withStores("backup", async (stores) => {
       const manifest = await backUp(stores, path.resolve(directory), signal);
+      if (manifest === undefined) {
+        write(process.stderr, "Another backup of this instance is running.\n");
+        return exitBusy;
+      }
       const { events, repositories, blobs, position } = manifest;
       write(
         process.stdout,
         `Backed up ${events.lines} events up to position ${position}, ${repositories} repositories ` +
           `and ${blobs} large files.\nKeep SECRET_KEY elsewhere: without it nobody can use the backup.\n`,
       );
+      return 0;
     });
-    return 0;
   } catch (error) {
     if (!signal.aborted) throw error;
     write(
@@ -61,17 +67,39 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 /**
+ * One at a time: a second one would remove what the first has written and not named yet.
+ *
+ * @returns undefined when another process makes a backup of this instance
+ * @throws ConfigError when the directory holds something else
+ */
+export async function backUp(
+  stores: Stores,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  const held = await withLock(stores.config.databaseUrl, "backup", signal, (locked) =>
+    writeBackup(stores, directory, locked),
+  );
+  return held?.result;
+}
+
+/**
  * In this order nothing is missing that the log up to its position speaks of: reactors and large files before the
  * position is chosen, keys after it, large files again, repositories at the end.
  */
-async function backUp(stores: Stores, directory: string, signal: AbortSignal): Promise<Manifest> {
+async function writeBackup(
+  stores: Stores,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Manifest> {
   const { config, db, store } = stores;
   const keyCheck = keyCheckOf(config.secretKey);
   await prepare(directory, keyCheck);
   const reactors = await allReactorPositions(db);
   await copyBlobs(stores, directory, signal);
   const end = await store.head();
-  const name = String(end ?? "empty");
+  // An earlier backup may have ended at the same position: its files stay until this one is whole.
+  const name = `${end ?? "empty"}-${randomBytes(4).toString("hex")}`;
   const tables = await writeLineFile(inside(directory, `tables-${name}`), tableLines(db), signal);
   const tree = new GrowingTree();
   const events = await writeLineFile(
@@ -97,8 +125,10 @@ async function backUp(stores: Stores, directory: string, signal: AbortSignal): P
     keyCheck,
   };
   await syncFileSystem(directory);
+  signal.throwIfAborted();
+  await mustBeOfInstance(directory, keyCheck);
   await writeManifest(directory, manifest);
-  await removeFormer(directory, manifest);
+  await removeOthers(directory, manifest);
   return manifest;
 }
 
@@ -108,16 +138,20 @@ const inside = (directory: string, name: string): string =>
 /** An empty directory, or one with a backup of this instance. */
 async function prepare(directory: string, keyCheck: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const former = await findManifest(directory);
-  if (former !== undefined && former.keyCheck !== keyCheck) {
-    throw new ConfigError(`${directory} holds the backup of another instance.`);
-  }
+  await mustBeOfInstance(directory, keyCheck);
   const known =
-    /^(?:backup\.json(?:\.new)?|(?:events|tables)-\w+\.jsonl\.gz|blobs|repositories|ssh)$/;
+    /^(?:backup\.json(?:\.new)?|(?:events|tables)-[\w-]+\.jsonl\.gz|blobs|repositories|ssh)$/;
   const strange = (await readdir(directory)).find((name) => !known.test(name));
   if (strange !== undefined) {
     throw new ConfigError(`${directory} holds ${strange}: give an empty directory for the backup.`);
   }
+  await removeOthers(directory, await findManifest(directory));
+}
+
+async function mustBeOfInstance(directory: string, keyCheck: string): Promise<void> {
+  const former = await findManifest(directory);
+  if (former === undefined || former.keyCheck === keyCheck) return;
+  throw new ConfigError(`${directory} holds the backup of another instance.`);
 }
 
 async function* linesUpTo(
@@ -167,26 +201,13 @@ async function copyRepositories(
       const projectId = path.basename(name, ".git");
       if (!(await hadBegun(store, projectId, end))) continue;
       await copyRepository(path.join(root, name), path.join(directory, "repositories", name));
-      const copy = await copies.find(projectId);
-      const left = copy && (await settleRefs(copy, { store, projectId, end }));
-      if (left !== undefined && left.length > 0) {
-        const refs = left.slice(0, 10).join(", ");
-        write(process.stderr, `Not as the log says in the repository of ${projectId}: ${refs}\n`);
-      }
+      await settleRefsOf(copies, { store, projectId, end });
       count += 1;
     }
     return count;
   } finally {
     await copies.close();
   }
-}
-
-/** Of projects that came later the backup knows nothing. */
-async function hadBegun(store: EventStore, projectId: string, end: bigint): Promise<boolean> {
-  for await (const { position } of store.readStream(`project-${projectId}`, 0n, 1)) {
-    return position <= end;
-  }
-  return false;
 }
 
 /** `ab/cd/<project id>.git` of each. */
@@ -203,9 +224,10 @@ export async function* repositoriesBelow(root: string): AsyncGenerator<string> {
   }
 }
 
-async function removeFormer(directory: string, { events, tables }: Manifest): Promise<void> {
+/** Files of events and tables that the manifest does not name: of an earlier backup, or of one that was interrupted. */
+async function removeOthers(directory: string, manifest?: Manifest): Promise<void> {
+  const named = [manifest?.events.name, manifest?.tables.name];
   for (const name of await readdir(directory)) {
-    const isFormer = name.endsWith(".jsonl.gz") && name !== events.name && name !== tables.name;
-    if (isFormer) await rm(path.join(directory, name));
+    if (name.endsWith(".jsonl.gz") && !named.includes(name)) await rm(path.join(directory, name));
   }
 }

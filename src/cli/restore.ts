@@ -9,6 +9,7 @@ import { secretKeyFile } from "../embedded/service-file.ts";
 import { openBlobs } from "../platform/blob/open.ts";
 import { isBlobDigest } from "../platform/blob/store.ts";
 import { syncFileSystem } from "../platform/git/file-system.ts";
+import { openGit } from "../platform/git/repositories.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { BadLine, readSealedLog } from "../projections/audit/sealed-log.ts";
 import { allReactors } from "../workers/all.ts";
@@ -16,6 +17,7 @@ import { holdReactors, putReactors } from "../workers/core/reactor-checkpoint.ts
 import { copyRepository, copyWhole, filesBelow, orGone } from "./backup/copy-tree.ts";
 import { digestOfFile, readLineFile } from "./backup/line-file.ts";
 import { findManifest, keyCheckOf, type Manifest } from "./backup/manifest.ts";
+import { hadBegun, settleRefsOf } from "./backup/settle-refs.ts";
 import { putTables } from "./backup/tables.ts";
 import { repositoriesBelow } from "./backup.ts";
 import { withOfflineStores } from "./offline-stores.ts";
@@ -132,10 +134,37 @@ async function restore(stores: Stores, { directory, manifest, signal }: Order): 
   if (imported.root.toString("base64") !== manifest.rootHash) {
     throw new OtherLog("The events are not those that were backed up: their tree has another root");
   }
+  await settleRepositories(stores, from("repositories"), imported.head ?? -1n, signal);
   const reached = Object.entries(manifest.reactors).map(
     ([name, at]) => [name, imported.positions.get(BigInt(at)) ?? -1n] as const,
   );
   await putReactors(db, new Map(reached));
+}
+
+/**
+ * The log decides: a later backup that was interrupted may have left its refs in the directory, and repositories
+ * of projects that the log does not know.
+ */
+async function settleRepositories(
+  { config, store, log }: Stores,
+  copies: string,
+  end: bigint,
+  signal: AbortSignal,
+): Promise<void> {
+  const git = openGit({ dataDir: config.dataDir, log });
+  try {
+    for await (const name of repositoriesBelow(copies)) {
+      signal.throwIfAborted();
+      const projectId = path.basename(name, ".git");
+      if (await hadBegun(store, projectId, end)) {
+        await settleRefsOf(git, { store, projectId, end });
+      } else {
+        await git.remove(projectId);
+      }
+    }
+  } finally {
+    await git.close();
+  }
 }
 
 /** @throws OtherLog before anything else is changed */

@@ -7,15 +7,29 @@ import { expect } from "chai";
 import type { Knex } from "knex";
 import pino from "pino";
 
+import { digestOfFile } from "../../src/cli/backup/line-file.ts";
+import { findManifest, writeManifest } from "../../src/cli/backup/manifest.ts";
+import { backUp } from "../../src/cli/backup.ts";
+import type { Stores } from "../../src/cli/stores.ts";
+import { readSettings, requireStores } from "../../src/config.ts";
 import { eventDigest } from "../../src/events/core/canonical.ts";
 import type { Sealed } from "../../src/events/core/sealed.ts";
 import { projectSubject } from "../../src/events/project/project.ts";
+import { startRoles } from "../../src/main.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
 import type { EventStore } from "../../src/platform/event-store/event-store.ts";
 import { directoryOf } from "../../src/platform/git/repositories.ts";
 import { openVault } from "../../src/platform/key/vault.ts";
 import { allProjections } from "../../src/projections/all.ts";
+import { withLock } from "../../src/projections/core/leader.ts";
 import { rebuild } from "../../src/projections/core/rebuild.ts";
+import { allReactors } from "../../src/workers/all.ts";
+import {
+  areReactorsHeld,
+  holdReactors,
+  putReactors,
+  setBackReactors,
+} from "../../src/workers/core/reactor-checkpoint.ts";
 import { secretKey } from "../support/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
@@ -35,6 +49,22 @@ const digest = createHash("sha256").update(content).digest("hex");
 type Beside = Readonly<{ databaseUrl: string; eventStoreUrl: string; dataDir: string }>;
 const source: Beside = app;
 const target: Beside = { databaseUrl, eventStoreUrl, dataDir };
+
+/** What the commands are given to work with on the source, in this process. */
+const stores = (): Stores => ({
+  config: requireStores(
+    readSettings({
+      DATABASE_URL: source.databaseUrl,
+      EVENTSTORE_URL: source.eventStoreUrl,
+      DATA_DIR: source.dataDir,
+      SECRET_KEY: secretKey,
+    }),
+  ),
+  log: pino({ level: "silent" }),
+  db: app.db,
+  store: app.store,
+  vault: app.vault,
+});
 
 async function run(args: readonly string[], on: Beside, key = secretKey) {
   const program = runProgram(args, {
@@ -122,6 +152,53 @@ describe("a backup", function () {
     }
   });
 
+  const never = new AbortController().signal;
+  /** Of the files that the manifest names: what they were, and what they are. */
+  const digestsOfNamed = async () => {
+    const { events, tables } = (await findManifest(directory))!;
+    const files = [events, tables].map(({ name }) => path.join(directory, name));
+    const actual = await Promise.all(files.map(digestOfFile));
+    return { expected: [events.sha256, tables.sha256], actual };
+  };
+
+  it("stays whole when a later one at the same position is interrupted", async () => {
+    const before = await manifest();
+    const given = stores();
+    const store: EventStore = Object.create(given.store, {
+      head: { value: async () => BigInt(before.position) },
+      readAll: {
+        value: async function* () {
+          yield* given.store.readAll({ countMax: 1 });
+          throw new Error("cut off");
+        },
+      },
+    });
+    const error: unknown = await backUp({ ...given, store }, directory, never).catch(
+      (reason: unknown) => reason,
+    );
+    expect(String(error)).to.equal("Error: cut off");
+    expect(await manifest()).to.deep.equal(before);
+    const { expected, actual } = await digestsOfNamed();
+    expect(actual).to.deep.equal(expected);
+  });
+
+  it("is made by one process at a time", async () => {
+    const before = await readdir(directory);
+    const held = await withLock(source.databaseUrl, "backup", never, () =>
+      backUp(stores(), directory, never),
+    );
+    expect(held).to.deep.equal({ result: undefined });
+    expect(await readdir(directory)).to.deep.equal(before);
+  });
+
+  it("is not told of when its files are gone", async () => {
+    const before = (await findManifest(directory))!;
+    const gone = { ...before, events: { ...before.events, name: "events-9.jsonl.gz" } };
+    const error: unknown = await writeManifest(directory, gone).catch((reason: unknown) => reason);
+    expect(error).to.have.property("code", "ENOENT");
+    expect(await findManifest(directory)).to.deep.equal(before);
+  });
+
   it("is not restored with another key, into another log, or when it was damaged", async () => {
     const otherKey = await run(["restore", directory], target, "k".repeat(40));
     expect([otherKey.code, otherKey.output]).to.deep.equal([
@@ -143,6 +220,25 @@ describe("a backup", function () {
   });
 
   it("gives an empty instance the same log, keys, repositories and files, as often as it is run", async () => {
+    // As a later backup leaves them that is interrupted.
+    const repositories = path.join(directory, "repositories");
+    const later = directoryOf(repositories, project.id);
+    const head = await git(later, "rev-parse", "refs/heads/main");
+    await git(later, "update-ref", "refs/heads/main", `${head}~1`);
+    await git(later, "update-ref", "refs/heads/later", head);
+    await git(later, "update-ref", "-d", "refs/heads/dev");
+    const unknown = "10000000-0000-4000-8000-00000000abcd";
+    await git(directory, "init", "--quiet", "--bare", directoryOf(repositories, unknown));
+
+    // Remembers which reactors were held, though nothing of that is left at the end.
+    await db.raw(
+      `create table public.held (name text);
+       create function public.note_held() returns trigger language plpgsql as
+         'begin insert into public.held values (new.name); return new; end';
+       create trigger note_held before insert on public.reactor_checkpoint
+         for each row when (new.position = ${2n ** 63n - 1n}) execute function public.note_held()`,
+    );
+
     for (const time of ["first", "second"]) {
       const { code, output } = await run(["restore", directory], target);
       expect(code, `${time} ${output}`).to.equal(0);
@@ -154,11 +250,34 @@ describe("a backup", function () {
     expect(refs).to.equal(await git(own, "for-each-ref"));
     expect(refs.split("\n")).to.have.length(2);
     await git(gitDir, "fsck", "--strict");
+    const ofUnknown = directoryOf(path.join(dataDir, "repositories"), unknown);
+    expect(await readdir(ofUnknown).catch(() => "gone")).to.equal("gone");
     const blobs = await openBlobs({ dataDir }, db);
     expect(await blobs.stat(digest)).to.deep.equal({ bytes: content.length });
     expect(await openVault(db, secretKey).open(sealed)).to.equal("known");
     const reactors = await db("public.reactor_checkpoint").orderBy("name").pluck("name");
     expect(reactors).to.deep.equal(["early", "late"]);
+    const held = await db("public.held").pluck("name");
+    expect(held).to.have.members(allReactors.map(({ name }) => name));
+    await db.raw("drop trigger note_held on public.reactor_checkpoint");
+  });
+
+  it("lets no role start between its first event and its end", async () => {
+    const rows = () => db("public.reactor_checkpoint").orderBy("name").select("name", "position");
+    const before = await rows();
+    await holdReactors(db, ["early", "new"]);
+    // A rebuild beside it takes nothing for a log that is older.
+    await setBackReactors(db, 5n);
+    const config = { ...stores().config, databaseUrl, eventStoreUrl, dataDir };
+    const error: unknown = await startRoles(config, ["projections"]).then(
+      ({ close }) => close(),
+      (reason: unknown) => reason,
+    );
+    expect(String(error)).to.match(/^ConfigError: The log of this instance is not whole/);
+    const positions = before.map(({ name, position }) => [name, BigInt(position)] as const);
+    await putReactors(db, new Map(positions));
+    expect(await rows()).to.deep.equal(before);
+    expect(await areReactorsHeld(db)).to.equal(false);
   });
 
   it("gives the same read models", async () => {

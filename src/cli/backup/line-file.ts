@@ -34,7 +34,7 @@ export async function writeLineFile(
       done(null, chunk);
     },
   });
-  const sink = createWriteStream(file, { mode: 0o600, flush: true });
+  const sink = createWriteStream(file, { mode: 0o600, flush: true, flags: "wx" });
   await pipeline(Readable.from(counted()), createGzip({ level: 5 }), measure, sink, { signal });
   return { lines: count, sha256: hash.digest("hex") };
 }

@@ -1,4 +1,4 @@
-import { open, readFile, rename } from "node:fs/promises";
+import { access, open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 
@@ -39,6 +39,7 @@ const fileOf = (directory: string): string => path.join(directory, "backup.json"
 export const keyCheckOf = (secretKey: string): string =>
   keyedDigest(secretKey)("backup", "key check");
 
+/** @throws Error when a file that it names is not there: an earlier manifest stays then */
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
   const draft = `${fileOf(directory)}.new`;
   const handle = await open(draft, "w", 0o600);
@@ -47,6 +48,9 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
     await handle.sync();
   } finally {
     await handle.close();
+  }
+  for (const { name } of [manifest.events, manifest.tables]) {
+    await access(path.join(directory, name));
   }
   await rename(draft, fileOf(directory));
   await syncDirectory(directory);

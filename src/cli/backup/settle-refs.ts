@@ -6,18 +6,50 @@ import {
 } from "../../events/repository/repository.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type RefUpdate, updateRefs } from "../../platform/git/ref-update.ts";
+import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
+import { write } from "../write.ts";
+
+const refsToldMax = 10;
+
+type Moment = Readonly<{
+  store: EventStore;
+  projectId: string;
+  /** Position of the last event that counts. */
+  end: bigint;
+}>;
+
+/** `settleRefs` for a project, if it has a repository here; what cannot be settled is told on stderr. */
+export async function settleRefsOf(git: GitRepositories, moment: Moment): Promise<void> {
+  const repository = await git.find(moment.projectId);
+  if (repository === undefined) return;
+  const left = await settleRefs(repository, moment);
+  if (left.length === 0) return;
+  const refs = left.slice(0, refsToldMax).join(", ");
+  write(process.stderr, `Not as the log says in the repository of ${moment.projectId}: ${refs}\n`);
+}
+
+/** Of projects that came later the backup knows nothing. */
+export async function hadBegun(
+  store: EventStore,
+  projectId: string,
+  end: bigint,
+): Promise<boolean> {
+  for await (const { position } of store.readStream(`project-${projectId}`, 0n, 1)) {
+    return position <= end;
+  }
+  return false;
+}
 
 /**
  * Moves branches, tags and notes of a copied repository to where the log had them at a position: pushes that came
  * while the copy was made are not part of it. Their objects stay, nothing leads to them.
  *
- * @param end position of the last event that counts
  * @returns refs that cannot be moved there, because what they led to was removed meanwhile
  */
 export async function settleRefs(
   repository: Repository,
-  { store, projectId, end }: Readonly<{ store: EventStore; projectId: string; end: bigint }>,
+  { store, projectId, end }: Moment,
 ): Promise<readonly string[]> {
   const [actual, wanted] = [await repository.refs(), await refsAt(store, projectId, end)];
   const removed = [...actual].filter(([ref]) => !wanted.has(ref));
