@@ -30,7 +30,7 @@ const modules = {
   git: () => import("./platform/git/repositories.ts"),
   work: () => Promise.all([import("./platform/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
-  positions: () => import("./workers/core/reactor-checkpoint.ts"),
+  hold: () => import("./workers/core/reactor-hold.ts"),
   reading: () => import("./projections/core/caught-up.ts"),
   projections: () => import("./projections/role.ts"),
   workers: () => import("./workers/role.ts"),
@@ -39,11 +39,7 @@ const modules = {
 
 /** Loads what roles are made of, for when it is known already that they will be started. */
 export async function preload(names: readonly RoleName[]): Promise<void> {
-  await Promise.all([
-    modules.platform(),
-    modules.positions(),
-    ...names.map((name) => modules[name]()),
-  ]);
+  await Promise.all([modules.platform(), modules.hold(), ...names.map((name) => modules[name]())]);
   if (names.some(hasGit)) await modules.git();
   if (names.some(works)) await modules.work();
 }
@@ -139,7 +135,7 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
 
 /** A log of which only the beginning is there must not be worked on, nor written to. */
 async function mustHaveWholeLog({ db }: Platform): Promise<void> {
-  const { areReactorsHeld } = await modules.positions();
+  const { areReactorsHeld } = await modules.hold();
   if (!(await areReactorsHeld(db))) return;
   throw new ConfigError(
     "The log of this instance is not whole: `ledgerforge restore` or `events import` was begun and has not " +

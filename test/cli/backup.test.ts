@@ -24,12 +24,8 @@ import { allProjections } from "../../src/projections/all.ts";
 import { withLock } from "../../src/projections/core/leader.ts";
 import { rebuild } from "../../src/projections/core/rebuild.ts";
 import { allReactors } from "../../src/workers/all.ts";
-import {
-  areReactorsHeld,
-  holdReactors,
-  putReactors,
-  setBackReactors,
-} from "../../src/workers/core/reactor-checkpoint.ts";
+import { putReactors, setBackReactors } from "../../src/workers/core/reactor-checkpoint.ts";
+import { areReactorsHeld, holdReactors } from "../../src/workers/core/reactor-hold.ts";
 import { secretKey } from "../support/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";

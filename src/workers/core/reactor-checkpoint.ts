@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import { occasionally } from "../../platform/throttled-log.ts";
+import { beyondAnyLog } from "./reactor-hold.ts";
 
 type CheckpointRow = Readonly<{ name: string; position: bigint; updated_at: Date }>;
 
@@ -9,8 +10,6 @@ type CheckpointRow = Readonly<{ name: string; position: bigint; updated_at: Date
 export type Positions = ReadonlyMap<string, bigint>;
 
 const beforeEverything = -1n;
-/** No log is so long: the log is being put into this instance, and is not whole yet. */
-const beyondAnyLog = 2n ** 63n - 1n;
 /** So much may be done again after a crash; a statement for each event would cost more than that. */
 const saveAfterMs = 250;
 
@@ -75,24 +74,6 @@ export async function setBackReactors(db: Knex, end: bigint): Promise<void> {
 export async function allReactorPositions(db: Knex): Promise<Positions> {
   const rows = await db<CheckpointRow>("reactor_checkpoint").select("name", "position");
   return new Map(rows.map(({ name, position }) => [name, position]));
-}
-
-/**
- * Before the first event is put into an empty instance: reactors that started now would do again what was done
- * where the log comes from. Stays until `putReactors`, whatever happens to this process.
- */
-export async function holdReactors(db: Knex, names: readonly string[]): Promise<void> {
-  if (names.length === 0) return;
-  const rows = names.map((name) => ({ name, position: beyondAnyLog }));
-  await db<CheckpointRow>("reactor_checkpoint").insert(rows).onConflict("name").merge();
-}
-
-/** Whether `holdReactors` was called and `putReactors` was not since. */
-export async function areReactorsHeld(db: Knex): Promise<boolean> {
-  const row = await db<CheckpointRow>("reactor_checkpoint")
-    .where({ position: beyondAnyLog })
-    .first("name");
-  return row !== undefined;
 }
 
 /**
