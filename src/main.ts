@@ -1,4 +1,4 @@
-import { type Config, ConfigError } from "./config.ts";
+import type { Config } from "./config.ts";
 import type { Administrator } from "./first-administrator.ts";
 import { UnsupportedServer } from "./platform/event-store/event-store.ts";
 import { openLog } from "./platform/log.ts";
@@ -135,11 +135,11 @@ async function mustSupportStore({ store, close }: Platform): Promise<void> {
 
 /** A log of which only the beginning is there must not be worked on, nor written to. */
 async function mustHaveWholeLog({ db }: Platform): Promise<void> {
-  const { areReactorsHeld } = await modules.hold();
+  const { areReactorsHeld, LogNotWhole } = await modules.hold();
   if (!(await areReactorsHeld(db))) return;
-  throw new ConfigError(
+  throw new LogNotWhole(
     "The log of this instance is not whole: `ledgerforge restore` or `events import` was begun and has not " +
-      "ended. Run it again, to its end, before the service is started.",
+      "ended. Run it again, to its end, before the service is started",
   );
 }
 
@@ -147,7 +147,7 @@ async function mustHaveWholeLog({ db }: Platform): Promise<void> {
  * Runs roles in this process until closed.
  *
  * @throws UnsupportedServer
- * @throws ConfigError when a restore was begun and has not ended
+ * @throws LogNotWhole when a restore was begun and has not ended
  */
 export async function startRoles(
   config: Config,

@@ -14,6 +14,7 @@ import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
 import { preload, type RoleName, type RunningRoles, roleNames, startRoles } from "../main.ts";
 import { UnsupportedServer } from "../platform/event-store/event-store.ts";
+import { LogNotWhole } from "../workers/core/reactor-hold.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
 import { type Welcome, welcome } from "./welcome.ts";
@@ -64,7 +65,8 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
   const roles = await startRoles(config, names).catch((error: unknown) => {
-    throw error instanceof UnsupportedServer ? new ConfigError(`${error.message}.`) : error;
+    const isTold = error instanceof UnsupportedServer || error instanceof LogNotWhole;
+    throw isTold ? new ConfigError(`${error.message}.`) : error;
   });
   const { url, administrator } = roles;
   if (supervised) process.send?.({ ready: { url, administrator } });

@@ -269,7 +269,7 @@ describe("a backup", function () {
       ({ close }) => close(),
       (reason: unknown) => reason,
     );
-    expect(String(error)).to.match(/^ConfigError: The log of this instance is not whole/);
+    expect(String(error)).to.match(/^LogNotWhole: The log of this instance is not whole/);
     const positions = before.map(({ name, position }) => [name, BigInt(position)] as const);
     await putReactors(db, new Map(positions));
     expect(await rows()).to.deep.equal(before);

@@ -2,6 +2,11 @@ import type { Knex } from "knex";
 
 type CheckpointRow = Readonly<{ name: string; position: bigint }>;
 
+/** A restore or an import of events was begun here and has not ended. */
+export class LogNotWhole extends Error {
+  override readonly name = "LogNotWhole";
+}
+
 /** No log is so long: the log is being put into this instance, and is not whole yet. */
 export const beyondAnyLog = 2n ** 63n - 1n;
 
