@@ -9,6 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { clientEnvironment, git } from "../support/git.ts";
 import { isRunning } from "../support/process.ts";
+import { needsProgram } from "../support/program.ts";
 import { processesOn, runProgram, type Service, startService } from "../support/service.ts";
 
 const run = promisify(execFile);
@@ -21,6 +22,8 @@ describe("ledgerforge start", function () {
   this.timeout(600_000);
 
   let dataDir: string;
+  /** Of the first start. */
+  let greeting = "";
   let service: Service | undefined;
   before(async () => {
     dataDir = path.join(await mkdtemp(path.join(tmpdir(), "lf-start-")), "data");
@@ -47,19 +50,35 @@ describe("ledgerforge start", function () {
     // The group passes where root has to run PostgreSQL as another user (no user namespaces).
     expect((await stat(dataDir)).mode & 0o777).to.be.oneOf([0o700, 0o710]);
 
-    await pushByRecipe(output());
+    greeting = output();
 
     const stoppedAt = performance.now();
     expect(await service.stop("SIGINT")).to.equal(0);
     expect(performance.now() - stoppedAt).to.be.below(stopMs);
     expect(await processesOn(dataDir)).to.deep.equal([]);
 
-    const logs = await readdir(path.join(dataDir, "log"));
     const ofWorkers = await readFile(path.join(dataDir, "log", "workers.log"), "utf8");
     expect(ofWorkers).not.to.include('"level":"error"');
-    for (const file of logs) {
+    await expectNoLogWith(password);
+  });
+
+  async function expectNoLogWith(password: string): Promise<void> {
+    expect(password).not.to.equal("");
+    for (const file of await readdir(path.join(dataDir, "log"))) {
       expect(await readFile(path.join(dataDir, "log", file), "utf8")).to.not.include(password);
     }
+  }
+
+  describe("by the lines that it printed", () => {
+    needsProgram("curl", "sed");
+
+    it("takes a first push", async () => {
+      const [, port = ""] = /http:\/\/[^/]*:(\d+)/.exec(greeting) ?? [];
+      service = await startService(dataDir, { PORT: port });
+      await pushByRecipe(greeting);
+      expect(await service.stop("SIGINT")).to.equal(0);
+      await expectNoLogWith(/Password: +(\S+)/.exec(greeting)?.[1] ?? "");
+    });
   });
 
   /** Runs the lines that were printed, as a newcomer would paste them. */
