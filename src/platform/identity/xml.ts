@@ -39,13 +39,17 @@ const xmlDom = (): XmlDom => createRequire(import.meta.url)("@xmldom/xmldom") as
 /** `<?xml version="1.0" encoding="UTF-8"?>` at the start. */
 const declaration = /^\ufeff?<\?xml\s[^<>?]{0,200}\?>/;
 
+/** Documents of SAML and NuGet have about ten. The parser copies what is declared above for each declaration. */
+const prefixesMax = 200;
+
 /**
  * @throws XmlRefused for what is no XML, holds a document type or a processing instruction, or has more
- *   elements than it may
+ *   elements, or prefixes of name spaces, than it may
  */
 export function parseXml(text: string, elementsMax: number): XmlElement {
   const elements = text.split("<").length - 1;
   if (elements > elementsMax) throw new XmlRefused("It is out of all proportion.");
+  if (prefixesOf(text) > prefixesMax) throw new XmlRefused("It has too many name spaces.");
   // Entities are defined there: nothing that is read here needs one.
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw new XmlRefused("It holds a document type.");
   // The parser takes the square of the length of one, and of how many there are.
@@ -67,4 +71,14 @@ export function parseXml(text: string, elementsMax: number): XmlElement {
     throw new XmlRefused("It is not XML.");
   }
   throw new XmlRefused("It is empty.");
+}
+
+/** Different ones that are declared, at most one more than are allowed. */
+function prefixesOf(text: string): number {
+  const prefixes = new Set<string>();
+  for (const [declared] of text.matchAll(/xmlns:[^\s=<>"'/:]+/g)) {
+    prefixes.add(declared);
+    if (prefixes.size > prefixesMax) break;
+  }
+  return prefixes.size;
 }
