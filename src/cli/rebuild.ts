@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { z } from "zod";
+import { InstantOrDay } from "../events/core/ids.ts";
 import { allProjections } from "../projections/all.ts";
 import type { Projection } from "../projections/core/projection.ts";
 import { type Rebuilt, rebuild } from "../projections/core/rebuild.ts";
@@ -82,8 +82,7 @@ function pastOf({
 
 function endOf(text: string): LogEnd | undefined {
   if (/^\d{1,18}$/.test(text)) return { position: BigInt(text) };
-  const isTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success;
-  return isTime ? { time: new Date(text) } : undefined;
+  return InstantOrDay.safeParse(text).success ? { time: new Date(text) } : undefined;
 }
 
 async function rebuildPast(

@@ -81,6 +81,9 @@ export const ObjectId = z
   .brand("ObjectId");
 export type ObjectId = z.output<typeof ObjectId>;
 
+/** What a person gives as a time: an instant with its zone, or a day, which begins in UTC. */
+export const InstantOrDay = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+
 /** ISO 8601 in UTC with milliseconds. */
 export const IsoInstant = z.iso.datetime({ precision: 3 });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { InstantOrDay } from "../../events/core/ids.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { AuditFilter } from "../../projections/audit/entry-query.ts";
 import { subjectKinds, typesOfKind } from "../../projections/audit/subject.ts";
@@ -19,10 +20,7 @@ export const Position = z
   )
   .meta({ examples: ["4711"] });
 
-/** An instant with its zone, or a day, which begins in UTC. */
-export const Time = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()])
-  .meta({ examples: ["2026-01-02T03:04:05.678Z"] });
+export const Time = InstantOrDay.meta({ examples: ["2026-01-02T03:04:05.678Z"] });
 
 const typesMax = 50;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 
 import type { Recorded } from "../../events/core/event.ts";
+import { InstantOrDay } from "../../events/core/ids.ts";
 import type { LocalIdKind } from "../../events/core/local-id.ts";
 import type { Refusal } from "../../platform/refusal.ts";
 import type { Until } from "../../projections/audit/happened.ts";
@@ -36,8 +37,7 @@ const isPosition = (text: string): boolean =>
 
 /** PostgreSQL has no year 0, and nothing was recorded before 1970. */
 const isTime = (text: string): boolean =>
-  z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success &&
-  new Date(text).getTime() >= 0;
+  InstantOrDay.safeParse(text).success && new Date(text).getTime() >= 0;
 
 export const AsOfQuery = z.object({
   asOf: z

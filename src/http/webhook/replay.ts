@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
+import { InstantOrDay } from "../../events/core/ids.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -70,13 +71,10 @@ function statusOf({ canceled_at, outcome, total, waiting }: ReplayProgress) {
 }
 
 /** A day begins at midnight UTC. With its zone a year of four digits can become one before 0 or after 9999. */
-const Instant = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()])
-  .refine(
-    (text) => /^\d{4}-/.test(new Date(text).toISOString()),
-    "Not a time of the years 0 to 9999.",
-  )
-  .transform((text) => new Date(text).toISOString());
+const Instant = InstantOrDay.refine(
+  (text) => /^\d{4}-/.test(new Date(text).toISOString()),
+  "Not a time of the years 0 to 9999.",
+).transform((text) => new Date(text).toISOString());
 
 const Replay = z
   .object({
