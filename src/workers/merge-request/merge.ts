@@ -22,7 +22,8 @@ import { finishMerge } from "./finish-merge.ts";
 import { type Judgement, mergeJudge } from "./judge.ts";
 import { inConflict, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
-import { type SourceDeps, withNewestSource } from "./source.ts";
+import { withNewestSource } from "./source.ts";
+import type { SourceDeps } from "./source-lfs.ts";
 
 export type MergeDeps = RefChangeDeps & SourceDeps & Readonly<{ publicUrl: string }>;
 

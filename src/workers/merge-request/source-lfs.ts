@@ -3,6 +3,7 @@ import type { Knex } from "knex";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { LfsOid } from "../../events/core/ids.ts";
 import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
+import { BoundedCache } from "../../platform/bounded-cache.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
@@ -13,7 +14,8 @@ import { findLfsObjects } from "../../projections/git/lfs-object.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 
-type Deps = Readonly<{
+/** What it takes to bring the newest source into a request. */
+export type SourceDeps = Readonly<{
   store: EventStore;
   db: Knex;
   git: GitRepositories;
@@ -44,14 +46,15 @@ type Refused = Readonly<{ bytes: number } | { bytes: undefined; until: number }>
 const looksAtOnce = 2;
 const lookMs = 60_000;
 const tooLongMs = 10 * 60_000;
-const rememberedMax = 1_000;
+const refusedBytes = 250;
+const refusedMax = 1_000;
 const oidsAtOnce = 500;
 
 const looks = new Limiter(looksAtOnce);
 /** By target, within this process: those who come at once shall not all find the same room. */
 const inTurn = keyedLock();
 /** By target, source and commit: what was refused is not looked through again while nothing is better. */
-const refused = new Map<string, Refused>();
+const refused = new BoundedCache<Refused>(refusedMax * refusedBytes);
 
 /**
  * Gives the target the LFS objects of the source that commits point to which no ref of the target reaches yet. `keep`
@@ -60,7 +63,7 @@ const refused = new Map<string, Refused>();
  * @throws Refusal 422 `project.full`, `merge_request.history_too_long`, and what `open` refuses
  */
 export async function bringLfsObjects<Opened>(
-  deps: Deps,
+  deps: SourceDeps,
   brought: Brought,
   metadata: EventMetadata,
   { open, keep }: Around<Opened>,
@@ -80,7 +83,7 @@ export async function bringLfsObjects<Opened>(
     const between = { fromProjectId, projectId: target.id };
     const position = await inheritLfsObjects(between, missing, metadata, deps);
     await keep(opened);
-    // Whoever is next measures with them.
+    // The next caller measures with them.
     await deps.visible(position);
     return opened;
   });
@@ -89,7 +92,7 @@ export async function bringLfsObjects<Opened>(
 const keyOf = ({ sourceProjectId, target, sourceCommit }: Brought): string =>
   `${target.id} ${sourceProjectId} ${sourceCommit}`;
 
-async function objectsFor(brought: Brought, deps: Deps): Promise<Objects> {
+async function objectsFor(brought: Brought, deps: SourceDeps): Promise<Objects> {
   const { sourceProjectId, target, repository, sourceCommit } = brought;
   const before = refused.get(keyOf(brought));
   if (before?.bytes !== undefined && before.bytes > (await projectBytesLeft(deps)(target))) {
@@ -125,7 +128,7 @@ async function withoutOwn(db: Knex, projectId: string, objects: Objects): Promis
 }
 
 /** @throws Refusal 422 `project.full` */
-async function mustFit(objects: Objects, brought: Brought, deps: Deps): Promise<void> {
+async function mustFit(objects: Objects, brought: Brought, deps: SourceDeps): Promise<void> {
   const bytes = [...objects.values()].reduce((sum, each) => sum + each, 0);
   if (bytes <= (await projectBytesLeft(deps)(brought.target))) return;
   remember(brought, { bytes });
@@ -133,11 +136,7 @@ async function mustFit(objects: Objects, brought: Brought, deps: Deps): Promise<
 }
 
 function remember(brought: Brought, what: Refused): void {
-  const key = keyOf(brought);
-  refused.delete(key);
-  refused.set(key, what);
-  const [first] = refused.keys();
-  if (refused.size > rememberedMax && first !== undefined) refused.delete(first);
+  refused.set(keyOf(brought), what, refusedBytes);
 }
 
 function noRoom(): Refusal {

@@ -6,11 +6,9 @@ import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { copyCommits } from "../../platform/git/copy-commits.ts";
 import { GitFailure } from "../../platform/git/failure.ts";
 import { keepRef } from "../../platform/git/kept-ref.ts";
-import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -21,16 +19,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { bringLfsObjects } from "./source-lfs.ts";
-
-export type SourceDeps = Readonly<{
-  store: EventStore;
-  db: Knex;
-  git: GitRepositories;
-  config: Readonly<{ projectBytesMax: number | null }>;
-  visible: (position: bigint | undefined) => Promise<void>;
-  now: () => Date;
-}>;
+import { bringLfsObjects, type SourceDeps } from "./source-lfs.ts";
 
 /** Within this process; another process that does the same at the same time does no harm. */
 const inTurn = keyedLock();
@@ -72,7 +61,7 @@ export async function withNewestSource(
 }
 
 /**
- * The same for whoever only looks. Never looks through commits for LFS objects: where the source has any, the worker
+ * The same for readers. Never looks through commits for LFS objects: where the source has any, the worker
  * brings them with the commits. A target without room shows the request as it is.
  */
 export async function withNewestSourceShown(
