@@ -17,21 +17,20 @@ type Listener = (...given: unknown[]) => void;
  * handler, which ends the process. Here the answer is dropped: the append was already reported as failed.
  */
 export function dropLateAnswers(): void {
+  if (isDone) return;
+  isDone = true;
   const { prototype } = streamsGrpc.StreamsClient;
   const open = prototype.batchAppend as (...given: unknown[]) => Call;
-  if (wrapped.has(open)) return;
-  const openGuarded = function (this: unknown, ...given: unknown[]): Call {
+  prototype.batchAppend = function (this: unknown, ...given: unknown[]): Call {
     const call = open.apply(this, given);
     const on = call.on.bind(call) as (event: string, listener: Listener) => Call;
     call.on = ((event: string, listener: Listener) =>
       on(event, event === "data" ? droppingErrors(listener) : listener)) as Call["on"];
     return call;
-  };
-  wrapped.add(openGuarded);
-  prototype.batchAppend = openGuarded as typeof prototype.batchAppend;
+  } as typeof prototype.batchAppend;
 }
 
-const wrapped = new WeakSet<object>();
+let isDone = false;
 
 /** An append whose answer made the client throw is one that its caller was told of, or that times out. */
 const droppingErrors =
