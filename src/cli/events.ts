@@ -57,7 +57,7 @@ async function importLog(file: string): Promise<number> {
     // Every line is checked before the first one is written.
     for await (const _ of readSealedLog(readLineFile(file))) signal.throwIfAborted();
     const { events, root } = await withOfflineStores("events", signal, async ({ db, store }) => {
-      // What it tells of was done where it happened: nothing is mailed or sent again.
+      // The reactions to these events were done on the former instance: nothing is mailed or sent again.
       const names = allReactors.map(({ name }) => name);
       const imported = await importEvents(readSealedLog(readLineFile(file)), store, {
         signal,

@@ -25,7 +25,7 @@ export type LfsInheritance = Readonly<{
 
 /**
  * The LFS objects, with their bytes, that commits point to, that one project has and another has not. What no commit
- * points to is left out: whoever reads the other project could get it by its id alone.
+ * points to is left out: readers of the other project could get it by its id alone.
  *
  * @throws GitFailure when an object of git is missing
  */

@@ -11,8 +11,8 @@ const draftEnding = ".tmp_part.lock";
 const staged = "copy.lock";
 
 /**
- * Left half-way by somebody, or at work just now: none of it is part of a repository. Git has names for that among
- * its objects; elsewhere the same names may be those of branches.
+ * A draft of a program that runs or was killed, which is no part of the repository. Git names its drafts so among
+ * objects; elsewhere branches may have these names.
  */
 const isTemporary = (file: string): boolean => {
   const name = path.basename(file);

@@ -55,8 +55,8 @@ export async function callerOfJob(db: Knex, tokenHash: string): Promise<Caller |
 }
 
 /**
- * The project that the token of a job fetches over git: the job's own, while the job runs and whom it acts for may
- * read the project. A job of a push that nobody is known to have made reads it too.
+ * The project that the token of a job fetches over git: the job's own, while the job runs and the person it acts for
+ * may read the project. The job of a push without a known person reads it too.
  */
 export async function projectReadByJob(db: Knex, token: string): Promise<ProjectRow | undefined> {
   if (!isJobToken(token)) return undefined;

@@ -15,7 +15,7 @@ import { defineWorker } from "../core/worker.ts";
 const queue = "merge-check";
 const moved = ["BranchCreated", "BranchUpdated"] as const;
 /** The newest requests are looked at most; older ones are checked when somebody opens them. */
-export const requestsMax = 50;
+const requestsMax = 50;
 const jobMsMax = 60_000;
 const keptDays = 30;
 const droppedAtOnce = 10_000;
