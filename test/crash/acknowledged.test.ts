@@ -101,7 +101,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
     const db = openPostgres(config.databaseUrl, { poolMax: 1 });
     const store = openEventStore(config.eventStoreUrl);
     try {
-      const [least] = await db("projection_checkpoint").where({ state: "live" }).min("position");
+      const [least] = await db("projection_progress").where({ state: "live" }).min("position");
       return BigInt(least?.["min"]) < (await store.head())! ? "behind" : "whole";
     } finally {
       await store.close();

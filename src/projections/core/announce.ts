@@ -6,6 +6,19 @@ export const channel = "projection";
 /** Payload of a change that is not a new position: read the checkpoints. */
 export const reread = "";
 
+/**
+ * The live read models are at a position now, if they were before it; listeners hear of it with the commit.
+ */
+export async function moveFeed(tx: Knex, position: bigint): Promise<void> {
+  await tx.raw(
+    `with moved as (
+       update projection_feed set position = :position, moved_at = now() where position < :position
+     )
+     select pg_notify(:channel, :payload)`,
+    { position, channel, payload: String(position) },
+  );
+}
+
 /** Told to the listeners when the transaction commits. */
 export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
   await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);

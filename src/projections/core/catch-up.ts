@@ -63,7 +63,7 @@ async function catchUp(
   const { db, store, context } = deps;
   for (;;) {
     signal.throwIfAborted();
-    const row = await db<CheckpointRow>("projection_checkpoint")
+    const row = await db<CheckpointRow>("projection_progress")
       .where({ name: projection.name })
       .first();
     if (row?.state !== "behind") return;

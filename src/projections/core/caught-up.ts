@@ -72,7 +72,7 @@ async function headWithin(
 
 async function slowestLive(session: Session): Promise<bigint> {
   const { rows } = await session.query<{ position: bigint | null }>(
-    "select min(position) as position from public.projection_checkpoint where state = 'live'",
+    "select min(position) as position from public.projection_progress where state = 'live'",
   );
   return rows[0]?.position ?? beforeEverything;
 }

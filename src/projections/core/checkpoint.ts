@@ -1,4 +1,5 @@
 import type { Knex } from "knex";
+import { invariant } from "../../platform/invariant.ts";
 
 /**
  * `live`: fed by the subscription. `behind`: its tables are catching up, or are being built again
@@ -6,6 +7,7 @@ import type { Knex } from "knex";
  */
 export type CheckpointState = "live" | "behind" | "failed";
 
+/** A row of the view `projection_progress`: how far one read model is. */
 export type CheckpointRow = Readonly<{
   name: string;
   /** Version of the projection that its tables were made by. */
@@ -17,22 +19,40 @@ export type CheckpointRow = Readonly<{
   tables: readonly string[];
   /** Why it stopped; null unless failed. */
   failure: string | null;
-  updated_at: Date;
 }>;
+
+/** A row of the table `projection_checkpoint`. Those that the feed moves have no position of their own. */
+export type StoredCheckpoint = Omit<CheckpointRow, "position"> &
+  Readonly<{ position: bigint | null }>;
 
 export const beforeEverything = -1n;
 
 /**
- * Takes the row locks under which checkpoints move, in one order for everybody, so that no two wait
- * for each other. The commit need not wait for the disk: rows and checkpoint are lost together in a
- * crash of Postgres, and the events are applied again.
+ * Takes the lock under which the live read models are fed and join the others. The commit need not wait for the
+ * disk: rows and positions are lost together in a crash of Postgres, and the events are applied again.
+ *
+ * @returns where the live read models are that have no position of their own
+ */
+export async function lockFeed(tx: Knex.Transaction): Promise<bigint> {
+  const { rows } = await tx.raw<Readonly<{ rows: readonly { position: bigint }[] }>>(
+    `select position from projection_feed, set_config('synchronous_commit', 'off', true)
+     for update of projection_feed`,
+  );
+  const [feed] = rows;
+  invariant(feed !== undefined, "the migrations insert the row of the feed");
+  return feed.position;
+}
+
+/**
+ * Takes the locks of checkpoints with a position of their own, in one order for all, so that no two transactions
+ * wait for each other. The commit need not wait for the disk, as with the feed.
  */
 export async function lockCheckpoints(
   tx: Knex.Transaction,
   names: readonly string[],
-): Promise<ReadonlyMap<string, CheckpointRow>> {
-  const { rows } = await tx.raw<Readonly<{ rows: CheckpointRow[] }>>(
-    `select name, version, position, state, tables, failure, updated_at
+): Promise<ReadonlyMap<string, StoredCheckpoint>> {
+  const { rows } = await tx.raw<Readonly<{ rows: StoredCheckpoint[] }>>(
+    `select name, version, position, state, tables, failure
      from projection_checkpoint, set_config('synchronous_commit', 'off', true)
      where name = any(?) order by name for update of projection_checkpoint`,
     [[...names]],
@@ -40,18 +60,37 @@ export async function lockCheckpoints(
   return new Map(rows.map((row) => [row.name, row]));
 }
 
-/** Never backwards: delivery may repeat. */
-export async function moveCheckpoints(
+/** Gives a checkpoint a position of its own, or moves it. Never backwards: delivery may repeat. */
+export async function moveCheckpoint(
   tx: Knex.Transaction,
-  names: readonly string[],
+  name: string,
   position: bigint,
 ): Promise<void> {
-  await tx<CheckpointRow>("projection_checkpoint")
+  await tx.raw(
+    `update projection_checkpoint set position = :position
+     where name = :name and (position is null or position < :position)`,
+    { name, position },
+  );
+}
+
+/** Makes positions that come from the feed the checkpoints' own, before the feed moves without them. */
+export async function leaveFeed(db: Knex, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  await db.raw(
+    `update projection_checkpoint set position = projection_feed.position from projection_feed
+     where name = any(?) and projection_checkpoint.position is null`,
+    [[...names]],
+  );
+}
+
+/** Takes away positions of their own: these checkpoints are where the feed is. */
+export async function followFeed(tx: Knex.Transaction, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  await tx<StoredCheckpoint>("projection_checkpoint")
     .whereIn("name", names)
-    .andWhere("position", "<", position)
-    .update({ position, updated_at: tx.fn.now() });
+    .update({ position: null });
 }
 
 export async function readCheckpoints(db: Knex): Promise<readonly CheckpointRow[]> {
-  return db<CheckpointRow>("projection_checkpoint").orderBy("name").select("*");
+  return db<CheckpointRow>("projection_progress").orderBy("name").select("*");
 }

@@ -28,7 +28,7 @@ export async function notCurrent(
   names: readonly string[],
   upTo?: bigint,
 ): Promise<readonly string[]> {
-  const rows = await db<CheckpointRow>("projection_checkpoint")
+  const rows = await db<CheckpointRow>("projection_progress")
     .whereIn("name", [...names])
     .andWhere("state", "live")
     .andWhere("position", ">=", upTo ?? beforeEverything)

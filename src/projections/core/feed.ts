@@ -1,15 +1,17 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { announce, reread } from "./announce.ts";
+import { announce, moveFeed, reread } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import {
   beforeEverything,
-  type CheckpointRow,
-  lockCheckpoints,
-  moveCheckpoints,
+  followFeed,
+  leaveFeed,
+  lockFeed,
+  moveCheckpoint,
+  type StoredCheckpoint,
 } from "./checkpoint.ts";
-import { applyAfter, type Projection, type ProjectionContext } from "./projection.ts";
+import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
 import { brief, mayPass } from "./retry.ts";
 
 /** The part of a logger that is used here; pino's loggers fit. */
@@ -48,7 +50,7 @@ class CheckpointTooOld extends Error {
  */
 export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
   try {
-    await deliver(deps, deps.projections, batch);
+    await deps.db.transaction((tx) => feedAll(tx, deps, batch));
   } catch (error) {
     if (mayPass(error)) throw error;
     for (const projection of deps.projections) await feedAlone(deps, projection, batch);
@@ -56,29 +58,66 @@ export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
   }
 }
 
-/** The batch into those of the projections that are live, rows and checkpoints together. */
-async function deliver(
-  deps: FeedDeps,
-  projections: readonly Projection[],
-  batch: Batch,
-): Promise<void> {
+/** The batch into all that are live, and their one position with it. */
+async function feedAll(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
+  const fed = await lockFeed(tx);
+  const rows = await readStored(tx);
+  const live = deps.projections.filter((projection) =>
+    isFed(rows.get(projection.name), projection),
+  );
+  for (const projection of live) await take(tx, deps, projection, { batch, rows, fed });
+  if (live.length === 0) return;
+  const names = new Set(live.map(({ name }) => name));
+  const stored = [...rows.values()];
+  const isJoining = ({ name, position }: StoredCheckpoint) => names.has(name) && position !== null;
+  // What another release has built follows the feed of that release alone.
+  const isLeft = ({ name, position }: StoredCheckpoint) => !names.has(name) && position === null;
+  await leaveFeed(
+    tx,
+    stored.filter(isLeft).map(({ name }) => name),
+  );
+  await followFeed(
+    tx,
+    stored.filter(isJoining).map(({ name }) => name),
+  );
+  await moveFeed(tx, batch.upTo);
+}
+
+/** The batch into one of them, which has a position of its own from then on. */
+async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
   await deps.db.transaction(async (tx) => {
-    const rows = await lockCheckpoints(
-      tx,
-      projections.map(({ name }) => name),
-    );
-    const live: string[] = [];
-    for (const projection of projections) {
-      const row = rows.get(projection.name);
-      if (row?.state !== "live" || row.version !== projection.version) continue;
-      const missed = await missedBetween(deps.store, projection, row.position, batch.after);
-      await applyAfter(tx, projection, row.position, [...missed, ...batch.events], deps.context);
-      live.push(projection.name);
-    }
-    if (live.length === 0) return;
-    await moveCheckpoints(tx, live, batch.upTo);
-    if (projections === deps.projections) await announce(tx, batch.upTo);
+    const fed = await lockFeed(tx);
+    const rows = await readStored(tx);
+    if (!isFed(rows.get(projection.name), projection)) return;
+    await take(tx, deps, projection, { batch, rows, fed });
+    await moveCheckpoint(tx, projection.name, batch.upTo);
   });
+}
+
+const isFed = (row: StoredCheckpoint | undefined, { version }: Projection): boolean =>
+  row?.state === "live" && row.version === version;
+
+async function readStored(tx: Tx): Promise<ReadonlyMap<string, StoredCheckpoint>> {
+  const rows = await tx<StoredCheckpoint>("projection_checkpoint").select("*");
+  return new Map(rows.map((row) => [row.name, row]));
+}
+
+type Given = Readonly<{
+  batch: Batch;
+  rows: ReadonlyMap<string, StoredCheckpoint>;
+  /** Where those are that have no position of their own. */
+  fed: bigint;
+}>;
+
+async function take(
+  tx: Tx,
+  deps: FeedDeps,
+  projection: Projection,
+  { batch, rows, fed }: Given,
+): Promise<void> {
+  const position = rows.get(projection.name)?.position ?? fed;
+  const missed = await missedBetween(deps.store, projection, position, batch.after);
+  await applyAfter(tx, projection, position, [...missed, ...batch.events], deps.context);
 }
 
 /** Usually nothing: events from a checkpoint to the start of a batch that begins after it. */
@@ -100,7 +139,7 @@ async function missedBetween(
 
 async function feedAlone(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
   try {
-    await deliver(deps, [projection], batch);
+    await feedOne(deps, projection, batch);
   } catch (error) {
     if (mayPass(error)) throw error;
     if (error instanceof CheckpointTooOld) await setBehind(deps, projection);
@@ -114,10 +153,10 @@ async function stopAt(deps: FeedDeps, projection: Projection, batch: Batch): Pro
   const events = batch.events.filter(({ type }) => projection.types.has(type));
   try {
     for (const event of events) {
-      await deliver(deps, [projection], { after, upTo: event.position, events: [event] });
+      await feedOne(deps, projection, { after, upTo: event.position, events: [event] });
       after = event.position;
     }
-    await deliver(deps, [projection], { after, upTo: batch.upTo, events: [] });
+    await feedOne(deps, projection, { after, upTo: batch.upTo, events: [] });
   } catch (error) {
     if (mayPass(error)) throw error;
     await stop(deps, projection, error);
@@ -131,14 +170,16 @@ export async function stop(
   error: unknown,
 ): Promise<void> {
   const failure = error instanceof Error ? error.message : String(error);
-  await db<CheckpointRow>("projection_checkpoint")
+  await leaveFeed(db, [name]);
+  await db<StoredCheckpoint>("projection_checkpoint")
     .where({ name })
     .update({ state: "failed", failure });
   log.error({ projection: name, err: brief(error) }, "projection stopped");
 }
 
 async function setBehind({ db, log }: FeedDeps, { name }: Projection): Promise<void> {
-  await db<CheckpointRow>("projection_checkpoint").where({ name }).update({ state: "behind" });
+  await leaveFeed(db, [name]);
+  await db<StoredCheckpoint>("projection_checkpoint").where({ name }).update({ state: "behind" });
   log.warn({ projection: name }, "projection fell behind the subscription");
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from "knex";
-import { beforeEverything, type CheckpointRow, type CheckpointState } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointState, type StoredCheckpoint } from "./checkpoint.ts";
 import type { Projection, Tx } from "./projection.ts";
 
 /** The schema that queries read from. */
@@ -14,7 +14,7 @@ export async function install(
   // Tables without a checkpoint say nothing of what is in them.
   await dropTables(tx, liveSchema, projection.tables);
   await createTables(tx, liveSchema, projection);
-  await tx<CheckpointRow>("projection_checkpoint").insert(firstCheckpoint(projection, state));
+  await tx<StoredCheckpoint>("projection_checkpoint").insert(firstCheckpoint(projection, state));
 }
 
 export function firstCheckpoint({ name, version, tables }: Projection, state: CheckpointState) {

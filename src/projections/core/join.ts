@@ -1,7 +1,12 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { announce, reread } from "./announce.ts";
-import { type CheckpointRow, lockCheckpoints } from "./checkpoint.ts";
+import {
+  type CheckpointRow,
+  lockCheckpoints,
+  lockFeed,
+  type StoredCheckpoint,
+} from "./checkpoint.ts";
 import { type FeedDeps, readAfter } from "./feed.ts";
 import { inSchema } from "./install.ts";
 import { applyAfter, type Projection, type Tx } from "./projection.ts";
@@ -18,17 +23,18 @@ export type Built = Readonly<{
 }>;
 
 /**
- * Makes a projection live: under the locks of all checkpoints, so that the subscription stands
- * still, applies the rest up to where the live ones are. False when the rest is too long to let the
+ * Makes a projection live: under the lock of the feed, so that the subscription stands still, applies the rest up to where the live ones are. False when the rest is too long to let the
  * others wait; nothing has changed then.
  */
 export async function join(deps: FeedDeps, projection: Projection, built: Built): Promise<boolean> {
   const names = deps.projections.map(({ name }) => name);
   return deps.db.transaction(async (tx) => {
-    const rows = await lockCheckpoints(tx, names);
-    const row = rows.get(projection.name);
+    const fed = await lockFeed(tx);
+    const stored = await lockCheckpoints(tx, names);
+    const rows = [...stored.values()].map((row) => ({ ...row, position: row.position ?? fed }));
+    const row = rows.find(({ name }) => name === projection.name);
     if (row === undefined) return false;
-    const target = furthest([...rows.values()].filter(({ state }) => state === "live"));
+    const target = furthest(rows.filter(({ state }) => state === "live"));
     const rest = await readRest(deps.store, built.position, target);
     if (rest.length > restEventsMax) return false;
     await inSchema(tx, built.schema, () =>
@@ -36,7 +42,7 @@ export async function join(deps: FeedDeps, projection: Projection, built: Built)
     );
     await built.finish?.(tx, row);
     const reached = [built.position, target, rest.at(-1)?.position];
-    await tx<CheckpointRow>("projection_checkpoint")
+    await tx<StoredCheckpoint>("projection_checkpoint")
       .where({ name: projection.name })
       .update({
         version: projection.version,

@@ -29,7 +29,7 @@ export async function withLock<Result>(
 
 /**
  * Runs `lead` whenever this process is the leader, until the signal aborts; a standby otherwise.
- * That only one leads saves work; what keeps two from doing harm is the lock of the checkpoint rows.
+ * That only one leads saves work; what keeps two from doing harm is the lock of the feed and of the checkpoints.
  *
  * @param onError called once a minute for a failure that stays the same
  */

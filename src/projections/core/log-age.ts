@@ -2,7 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import {
+  beforeEverything,
+  type CheckpointRow,
+  leaveFeed,
+  type StoredCheckpoint,
+} from "./checkpoint.ts";
 import type { Log } from "./feed.ts";
 
 /** A log that is being restored gets there by itself. */
@@ -43,15 +48,24 @@ export async function untilLogReaches(
     } catch (error) {
       if (!(error instanceof LogTooOld)) throw error;
       const failure = error.message;
-      await db<CheckpointRow>("projection_checkpoint").update({ state: "failed", failure });
+      await stopAll(db, failure);
       if (!told) log.error({ failure }, "read models stopped");
       await delay(lookMs, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
+/** Where they are: the feed moves on for none of them. */
+async function stopAll(db: Knex, failure: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const names = await tx<StoredCheckpoint>("projection_checkpoint").pluck("name");
+    await leaveFeed(tx, names);
+    await tx<StoredCheckpoint>("projection_checkpoint").update({ state: "failed", failure });
+  });
+}
+
 async function furthest(db: Knex): Promise<bigint> {
-  const row = await db<CheckpointRow>("projection_checkpoint")
+  const row = await db<CheckpointRow>("projection_progress")
     .max<{ max: bigint | null }>("position")
     .first();
   return row?.max ?? beforeEverything;

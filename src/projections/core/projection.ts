@@ -6,7 +6,7 @@ import { withFormerTypes } from "../../events/core/upcast.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { storableText, storableValue } from "../../platform/storable-text.ts";
 import { announceChange, type Subject } from "./announce.ts";
-import { lockCheckpoints, moveCheckpoints } from "./checkpoint.ts";
+import { lockCheckpoints, moveCheckpoint } from "./checkpoint.ts";
 import { mayPass } from "./retry.ts";
 
 export type Tx = Knex.Transaction;
@@ -128,8 +128,10 @@ export async function project(
     const checkpoints = await lockCheckpoints(tx, [projection.name]);
     const checkpoint = checkpoints.get(projection.name);
     invariant(checkpoint !== undefined, `projection ${projection.name} was installed`);
-    await applyAfter(tx, projection, checkpoint.position, batch, context);
-    await moveCheckpoints(tx, [projection.name], last.position);
+    const { position } = checkpoint;
+    invariant(position !== null, `projection ${projection.name} has a position of its own`);
+    await applyAfter(tx, projection, position, batch, context);
+    await moveCheckpoint(tx, projection.name, last.position);
   });
 }
 

@@ -4,7 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { openPostgres } from "../../platform/postgres.ts";
 import { sqlState } from "../../platform/postgres-error.ts";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./checkpoint.ts";
 import { type FeedDeps, readAfter } from "./feed.ts";
 import { createTables, dropTables, firstCheckpoint, install, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
@@ -115,7 +115,7 @@ async function buildAndSwap(
 async function installMissing(tx: Tx, projections: readonly Projection[]): Promise<void> {
   // A backup may have been restored without the read models.
   await tx.raw("create schema if not exists ??", [liveSchema]);
-  const installed = new Set(await tx<CheckpointRow>("projection_checkpoint").pluck("name"));
+  const installed = new Set(await tx<StoredCheckpoint>("projection_checkpoint").pluck("name"));
   for (const projection of projections) {
     if (!installed.has(projection.name)) await install(tx, projection, "behind");
   }
@@ -142,7 +142,7 @@ export async function prepareSchema(
     );
     for (const projection of projections) {
       await createTables(tx, schema, projection);
-      await tx<CheckpointRow>("projection_checkpoint").insert(
+      await tx<StoredCheckpoint>("projection_checkpoint").insert(
         firstCheckpoint(projection, "behind"),
       );
     }

@@ -1,7 +1,12 @@
 import type { Knex } from "knex";
 import { batches } from "./batch.ts";
 import { type CatchUpDeps, tend } from "./catch-up.ts";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import {
+  beforeEverything,
+  lockFeed,
+  readCheckpoints,
+  type StoredCheckpoint,
+} from "./checkpoint.ts";
 import { feed } from "./feed.ts";
 import { install } from "./install.ts";
 import { whileLeader } from "./leader.ts";
@@ -61,27 +66,28 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
  */
 async function prepare(db: Knex, projections: CatchUpDeps["projections"]): Promise<bigint> {
   return db.transaction(async (tx) => {
-    const checkpoints = () =>
-      tx<CheckpointRow>("projection_checkpoint").orderBy("name").forUpdate().select("*");
-    const installed = new Set((await checkpoints()).map(({ name }) => name));
+    await lockFeed(tx);
+    const installed = new Set((await readCheckpoints(tx)).map(({ name }) => name));
     for (const projection of projections) {
       if (!installed.has(projection.name)) await install(tx, projection, "behind");
     }
 
     const versions = new Map(projections.map(({ name, version }) => [name, version]));
-    const rows = await checkpoints();
+    const rows = await readCheckpoints(tx);
     const current = rows.filter(({ name, version }) => versions.get(name) === version);
     const after = current.reduce(
       (furthest, { position }) => (position > furthest ? position : furthest),
       beforeEverything,
     );
     for (const row of rows) {
-      const live = current.includes(row) && row.position === after;
-      const state = live ? "live" : "behind";
-      await tx<CheckpointRow>("projection_checkpoint")
-        .where({ name: row.name })
-        .update({ state, failure: null });
+      const { name, position } = row;
+      const live = current.includes(row) && position === after;
+      await tx<StoredCheckpoint>("projection_checkpoint")
+        .where({ name })
+        .update({ state: live ? "live" : "behind", position, failure: null });
     }
+    // Nothing follows it now, and it may have been ahead of a log that was restored.
+    await tx("projection_feed").update({ position: after });
     return after;
   });
 }

@@ -125,7 +125,7 @@ function oneAtATime(run: () => Promise<void>) {
 type Waiter = Readonly<{ position: bigint; settle: () => void }>;
 
 async function furthestOfAll(db: Knex): Promise<bigint> {
-  const row = await db<CheckpointRow>("projection_checkpoint")
+  const row = await db<CheckpointRow>("projection_progress")
     .where({ state: "live" })
     .min<{ min: bigint | null }>("position")
     .first();

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { announce, reread } from "../../../src/projections/core/announce.ts";
-import { type CheckpointState, moveCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { type CheckpointState, moveCheckpoint } from "../../../src/projections/core/checkpoint.ts";
 import { type Watching, watchProjections } from "../../../src/projections/core/visible.ts";
 import { testDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -13,7 +13,7 @@ const install = (name: string, position: bigint, state: CheckpointState = "live"
 /** Moves one checkpoint, as the projections do after a batch. */
 async function move(name: string, position: bigint, notify: bigint | "" | undefined) {
   await db.transaction(async (tx) => {
-    await moveCheckpoints(tx, [name], position);
+    await moveCheckpoint(tx, name, position);
     if (notify !== undefined) await announce(tx, notify);
   });
 }

@@ -42,7 +42,7 @@ describe("sweeps", () => {
     let looks = 0;
     const swept: string[] = [];
     db.on("query", ({ sql }: { sql: string }) => {
-      if (sql.includes("projection_checkpoint") && sql.startsWith("select")) looks += 1;
+      if (sql.includes("projection_progress") && sql.startsWith("select")) looks += 1;
     });
     await whileSweeping([async () => void swept.push("once")], deps, async () => {
       const [last, ...others] = allProjections;
