@@ -3,6 +3,7 @@ import { logKey, signedNote } from "../../platform/key/log-key.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { leafIndex, rangeHashes, rootAt, treeSize } from "../../projections/audit/log-tree.ts";
 import { consistencyPath, inclusionPath, rangeOf } from "../../projections/audit/merkle.ts";
+import { untilGathered } from "../../projections/core/gathered.ts";
 import { Position } from "../audit/query.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -33,6 +34,7 @@ const getHead = route({
   reply: TreeHead,
   errors: [403],
   async handle(_input, { db, vault, publicUrl, now }) {
+    await untilGathered(db);
     const size = await treeSize(db);
     const root = await rootAt(db, size);
     const made = { size, root, timestamp: now().toISOString() };
@@ -86,6 +88,7 @@ const getProof = route({
     .meta({ id: "InclusionProof" }),
   errors: [403, 404, 422],
   async handle({ query }, { db }) {
+    await untilGathered(db);
     const index = await leafIndex(db, BigInt(query.position));
     if (index === undefined) {
       throw new Refusal("not_found", "log.not_found", "No event has this position.");
@@ -113,6 +116,7 @@ const getConsistency = route({
     .meta({ id: "ConsistencyProof" }),
   errors: [403, 422],
   async handle({ query }, { db }) {
+    await untilGathered(db);
     const to = await sizeOf(db, "to", query.to);
     const from = BigInt(query.from);
     if (from > to) throw wrongSize("from", "The earlier tree is larger than the later one.");

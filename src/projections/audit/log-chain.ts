@@ -33,6 +33,7 @@ export const logChainProjection: Projection = {
       table.binary("chain").notNullable();
     });
   },
+  feed: "gathered",
   types: everyType,
   apply: (tx, event) => applyAll(tx, [event]),
   applyAll,

@@ -46,6 +46,7 @@ export const logTreeProjection: Projection = {
       table.primary(["level", "index"]);
     });
   },
+  feed: "gathered",
   types: everyType,
   apply: (tx, event) => applyAll(tx, [event]),
   applyAll,

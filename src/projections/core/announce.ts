@@ -7,12 +7,14 @@ export const channel = "projection";
 export const reread = "";
 
 /**
- * The live read models are at a position now, if they were before it; listeners hear of it with the commit.
+ * The live read models that answers are read from are at a position now, if they were before it; listeners hear of
+ * it with the commit.
  */
-export async function moveFeed(tx: Knex, position: bigint): Promise<void> {
+export async function moveAnswers(tx: Knex, position: bigint): Promise<void> {
   await tx.raw(
     `with moved as (
-       update projection_feed set position = :position, moved_at = now() where position < :position
+       update projection_feed set position = :position, moved_at = now()
+       where name = 'answers' and position < :position
      )
      select pg_notify(:channel, :payload)`,
     { position, channel, payload: String(position) },

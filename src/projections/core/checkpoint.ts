@@ -7,6 +7,12 @@ import { invariant } from "../../platform/invariant.ts";
  */
 export type CheckpointState = "live" | "behind" | "failed";
 
+/**
+ * `answers`: what answers are read from; a command is answered when they show its events. `gathered`: what no
+ * answer to a command needs, fed with many events together.
+ */
+export type FeedName = "answers" | "gathered";
+
 /** A row of the view `projection_progress`: how far one read model is. */
 export type CheckpointRow = Readonly<{
   name: string;
@@ -15,6 +21,7 @@ export type CheckpointRow = Readonly<{
   /** Everything up to here is in the tables; -1 when nothing is. */
   position: bigint;
   state: CheckpointState;
+  feed: FeedName;
   /** Tables that exist for it, so that a version without one of them can still drop it. */
   tables: readonly string[];
   /** Why it stopped; null unless failed. */
@@ -28,18 +35,19 @@ export type StoredCheckpoint = Omit<CheckpointRow, "position"> &
 export const beforeEverything = -1n;
 
 /**
- * Takes the lock under which the live read models are fed and join the others. The commit need not wait for the
+ * Takes the lock under which the live read models of a feed are fed and others join them. The commit need not wait for the
  * disk: rows and positions are lost together in a crash of Postgres, and the events are applied again.
  *
  * @returns where the live read models are that have no position of their own
  */
-export async function lockFeed(tx: Knex.Transaction): Promise<bigint> {
+export async function lockFeed(tx: Knex.Transaction, name: FeedName): Promise<bigint> {
   const { rows } = await tx.raw<Readonly<{ rows: readonly { position: bigint }[] }>>(
     `select position from projection_feed, set_config('synchronous_commit', 'off', true)
-     for update of projection_feed`,
+     where name = ? for update of projection_feed`,
+    [name],
   );
   const [feed] = rows;
-  invariant(feed !== undefined, "the migrations insert the row of the feed");
+  invariant(feed !== undefined, "the migrations insert a row for each feed");
   return feed.position;
 }
 
@@ -52,7 +60,7 @@ export async function lockCheckpoints(
   names: readonly string[],
 ): Promise<ReadonlyMap<string, StoredCheckpoint>> {
   const { rows } = await tx.raw<Readonly<{ rows: StoredCheckpoint[] }>>(
-    `select name, version, position, state, tables, failure
+    `select name, version, position, state, feed, tables, failure
      from projection_checkpoint, set_config('synchronous_commit', 'off', true)
      where name = any(?) order by name for update of projection_checkpoint`,
     [[...names]],
@@ -78,8 +86,18 @@ export async function leaveFeed(db: Knex, names: readonly string[]): Promise<voi
   if (names.length === 0) return;
   await db.raw(
     `update projection_checkpoint set position = projection_feed.position from projection_feed
-     where name = any(?) and projection_checkpoint.position is null`,
+     where projection_feed.name = projection_checkpoint.feed
+       and projection_checkpoint.name = any(?) and projection_checkpoint.position is null`,
     [[...names]],
+  );
+}
+
+/** The live read models of the gathered feed are at a position now, if they were before it. */
+export async function moveGathered(tx: Knex.Transaction, position: bigint): Promise<void> {
+  await tx.raw(
+    `update projection_feed set position = :position, moved_at = now()
+     where name = 'gathered' and position < :position`,
+    { position },
   );
 }
 

@@ -1,14 +1,16 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { announce, moveFeed, reread } from "./announce.ts";
+import { announce, moveAnswers, reread } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import {
   beforeEverything,
+  type FeedName,
   followFeed,
   leaveFeed,
   lockFeed,
   moveCheckpoint,
+  moveGathered,
   type StoredCheckpoint,
 } from "./checkpoint.ts";
 import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
@@ -48,19 +50,20 @@ class CheckpointTooOld extends Error {
  *
  * @throws what Postgres says when it cannot be reached now: the same batch may be given again.
  */
-export async function feed(deps: FeedDeps, batch: Batch): Promise<void> {
+export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promise<void> {
+  const projections = deps.projections.filter((projection) => feedOf(projection) === name);
   try {
-    await deps.db.transaction((tx) => feedAll(tx, deps, batch));
+    await deps.db.transaction((tx) => feedAll(tx, { ...deps, projections }, name, batch));
   } catch (error) {
     if (mayPass(error)) throw error;
-    for (const projection of deps.projections) await feedAlone(deps, projection, batch);
+    for (const projection of projections) await feedAlone(deps, projection, batch);
     await announce(deps.db, reread);
   }
 }
 
 /** The batch into all that are live, and their one position with it. */
-async function feedAll(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
-  const fed = await lockFeed(tx);
+async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Promise<void> {
+  const fed = await lockFeed(tx, feed);
   const rows = await readStored(tx);
   const live = deps.projections.filter((projection) =>
     isFed(rows.get(projection.name), projection),
@@ -68,7 +71,7 @@ async function feedAll(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
   for (const projection of live) await take(tx, deps, projection, { batch, rows, fed });
   if (live.length === 0) return;
   const names = new Set(live.map(({ name }) => name));
-  const stored = [...rows.values()];
+  const stored = [...rows.values()].filter((row) => row.feed === feed);
   const isJoining = ({ name, position }: StoredCheckpoint) => names.has(name) && position !== null;
   // What another release has built follows the feed of that release alone.
   const isLeft = ({ name, position }: StoredCheckpoint) => !names.has(name) && position === null;
@@ -80,13 +83,14 @@ async function feedAll(tx: Tx, deps: FeedDeps, batch: Batch): Promise<void> {
     tx,
     stored.filter(isJoining).map(({ name }) => name),
   );
-  await moveFeed(tx, batch.upTo);
+  if (feed === "answers") await moveAnswers(tx, batch.upTo);
+  else await moveGathered(tx, batch.upTo);
 }
 
 /** The batch into one of them, which has a position of its own from then on. */
 async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
   await deps.db.transaction(async (tx) => {
-    const fed = await lockFeed(tx);
+    const fed = await lockFeed(tx, feedOf(projection));
     const rows = await readStored(tx);
     if (!isFed(rows.get(projection.name), projection)) return;
     await take(tx, deps, projection, { batch, rows, fed });
@@ -94,8 +98,10 @@ async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Pr
   });
 }
 
-const isFed = (row: StoredCheckpoint | undefined, { version }: Projection): boolean =>
-  row?.state === "live" && row.version === version;
+const feedOf = ({ feed = "answers" }: Projection): FeedName => feed;
+
+const isFed = (row: StoredCheckpoint | undefined, projection: Projection): boolean =>
+  row?.state === "live" && row.version === projection.version && row.feed === feedOf(projection);
 
 async function readStored(tx: Tx): Promise<ReadonlyMap<string, StoredCheckpoint>> {
   const rows = await tx<StoredCheckpoint>("projection_checkpoint").select("*");

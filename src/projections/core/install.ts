@@ -17,8 +17,9 @@ export async function install(
   await tx<StoredCheckpoint>("projection_checkpoint").insert(firstCheckpoint(projection, state));
 }
 
-export function firstCheckpoint({ name, version, tables }: Projection, state: CheckpointState) {
-  return { name, version, tables: [...tables], position: beforeEverything, state };
+export function firstCheckpoint(projection: Projection, state: CheckpointState) {
+  const { name, version, tables, feed = "answers" } = projection;
+  return { name, version, tables: [...tables], position: beforeEverything, state, feed };
 }
 
 /** In one statement, because they may refer to each other. */

@@ -27,9 +27,11 @@ export type Built = Readonly<{
  * others wait; nothing has changed then.
  */
 export async function join(deps: FeedDeps, projection: Projection, built: Built): Promise<boolean> {
-  const names = deps.projections.map(({ name }) => name);
+  const { feed = "answers" } = projection;
+  const together = deps.projections.filter((other) => (other.feed ?? "answers") === feed);
+  const names = together.map(({ name }) => name);
   return deps.db.transaction(async (tx) => {
-    const fed = await lockFeed(tx);
+    const fed = await lockFeed(tx, feed);
     const stored = await lockCheckpoints(tx, names);
     const rows = [...stored.values()].map((row) => ({ ...row, position: row.position ?? fed }));
     const row = rows.find(({ name }) => name === projection.name);

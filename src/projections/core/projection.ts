@@ -6,7 +6,7 @@ import { withFormerTypes } from "../../events/core/upcast.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { storableText, storableValue } from "../../platform/storable-text.ts";
 import { announceChange, type Subject } from "./announce.ts";
-import { lockCheckpoints, moveCheckpoint } from "./checkpoint.ts";
+import { type FeedName, lockCheckpoints, moveCheckpoint } from "./checkpoint.ts";
 import { mayPass } from "./retry.ts";
 
 export type Tx = Knex.Transaction;
@@ -31,6 +31,8 @@ export type Projection = Readonly<{
   apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
   /** Applies many in one go, where a statement for each would be slow; in order, none seen before. */
   applyAll?: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
+  /** `answers` unless given; see FeedName. */
+  feed?: FeedName;
   /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
   announces?: Subject;
 }>;

@@ -5,7 +5,7 @@ import { changedSubject, channel } from "./announce.ts";
 import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 
 /**
- * Resolves once every live projection has passed the position, so that whoever reads next sees it.
+ * Resolves once every live projection that answers are read from has passed the position, so that whoever reads next sees it.
  * At once when there is nothing to wait for.
  *
  * @throws Refusal `projection.lagging` (unavailable) when it takes longer than 5 s: the write
@@ -126,13 +126,13 @@ type Waiter = Readonly<{ position: bigint; settle: () => void }>;
 
 async function furthestOfAll(db: Knex): Promise<bigint> {
   const row = await db<CheckpointRow>("projection_progress")
-    .where({ state: "live" })
+    .where({ state: "live", feed: "answers" })
     .min<{ min: bigint | null }>("position")
     .first();
   return row?.min ?? beforeEverything;
 }
 
-function lagging(): Refusal {
+export function lagging(): Refusal {
   return new Refusal(
     "unavailable",
     "projection.lagging",

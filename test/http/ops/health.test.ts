@@ -4,6 +4,7 @@ import { checkReadiness, health } from "../../../src/http/ops/health.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
 import { openPostgres } from "../../../src/platform/postgres.ts";
+import { untilGathered } from "../../../src/projections/core/gathered.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { serveRoutes } from "../../support/machinery.ts";
@@ -25,6 +26,7 @@ describe("health", () => {
 
   it("is ready when every store answers and every read model shows everything", async () => {
     await app.givenUser("anna");
+    await untilGathered(app.deps.db);
     const ready = await eventually(async () => {
       const answer = await app.get("/health/ready");
       return answer.status === 200 ? answer : undefined;

@@ -14,14 +14,15 @@ const { store } = await testEventStore();
 
 const parcel = parcelsInto("parcel");
 const copy = parcelsInto("parcel_copy");
-/** Cannot take a parcel for Mallory. */
-const picky: Projection = {
+/** Cannot take a parcel for one person. */
+const pickyOf = (person: string): Projection => ({
   ...parcelsInto("parcel_picky"),
   async apply(tx, event, used) {
-    if (event.data["to"] === "Mallory") throw new Error("not for Mallory");
+    if (event.data["to"] === person) throw new Error(`not for ${person}`);
     await parcelsInto("parcel_picky").apply(tx, event, used);
   },
-};
+});
+const picky = pickyOf("Mallory");
 
 const logged: string[] = [];
 const note = (_fields: object, message: string) => void logged.push(message);
@@ -167,6 +168,40 @@ describe("running projections", () => {
       sent_to: "Gerda",
       received_by: receiver,
     });
+  });
+
+  it("feeds what is gathered beside what answers wait for", async () => {
+    const gathered: Projection = { ...copy, feed: "gathered" };
+    start(parcel, gathered);
+    const last = await append(store, "parcel-30", sent("Jana"));
+    for (const name of ["parcel", "parcel_copy"]) await reached(name, last);
+    expect(await parcels(gathered)).to.deep.equal(await parcels(parcel));
+  });
+
+  it("brings what is gathered to the others after a crash, without a further event", async () => {
+    const gathered: Projection = { ...copy, feed: "gathered" };
+    const first = start(parcel, gathered);
+    const before = await append(store, "parcel-31", sent("Karl"));
+    await reached("parcel_copy", before);
+    const last = await append(store, "parcel-31", received);
+    await reached("parcel_copy", last);
+    await first.stop();
+    await db("projection_checkpoint").where({ name: "parcel_copy" }).update({ position: before });
+
+    start(parcel, gathered);
+    await reached("parcel_copy", last);
+    expect(await parcels(gathered)).to.deep.equal(await parcels(parcel));
+  });
+
+  it("stops a gathered one at the event it cannot apply, and no answer waits for it", async () => {
+    const gathered: Projection = { ...pickyOf("Otto"), feed: "gathered" };
+    start(parcel, gathered);
+    const good = await append(store, "parcel-32", sent("Lars"));
+    await reached("parcel_picky", good);
+    await append(store, "parcel-33", sent("Otto"));
+    await reached("parcel", await append(store, "parcel-34", sent("Nora")));
+    await eventually(async () => (await checkpoint("parcel_picky"))?.state === "failed");
+    expect((await checkpoint("parcel_picky"))?.position).to.equal(good);
   });
 
   it("hands over to a standby when the leader's connection dies", async () => {

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Recorded } from "../../events/core/event.ts";
+import type { Batch } from "./batch.ts";
+
+/** How long an event waits for others. */
+const gatherMs = 50;
+/** Kept in memory at most before the other feed has to wait. */
+const eventsMax = 2_000;
+
+/**
+ * Puts batches together that arrive shortly after one another, and feeds what came together as one batch. One
+ * feed is under way at a time.
+ */
+export class Gathering {
+  readonly #feed: (batch: Batch) => Promise<void>;
+  readonly #signal: AbortSignal;
+  #waiting: Batch[] = [];
+  #events = 0;
+  #running: Promise<void> | undefined;
+  #failure: { error: unknown } | undefined;
+
+  constructor(feed: (batch: Batch) => Promise<void>, signal: AbortSignal) {
+    this.#feed = feed;
+    this.#signal = signal;
+  }
+
+  /**
+   * Resolves at once, or when there is room again.
+   *
+   * @throws what the feed threw before
+   */
+  async add(batch: Batch): Promise<void> {
+    this.#waiting.push(batch);
+    this.#events += batch.events.length;
+    this.#running ??= this.#run().catch((error: unknown) => {
+      this.#failure = { error };
+    });
+    if (this.#events > eventsMax) await this.#running;
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** Resolves when nothing is under way; what waits is dropped once the signal has aborted. */
+  async ended(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await delay(gatherMs, undefined, { signal: this.#signal }).catch(() => undefined);
+      if (this.#signal.aborted) return;
+      const batch = joined(this.#waiting);
+      this.#waiting = [];
+      this.#events = 0;
+      if (batch !== undefined) await this.#feed(batch);
+    }
+    this.#running = undefined;
+  }
+}
+
+/** Batches that follow one another, as one. */
+function joined(batches: readonly Batch[]): Batch | undefined {
+  const [first, last] = [batches[0], batches.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const events: Recorded[] = batches.flatMap((batch) => batch.events);
+  return { after: first.after, upTo: last.upTo, events };
+}

@@ -1,0 +1,69 @@
+import { expect } from "chai";
+import type { Batch } from "../../../src/projections/core/batch.ts";
+import { Gathering } from "../../../src/projections/core/gathering.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const batch = (after: bigint, upTo: bigint): Batch => ({ after, upTo, events: [] });
+
+describe("gathering batches", () => {
+  it("feeds those that arrive together as one", async () => {
+    const fed: Batch[] = [];
+    const gathering = new Gathering(
+      async (each) => void fed.push(each),
+      new AbortController().signal,
+    );
+    await gathering.add(batch(1n, 2n));
+    await gathering.add(batch(2n, 5n));
+    await eventually(() => fed.length > 0);
+    expect(fed).to.deep.equal([batch(1n, 5n)]);
+    await gathering.add(batch(5n, 6n));
+    await gathering.ended();
+    expect(fed).to.deep.equal([batch(1n, 5n), batch(5n, 6n)]);
+  });
+
+  it("takes what arrives while one is fed", async () => {
+    const fed: Batch[] = [];
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const gathering = new Gathering(async (each) => {
+      fed.push(each);
+      await held;
+    }, new AbortController().signal);
+    await gathering.add(batch(1n, 2n));
+    await eventually(() => fed.length === 1);
+    await gathering.add(batch(2n, 3n));
+    letGo();
+    await gathering.ended();
+    expect(fed).to.deep.equal([batch(1n, 2n), batch(2n, 3n)]);
+  });
+
+  it("lets the other feed wait while too much is kept", async () => {
+    const events = Array.from({ length: 2_001 }, () => ({}) as Batch["events"][number]);
+    let fed = 0;
+    const gathering = new Gathering(async (each) => {
+      fed += each.events.length;
+    }, new AbortController().signal);
+    await gathering.add({ after: 1n, upTo: 2_002n, events });
+    expect(fed).to.equal(2_001);
+  });
+
+  it("says so when the feed has failed", async () => {
+    const fail = () => Promise.reject(new Error("no such table"));
+    const gathering = new Gathering(fail, new AbortController().signal);
+    await gathering.add(batch(1n, 2n));
+    await gathering.ended();
+    await expect(gathering.add(batch(2n, 3n))).to.be.rejectedWith("no such table");
+  });
+
+  it("drops what waits when it is over", async () => {
+    const abort = new AbortController();
+    const fed: Batch[] = [];
+    const gathering = new Gathering(async (each) => void fed.push(each), abort.signal);
+    await gathering.add(batch(1n, 2n));
+    abort.abort();
+    await gathering.ended();
+    expect(fed).to.deep.equal([]);
+  });
+});
