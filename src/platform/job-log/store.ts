@@ -112,16 +112,22 @@ export function closeLog(
 }
 
 /**
- * Takes no more of the log of a run that has ended, so that a copy of it stays whole.
+ * Takes no more of the log of a run that has ended, so that a copy of it stays whole. What is still held
+ * back may begin a masked value, and the rest of it never comes: stars stand for it.
  *
  * @returns the run as it is from then on; undefined when there is none
  */
-export async function sealRun(db: Knex, key: RunKey, at: Date): Promise<JobRunRow | undefined> {
-  const [row]: readonly JobRunRow[] = await db("public.job_run")
-    .where(idOf(key))
-    .update({ sealed_at: db.raw("coalesce(sealed_at, ?)", [at]) })
-    .returning("*");
-  return row;
+export function sealRun(db: Knex, key: RunKey, at: Date): Promise<JobRunRow | undefined> {
+  return db.transaction(async (tx) => {
+    const row = await lockRun(tx, key);
+    if (row === undefined || row.sealed_at !== null) return row;
+    const stored = await store(tx, row, Buffer.alloc(row.tail.length, "*"), logBytesMax);
+    const [sealed]: readonly JobRunRow[] = await tx("public.job_run")
+      .where(idOf(key))
+      .update({ sealed_at: at, stored, tail: Buffer.alloc(0) })
+      .returning("*");
+    return sealed;
+  });
 }
 
 /** Deletes what is stored of a log elsewhere by now; the run itself stays known. */

@@ -136,6 +136,16 @@ describe("the log of a run that has ended", () => {
     expect((await at.jobs(localId))[0]).to.include({ status: "SUCCESS" });
   });
 
+  it("keeps what was held back of a run that its agent did not end, as stars", async () => {
+    const { job, row, path, read } = await given();
+    const beginning = job.token.slice(0, 5);
+    await patch(job, text.length, `last ${beginning}`);
+    expect((await app.post(`${path}/cancel`, { token })).status).to.equal(200);
+    expect(await read()).to.equal(`${text}last `);
+    await keep(row.id);
+    expect(await read()).to.equal(`${text}last *****`);
+  });
+
   it("is none for a run that wrote nothing", async () => {
     const { job, row, read } = await given("");
     await put(job, { state: "success" });
