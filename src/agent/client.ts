@@ -85,6 +85,26 @@ export async function persistently(
   }
 }
 
+const awayMsMax = 2 * 60_000;
+const lookMs = 1_000;
+
+/**
+ * Waits for a service that does not answer.
+ *
+ * @returns whether it was away and answers again; false when it was there, or stays away
+ */
+export async function waitedForService(client: Client, signal: AbortSignal): Promise<boolean> {
+  const deadline = Date.now() + awayMsMax;
+  for (let looks = 0; Date.now() < deadline && !signal.aborted; looks += 1) {
+    const answer = await client.send({ method: "GET", path: "/version", signal }).catch(() => null);
+    await answer?.body?.cancel();
+    // Whether there is such an address does not matter.
+    if (answer !== null && !isPassing(answer.status)) return looks > 0;
+    await delay(lookMs, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
 /** @throws ServiceError unless the answer has the status */
 export async function mustAnswer(answer: Response, status: number, what: string): Promise<void> {
   if (answer.status === status) return;

@@ -4,7 +4,7 @@ import path from "node:path";
 
 import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
 import { type Caches, openCaches } from "./cache.ts";
-import type { Client } from "./client.ts";
+import { type Client, waitedForService } from "./client.ts";
 import { type Executor, shell, type Workplace } from "./executor.ts";
 import { type Job, JobFailure } from "./job.ts";
 import type { LogFile } from "./log-file.ts";
@@ -31,6 +31,7 @@ export type Run = Readonly<{
 }>;
 
 const afterScriptMs = 5 * 60_000;
+const restartsMax = 5;
 const untrackedBytesMax = 16 * 1024 ** 2;
 
 /** Carries out all stages of a job. What goes wrong is in its log. */
@@ -99,11 +100,17 @@ async function sources(run: Run): Promise<void> {
     if (found === undefined) return log.write("Skipping Git repository setup\n");
     const attempts = Number(environment.values.get("GET_SOURCES_ATTEMPTS") ?? 1);
     const more = { variables: found.variables, onMachine };
-    for (let left = Math.min(10, Math.max(1, attempts || 1)); ; left -= 1) {
+    let left = Math.min(10, Math.max(1, attempts || 1));
+    for (let awaited = 0; ; ) {
       try {
         return await script(run, { lines: found.lines, shown: false, ...more });
       } catch (error) {
-        if (left <= 1 || run.script.aborted || run.over.aborted) throw error;
+        if (run.script.aborted || run.over.aborted) throw error;
+        // A restart of the service is no fault of the job.
+        const wasAway = awaited < restartsMax && (await waitedForService(run.client, run.script));
+        if (wasAway) awaited += 1;
+        else left -= 1;
+        if (left < 1) throw error;
         log.warn("Getting the source failed; it is tried again.");
       }
     }

@@ -50,7 +50,9 @@ export function sourcesOf(
   return {
     lines: [
       `${program} -c init.defaultBranch=none init --quiet .`,
-      `${program} remote add origin ${quoted(clean)}`,
+      // Repeated when fetching failed: `git remote add` would refuse the second time.
+      `${program} config remote.origin.url ${quoted(clean)}`,
+      `${program} config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'`,
       say(`Fetching changes${git.depth > 0 ? ` with depth ${git.depth}` : ""}...`),
       fetch,
       ...(values.get("GIT_CHECKOUT") === "false" ? [] : checkout),

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -18,16 +18,9 @@ describe("git on the machine of an agent", () => {
   needsProgram("bash");
 
   it("runs nothing that the job names", async () => {
-    const parent = await temporaryDirectory();
-    const copy = await workingCopy(parent, "search");
-    await commit(copy, "First", { "a.txt": "a\n" });
-    const sha = (await git(copy, "rev-parse", "HEAD")).trim();
+    const { parent, run } = await given();
     const witness = path.join(parent, "witness");
-    const job = Job.parse({
-      ...{ id: 1, token: "secret-of-job" },
-      job_info: { name: "test", project_id: 1, project_name: "search" },
-      git_info: { repo_url: `file://${copy}`, sha, refspecs: ["+refs/heads/*:refs/heads/*"] },
-      runner_info: {},
+    const { said, end, file } = await run({
       variables: [
         { key: "PATH", value: "/nowhere" },
         { key: "GIT_EXEC_PATH", value: "/nowhere" },
@@ -36,6 +29,51 @@ describe("git on the machine of an agent", () => {
         { key: "GIT_SUBMODULE_STRATEGY", value: "recursive" },
       ],
       hooks: [{ name: "pre_get_sources_script", script: [`/bin/touch ${witness}`] }],
+    });
+    expect(end, said).to.deep.equal({ state: "success" });
+    expect(said).to.contain("runs no pre_get_sources_script");
+    expect(file).to.equal("a\n");
+    const found = await readFile(witness, "utf8").catch(() => undefined);
+    expect(found).to.equal(undefined);
+  });
+
+  it("fetches again once a service that was away answers", async () => {
+    const { repository, run } = await given();
+    const away = `${repository}.away`;
+    await rename(repository, away);
+    let asked = 0;
+    const send = async (): Promise<Response> => {
+      asked += 1;
+      if (asked === 1) throw new TypeError("fetch failed");
+      await rename(away, repository);
+      return new Response(null, { status: 404 });
+    };
+    const { end, said, file } = await run({ client: { send } });
+    expect(end, said).to.deep.equal({ state: "success" });
+    expect([asked, file]).to.deep.equal([2, "a\n"]);
+  });
+
+  it("fails at once when the service is there and refuses", async () => {
+    const { repository, run } = await given();
+    await rename(repository, `${repository}.gone`);
+    const send = async (): Promise<Response> => new Response(null, { status: 404 });
+    expect((await run({ client: { send } })).end).to.include({ reason: "script_failure" });
+  });
+});
+
+type More = Readonly<{ client?: Client; variables?: unknown; hooks?: unknown }>;
+
+async function given() {
+  const parent = await temporaryDirectory();
+  const repository = await workingCopy(parent, "search");
+  await commit(repository, "First", { "a.txt": "a\n" });
+  const sha = (await git(repository, "rev-parse", "HEAD")).trim();
+  const run = async ({ client = {} as Client, ...more }: More) => {
+    const job = Job.parse({
+      ...{ id: 1, token: "secret-of-job" },
+      job_info: { name: "test", project_id: 1, project_name: "search" },
+      git_info: { repo_url: `file://${repository}`, sha, refspecs: ["+refs/heads/*:refs/heads/*"] },
+      ...{ runner_info: {}, ...more },
     });
     const root = path.join(parent, "job");
     await mkdir(root);
@@ -46,15 +84,13 @@ describe("git on the machine of an agent", () => {
     const never = new AbortController().signal;
     const end = await carryOut({
       ...{ job, executor: container, place, environment, log, script: never, over: never },
-      ...{ client: {} as Client, cacheDirectory: path.join(parent, "cache") },
+      ...{ client, cacheDirectory: path.join(parent, "cache") },
     });
     log.end();
     log.close();
     const said = await readFile(path.join(root, "log"), "utf8");
-    expect(end, said).to.deep.equal({ state: "success" });
-    expect(said).to.contain("runs no pre_get_sources_script");
-    expect(await readFile(path.join(place.project, "a.txt"), "utf8")).to.equal("a\n");
-    const found = await readFile(witness, "utf8").catch(() => undefined);
-    expect(found).to.equal(undefined);
-  });
-});
+    const file = await readFile(path.join(place.project, "a.txt"), "utf8").catch(() => undefined);
+    return { end, said, file };
+  };
+  return { parent, repository, run };
+}
