@@ -33,7 +33,7 @@ export type Executor = Readonly<{
   /** @param script path as the job sees it */
   command: (place: Workplace, image: Job["image"], script: string) => Command;
   /** Ends what a killed command leaves behind. */
-  clean: (place: Workplace) => Promise<void>;
+  clean: (place: Pick<Workplace, "mark">) => Promise<void>;
 }>;
 
 const seenBuilds = "/builds";
@@ -218,7 +218,8 @@ async function bubblewrap(
 function docker(program: string): Executor {
   const { PATH = pathDefault } = inheritedEnvironment();
   const env = { PATH, HOME: homedir() };
-  const nameOf = ({ mark }: Workplace): string => `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
+  const nameOf = ({ mark }: Pick<Workplace, "mark">): string =>
+    `ledgerforge-${mark.replaceAll(/[^\w]/g, "-")}`;
   return {
     name: "docker",
     isolated: true,

@@ -1,10 +1,12 @@
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { crc32 } from "node:zlib";
 
 import { type MaskedForms, mask, maskPiece } from "../platform/job-log/mask.ts";
 
 /** The service keeps no more either. */
 const logBytesMax = 100 * 1024 ** 2;
+
+const copyBytes = 1024 ** 2;
 
 const green = "\u001b[32;1m";
 const red = "\u001b[31;1m";
@@ -25,10 +27,24 @@ export class LogFile {
   #crc = 0;
   #full = false;
 
-  constructor(file: string, forms: MaskedForms, bytesMax = logBytesMax) {
-    this.#file = openSync(file, "wx+", 0o600);
+  constructor(file: string, forms: MaskedForms, bytesMax = logBytesMax, flags = "wx+") {
+    this.#file = openSync(file, flags, 0o600);
     this.#forms = forms;
     this.#bytesMax = bytesMax;
+  }
+
+  /** The log of an agent that was killed, to be sent and ended by the one started after it. */
+  static reopen(file: string): LogFile {
+    const log = new LogFile(file, [], logBytesMax, "r+");
+    const { size } = fstatSync(log.#file);
+    while (log.#size < size) {
+      const piece = Buffer.alloc(Math.min(copyBytes, size - log.#size));
+      const bytes = readSync(log.#file, piece, 0, piece.length, log.#size);
+      log.#crc = crc32(piece.subarray(0, bytes), log.#crc);
+      log.#size += bytes;
+    }
+    log.#full = size > log.#bytesMax;
+    return log;
   }
 
   /** Bytes that are ready to be sent. */

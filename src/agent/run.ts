@@ -9,8 +9,8 @@ import { type Client, openClient } from "./client.ts";
 import type { AgentConfig } from "./config.ts";
 import { openExecutor } from "./executor.ts";
 import { Job } from "./job.ts";
-import { killMarked } from "./processes.ts";
-import { type JobDeps, removeAll, takeJob } from "./take-job.ts";
+import { endLeftovers } from "./leftover.ts";
+import { type JobDeps, takeJob } from "./take-job.ts";
 
 export type AgentOptions = Readonly<{
   config: AgentConfig;
@@ -50,10 +50,10 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       readable: config.readable,
       hidden: [workDirectory, ...options.hidden],
     });
-    await removeLeftovers(workDirectory, config.systemId);
     const client = openClient(config.url, userAgent);
-    report(`Agent ${config.name} waits for jobs of ${config.url} (${executor.name}).`);
     const { systemId } = config;
+    await endLeftovers({ client, executor, workDirectory, systemId, report });
+    report(`Agent ${config.name} waits for jobs of ${config.url} (${executor.name}).`);
     const { touchMs } = options;
     const more = { ...(touchMs !== undefined && { touchMs }) };
     const deps = { client, executor, workDirectory, systemId, giveBack, report, ...more };
@@ -70,12 +70,6 @@ async function claim(pidFile: string): Promise<void> {
     if (!(error instanceof PidFileHeld)) throw error;
     throw new ConfigError(`This agent already runs, as process ${error.pid}.`);
   }
-}
-
-/** Of an agent that was killed: its processes, and what they worked on. */
-async function removeLeftovers(workDirectory: string, systemId: string): Promise<void> {
-  await killMarked(`${systemId}:`);
-  await removeAll(path.join(workDirectory, "jobs"));
 }
 
 async function takeJobs(options: AgentOptions, deps: JobDeps): Promise<void> {

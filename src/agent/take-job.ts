@@ -1,7 +1,5 @@
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 
 import { maskedForms } from "../platform/job-log/mask.ts";
@@ -10,6 +8,7 @@ import type { Client } from "./client.ts";
 import { type Executor, workplaceOf } from "./executor.ts";
 import { type Job, JobFailure } from "./job.ts";
 import { carryOut } from "./job-run.ts";
+import { logFileOf, markOf, noteRun, removeAll } from "./leftover.ts";
 import { LogFile } from "./log-file.ts";
 import { type JobEnd, TraceUpload } from "./trace-upload.ts";
 import { environmentOf } from "./variables.ts";
@@ -37,7 +36,7 @@ const giveBackMs = 5_000;
 export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<void> {
   const { executor, workDirectory, systemId, client, giveBack, report } = deps;
   const root = path.join(workDirectory, "jobs", `${job.id}-${randomUUID().slice(0, 8)}`);
-  const mark = `${systemId}:${path.basename(root)}`;
+  const mark = markOf(systemId, path.basename(root));
   const name = `${job.id} ${job.job_info.name} of ${job.job_info.project_full_path}`;
   await mkdir(root, { recursive: true, mode: 0o700 });
   const place = await workplaceOf(executor.name, { root, job, mark });
@@ -46,7 +45,7 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   const { isolated } = executor;
   const about = { timeoutSeconds, slot, version: agentVersion, isolated };
   const environment = environmentOf({ job, place: place.seen, ...about });
-  const log = new LogFile(path.join(root, "log"), maskedForms(environment.masked));
+  const log = new LogFile(logFileOf(root), maskedForms(environment.masked));
   const stops = stopsOf(giveBack, timeoutSeconds);
   const trace = new TraceUpload({
     ...{ client, job, log, info: agentInfo(executor.name) },
@@ -56,6 +55,7 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
   });
   try {
     if (!(await trace.confirm(giveBack))) return report(`Job ${name} was taken back.`);
+    await noteRun(root, job);
     report(`Job ${name} begins.`);
     const cacheDirectory = path.join(workDirectory, "cache");
     const of = { job, client, executor, place, environment, log, cacheDirectory };
@@ -105,14 +105,4 @@ function stopsOf(giveBack: AbortSignal, timeoutSeconds: number) {
       giveBack.removeEventListener("abort", onGiveBack);
     },
   };
-}
-
-/** Jobs may leave directories that their owner may not write to. */
-export async function removeAll(directory: string): Promise<void> {
-  const remove = () => rm(directory, { recursive: true, force: true, maxRetries: 3 });
-  await remove().catch(async () => {
-    const options = { stdio: "ignore" } as const;
-    await once(spawn("chmod", ["-R", "u+rwX", "--", directory], options), "close");
-    await remove();
-  });
 }

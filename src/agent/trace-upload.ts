@@ -17,7 +17,7 @@ export type JobEnd = Readonly<
 
 type Given = Readonly<{
   client: Client;
-  job: Job;
+  job: Pick<Job, "id" | "token">;
   log: LogFile;
   info: unknown;
   /** An agent that has nothing to send speaks up after this time, and hears of a cancellation. */

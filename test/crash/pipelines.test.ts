@@ -1,0 +1,235 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+
+import { newSystemId, writeAgentConfig } from "../../src/agent/config.ts";
+import { registerAgent } from "../../src/agent/register.ts";
+import { readSettings } from "../../src/config.ts";
+import { configOfRunning } from "../../src/embedded/service-file.ts";
+import type { Recorded } from "../../src/events/core/event.ts";
+import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
+import { sender } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
+import { needsProgram } from "../support/program.ts";
+import { type Program, runProgram, type Service, startService } from "../support/service.ts";
+import { startTalker, type Talker } from "../support/talker.ts";
+
+const victims = ["agent", "http", "workers", "projections"] as const;
+const password = "a password for the crash test";
+const recoveryMs = 90_000;
+const lines = 20;
+
+/** Jobs that fail for want of their agent run again; each says in a file that its script came to its end. */
+const fileOf = (ledger: string): string =>
+  [
+    "stages: [build, test]",
+    "default: {retry: {max: 2, when: runner_system_failure}}",
+    ".print:",
+    "  script:",
+    `    - for n in $(seq 1 ${lines}); do echo "$CI_JOB_NAME line $n"; sleep 0.03; done`,
+    `    - echo $CI_JOB_ID >> ${ledger}`,
+    "one: {extends: .print, stage: build}",
+    "two: {extends: .print, stage: build}",
+    "after: {extends: .print, stage: test, needs: [one]}",
+    "talk: {stage: build, tags: [talk], script: [x]}",
+    "last: {extends: .print, stage: test}",
+  ].join("\n");
+
+describe("killing the service and an agent in turn while pipelines run", function () {
+  this.timeout(600_000);
+  needsProgram("bash");
+
+  let root: string;
+  let service: Service;
+  let token: string;
+  let agent: Program;
+  let talkToken: string;
+  let send: ReturnType<typeof sender>;
+  let log: readonly Recorded[];
+  const base = "/project/admin/built";
+  const talkers: Talker[] = [];
+  const started: string[] = [];
+
+  before(async () => {
+    root = await mkdtemp(path.join(tmpdir(), "lf-crash-"));
+    const port = String(await freePort());
+    const environment = { PORT: port, ADMIN_PASSWORD: password, LOG_LEVEL: "warn" };
+    service = await startService(path.join(root, "data"), environment);
+    send = sender(service.url);
+    await givenProject();
+    await startAgents();
+    for (const victim of victims) {
+      started.push(await startPipeline());
+      const talker = await startTalker(send, talkToken);
+      talkers.push(talker);
+      await talker.acknowledged(3);
+      await eventually(isAgentBusy, recoveryMs);
+      await killHard(victim);
+      await talker.acknowledged(3);
+      await talker.end();
+      // What makes a blob of the log is stopped as well.
+      if (victim !== "workers") await killHard("workers");
+    }
+    await eventually(async () => (await unfinished()).length === 0, recoveryMs);
+    await eventually(async () => {
+      log = await readLog();
+      return dataOf("JobLogStored").length >= dataOf("JobSucceeded", "JobFailed").length;
+    }, recoveryMs);
+  });
+  after(async () => {
+    agent?.child.kill("SIGKILL");
+    await service.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  it("ends every pipeline, and every job of it once", async () => {
+    for (const localId of started) {
+      expect((await get(`/cicd/pipeline/${localId}`))["status"], localId).to.equal("SUCCESS");
+    }
+    const succeeded = dataOf("JobSucceeded").map(({ jobId }) => jobId);
+    expect(new Set(succeeded)).to.have.length(succeeded.length);
+    expect(succeeded).to.have.length(victims.length * 5);
+  });
+
+  it("runs no job twice at a time, and again only where its agent was killed", async () => {
+    const isOpen = new Map<unknown, boolean>();
+    for (const { type, data } of log) {
+      if (type === "JobAssigned") {
+        expect(isOpen.get(data["jobId"]), "assigned once").not.to.equal(true);
+        isOpen.set(data["jobId"], true);
+      } else if (["JobSucceeded", "JobFailed", "JobReturned"].includes(type)) {
+        isOpen.set(data["jobId"], false);
+      }
+    }
+    expect([...isOpen.values()]).not.to.include(true);
+    const failed = dataOf("JobFailed");
+    expect(new Set(failed.map(({ reason }) => reason))).to.deep.equal(
+      new Set(["runner_system_failure"]),
+    );
+    // Told by the agent itself once it runs again: the service misses it only after a minute.
+    for (const { jobId, attempt, finishedAt } of failed) {
+      const run = dataOf("JobStarted").find(
+        (begun) => begun["jobId"] === jobId && begun["attempt"] === attempt,
+      );
+      const ms = Date.parse(String(finishedAt)) - Date.parse(String(run?.["startedAt"]));
+      expect(ms).to.be.below(60_000);
+    }
+    const came = await readLedger();
+    // A script that came to its end before its agent could say so runs once more.
+    expect(came.length).to.be.within(victims.length * 4, victims.length * 4 + failed.length);
+  });
+
+  it("keeps every line of a log that was acknowledged, also in the blob", async () => {
+    const stored = dataOf("JobLogStored");
+    for (const localId of started) {
+      for (const job of await jobsOf(localId)) {
+        const text = await readText(`/cicd/job/${job["localId"]}/log`);
+        const blob = stored.find(
+          ({ jobId, sha256 }) =>
+            jobId === job["id"] && sha256 === createHash("sha256").update(text).digest("hex"),
+        );
+        expect(blob, `${job["name"]} of ${localId}`).not.to.equal(undefined);
+        if (job["name"] === "talk") continue;
+        const printed = text.split("\n").filter((line) => line.includes(`${job["name"]} line `));
+        expect(printed, `${job["name"]} of ${localId}`).to.have.length(lines);
+      }
+    }
+    for (const [n, localId] of started.entries()) {
+      const talk = (await jobsOf(localId)).find(({ name }) => name === "talk");
+      const text = await readText(`/cicd/job/${talk?.["localId"]}/log`);
+      expect(text).to.equal(talkers[n]?.sent());
+    }
+  });
+
+  const ledger = () => path.join(root, "ledger");
+  const readLedger = async (): Promise<readonly string[]> =>
+    (await readFile(ledger(), "utf8").catch(() => "")).split("\n").filter(Boolean);
+  const dataOf = (...types: readonly string[]) =>
+    log.filter(({ type }) => types.includes(type)).map(({ data }) => data);
+
+  async function givenProject(): Promise<void> {
+    const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+    const scopes = ["PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT", "USER_WRITE"];
+    const headers = { authorization: basic };
+    const create = "/user/settings/access-token/create";
+    token = String((await post(create, { name: "t", scopes }, { headers }))["token"]);
+    await post("/project", { title: "Built", alias: "built", isPrivate: true });
+    const action = { action: "CREATE", path: ".forge-ci.yaml", content: fileOf(ledger()) };
+    await post(`${base}/commit`, { branch: "main", message: "A [skip ci]", actions: [action] });
+  }
+
+  async function startAgents(): Promise<void> {
+    const { registrationToken } = await get("/runners/registration-info");
+    const common = { url: service.url, registrationToken: String(registrationToken), locked: true };
+    const register = (name: string, tags: readonly string[]) =>
+      registerAgent({ ...common, name, tags, runUntagged: name === "own", executor: "shell" });
+    talkToken = await register("talk", ["talk"]);
+    const own = { name: "own", executor: "shell", systemId: newSystemId() } as const;
+    await writeAgentConfig(agentFile(), {
+      ...own,
+      ...{ url: service.url, token: await register("own", []), concurrency: 2, readable: [] },
+    });
+    runAgent();
+  }
+
+  const agentFile = () => path.join(root, "agent", "config.json");
+  function runAgent(): void {
+    agent = runProgram(["agent", "run", "--config", agentFile()], {});
+  }
+
+  async function killHard(victim: (typeof victims)[number]): Promise<void> {
+    if (victim !== "agent") {
+      process.kill(await eventually(() => service.pidOf(victim), recoveryMs), "SIGKILL");
+      return;
+    }
+    agent.child.kill("SIGKILL");
+    await agent.exited;
+    runAgent();
+  }
+
+  const isAgentBusy = async (): Promise<boolean> => {
+    const jobs = (await Promise.all(started.map(jobsOf))).flat();
+    return jobs.some(({ name, status }) => name !== "talk" && status === "RUNNING");
+  };
+
+  async function startPipeline(): Promise<string> {
+    return String((await post(`${base}/cicd/pipeline/start`, {}))["localId"]);
+  }
+
+  async function unfinished(): Promise<readonly unknown[]> {
+    const all = await Promise.all(started.map((localId) => get(`/cicd/pipeline/${localId}`)));
+    return all.filter(({ status }) => !["SUCCESS", "FAILED"].includes(String(status)));
+  }
+
+  async function jobsOf(localId: string): Promise<readonly Record<string, unknown>[]> {
+    const { _embedded: page } = await get(`/cicd/pipeline/${localId}/jobs?size=50`);
+    return (page as { restPipelineJobModelList: Record<string, unknown>[] })
+      .restPipelineJobModelList;
+  }
+
+  async function readLog(): Promise<readonly Recorded[]> {
+    const config = await configOfRunning(readSettings({ DATA_DIR: service.dataDir }));
+    const store = openEventStore(config.eventStoreUrl);
+    const events: Recorded[] = [];
+    for await (const event of store.readAll()) events.push(event);
+    await store.close();
+    return events;
+  }
+
+  /** Until the service that was killed answers again. */
+  async function ask(...request: Parameters<typeof send>) {
+    const answer = await eventually(async () => {
+      const { status, ...rest } = await send(...request);
+      return status < 500 ? { status, ...rest } : undefined;
+    }, recoveryMs);
+    if (answer === undefined || answer.status >= 300) throw new Error(answer?.text);
+    return answer;
+  }
+  const post = async (at: string, body: object, more: object = { token }) =>
+    (await ask("POST", at, { ...more, body })).body;
+  const get = async (at: string) => (await ask("GET", `${base}${at}`, { token })).body;
+  const readText = async (at: string) => (await ask("GET", `${base}${at}`, { token })).text;
+});
