@@ -5,13 +5,7 @@ import type { FileVariables } from "./field.ts";
 import { variables as VariablesConfig } from "./field.ts";
 import { type Included, type IncludeFacts, readWithIncludes } from "./include.ts";
 import { type ChosenJob, cachesOf, type Instance, instancesOf, parallelMax } from "./job.ts";
-import {
-  DefaultConfig,
-  defaultKeys,
-  JobConfig,
-  StagesConfig,
-  WorkflowConfig,
-} from "./job-schema.ts";
+import { DefaultConfig, JobConfig, StagesConfig, WorkflowConfig } from "./job-schema.ts";
 import { entryMark, failAt, markAt, markEntry, problemAt } from "./mark.ts";
 import { extendJobs, mergeMaps, resolveReferences } from "./merge.ts";
 import { resolveNeeds } from "./needs.ts";
@@ -32,9 +26,11 @@ export const jobsMax = 2_000;
 export const specBytesMax = 4 * 1024 * 1024;
 const nameLengthMax = 255;
 
+/** Keywords that stood for `default` before there was one; others of `default` may name jobs. */
+const formerDefaults = ["image", "services", "before_script", "after_script", "cache"];
 const keywords = new Set([
   ...["stages", "types", "include", "variables", "workflow", "default", "spec"],
-  ...["image", "services", "before_script", "after_script", "cache"],
+  ...formerDefaults,
 ]);
 
 /** Everything that a pipeline is made of beside its file. */
@@ -137,7 +133,7 @@ class Compilation {
   #defaults(): YamlMap {
     const { root } = this;
     const given = newMap();
-    for (const key of defaultKeys) {
+    for (const key of formerDefaults) {
       if (root[key] !== undefined) given[key] = root[key];
     }
     const own = root["default"];

@@ -42,8 +42,6 @@ const shared = {
   hooks: Hooks.optional(),
 } as const;
 
-export const defaultKeys: readonly string[] = Object.keys(shared);
-
 export const DefaultConfig = z.strictObject(shared, { error: "It must be a map of keywords." });
 
 const Inherit = z.strictObject({

@@ -27,6 +27,11 @@ first: {stage: .pre, script: begin}
     ]);
   });
 
+  it("may have jobs named as keywords of jobs", async () => {
+    const file = "tags: {script: x}\nretry: {script: x}\ntimeout: {script: x}\n";
+    expect(await namesOf(file)).to.deep.equal(["tags", "retry", "timeout"]);
+  });
+
   it("keeps every keyword of a job", async () => {
     const [job] = await jobs(`
 variables: {SHARED: a, GLOBAL: g}
