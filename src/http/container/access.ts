@@ -24,7 +24,7 @@ import {
   registryCaller,
 } from "../registry/access.ts";
 import { containerRefusal } from "./error.ts";
-import { type ImageName, readImageName, unknownName } from "./name.ts";
+import { type ImageName, isImageName, readImageName, unknownName } from "./name.ts";
 
 export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: ContainerTokens }>;
 
@@ -50,7 +50,7 @@ export async function containerAccess(
 ): Promise<ContainerAccess> {
   const { publicUrl } = deps;
   const actions = right === "read" ? "pull" : "pull,push";
-  const scope = `repository:${name.full}:${actions}`;
+  const scope = `repository:${name.full}:${actions}${right === "read" ? "" : mountScope(ctx)}`;
   const { caller, grant } = await known(ctx, scope, deps);
   const opened = grant?.access[name.full] ?? [];
   if (grant !== undefined && !opened.includes(actionOf(right))) {
@@ -71,6 +71,13 @@ export async function containerAccess(
     if (error instanceof HttpRefusal && error.status === 401) throw challenge(publicUrl, scope);
     throw error;
   }
+}
+
+/** To mount a blob of another image a token has to open that as well: clients ask for what a challenge names. */
+function mountScope({ query }: Pick<Context, "query">): string {
+  const [from] = [query["from"] ?? []].flat();
+  const isImage = query["mount"] !== undefined && from !== undefined && isImageName(from);
+  return isImage ? ` repository:${from}:pull` : "";
 }
 
 /** For `/v2/` itself: whether the credentials are good. @throws HttpRefusal 401 */

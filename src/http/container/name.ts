@@ -7,6 +7,9 @@ const part = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 const name = new RegExp(`^${part}(?:/${part})+$`);
 const lengthMax = 255;
 
+/** Whether it has the form of a name; there may be no such image. */
+export const isImageName = (full: string): boolean => full.length <= lengthMax && name.test(full);
+
 export type ImageName = Readonly<{
   /** As the client writes it: with the repository in front. */
   full: string;
@@ -29,7 +32,7 @@ const forms = [
  * @throws HttpRefusal 400 `NAME_INVALID`, 404 `NAME_UNKNOWN`
  */
 export function readImageName(full: string): ImageName {
-  if (full.length > lengthMax || !name.test(full)) {
+  if (!isImageName(full)) {
     const message = "A name is lower case letters and digits, parted by . _ - and slashes.";
     throw containerRefusal(400, "NAME_INVALID", message);
   }
