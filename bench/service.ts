@@ -71,7 +71,10 @@ async function createToken(url: string): Promise<string> {
   const basic = `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
   const body = {
     name: "bench",
-    scopes: ["USER_WRITE", "PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"],
+    scopes: [
+      ...["USER_WRITE", "PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"],
+      ...["READ_REGISTRY", "WRITE_REGISTRY"],
+    ],
   };
   const { token } = await post(`${url}/user/settings/access-token/create`, basic, body);
   return String(token);

@@ -101,6 +101,33 @@ export async function keptDocument<Value extends object>(
   }
 }
 
+/**
+ * The document of this key at this revision or a later one, made from the one that is kept when that is older.
+ *
+ * @param bytesOf of memory that it takes
+ */
+export async function currentDocument<Value extends Readonly<{ revision: bigint }>>(
+  key: string,
+  revision: bigint,
+  make: (last: Value | undefined) => Promise<Value>,
+  bytesOf: (value: Value) => number,
+): Promise<Value> {
+  const last = kept.get(key)?.value as Value | undefined;
+  if (last !== undefined && last.revision >= revision) return last;
+  const step = `${key}@${revision}`;
+  const begun = building.get(step);
+  if (begun !== undefined) return (await begun) as Value;
+  const made = make(last);
+  building.set(step, made);
+  try {
+    const value = await made;
+    kept.set(key, { value, bytes: bytesOf(value) });
+    return value;
+  } finally {
+    building.delete(step);
+  }
+}
+
 /** What was kept under this key lately. */
 export function knownDocument<Value extends object>(key: string): Value | undefined {
   return kept.get(key)?.value as Value | undefined;

@@ -1,7 +1,18 @@
 import { mavenBaseVersion } from "./maven.ts";
 
 export type MavenFile = Readonly<{ name: string; version: string; at: Date }>;
-type Artifact = Readonly<{ groupId: string; artifactId: string; files: readonly MavenFile[] }>;
+type Names = Readonly<{ groupId: string; artifactId: string }>;
+
+/** What the metadata of an artifact is made from, of some of its files. */
+export type MavenVersions = Readonly<{
+  /** Each once. */
+  versions: readonly string[];
+  latest: string | undefined;
+  release: string | undefined;
+  changedAt: Date;
+  /** Whether one of them is a snapshot, whose builds other files may be of as well. */
+  hasSnapshot: boolean;
+}>;
 
 const header = '<?xml version="1.0" encoding="UTF-8"?>\n';
 /** Before a release, in this order; what is unknown comes after it. */
@@ -19,25 +30,44 @@ const aliases: Readonly<Record<string, string>> = {
 /** Names of Maven hold no character that XML gives a meaning. */
 const tag = (name: string, content: string): string => `<${name}>${content}</${name}>`;
 
-/** `maven-metadata.xml` of an artifact; undefined when it has no version. */
-export function artifactMetadata({ groupId, artifactId, files }: Artifact): string | undefined {
+export function mavenVersions(files: readonly MavenFile[]): MavenVersions {
   const versions = [...new Set(files.map(({ version }) => mavenBaseVersion(version)))];
-  if (versions.length === 0) return undefined;
-  const sorted = [...versions].sort(compareMavenVersions);
-  const release = sorted.filter((version) => !version.endsWith("-SNAPSHOT")).at(-1);
-  const versioning = [
-    tag("latest", sorted.at(-1) ?? ""),
-    release === undefined ? "" : tag("release", release),
-    tag("versions", versions.map((version) => tag("version", version)).join("")),
-    tag("lastUpdated", stamp(newest(files))),
-  ].join("");
+  const released = versions.filter((version) => !version.endsWith("-SNAPSHOT"));
+  return {
+    versions,
+    latest: newestOf(versions),
+    release: newestOf(released),
+    changedAt: newest(files),
+    hasSnapshot: released.length < versions.length,
+  };
+}
+
+/** As they stand in the metadata. */
+export const versionTags = (versions: readonly string[]): string =>
+  versions.map((version) => tag("version", version)).join("");
+
+const newestOf = (versions: readonly string[]): string | undefined =>
+  [...versions].sort(compareMavenVersions).at(-1);
+
+/** `maven-metadata.xml` of an artifact up to the versions, and after them. */
+export function artifactMetadata(
+  { groupId, artifactId }: Names,
+  parts: readonly MavenVersions[],
+): readonly [head: string, tail: string] {
+  const release = newestOf(parts.flatMap((part) => part.release ?? []));
+  const changedAt = Math.max(...parts.map((part) => part.changedAt.getTime()));
+  const latest = newestOf(parts.flatMap((part) => part.latest ?? [])) ?? "";
   const names = tag("groupId", groupId) + tag("artifactId", artifactId);
-  return `${header}${tag("metadata", names + tag("versioning", versioning))}\n`;
+  const newestTags = tag("latest", latest) + (release === undefined ? "" : tag("release", release));
+  return [
+    `${header}<metadata>${names}<versioning>${newestTags}<versions>`,
+    `</versions>${tag("lastUpdated", stamp(new Date(changedAt)))}</versioning></metadata>\n`,
+  ];
 }
 
 /** `maven-metadata.xml` of a snapshot: the newest build of each file; undefined when there is none. */
 export function snapshotMetadata(
-  artifact: Artifact & Readonly<{ version: string }>,
+  artifact: Names & Readonly<{ version: string; files: readonly MavenFile[] }>,
 ): string | undefined {
   const { groupId, artifactId, version } = artifact;
   const builds = artifact.files.filter((file) => mavenBaseVersion(file.version) === version);

@@ -37,6 +37,39 @@ export async function filesOfPackage(db: Knex, packageId: string): Promise<reado
     .orderBy(["version.created_position", "version.id", "file.name"]);
 }
 
+/** Which of these versions exist and are not deleted. */
+export async function versionsWithIds(
+  db: Knex,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows: readonly Readonly<{ id: string }>[] = await db("package_version")
+    .whereRaw("id = any(?::uuid[])", [[...ids]])
+    .whereNull("deleted_at")
+    .select("id");
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Of the versions that begin so and are not deleted, in the order in which they were created. */
+export async function filesOfVersionsFrom(
+  db: Knex,
+  packageId: string,
+  prefix: string,
+): Promise<readonly ListedFile[]> {
+  return listedFiles(db)
+    .where("version.package_id", packageId)
+    .whereRaw("starts_with(version.version, ?)", [prefix])
+    .orderBy(["version.created_position", "version.id", "file.name"]);
+}
+
+/** One of the newest version that is not deleted. */
+export async function newestFileOf(db: Knex, packageId: string): Promise<ListedFile | undefined> {
+  const [row] = await listedFiles(db)
+    .where("version.package_id", packageId)
+    .orderBy([{ column: "version.created_position", order: "desc" }, "version.id", "file.name"])
+    .limit(1);
+  return row;
+}
+
 /** Unless its version is deleted. */
 export async function findListedFile(db: Knex, fileId: string): Promise<ListedFile | undefined> {
   const [row] = await listedFiles(db).where("file.id", fileId);

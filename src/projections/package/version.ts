@@ -31,6 +31,8 @@ type StoredVersion = Readonly<{
   language_version: string | null;
   /** Of its creation in the log. */
   created_position: bigint;
+  /** Of the last change of what indexes show of it. */
+  changed_position: bigint;
   created_at: Date;
   /** Null: it is not yanked. */
   yank_reason: string | null;
@@ -61,7 +63,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 4,
+  version: 5,
   tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
   async create(tx) {
     await tx.schema.createTable("package", (table) => {
@@ -71,6 +73,8 @@ export const packageVersionProjection = defineProjection({
       table.text("name").notNullable();
       table.text("group_id").notNullable();
       table.text("artifact_id").notNullable();
+      // When a version last went for good or began anew, which changes the order of the others.
+      table.bigInteger("reset_position").notNullable().defaultTo(0);
       table.index(["registry_id", "name", "id"]);
     });
     await tx.schema.createTable("package_version", (table) => {
@@ -79,11 +83,13 @@ export const packageVersionProjection = defineProjection({
       table.text("version").notNullable();
       table.text("language_version");
       table.bigInteger("created_position").notNullable();
+      table.bigInteger("changed_position").notNullable();
       table.timestamp("created_at").notNullable();
       table.text("yank_reason");
       table.text("deprecation").notNullable();
       table.timestamp("deleted_at");
       table.index(["package_id", "created_position", "id"]);
+      table.index(["package_id", "changed_position"]);
     });
     await tx.raw("create index on package_version (deleted_at) where deleted_at is not null");
     await tx.schema.createTable("package_tag", (table) => {
@@ -156,6 +162,7 @@ export const packageVersionProjection = defineProjection({
       const id = idInStream(stream);
       await tx("package_file").where("package_version_id", id).delete();
       await tx("package_version").where({ id }).delete();
+      await reset(tx, data.packageId, position);
       await touch(tx, [data, position, data.purgedAt]);
     },
     PackageVersionCreated: async (tx, { position, data }) => {
@@ -175,18 +182,21 @@ export const packageVersionProjection = defineProjection({
       const of = { id: packageVersionId, package_id: packageId, version, created_at };
       const row = { ...of, ...state, language_version: null };
       // One that was deleted begins anew, without the files it had.
+      const gone = await tx("package_version").where("id", packageVersionId).delete();
+      if (gone > 0) await reset(tx, packageId, position);
       await tx("package_file").where("package_version_id", packageVersionId).delete();
-      await tx<StoredVersion>("package_version")
-        .insert({ ...row, created_position: position })
-        .onConflict("id")
-        .merge();
+      await tx<StoredVersion>("package_version").insert({
+        ...row,
+        created_position: position,
+        changed_position: position,
+      });
     },
     PackageFileStored: async (tx, { stream, position, data }) => {
-      await putFile(tx, stream, data, data.storedAt);
+      await putFile(tx, stream, data, [position, data.storedAt]);
       await touch(tx, [data, position, data.storedAt]);
     },
     PackageFileReplaced: async (tx, { stream, position, data }) => {
-      await putFile(tx, stream, data, data.replacedAt);
+      await putFile(tx, stream, data, [position, data.replacedAt]);
       await touch(tx, [data, position, data.replacedAt]);
     },
   },
@@ -196,7 +206,7 @@ async function putFile(
   tx: Tx,
   stream: string,
   file: PackageFile & Readonly<{ packageId: PackageId }>,
-  at: string,
+  [changed_position, at]: readonly [position: bigint, at: string],
 ): Promise<void> {
   const id = idInStream(stream);
   const { fileId, name, bytes, md5, sha1, sha256, sha512, uploadType: upload_type } = file;
@@ -206,9 +216,9 @@ async function putFile(
   const content = { bytes, ...digests, metadata, upload_type, created_at: new Date(at) };
   const row = { id: fileId, ...of, name, ...content };
   await tx("package_file").insert(row).onConflict("id").merge();
-  if (file.languageVersion === null) return;
-  const language_version = file.languageVersion;
-  await tx("package_version").where({ id }).update({ language_version });
+  const { languageVersion: language_version } = file;
+  const change = { changed_position, ...(language_version !== null && { language_version }) };
+  await tx<StoredVersion>("package_version").where("id", id).update(change);
 }
 
 async function changeVersion(
@@ -217,11 +227,18 @@ async function changeVersion(
   change: Partial<StoredVersion>,
   changed: Changed,
 ): Promise<void> {
-  await tx<StoredVersion>("package_version").where("id", idInStream(stream)).update(change);
+  const [, changed_position] = changed;
+  await tx<StoredVersion>("package_version")
+    .where("id", idInStream(stream))
+    .update({ ...change, changed_position });
   await touch(tx, changed);
 }
 
 type Changed = readonly [of: Readonly<{ packageId: PackageId }>, position: bigint, at: string];
+
+async function reset(tx: Tx, packageId: PackageId, position: bigint): Promise<void> {
+  await tx("package").where("id", packageId).update({ reset_position: position });
+}
 
 async function touch(tx: Tx, [{ packageId }, position, at]: Changed): Promise<void> {
   const registry = tx("package").where("id", packageId).select("registry_id");

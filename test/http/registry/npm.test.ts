@@ -165,6 +165,25 @@ describe("the npm protocol", () => {
     expect(Number(count)).to.equal(0);
   });
 
+  it("shows a version once that was deleted and published again", async () => {
+    const put = async (version: string) => {
+      const body = publication("again", version, npmTarball({ name: "again", version }));
+      expect((await publish("npm", "again", body)).status).to.equal(201);
+    };
+    const shown = async () => {
+      const text = await (await ask("npm", "again")).text();
+      return [...text.matchAll(/"_id":"again@([^"]+)"/g)].map(([, version]) => version);
+    };
+    for (const version of ["1.0.0", "1.1.0"]) await put(version);
+    expect(await shown()).to.deep.equal(["1.0.0", "1.1.0"]);
+    const old = `${baseOf("npm")}/again/-/again-1.0.0.tgz/-rev/1`;
+    expect((await fetch(old, { method: "DELETE", headers })).status).to.equal(200);
+    await put("1.0.0");
+    expect(await shown()).to.deep.equal(["1.1.0", "1.0.0"]);
+    const [row] = await app.deps.db("package").where("name", "again").select("reset_position");
+    expect(row?.reset_position, "parts of many versions begin anew").not.to.equal(0n);
+  });
+
   it("keeps a published version where overwriting is off", async () => {
     const once = publication("once", "1.0.0", npmTarball({ name: "once", version: "1.0.0" }));
     const other = publication(

@@ -4,26 +4,23 @@ import {
   cargoIndexPath,
   cargoName,
   cargoVersion,
-  crateFileName,
   mustBeCrate,
   readCrate,
 } from "../../../platform/package/cargo.ts";
 import { readCargoPublication } from "../../../platform/package/cargo-publish.ts";
-import {
-  coordinatesOf,
-  packageFileIdOf,
-  packageVersionIdOf,
-} from "../../../platform/package/coordinates.ts";
+import { coordinatesOf, packageVersionIdOf } from "../../../platform/package/coordinates.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
-  filesOfPackage,
+  filesOfVersion,
   type ListedFile,
+  newestFileOf,
   packagesOf,
 } from "../../../projections/package/registry.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
+import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
@@ -59,13 +56,15 @@ const getIndex: NativeCall = {
     const name = orNotFound(() => cargoName(params["name"] ?? ""));
     if (params["path"] !== cargoIndexPath(name.name)) throw packageNotFound();
     const ids = await packageIdsIn(repository, { type, name }, deps);
-    const all = (await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)))).flat();
-    const lines = new Map<string, string>();
-    for (const file of all) if (!lines.has(file.version)) lines.set(file.version, indexLine(file));
-    if (lines.size === 0) throw packageNotFound();
-    const body = [...lines.values()].join("");
-    return { status: 200, headers: { "Content-Type": "text/plain; charset=utf-8" }, body };
+    const parts = await partsOf(ids, lines, deps);
+    return pieceAnswer("text/plain; charset=utf-8", joinedParts(parts, 0));
   },
+};
+
+const lines: PartForm<undefined> = {
+  key: "cargo",
+  keyOf: ({ version }) => version,
+  make: (files) => ({ texts: [files.map(indexLine).join("")], summary: undefined }),
 };
 
 function indexLine({ name, version, sha256, metadata, yank_reason }: ListedFile): string {
@@ -84,19 +83,9 @@ export async function crateFileIds(
 ): Promise<readonly string[]> {
   const of = orNotFound(() => ({ name: cargoName(name), version: cargoVersion(version) }));
   const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
-  const files = (await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)))).flat();
-  // The name as it was first spelled is part of the file's.
-  const spelled = new Set(
-    files.map((file) => file.name.slice(0, -`-${file.version}.crate`.length)),
-  );
-  return ids.flatMap((id) =>
-    [...spelled].map((each) =>
-      packageFileIdOf(
-        packageVersionIdOf(id, of.version),
-        crateFileName({ ...of.name, name: each }, of.version),
-      ),
-    ),
-  );
+  const versions = ids.map((id) => filesOfVersion(deps.db, packageVersionIdOf(id, of.version)));
+  // The name as the version spelled it is part of the file's.
+  return (await Promise.all(versions)).flatMap((files) => files.map(({ id }) => id));
 }
 
 const download: NativeCall = {
@@ -172,7 +161,7 @@ const search: NativeCall = {
     const rows = await packagesOf(deps.db, { registryIds, text, limit, offset: 0 });
     const crates = await Promise.all(
       rows.map(async ({ id, name }) => {
-        const newest = (await filesOfPackage(deps.db, id)).at(-1);
+        const newest = await newestFileOf(deps.db, id);
         const told: unknown = JSON.parse(newest?.metadata ?? "{}");
         const description = isRecord(told) ? (told["description"] ?? null) : null;
         return { name, max_version: newest?.version ?? null, description };

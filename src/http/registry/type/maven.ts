@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 
+import type { PackageId } from "../../../events/core/ids.ts";
 import {
   type PackageName,
   type PackageVersionName,
@@ -8,10 +9,16 @@ import {
 } from "../../../platform/package/coordinates.ts";
 import { plainVersion } from "../../../platform/package/generic.ts";
 import { mavenName } from "../../../platform/package/maven.ts";
-import { artifactMetadata, snapshotMetadata } from "../../../platform/package/maven-metadata.ts";
+import {
+  artifactMetadata,
+  type MavenVersions,
+  mavenVersions,
+  snapshotMetadata,
+  versionTags,
+} from "../../../platform/package/maven-metadata.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
-  filesOfPackage,
+  filesOfVersionsFrom,
   findListedFile,
   type ListedFile,
 } from "../../../projections/package/registry.ts";
@@ -19,6 +26,7 @@ import { type Answer, emptyAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { receiveAttachedFile } from "../../file/attached.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
+import { joinedParts, type PartForm, partsOf } from "../part.ts";
 import { sendFile } from "../send-file.ts";
 import { deploymentOf, packageIdsIn } from "../source.ts";
 import { receive, record, uploadBytesMax } from "../store.ts";
@@ -66,13 +74,45 @@ async function metadataAt(path: string, { repository }: NativeRequest, deps: Dep
   const names = isSnapshot ? parts.slice(0, -1) : parts;
   const packageName = orNotFound(() => mavenName(names.slice(0, -1).join("."), names.at(-1) ?? ""));
   const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
-  const all = (await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)))).flat();
-  const { groupId, artifactId } = packageName;
-  const files = all.map(({ name, version, created_at: at }: ListedFile) => ({ name, version, at }));
-  const of = { groupId, artifactId, files };
-  const text = isSnapshot ? snapshotMetadata({ ...of, version: last }) : artifactMetadata(of);
+  if (!isSnapshot) return artifactText(packageName, ids, deps);
+  const text = await snapshotText(ids, packageName, last, deps);
   if (text === undefined) throw fileNotFound();
   return Buffer.from(text);
+}
+
+async function artifactText(name: PackageName, ids: readonly PackageId[], deps: Deps) {
+  const parts = await partsOf(ids, versionsForm, deps);
+  const summaries = parts.map(({ summary }) => summary);
+  const [head, tail] = artifactMetadata(name, summaries);
+  // Several parts may hold builds of one snapshot, and several repositories the same version.
+  const isPlain = ids.length === 1 && !summaries.some(({ hasSnapshot }) => hasSnapshot);
+  const all = () => versionTags([...new Set(summaries.flatMap(({ versions }) => versions))]);
+  const tags = isPlain ? joinedParts(parts, 0) : [Buffer.from(all())];
+  return Buffer.concat([Buffer.from(head), ...tags, Buffer.from(tail)]);
+}
+
+const mavenFile = ({ name, version, created_at: at }: ListedFile) => ({ name, version, at });
+
+const versionsForm: PartForm<MavenVersions> = {
+  key: "maven",
+  keyOf: ({ id }) => id,
+  make(files) {
+    const summary = mavenVersions(files.map(mavenFile));
+    return { texts: [versionTags(summary.versions)], summary };
+  },
+};
+
+/** A snapshot has a version of its own for each build. */
+async function snapshotText(
+  ids: readonly PackageId[],
+  { groupId, artifactId }: PackageName,
+  version: string,
+  deps: Deps,
+): Promise<string | undefined> {
+  const prefix = version.slice(0, -"SNAPSHOT".length);
+  const found = await Promise.all(ids.map((id) => filesOfVersionsFrom(deps.db, id, prefix)));
+  const files = found.flat().map(mavenFile);
+  return snapshotMetadata({ groupId, artifactId, version, files });
 }
 
 async function fileIdsAt(path: string, { repository }: NativeRequest, deps: Deps) {

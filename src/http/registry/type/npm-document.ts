@@ -2,6 +2,7 @@ import semver from "semver";
 
 import { isRecord } from "../../../platform/is-record.ts";
 import type { ListedFile } from "../../../projections/package/registry.ts";
+import { joinedParts, type Part, type PartForm } from "../part.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -27,17 +28,15 @@ const abbreviated = [
   "hasInstallScript",
 ] as const;
 
-export type NpmPackage = Readonly<{
+export type NpmPlace = Readonly<{
+  /** Of the package. */
   name: string;
-  /** Of all versions, oldest first. */
-  files: readonly ListedFile[];
-  tags: ReadonlyMap<string, string>;
   /** Of the repository that is asked, without a slash at the end. */
   base: string;
 }>;
 
 /** The manifest of a version as its package.json says it, with where to fetch it. */
-export function manifestOf(file: ListedFile, { name, base }: NpmPackage): Json {
+export function manifestOf(file: ListedFile, { name, base }: NpmPlace): Json {
   const { version, sha1, sha512, metadata, deprecation } = file;
   const told: unknown = JSON.parse(metadata ?? "{}");
   const baseName = name.replace(/^@[^/]+\//, "");
@@ -56,45 +55,98 @@ export function manifestOf(file: ListedFile, { name, base }: NpmPackage): Json {
   };
 }
 
-/** Tags of versions that exist, `latest` always among them. */
-export function distTags({ files, tags }: NpmPackage): Readonly<Record<string, string>> {
-  const versions = files.map(({ version }) => version);
-  const existing = [...tags].filter(([, version]) => versions.includes(version));
-  const stable = versions.filter((version) => semver.prerelease(version) === null);
-  const [latest] = semver.rsort([...(stable.length > 0 ? stable : versions)]);
-  return { ...(latest !== undefined && { latest }), ...Object.fromEntries(existing) };
+/** What a document says of some versions beside the versions themselves. */
+export type NpmSummary = Readonly<{
+  count: number;
+  /** The highest one, and the highest that is no prerelease. */
+  highest: string | undefined;
+  stable: string | undefined;
+  createdAt: string | undefined;
+  /** Milliseconds since 1970. */
+  modified: number;
+}>;
+
+export type NpmPart = Part<NpmSummary>;
+
+/** All that npm asks of versions, or what is enough to install them; the second text is their times. */
+export const npmForm = (place: NpmPlace, isShort: boolean): PartForm<NpmSummary> => ({
+  key: `npm:${isShort ? "short" : "full"}:${place.base}`,
+  keyOf: ({ version }) => version,
+  make(given) {
+    const files = firstOfVersions(given);
+    const versions = files.map((file) => {
+      const manifest = manifestOf(file, place);
+      return entry(file.version, isShort ? shortened(manifest) : manifest);
+    });
+    const times = files.map((file) => entry(file.version, file.version_created_at.toISOString()));
+    const texts = [versions.join(","), isShort ? "" : times.join(",")];
+    return { texts, summary: summaryOf(files) };
+  },
+});
+
+const entry = (key: string, value: unknown): string =>
+  `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+
+function firstOfVersions(files: readonly ListedFile[]): readonly ListedFile[] {
+  const found = new Map<string, ListedFile>();
+  for (const file of files) if (!found.has(file.version)) found.set(file.version, file);
+  return [...found.values()];
 }
 
-/** All that npm asks of a package; the abbreviated form is enough to install it. */
-export function packument(of: NpmPackage, isAbbreviated: boolean): Json {
-  const { name, files } = of;
-  const manifests = files.map((file) => manifestOf(file, of));
-  const modified = new Date(Math.max(0, ...files.map(({ created_at }) => created_at.getTime())));
-  const tags = distTags(of);
-  if (isAbbreviated) {
-    const short = manifests.map((manifest) =>
-      Object.fromEntries(
-        abbreviated.flatMap((field) => (field in manifest ? [[field, manifest[field]]] : [])),
-      ),
-    );
-    const versions = byVersion(files, short);
-    return { name, modified: modified.toISOString(), "dist-tags": tags, versions };
-  }
-  const created = files[0]?.version_created_at ?? modified;
-  const times = files.map((file) => [file.version, file.version_created_at.toISOString()] as const);
+const shortened = (manifest: Json): Json =>
+  Object.fromEntries(
+    abbreviated.flatMap((field) => (field in manifest ? [[field, manifest[field]]] : [])),
+  );
+
+function summaryOf(files: readonly ListedFile[]): NpmSummary {
+  const versions = files.map(({ version }) => version);
   return {
-    _id: name,
-    _rev: `${files.length}-${modified.getTime()}`,
-    name,
-    "dist-tags": tags,
-    versions: byVersion(files, manifests),
-    time: {
-      created: created.toISOString(),
-      modified: modified.toISOString(),
-      ...Object.fromEntries(times),
-    },
+    count: files.length,
+    highest: highestOf(versions),
+    stable: highestOf(versions.filter((version) => semver.prerelease(version) === null)),
+    createdAt: files[0]?.version_created_at.toISOString(),
+    modified: Math.max(0, ...files.map(({ created_at }) => created_at.getTime())),
   };
 }
 
-const byVersion = (files: readonly ListedFile[], manifests: readonly Json[]): Json =>
-  Object.fromEntries(files.map(({ version }, index) => [version, manifests[index]]));
+const highestOf = (versions: readonly string[]): string | undefined =>
+  semver.rsort([...versions])[0];
+
+/** Tags of versions that exist, `latest` always among them. */
+export function distTags(
+  parts: readonly NpmPart[],
+  tags: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const of = (field: "stable" | "highest") =>
+    highestOf(parts.flatMap(({ summary }) => summary[field] ?? []));
+  const latest = of("stable") ?? of("highest");
+  return { ...(latest !== undefined && { latest }), ...Object.fromEntries(tags) };
+}
+
+type Whole = Readonly<{
+  name: string;
+  parts: readonly NpmPart[];
+  /** Of versions that exist. */
+  tags: ReadonlyMap<string, string>;
+}>;
+
+/** The document of a package, in pieces. */
+export function packument(of: Whole, isShort: boolean): readonly (string | Buffer)[] {
+  const { name, parts } = of;
+  const summaries = parts.map(({ summary }) => summary);
+  const modified = new Date(Math.max(0, ...summaries.map((summary) => summary.modified)));
+  const tags = { "dist-tags": distTags(parts, of.tags) };
+  const versions = ['"versions":{', ...joinedParts(parts, 0, ","), "}"];
+  if (isShort) {
+    return [opened({ name, modified: modified.toISOString(), ...tags }), ...versions, "}"];
+  }
+  const count = summaries.reduce((sum, summary) => sum + summary.count, 0);
+  const rev = `${count}-${modified.getTime()}`;
+  const created = summaries[0]?.createdAt ?? modified.toISOString();
+  const times = opened({ created, modified: modified.toISOString() });
+  const head = opened({ _id: name, _rev: rev, name, ...tags });
+  return [head, ...versions, ',"time":', times, ...joinedParts(parts, 1, ","), "}}"];
+}
+
+/** An object to which more is added: there is always more. */
+const opened = (value: Json): string => `${JSON.stringify(value).slice(0, -1)},`;

@@ -1,3 +1,4 @@
+import semver from "semver";
 import { z } from "zod";
 
 import type { PackageId } from "../../../events/core/ids.ts";
@@ -14,29 +15,31 @@ import { readPublication } from "../../../platform/package/npm-publish.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
   filesOfPackage,
-  type ListedFile,
-  packagesOf,
+  filesOfVersion,
   tagsOfPackage,
+  versionsWithIds,
 } from "../../../projections/package/registry.ts";
-import { type Answer, jsonAnswer } from "../../core/answer.ts";
+import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
+import { partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { setTag } from "../tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
-import { distTags, manifestOf, type NpmPackage, packument } from "./npm-document.ts";
+import { distTags, manifestOf, npmForm, packument } from "./npm-document.ts";
 import { npmProxy } from "./npm-proxy.ts";
+import { searchNpm } from "./npm-search.ts";
 
 const type = "npm";
+const jsonType = "application/json; charset=utf-8";
 const shortType = "application/vnd.npm.install-v1+json";
 const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
 const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** base64 makes three bytes four. */
 const base64Factor = 4 / 3;
 const documentRoom = 4 * 1024 ** 2;
-const searchSizeMax = 100;
 
 type Params = NativeRequest["params"];
 
@@ -46,21 +49,35 @@ function nameIn(params: Params): PackageName {
 }
 
 /** The package as its local repositories have it; of a version, the first that has it. @throws 404 */
-async function packageAt({ params, repository, base }: NativeRequest, deps: Deps) {
+async function packageAt(
+  { params, repository, base }: NativeRequest,
+  isShort: boolean,
+  deps: Deps,
+) {
   const packageName = orNotFound(() => nameIn(params));
+  const { name } = packageName;
   const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
-  const all = await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)));
-  const files = new Map<string, ListedFile>();
-  for (const file of all.flat()) if (!files.has(file.version)) files.set(file.version, file);
-  if (files.size === 0) throw packageNotFound();
+  const parts = await partsOf(ids, npmForm({ name, base }, isShort), deps);
+  return { name, parts, tags: await tagsOf(ids, deps) };
+}
+
+/** Tags of versions that exist; each as the first repository has it. */
+async function tagsOf(
+  ids: readonly PackageId[],
+  { db }: Deps,
+): Promise<ReadonlyMap<string, string>> {
   const tags = new Map<string, string>();
   for (const id of ids) {
-    for (const [tag, version] of await tagsOfPackage(deps.db, id)) {
+    for (const [tag, version] of await tagsOfPackage(db, id)) {
       if (!tags.has(tag)) tags.set(tag, version);
     }
   }
-  const found: NpmPackage = { name: packageName.name, files: [...files.values()], tags, base };
-  return { packageName, found };
+  const idsOf = (version: string) => ids.map((id) => packageVersionIdOf(id, npmVersion(version)));
+  const tagged = [...new Set(tags.values())];
+  const existing = await versionsWithIds(db, tagged.flatMap(idsOf));
+  const exists = (version: string) => idsOf(version).some((id) => existing.has(id));
+  const there = new Set(tagged.filter(exists));
+  return new Map([...tags].filter(([, version]) => there.has(version)));
 }
 
 const getPackument: NativeCall = {
@@ -69,11 +86,10 @@ const getPackument: NativeCall = {
   right: "read",
   operationId: "get-npm-package",
   async handle(native, deps) {
-    const { found } = await packageAt(native, deps);
     const isShort = native.request.header("accept").includes(shortType);
     native.ctx.vary("Accept");
-    const answer = jsonAnswer(200, packument(found, isShort));
-    return isShort ? { ...answer, headers: { "Content-Type": shortType } } : answer;
+    const found = await packageAt(native, isShort, deps);
+    return pieceAnswer(isShort ? shortType : jsonType, packument(found, isShort));
   },
 };
 
@@ -83,14 +99,30 @@ const getManifest: NativeCall = {
   right: "read",
   operationId: "get-npm-version",
   async handle(native, deps) {
-    const { found } = await packageAt(native, deps);
-    const asked = native.params["version"] ?? "";
-    const version = distTags(found)[asked] ?? asked;
-    const file = found.files.find((each) => each.version === version);
-    if (file === undefined) throw versionNotFound();
-    return jsonAnswer(200, manifestOf(file, found));
+    const { params, repository, base } = native;
+    const asked = params["version"] ?? "";
+    const packageName = orNotFound(() => nameIn(params));
+    const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+    // No tag looks like a version.
+    const isVersion = semver.valid(asked) !== null;
+    const tagged = isVersion ? asked : await taggedVersion(native, asked, deps);
+    if (tagged === undefined) throw versionNotFound();
+    const version = npmVersion(tagged);
+    for (const id of ids) {
+      const [file] = await filesOfVersion(deps.db, packageVersionIdOf(id, version));
+      if (file !== undefined) {
+        return jsonAnswer(200, manifestOf(file, { name: packageName.name, base }));
+      }
+    }
+    throw versionNotFound();
   },
 };
+
+async function taggedVersion(native: NativeRequest, tag: string, deps: Deps) {
+  const { parts, tags } = await packageAt(native, true, deps);
+  const all = distTags(parts, tags);
+  return Object.hasOwn(all, tag) ? all[tag] : undefined;
+}
 
 const getTarball: NativeCall = {
   method: "GET",
@@ -250,7 +282,10 @@ const getTags: NativeCall = {
   path: new RegExp(`^${tagsPath}$`),
   right: "read",
   operationId: "list-npm-tags",
-  handle: async (native, deps) => jsonAnswer(200, distTags((await packageAt(native, deps)).found)),
+  async handle(native, deps) {
+    const { parts, tags } = await packageAt(native, true, deps);
+    return jsonAnswer(200, distTags(parts, tags));
+  },
 };
 
 const putTag: NativeCall = {
@@ -267,8 +302,8 @@ const putTag: NativeCall = {
     const { version } = npmVersion(
       Buffer.concat(chunks).toString("utf8").replaceAll('"', "").trim(),
     );
-    const files = await filesOfPackage(deps.db, packageId);
-    if (!files.some((file) => file.version === version)) throw versionNotFound();
+    const id = packageVersionIdOf(packageId, { version, key: version });
+    if (!(await versionsWithIds(deps.db, [id])).has(id)) throw versionNotFound();
     await setTag({ packageId, tag: tagName(params["tag"] ?? ""), version }, request, deps);
     return jsonAnswer(200, { ok: true });
   },
@@ -298,34 +333,6 @@ function tagName(tag: string): string {
   throw new Refusal("unprocessable", "package.tag_invalid", message);
 }
 
-const search: NativeCall = {
-  method: "GET",
-  path: /^-\/v1\/search$/,
-  right: "read",
-  operationId: "search-npm-packages",
-  async handle({ ctx, repository }, deps): Promise<Answer> {
-    const text = String(ctx.query["text"] ?? "").slice(0, 214);
-    const number = (value: unknown, most: number) =>
-      Math.min(most, Math.max(0, Number.parseInt(String(value ?? ""), 10) || 0));
-    const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
-    const offset = number(ctx.query["from"], 1_000_000);
-    const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const rows = await packagesOf(deps.db, { registryIds, text, limit, offset });
-    const objects = await Promise.all(
-      rows.map(async (row) => {
-        const files = await filesOfPackage(deps.db, row.id);
-        const of: NpmPackage = { name: row.name, files, tags: new Map(), base: "" };
-        const latest = distTags(of)["latest"];
-        const file = files.find(({ version }) => version === latest);
-        const date = file?.version_created_at.toISOString();
-        return { package: { name: row.name, version: latest, date } };
-      }),
-    );
-    const found = objects.filter(({ package: { version } }) => version !== undefined);
-    return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
-  },
-};
-
 const small = (
   method: "GET" | "POST",
   path: RegExp,
@@ -350,7 +357,7 @@ export const npmType: RegistryType = {
     small("GET", /^-\/ping$/, "ping-npm", () => ({})),
     small("GET", /^-\/whoami$/, "npm-whoami", ({ request }) => ({ username: request.actor.alias })),
     small("POST", /^-\/npm\/v1\/security\/advisories\/bulk$/, "npm-advisories", () => ({})),
-    search,
+    searchNpm,
     getTags,
     putTag,
     deleteTag,

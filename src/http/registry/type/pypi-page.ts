@@ -8,7 +8,9 @@ export const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** Whether JSON is asked for by name, and preferred to HTML. */
-function wantsJson(accept: string): boolean {
+export function wantsJson({ ctx, request }: NativeRequest): boolean {
+  ctx.vary("Accept");
+  const accept = request.header("accept");
   const quality = (name: string): number => {
     const part = accept.split(",").find((each) => each.trim().split(";")[0]?.trim() === name);
     return part === undefined ? -1 : Number(/;\s*q=([\d.]+)/.exec(part)?.[1] ?? 1);
@@ -17,22 +19,30 @@ function wantsJson(accept: string): boolean {
   return json > 0 && json >= Math.max(quality(htmlType), quality("text/html"));
 }
 
+export const htmlPageType = "text/html; charset=utf-8";
+
 /** A page of links, PEP 503. */
 export function page(title: string, lines: readonly string[]): Answer {
-  const html = `<!DOCTYPE html>
+  const [head, tail] = pageAround(title);
+  return {
+    status: 200,
+    headers: { "Content-Type": htmlPageType },
+    body: `${head}${lines.join("\n")}${tail}`,
+  };
+}
+
+/** What is before the links of such a page, and after them. */
+export function pageAround(title: string): readonly [head: string, tail: string] {
+  const head = `<!DOCTYPE html>
 <html>
 <head><meta name="pypi:repository-version" content="1.1"><title>${escaped(title)}</title></head>
 <body>
-${lines.join("\n")}
-</body>
-</html>
 `;
-  return { status: 200, headers: { "Content-Type": "text/html; charset=utf-8" }, body: html };
+  return [head, "\n</body>\n</html>\n"];
 }
 
 /** JSON (PEP 691) or HTML, as the client prefers. */
 export function simple(native: NativeRequest, json: unknown, html: () => Answer): Answer {
-  native.ctx.vary("Accept");
-  if (!wantsJson(native.request.header("accept"))) return html();
+  if (!wantsJson(native)) return html();
   return { ...jsonAnswer(200, json), headers: { "Content-Type": jsonType } };
 }

@@ -11,20 +11,27 @@ import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
 import { readPypiFile } from "../../../platform/package/pypi-file.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
-  filesOfPackage,
   findListedFile,
   type ListedFile,
   packagesOf,
 } from "../../../projections/package/registry.ts";
 import { emptyAnswer, streamAnswer } from "../../core/answer.ts";
-import type { Deps } from "../../core/deps.ts";
 import { receiveFiles } from "../../file/multipart.ts";
-import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
+import { fileNotFound, orNotFound } from "../../package/request.ts";
+import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
-import { escaped, page, simple } from "./pypi-page.ts";
+import {
+  escaped,
+  htmlPageType,
+  jsonType,
+  page,
+  pageAround,
+  simple,
+  wantsJson,
+} from "./pypi-page.ts";
 import { pypiProxy } from "./pypi-proxy.ts";
 
 const type = "pypi";
@@ -67,25 +74,28 @@ const listProjects: NativeCall = {
   },
 };
 
-async function filesOf(
-  { params, repository, base }: NativeRequest,
-  deps: Deps,
-): Promise<Readonly<{ name: PackageName; files: readonly Listed[] }>> {
-  const name = orNotFound(() => pypiName(params["name"] ?? ""));
-  const ids = await packageIdsIn(repository, { type, name }, deps);
-  const all = await Promise.all(ids.map((id) => filesOfPackage(deps.db, id)));
-  const files = new Map<string, Listed>();
-  for (const file of all.flat()) {
-    if (files.has(file.name)) continue;
-    const { requiresPython, text } = metadataOf(file);
-    const path = [name.key, file.version, file.name].map(encodeURIComponent).join("/");
-    const metadataSha256 = text === null ? null : createHash("sha256").update(text).digest("hex");
-    const url = `${base}/files/${path}`;
-    files.set(file.name, { file, url, requiresPython, metadataSha256 });
-  }
-  if (files.size === 0) throw packageNotFound();
-  return { name, files: [...files.values()] };
+/** What the lists of a project show of a file, in both forms, which differ only in how it is written. */
+function listed(file: ListedFile, key: string, base: string): Listed {
+  const { requiresPython, text } = metadataOf(file);
+  const path = [key, file.version, file.name].map(encodeURIComponent).join("/");
+  const metadataSha256 = text === null ? null : createHash("sha256").update(text).digest("hex");
+  return { file, url: `${base}/files/${path}`, requiresPython, metadataSha256 };
 }
+
+type Form = "html" | "json";
+
+/** The files of a project; in JSON its versions as well. */
+const projectForm = (form: Form, key: string, base: string): PartForm<undefined> => ({
+  key: `pypi:${form}:${base}`,
+  keyOf: ({ name }) => name,
+  make(files) {
+    const all = files.map((file) => listed(file, key, base));
+    if (form === "html") return { texts: [all.map(anchor).join("\n")], summary: undefined };
+    const versions = [...new Set(files.map(({ version }) => version))];
+    const texts = [versions.map((version) => JSON.stringify(version)), all.map(jsonText)];
+    return { texts: texts.map((each) => each.join(",")), summary: undefined };
+  },
+});
 
 const getProject: NativeCall = {
   method: "GET",
@@ -93,17 +103,27 @@ const getProject: NativeCall = {
   right: "read",
   operationId: "get-pypi-project",
   async handle(native, deps) {
-    const { name, files } = await filesOf(native, deps);
-    const isNormal = native.params["name"] === name.key && native.ctx.path.endsWith("/");
-    if (!isNormal) {
-      const headers = { Location: `${native.base}/simple/${name.key}/` };
-      return { status: 301, headers, body: "" };
+    const { params, repository, base, ctx } = native;
+    const name = orNotFound(() => pypiName(params["name"] ?? ""));
+    const { key } = name;
+    const ids = await packageIdsIn(repository, { type, name }, deps);
+    const form = wantsJson(native) ? "json" : "html";
+    const parts = await partsOf(ids, projectForm(form, key, base), deps);
+    if (params["name"] !== key || !ctx.path.endsWith("/")) {
+      return { status: 301, headers: { Location: `${base}/simple/${key}/` }, body: "" };
     }
-    const versions = [...new Set(files.map(({ file }) => file.version))];
-    const document = { meta, name: name.key, versions, files: files.map(jsonFile) };
-    return simple(native, document, () => page(name.key, files.map(anchor)));
+    if (form === "html") {
+      const [head, tail] = pageAround(key);
+      return pieceAnswer(htmlPageType, [head, ...joinedParts(parts, 0, "\n"), tail]);
+    }
+    const versions = joinedParts(parts, 0, ",");
+    const files = joinedParts(parts, 1, ",");
+    const head = `{"meta":${JSON.stringify(meta)},"name":${JSON.stringify(key)},"versions":[`;
+    return pieceAnswer(jsonType, [head, ...versions, '],"files":[', ...files, "]}"]);
   },
 };
+
+const jsonText = (one: Listed): string => JSON.stringify(jsonFile(one));
 
 function jsonFile({ file, url, requiresPython, metadataSha256 }: Listed) {
   return {

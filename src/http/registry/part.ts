@@ -1,0 +1,183 @@
+import { hash } from "node:crypto";
+import { Readable } from "node:stream";
+
+import type { PackageId } from "../../events/core/ids.ts";
+import { invariant } from "../../platform/invariant.ts";
+import {
+  changedAfter,
+  filesInRange,
+  nextRange,
+  type PartRange,
+  packagePosition,
+} from "../../projections/package/part.ts";
+import type { ListedFile } from "../../projections/package/registry.ts";
+import type { Answer } from "../core/answer.ts";
+import type { Deps } from "../core/deps.ts";
+import { packageNotFound } from "../package/request.ts";
+import { currentDocument } from "./document.ts";
+
+type Db = Pick<Deps, "db">;
+
+/** Versions of a part: making one takes a few milliseconds. */
+const versionsMax = 200;
+/** Before every position. */
+const beforeAll = -(2n ** 63n);
+const smallBytesMax = 1024 ** 2;
+
+/** How the index of a package is made from its files. */
+export type PartForm<Summary> = Readonly<{
+  /** Equal where everything is that goes into it but the files. */
+  key: string;
+  /** Of two files with the same, in several repositories, the first counts. */
+  keyOf: (file: ListedFile) => string;
+  /** Some of the files, those of a version together. `texts` are pieces of the index, empty ones included. */
+  make: (files: readonly ListedFile[]) => Made<Summary>;
+}>;
+
+type Made<Summary> = Readonly<{ texts: readonly string[]; summary: Summary }>;
+
+export type Part<Summary> = Readonly<{ texts: readonly Buffer[]; summary: Summary }>;
+
+type RangedPart<Summary> = Part<Summary> & PartRange;
+type Parts<Summary> = Readonly<{ revision: bigint; parts: readonly RangedPart<Summary>[] }>;
+
+/**
+ * The index of a package in parts of some versions each, in the order in which these were created. Only the parts
+ * with versions that have changed are made anew.
+ *
+ * @param ids of the package in the repositories that have it, in order
+ * @throws Refusal 404 when it has no files
+ */
+export async function partsOf<Summary>(
+  ids: readonly PackageId[],
+  form: PartForm<Summary>,
+  deps: Db,
+): Promise<readonly Part<Summary>[]> {
+  const [first, ...others] = ids;
+  const isOne = first !== undefined && others.length === 0;
+  const parts = isOne ? await keptParts(first, form, deps) : await mergedParts(ids, form, deps);
+  if (parts.length === 0) throw packageNotFound();
+  return parts;
+}
+
+async function keptParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: Db) {
+  const position = await packagePosition(deps.db, id);
+  if (position === undefined) return [];
+  const { revision, reset_position: reset } = position;
+  const { parts } = await currentDocument<Parts<Summary>>(
+    `${form.key}:${id}`,
+    revision,
+    async (last) => {
+      const known = last !== undefined && last.revision >= reset ? last : undefined;
+      return { revision, parts: await refreshed(id, known, form, deps) };
+    },
+    bytesOf,
+  );
+  return parts.filter(isFull);
+}
+
+const isFull = ({ texts }: Part<unknown>): boolean => texts.some(({ length }) => length > 0);
+
+const bytesOf = ({ parts }: Parts<unknown>): number =>
+  parts.reduce((sum, part) => sum + partBytes + bytesIn(part.texts), 0);
+
+/** Of a part beside its texts. */
+const partBytes = 1_000;
+
+const bytesIn = (texts: readonly Buffer[]): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+async function refreshed<Summary>(
+  id: PackageId,
+  last: Parts<Summary> | undefined,
+  form: PartForm<Summary>,
+  { db }: Db,
+): Promise<readonly RangedPart<Summary>[]> {
+  const made = async (range: PartRange): Promise<RangedPart<Summary>> => ({
+    ...range,
+    ...packed(form.make(await filesInRange(db, id, range))),
+  });
+  const changed = last === undefined ? [] : await changedAfter(db, id, last.revision);
+  const parts: RangedPart<Summary>[] = [];
+  let index = 0;
+  for (const part of last?.parts ?? []) {
+    const before = index;
+    while (index < changed.length && (changed[index] ?? 0n) <= part.to) index += 1;
+    parts.push(index > before ? await made(part) : part);
+  }
+  // The last one grows until it is full.
+  const end = parts.at(-1);
+  const isGrowing = end !== undefined && index < changed.length;
+  let after = isGrowing ? end.after : (end?.to ?? beforeAll);
+  if (isGrowing) parts.pop();
+  for (;;) {
+    const range = await nextRange(db, id, after, versionsMax);
+    if (range === undefined) return parts;
+    parts.push(await made(range));
+    after = range.to;
+  }
+}
+
+async function mergedParts<Summary>(
+  ids: readonly PackageId[],
+  form: PartForm<Summary>,
+  { db }: Db,
+): Promise<readonly Part<Summary>[]> {
+  const seen = new Map<string, PackageId>();
+  const parts: Part<Summary>[] = [];
+  const isFirst = (file: ListedFile, id: PackageId): boolean => {
+    const key = form.keyOf(file);
+    const known = seen.get(key);
+    if (known === undefined) seen.set(key, id);
+    return known === undefined || known === id;
+  };
+  for (const id of ids) {
+    let range = await nextRange(db, id, beforeAll, versionsMax);
+    while (range !== undefined) {
+      const files = await filesInRange(db, id, range);
+      parts.push(packed(form.make(files.filter((file) => isFirst(file, id)))));
+      range = await nextRange(db, id, range.to, versionsMax);
+    }
+  }
+  return parts.filter(isFull);
+}
+
+function packed<Summary>({ texts, summary }: Made<Summary>): Part<Summary> {
+  const buffers = texts.map((text) => Buffer.from(text));
+  for (const buffer of buffers) hashes.set(buffer, hash("sha1", buffer));
+  return { texts: buffers, summary };
+}
+
+/** Of texts of parts, so that an entity tag does not take as long as the index is large. */
+const hashes = new WeakMap<Buffer, string>();
+
+/** The texts of all parts with this number, with a separator between them. */
+export function joinedParts(
+  parts: readonly Part<unknown>[],
+  number: number,
+  separator = "",
+): readonly Buffer[] {
+  const between = Buffer.from(separator);
+  return parts
+    .map(({ texts }) => textAt(texts, number))
+    .filter(({ length }) => length > 0)
+    .flatMap((text, index) => (index === 0 || separator === "" ? [text] : [between, text]));
+}
+
+function textAt(texts: readonly Buffer[], number: number): Buffer {
+  const text = texts[number];
+  invariant(text !== undefined, "every part has the same number of texts");
+  return text;
+}
+
+/** An index of pieces, which is neither copied nor hashed as a whole when it is large. */
+export function pieceAnswer(contentType: string, pieces: readonly (string | Buffer)[]): Answer {
+  const buffers = pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
+  const digests = buffers.map((buffer) => hashes.get(buffer) ?? hash("sha1", buffer));
+  const bytes = bytesIn(buffers);
+  const etag = `W/"${hash("sha1", digests.join(), "base64url")}"`;
+  const headers = { "Content-Type": contentType, ETag: etag };
+  if (bytes <= smallBytesMax) return { status: 200, headers, body: Buffer.concat(buffers) };
+  const body = Readable.from(buffers, { objectMode: false });
+  return { status: 200, headers: { ...headers, "Content-Length": String(bytes) }, body };
+}

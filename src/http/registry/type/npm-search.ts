@@ -1,0 +1,45 @@
+import { packageVersionIdOf } from "../../../platform/package/coordinates.ts";
+import { npmVersion } from "../../../platform/package/npm.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import { filesOfVersion, packagesOf } from "../../../projections/package/registry.ts";
+import type { PackageRow } from "../../../projections/package/version.ts";
+import { type Answer, jsonAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { partsOf } from "../part.ts";
+import { localSources } from "../source.ts";
+import type { NativeCall } from "../type.ts";
+import { distTags, npmForm } from "./npm-document.ts";
+
+const searchSizeMax = 100;
+
+/** Undefined when it has no version. */
+async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) {
+  const parts = await partsOf([id], npmForm({ name, base }, true), deps).catch(notFound);
+  const version = parts && distTags(parts, new Map())["latest"];
+  if (version === undefined) return undefined;
+  const [file] = await filesOfVersion(deps.db, packageVersionIdOf(id, npmVersion(version)));
+  return { name, version, date: file?.version_created_at.toISOString() };
+}
+
+function notFound(error: unknown): undefined {
+  if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
+}
+
+export const searchNpm: NativeCall = {
+  method: "GET",
+  path: /^-\/v1\/search$/,
+  right: "read",
+  operationId: "search-npm-packages",
+  async handle({ ctx, repository, base }, deps): Promise<Answer> {
+    const text = String(ctx.query["text"] ?? "").slice(0, 214);
+    const number = (value: unknown, most: number) =>
+      Math.min(most, Math.max(0, Number.parseInt(String(value ?? ""), 10) || 0));
+    const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
+    const offset = number(ctx.query["from"], 1_000_000);
+    const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
+    const rows = await packagesOf(deps.db, { registryIds, text, limit, offset });
+    const objects = await Promise.all(rows.map((row) => foundPackage(row, base, deps)));
+    const found = objects.flatMap((one) => (one === undefined ? [] : [{ package: one }]));
+    return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
+  },
+};
