@@ -8,11 +8,14 @@ import type { Recorded } from "./event.ts";
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
-  return `{${members.join(",")}}`;
+  const members = value as Readonly<Record<string, unknown>>;
+  let text = "";
+  for (const name of Object.keys(members).sort()) {
+    const member = members[name];
+    if (member === undefined) continue;
+    text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonicalJson(member)}`;
+  }
+  return `{${text}}`;
 }
 
 /**
@@ -20,10 +23,17 @@ export function canonicalJson(value: unknown): string {
  * storage: those belong to the store, and a log that was moved to another must still verify.
  */
 export function eventDigest(event: Recorded): Buffer {
+  const known = digests.get(event);
+  if (known !== undefined) return known;
   const { id, stream, revision, type, data, metadata } = event;
   const said = { data, id, metadata, revision: String(revision), stream, type };
-  return createHash("sha256").update(canonicalJson(said)).digest();
+  const digest = createHash("sha256").update(canonicalJson(said)).digest();
+  digests.set(event, digest);
+  return digest;
 }
+
+/** The audit, the chain and the tree ask for the same event's, one after another. */
+const digests = new WeakMap<Recorded, Buffer>();
 
 /** What a chain starts from. */
 export const chainStart: Buffer = Buffer.alloc(32);

@@ -3,6 +3,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
+import { type ColumnTypes, insertColumns, merging } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
@@ -54,13 +55,6 @@ export const auditEntryProjection: Projection = {
       table.text("causation_id");
       table.binary("digest").notNullable();
       table.unique(["stream", "revision"]);
-      table.index(["place_id", "position"]);
-      table.index(["place_id", "type", "position"]);
-      table.index(["type", "position"]);
-      table.index(["actor_id", "position"]);
-      table.index(["subject_id", "position"]);
-      table.index(["correlation_id", "position"]);
-      table.index(["event_id"]);
     });
     // Which positions a day's events have: a time is found by position.
     await tx.schema.createTable("audit_day", (table) => {
@@ -73,15 +67,46 @@ export const auditEntryProjection: Projection = {
       table.text("name").notNullable();
     });
   },
+  async index(tx) {
+    await tx.schema.alterTable("audit_entry", (table) => {
+      table.index(["place_id", "position"]);
+      table.index(["place_id", "type", "position"]);
+      table.index(["type", "position"]);
+      table.index(["actor_id", "position"]);
+      table.index(["subject_id", "position"]);
+      table.index(["correlation_id", "position"]);
+      table.index(["event_id"]);
+    });
+  },
   types: everyType,
   apply: (tx, event) => applyAll(tx, [event]),
   applyAll,
 };
 
+const columns: ColumnTypes<AuditEntryRow> = {
+  position: "bigint",
+  event_id: "text",
+  stream: "text",
+  revision: "bigint",
+  type: "text",
+  subject_id: "text",
+  actor_id: "uuid",
+  actor_alias: "text",
+  via: "text",
+  token_id: "uuid",
+  place_id: "uuid",
+  ip: "text",
+  occurred_at: "timestamptz",
+  correlation_id: "text",
+  causation_id: "text",
+  digest: "bytea",
+};
+const merged = merging(columns, ["position"]);
+
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const places = await placesOfStreams(tx, events);
   const rows = events.map((event) => rowOf(event, places));
-  await tx<AuditEntryRow>("audit_entry").insert(rows).onConflict("position").merge();
+  await insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged });
   await noteDays(tx, rows);
   await noteNames(tx, events);
 }

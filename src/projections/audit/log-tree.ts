@@ -3,6 +3,7 @@ import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { everyType } from "../core/every-type.ts";
+import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import {
   GrowingTree,
@@ -18,8 +19,8 @@ type LeafRow = Readonly<{ index: bigint; position: bigint }>;
 type NodeRow = Readonly<{ level: number; index: bigint; hash: Buffer }>;
 type HeadRow = Readonly<{ only: true; size: bigint; position: bigint }>;
 
-/** Bindings of one statement stay far below what PostgreSQL takes. */
-const rowsAtOnce = 5_000;
+const leafColumns = { index: "bigint", position: "bigint" };
+const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" };
 
 /**
  * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete
@@ -68,14 +69,10 @@ async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
     leaves.push({ index: tree.size, position: event.position });
     nodes.push(...tree.add(leafOf(event)));
   }
-  for (const rows of chunks(leaves)) await tx<LeafRow>("log_tree_leaf").insert(rows);
-  for (const rows of chunks(nodes)) await tx<NodeRow>("log_tree_node").insert(rows);
+  await insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves });
+  await insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes });
   const moved = { only: true, size: tree.size, position: last.position } as const;
   await tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge();
-}
-
-function* chunks<Row>(rows: readonly Row[]): Generator<Row[]> {
-  for (let at = 0; at < rows.length; at += rowsAtOnce) yield rows.slice(at, at + rowsAtOnce);
 }
 
 async function treeOf(db: Knex, size: bigint): Promise<GrowingTree> {

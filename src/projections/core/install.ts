@@ -14,6 +14,7 @@ export async function install(
   // Tables without a checkpoint say nothing of what is in them.
   await dropTables(tx, liveSchema, projection.tables);
   await createTables(tx, liveSchema, projection);
+  await createIndexes(tx, liveSchema, projection);
   await tx<StoredCheckpoint>("projection_checkpoint").insert(firstCheckpoint(projection, state));
 }
 
@@ -29,9 +30,14 @@ export async function dropTables(tx: Tx, schema: string, tables: readonly string
   await tx.raw(`drop table if exists ${names.map(() => "??").join(", ")}`, names);
 }
 
-/** Makes the tables of a projection in a schema, and gives the search path back as it was. */
+/** Makes the tables of a projection in a schema, and gives the search path back as it was. Without `index`. */
 export async function createTables(tx: Tx, schema: string, projection: Projection): Promise<void> {
   await inSchema(tx, schema, () => projection.create(tx));
+}
+
+/** Those that the handlers do without. */
+export async function createIndexes(tx: Tx, schema: string, { index }: Projection): Promise<void> {
+  if (index !== undefined) await inSchema(tx, schema, () => index(tx));
 }
 
 /** Runs handlers so that the unqualified names of their tables mean those of one schema. */

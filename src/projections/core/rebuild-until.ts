@@ -1,18 +1,13 @@
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { openPostgres } from "../../platform/postgres.ts";
+import { buildersMax, indexTables, pages, takenPages } from "./build-page.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { withLock } from "./leader.ts";
 import type { Projection } from "./projection.ts";
-import {
-  buildersMax,
-  buildPage,
-  pages,
-  prepareSchema,
-  type RebuildDeps,
-  type RebuildOptions,
-} from "./rebuild.ts";
+import { prepareSchema, type RebuildDeps, type RebuildOptions } from "./rebuild.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
 export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
@@ -93,16 +88,15 @@ async function build(
     await prepareSchema(next, draft, projections, mark);
     const end = (await deps.store.head()) ?? beforeEverything;
     const head = "position" in until && until.position < end ? until.position : end;
-    for await (const page of pages(deps.store, beforeEverything)) {
+    const given = pagesUntil(deps.store, until);
+    for await (const page of takenPages({ deps, next, remaining: projections }, given)) {
       signal.throwIfAborted();
-      const part = page.slice(0, endIn(page, until));
-      await buildPage({ deps, next, remaining: projections }, part);
-      events += part.length;
-      position = part.at(-1)?.position ?? position;
+      events += page.length;
+      position = page.at(-1)?.position ?? position;
       const elapsedMs = performance.now() - startedAt;
       onProgress?.({ position, head: position > head ? position : head, events, elapsedMs });
-      if (part.length < page.length) break;
     }
+    await indexTables(next, draft, projections);
     for (const table of projections.flatMap(({ tables }) => tables)) {
       await next.raw("analyze ??.??", [draft, table]);
     }
@@ -116,6 +110,14 @@ async function build(
   } finally {
     await next.raw("drop schema if exists ?? cascade", [draft]).catch(() => undefined);
     await next.destroy();
+  }
+}
+
+async function* pagesUntil(store: EventStore, until: LogEnd): AsyncGenerator<readonly Recorded[]> {
+  for await (const page of pages(store, beforeEverything)) {
+    const part = page.slice(0, endIn(page, until));
+    yield part;
+    if (part.length < page.length) return;
   }
 }
 

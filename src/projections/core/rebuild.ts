@@ -1,23 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
-import type { Recorded } from "../../events/core/event.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { openPostgres } from "../../platform/postgres.ts";
 import { sqlState } from "../../platform/postgres-error.ts";
+import { buildersMax, indexTables, pages, takenPages } from "./build-page.ts";
 import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./checkpoint.ts";
-import { type FeedDeps, readAfter } from "./feed.ts";
+import type { FeedDeps } from "./feed.ts";
 import { createTables, dropTables, firstCheckpoint, install, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
 import { withLock } from "./leader.ts";
-import { type Projection, project, type Tx } from "./projection.ts";
+import type { Projection, Tx } from "./projection.ts";
 import { type Comparison, compareTables } from "./verify.ts";
 
 /** Where tables grow before they take the place of those in `read_model`. */
 export const nextSchema = "read_model_next";
 
-const pageEventsMax = 1_000;
-/** Read models are built side by side on so many connections. */
-export const buildersMax = 4;
 /** Shorter than Postgres' deadlock_timeout: in a knot with readers it is never they who lose. */
 const swapLockTimeoutMs = 200;
 const swapAttemptsMax = 100;
@@ -155,6 +151,7 @@ async function buildToEnd(build: Build): Promise<void> {
   do {
     before = build.events;
     await buildPass(build);
+    if (before === 0) await indexTables(build.next, nextSchema, build.remaining);
   } while (build.events - before > restEventsMax);
   for (const table of build.remaining.flatMap(({ tables }) => tables)) {
     await build.next.raw("analyze ??.??", [nextSchema, table]);
@@ -165,66 +162,14 @@ async function buildToEnd(build: Build): Promise<void> {
 async function buildPass(build: Build): Promise<void> {
   const { deps, options, startedAt } = build;
   let head = (await deps.store.head()) ?? beforeEverything;
-  for await (const page of pages(deps.store, build.position)) {
+  for await (const page of takenPages(build, pages(deps.store, build.position))) {
     options.signal.throwIfAborted();
-    await buildPage(build, page);
     build.position = page.at(-1)?.position ?? build.position;
     build.events += page.length;
     if (build.position > head) head = build.position;
     const elapsedMs = performance.now() - startedAt;
     options.onProgress?.({ position: build.position, head, events: build.events, elapsedMs });
   }
-}
-
-type PageBuild = Readonly<{
-  deps: Pick<RebuildDeps, "context">;
-  next: Knex;
-  remaining: readonly Projection[];
-}>;
-
-/** Every projection takes the page in a transaction of its own, a few of them at a time. */
-export async function buildPage(build: PageBuild, page: readonly Recorded[]): Promise<void> {
-  const waiting = [...build.remaining];
-  const builder = async (): Promise<void> => {
-    for (let projection = waiting.pop(); projection !== undefined; projection = waiting.pop()) {
-      const { types } = projection;
-      const events = page.filter(({ type }) => types.has(type));
-      await project(build.next, projection, events, build.deps.context);
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: buildersMax }, builder));
-  for (const end of ends) if (end.status === "rejected") throw end.reason;
-}
-
-/** The next page is read while this one is worked on. */
-export async function* pages(
-  store: EventStore,
-  after: bigint,
-): AsyncGenerator<readonly Recorded[]> {
-  const events = store.readAll(readAfter(after))[Symbol.asyncIterator]();
-  try {
-    let reading = readPage(events);
-    for (;;) {
-      const page = await reading;
-      if (page.length === 0) return;
-      reading = readPage(events);
-      // Awaited on the next turn: until then a failure is nobody's.
-      reading.catch(() => undefined);
-      yield page;
-    }
-  } finally {
-    await events.return?.();
-  }
-}
-
-async function readPage(events: AsyncIterator<Recorded>): Promise<readonly Recorded[]> {
-  const page: Recorded[] = [];
-  while (page.length < pageEventsMax) {
-    const { done, value } = await events.next();
-    if (done === true) break;
-    page.push(value);
-  }
-  return page;
 }
 
 /** Puts the new tables of one projection in the place of the old ones, and makes it live. */

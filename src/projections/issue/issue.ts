@@ -45,8 +45,19 @@ async function create(tx: Tx): Promise<void> {
     table.uuid("updated_by_id").notNullable();
     table.timestamp("created_at").notNullable();
     table.timestamp("updated_at").notNullable();
-    // Every order of a list, alone and within a status.
     table.unique(["project_id", "local_id"]);
+  });
+  await tx.schema.createTable("issue_total", (table) => {
+    table.uuid("project_id").notNullable();
+    table.text("status").notNullable();
+    table.bigInteger("total").notNullable();
+    table.primary(["project_id", "status"]);
+  });
+}
+
+async function index(tx: Tx): Promise<void> {
+  await tx.schema.alterTable("issue", (table) => {
+    // With the unique one every order of a list, alone and within a status.
     table.index(["project_id", "status", "local_id"]);
     table.index(["project_id", "updated_at", "local_id"]);
     table.index(["project_id", "status", "updated_at", "local_id"]);
@@ -65,12 +76,6 @@ async function create(tx: Tx): Promise<void> {
     ]);
   }
   await tx.raw("create index issue_unnumbered on issue (created_at) where local_id is null");
-  await tx.schema.createTable("issue_total", (table) => {
-    table.uuid("project_id").notNullable();
-    table.text("status").notNullable();
-    table.bigInteger("total").notNullable();
-    table.primary(["project_id", "status"]);
-  });
 }
 
 const events = { ...issueEvents, ...localIdEvents, ...purgeEvents };
@@ -82,6 +87,7 @@ export const issueProjection = defineProjection({
   version: 1,
   tables: ["issue", "issue_total"],
   create,
+  index,
   events,
   handlers: {
     ProjectPurged: purge,

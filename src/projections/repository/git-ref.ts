@@ -11,6 +11,7 @@ import {
   tagPrefix,
 } from "../../events/repository/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
+import { type ColumnTypes, insertColumns } from "../core/insert-columns.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
 
@@ -67,8 +68,6 @@ async function create(tx: Tx): Promise<void> {
     table.timestamp("created_at").notNullable();
     table.timestamp("updated_at").notNullable();
     table.primary(["project_id", "ref"]);
-    table.index(["project_id", "kind", "name"]);
-    table.index(["project_id", "commit_id"]);
   });
   await tx.schema.createTable("git_ref_change", (table) => {
     table.uuid("project_id").notNullable();
@@ -81,7 +80,6 @@ async function create(tx: Tx): Promise<void> {
     table.uuid("changed_by_id");
     table.timestamp("changed_at").notNullable();
     table.primary(["project_id", "revision"]);
-    table.index(["project_id", "push_id"]);
   });
   await tx.schema.createTable("git_repository", (table) => {
     table.uuid("project_id").primary();
@@ -90,11 +88,22 @@ async function create(tx: Tx): Promise<void> {
   });
 }
 
+async function index(tx: Tx): Promise<void> {
+  await tx.schema.alterTable("git_ref", (table) => {
+    table.index(["project_id", "kind", "name"]);
+    table.index(["project_id", "commit_id"]);
+  });
+  await tx.schema.alterTable("git_ref_change", (table) => {
+    table.index(["project_id", "push_id"]);
+  });
+}
+
 export const gitRefProjection = defineProjection({
   name: "git_ref",
   version: 2,
   tables: ["git_ref", "git_ref_change", "git_repository"],
   create,
+  index,
   events: { ...repositoryEvents, ...purgeEvents },
   handlers: {
     ProjectPurged: purge,
@@ -179,6 +188,18 @@ type Ref = Readonly<{
   deleted: boolean;
 }>;
 
+const changeColumns: ColumnTypes<GitRefChangeRow> = {
+  project_id: "uuid",
+  revision: "bigint",
+  ref: "text",
+  before: "text",
+  after: "text",
+  forced: "boolean",
+  push_id: "uuid",
+  changed_by_id: "uuid",
+  changed_at: "timestamptz",
+};
+
 /** Every change of a ref is kept, and of each ref and repository the last state. */
 async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Promise<void> {
   if (events.length === 0) return;
@@ -192,10 +213,8 @@ async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Pro
     repositories.set(project_id, { project_id, revision: event.revision, changed_at });
   }
   await saveRefs(tx, [...refs.values()]);
-  await tx<GitRefChangeRow>("git_ref_change")
-    .insert(events.map(changeRow))
-    .onConflict(["project_id", "revision"])
-    .ignore();
+  const changes = { table: "git_ref_change", types: changeColumns, rows: events.map(changeRow) };
+  await insertColumns(tx, { ...changes, onConflict: "(project_id, revision) do nothing" });
   await tx<GitRepositoryRow>("git_repository")
     .insert([...repositories.values()])
     .onConflict("project_id")

@@ -1,0 +1,108 @@
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { Limiter } from "../../platform/limiter.ts";
+import { readAfter } from "./feed.ts";
+import { createIndexes } from "./install.ts";
+import { type Projection, type ProjectionContext, project } from "./projection.ts";
+
+const pageEventsMax = 1_000;
+/** Pages that some read models have taken and others have not. */
+const pagesAheadMax = 3;
+/** Read models are built side by side on so many connections. */
+export const buildersMax = 4;
+
+export type PageBuild = Readonly<{
+  deps: Readonly<{ context: ProjectionContext }>;
+  next: Knex;
+  remaining: readonly Projection[];
+}>;
+
+/**
+ * Lets every read model take every page in a transaction of its own, a few of them at a time. One that takes long over
+ * a page does not keep the others from the next one.
+ *
+ * @returns the pages in their order, each once all read models have taken it
+ */
+export async function* takenPages(
+  { deps, next, remaining }: PageBuild,
+  given: AsyncIterable<readonly Recorded[]>,
+): AsyncGenerator<readonly Recorded[]> {
+  const builders = new Limiter(buildersMax, buildersMax);
+  const lanes = new Map<Projection, Promise<void>>();
+  const open: Promise<readonly Recorded[]>[] = [];
+  const take = (projection: Projection, page: readonly Recorded[]): Promise<void> | undefined => {
+    const events = page.filter(({ type }) => projection.types.has(type));
+    const before = lanes.get(projection);
+    if (events.length === 0) return before;
+    const run = () => builders.run(() => project(next, projection, events, deps.context));
+    const taken = before === undefined ? run() : before.then(run);
+    lanes.set(projection, taken);
+    return taken;
+  };
+  try {
+    for await (const page of given) {
+      const all = Promise.all(remaining.map((projection) => take(projection, page)));
+      const taken = all.then(() => page);
+      // Awaited on a later turn: until then nothing handles its failure.
+      taken.catch(() => undefined);
+      open.push(taken);
+      if (open.length > pagesAheadMax) yield* await firstOf(open);
+    }
+    while (open.length > 0) yield* await firstOf(open);
+  } finally {
+    await Promise.allSettled(lanes.values());
+  }
+}
+
+async function firstOf<Item>(open: Promise<Item>[]): Promise<readonly Item[]> {
+  const first = open.shift();
+  return first === undefined ? [] : [await first];
+}
+
+/** Makes the indexes that rows are stored faster without. */
+export async function indexTables(
+  next: Knex,
+  schema: string,
+  projections: readonly Projection[],
+): Promise<void> {
+  const builders = new Limiter(buildersMax, buildersMax);
+  const ends = await Promise.allSettled(
+    projections.map((projection) =>
+      builders.run(() => next.transaction((tx) => createIndexes(tx, schema, projection))),
+    ),
+  );
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+/** The next page is read while this one is worked on. */
+export async function* pages(
+  store: EventStore,
+  after: bigint,
+): AsyncGenerator<readonly Recorded[]> {
+  const events = store.readAll(readAfter(after))[Symbol.asyncIterator]();
+  try {
+    let reading = readPage(events);
+    for (;;) {
+      const page = await reading;
+      if (page.length === 0) return;
+      reading = readPage(events);
+      // Awaited on the next turn: until then nothing handles its failure.
+      reading.catch(() => undefined);
+      yield page;
+    }
+  } finally {
+    await events.return?.();
+  }
+}
+
+async function readPage(events: AsyncIterator<Recorded>): Promise<readonly Recorded[]> {
+  const page: Recorded[] = [];
+  while (page.length < pageEventsMax) {
+    const { done, value } = await events.next();
+    if (done === true) break;
+    page.push(value);
+  }
+  return page;
+}

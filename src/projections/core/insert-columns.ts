@@ -1,0 +1,41 @@
+import type { Tx } from "./projection.ts";
+
+/** Type of each column in PostgreSQL. */
+export type ColumnTypes<Row extends object> = Readonly<Record<keyof Row & string, string>>;
+
+type Insert<Row extends object> = Readonly<{
+  table: string;
+  types: ColumnTypes<Row>;
+  rows: readonly Row[];
+  /** What follows `on conflict`; the default lets one fail. */
+  onConflict?: string;
+}>;
+
+/**
+ * Inserts rows with one parameter a column. A parameter a value would be tens of thousands for the rows of a
+ * page of the log, which take longer to name and to parse than the rows take to store.
+ */
+export async function insertColumns<Row extends object>(
+  tx: Tx,
+  { table, types, rows, onConflict }: Insert<Row>,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = Object.keys(types) as (keyof Row & string)[];
+  const arrays = columns.map((column) => `?::${types[column]}[]`).join(", ");
+  const conflict = onConflict === undefined ? "" : ` on conflict ${onConflict}`;
+  await tx.raw(
+    `insert into ?? (${columns.map(() => "??").join(", ")}) select * from unnest(${arrays})${conflict}`,
+    [table, ...columns, ...columns.map((column) => rows.map((row) => row[column]))] as never[],
+  );
+}
+
+/** Every column but those of the key takes the new value. */
+export function merging<Row extends object>(
+  types: ColumnTypes<Row>,
+  key: readonly (keyof Row & string)[],
+): string {
+  const set = (Object.keys(types) as (keyof Row & string)[])
+    .filter((column) => !key.includes(column))
+    .map((column) => `${column} = excluded.${column}`);
+  return `(${key.join(", ")}) do update set ${set.join(", ")}`;
+}
