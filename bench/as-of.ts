@@ -18,7 +18,9 @@ await withService(async (bench) => {
   const newest = new Date().toISOString();
   const today = async () => mustBe(await ask(bench, "GET", `${at}/1`), changes);
   const then = (asOf: string) => ask(bench, "GET", `${at}/1?asOf=${asOf}`);
-  mustBe(await then(newest), changes);
+  const first = await timed(async () => mustBe(await then(newest), changes));
+  const now = await timed(today);
+  figure(`issue of ${changes} changes, at first`, "ms", first, { name: "as it is", value: now });
   for (const [name, asOf] of [
     ["after half of them", middle],
     ["after all of them", newest],

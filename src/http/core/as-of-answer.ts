@@ -9,7 +9,7 @@ import {
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
-import { readRecorded } from "../../projections/audit/read-events.ts";
+import { readKept } from "../../projections/audit/kept-events.ts";
 import { withReadModelsOf } from "../../projections/core/as-of.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
@@ -178,8 +178,9 @@ function mustBeFew(result: unknown): void {
 const eventsMax = 20_000;
 const bytesMax = 64 * 1024 ** 2;
 const readMaxMs = 15_000;
-/** Each may have the size of an append, 1 MiB. */
+/** Each may have the size of an append, 1 MiB; more are read at once where they turn out to be small. */
 const eventsAtOnce = 50;
+const bytesAtOnce = 4 * 1024 ** 2;
 
 type EventsOf = Readonly<{
   asOf: AsOf;
@@ -265,10 +266,11 @@ class Reading {
   async add(places: readonly Happened[]): Promise<readonly Recorded[]> {
     if (this.events.length + places.length > eventsMax) throw tooMuch();
     const added: Recorded[] = [];
-    for (let from = 0; from < places.length; from += eventsAtOnce) {
-      const some = places.slice(from, from + eventsAtOnce);
-      for (const event of (await readRecorded(this.#deps.store, some)).values()) {
-        this.#bytes += Buffer.byteLength(JSON.stringify(event.data));
+    for (let from = 0, next = 0; from < places.length; from = next) {
+      next = from + this.#countAtOnce(added.length);
+      const some = places.slice(from, next);
+      for (const { event, bytes } of await readKept(this.#deps.store, some)) {
+        this.#bytes += bytes;
         added.push(event);
       }
       const isSlow = performance.now() - this.#startedAt > readMaxMs;
@@ -276,6 +278,14 @@ class Reading {
     }
     this.events.push(...added);
     return added;
+  }
+
+  /** @param read how many were, so that their size is known */
+  #countAtOnce(read: number): number {
+    const count = this.events.length + read;
+    return count === 0
+      ? eventsAtOnce
+      : Math.max(eventsAtOnce, Math.floor((bytesAtOnce * count) / this.#bytes));
   }
 
   inOrder(): readonly Recorded[] {

@@ -7,7 +7,7 @@ import { inSchema } from "./install.ts";
 import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
 
 /** Applied together: as many as are worth one statement. */
-const eventsAtOnce = 200;
+const eventsAtOnce = 2_000;
 
 /**
  * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one

@@ -76,6 +76,13 @@ export function defineProjection<Schemas extends EventSchemas>(
   const { events, handlers, applyAll, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = withFormerTypes(handled.map(([type]) => type));
+  // Who asks for the past gives the same events again; decoding is most of what applying many takes.
+  const decoded = new WeakMap<Recorded, Recorded<EventOf<Schemas>>>();
+  const decodedOf = (recorded: Recorded): Recorded<EventOf<Schemas>> => {
+    const known = decoded.get(recorded) ?? decode(events, storableEvent(recorded));
+    decoded.set(recorded, known);
+    return known;
+  };
   return {
     name,
     version,
@@ -93,11 +100,7 @@ export function defineProjection<Schemas extends EventSchemas>(
     },
     ...(applyAll && {
       applyAll: (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
-        applyAll(
-          tx,
-          batch.map((recorded) => decode(events, storableEvent(recorded))),
-          storableContext(context),
-        ),
+        applyAll(tx, batch.map(decodedOf), storableContext(context)),
     }),
   };
 }

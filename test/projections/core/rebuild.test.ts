@@ -91,6 +91,16 @@ describe("rebuilding read models", () => {
     expect(await parcels(parcel)).to.deep.equal(await parcels(copy));
   });
 
+  it("makes the indexes that rows are stored without", async () => {
+    const indexed: Projection = {
+      ...parcel,
+      index: (tx) => tx.schema.alterTable("parcel", (table) => table.index(["sent_to"])),
+    };
+    await rebuild(deps, [indexed], { signal });
+    const indexes = db("pg_indexes").where({ schemaname: "read_model", tablename: "parcel" });
+    expect(await indexes.pluck("indexname")).to.include("parcel_sent_to_index");
+  });
+
   it("reports how far it is", async () => {
     const seen: Progress[] = [];
     await rebuild(deps, [parcel], { signal, onProgress: (progress) => seen.push(progress) });

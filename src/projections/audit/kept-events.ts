@@ -1,0 +1,52 @@
+import { LRUCache } from "lru-cache";
+
+import type { Recorded } from "../../events/core/event.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+import type { Happened } from "./happened.ts";
+import { readRecorded } from "./read-events.ts";
+
+/** An event of the log, which never changes, and how many bytes it says. */
+export type KeptEvent = Readonly<{ event: Recorded; bytes: number }>;
+
+const keptBytesMax = 32 * 1024 ** 2;
+/** Of what an event takes in memory beside its data, which a read model keeps a second time. */
+const bytesBeside = 3_000;
+
+/** Reading events costs most of an answer of the past, and who asks for one often asks for the next. */
+const kept = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
+
+/** The events at some places of the log. Those asked for before are still in memory. */
+export async function readKept(
+  store: EventStore,
+  places: readonly Happened[],
+): Promise<readonly KeptEvent[]> {
+  const known = keptOf(store);
+  const found: KeptEvent[] = [];
+  const missing: Happened[] = [];
+  for (const place of places) {
+    const one = known.get(keyOf(place));
+    if (one === undefined) missing.push(place);
+    else found.push(one);
+  }
+  if (missing.length === 0) return found;
+  for (const event of (await readRecorded(store, missing)).values()) {
+    const one = { event, bytes: Buffer.byteLength(JSON.stringify(event.data)) };
+    known.set(keyOf(event), one);
+    found.push(one);
+  }
+  return found;
+}
+
+const keyOf = ({ stream, revision }: Pick<Recorded, "stream" | "revision">): string =>
+  `${revision} ${stream}`;
+
+function keptOf(store: EventStore): LRUCache<string, KeptEvent> {
+  const known = kept.get(store);
+  if (known !== undefined) return known;
+  const made = new LRUCache<string, KeptEvent>({
+    maxSize: keptBytesMax,
+    sizeCalculation: ({ bytes }) => 2 * bytes + bytesBeside,
+  });
+  kept.set(store, made);
+  return made;
+}
