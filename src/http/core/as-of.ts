@@ -26,6 +26,8 @@ export type AsOf = Readonly<{
   above?: true;
   /** Where the path names no project, team or company: the parameter that names an account, or the caller's. */
   account?: Readonly<{ param: string }> | "caller";
+  /** Lists are read page by page: their length costs nothing. */
+  anyLength?: true;
   /** What the request holds of the project, team or company, read again as it was. */
   again?: (db: Deps["db"], id: string) => Promise<object | undefined>;
 }>;

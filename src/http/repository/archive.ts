@@ -4,7 +4,7 @@ import { type ArchiveFormat, archiveFormats, archiveStream } from "../../platfor
 import { carriesTag, type StreamReply } from "../core/answer.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustAllowDownload } from "../file/download.ts";
-import { mustFindCommit, revisionText } from "./revision.ts";
+import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const contentTypes = { zip: "application/zip", "tar.gz": "application/gzip" } as const;
 
@@ -29,6 +29,7 @@ const archiveAs = (format: ArchiveFormat): Route =>
     }),
     reply: "stream",
     errors: [403, 404, 422],
+    asOf: refsAsOf,
     async handle({ params, request }, deps): Promise<StreamReply> {
       await mustAllowDownload(deps);
       const { project, userId } = request;

@@ -24,7 +24,7 @@ import { bool, int, nameLengthMax, pathLengthMax } from "../core/schema.ts";
 import { type ByteRange, requestedPortion } from "../file/byte-range.ts";
 import { mustAllowDownload } from "../file/download.ts";
 import { contentTypeOf, extensionOf, isBinary, isImage, textTypeOf } from "../file/type.ts";
-import { mustFindCommit, revisionText } from "./revision.ts";
+import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Files";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
@@ -51,6 +51,7 @@ const getBlob = route({
   query: FileQuery,
   reply: "stream",
   errors: [400, 403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request }, deps) {
     const found = await mustFindCommit(deps, request.project, query.commitHash);
     const { repository, commit, lasting } = found;
@@ -87,6 +88,7 @@ const downloadBlob = route({
   }),
   reply: "stream",
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request }, deps): Promise<StreamReply> {
     await mustAllowDownload(deps);
     const found = await mustFindCommit(deps, request.project, query.commitHash);
@@ -141,6 +143,7 @@ const listBlobs = route({
   }),
   reply: z.array(BlobEntryView),
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request }, deps) {
     const { recursionDepthMax } = deps.config;
     if (query.depth > recursionDepthMax) {

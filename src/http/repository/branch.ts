@@ -10,6 +10,7 @@ import { envelope, envelopeOf, pageQuery, pageRequest } from "../core/paging.ts"
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
+import { refsAsOf } from "./revision.ts";
 
 const tag = "Branches";
 const params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
@@ -18,7 +19,9 @@ export const BranchView = z
   .object({
     name: z.string(),
     fullName: z.string(),
-    lastCommit: CommitView.nullable(),
+    lastCommit: CommitView.nullable().meta({
+      description: "Null of the past when the repository no longer holds it.",
+    }),
     default: z.boolean(),
     merged: z.boolean().meta({ description: "The default branch contains it." }),
     work: z.boolean().meta({ description: "Work is done on it unless another is named." }),
@@ -41,10 +44,11 @@ const getBranches = route({
   query: pageQuery().extend({ branchName: z.string().max(nameLengthMax).optional() }),
   reply: BranchesView,
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request: { project } }, deps) {
     if (query.branchName !== undefined) return oneBranch(deps, project, query.branchName);
     const page = pageRequest(query);
-    const refs = await refView(deps.db, project.id);
+    const refs = await refView(deps.db, project.id, deps.past);
     const { rows, total } = await refs.list("branch", page);
     const items = await presentBranches(deps, project, refs, rows);
     const listed = envelope("branchList", page, { items, totalElements: total });
@@ -62,13 +66,14 @@ const getDefaultBranch = route({
   access: "project:GUEST",
   params,
   reply: BranchView,
-  errors: [403, 404],
+  errors: [403, 404, 422],
+  asOf: refsAsOf,
   handle: async ({ request: { project } }, deps) =>
     oneBranch(deps, project, project.default_branch),
 });
 
 export async function oneBranch(deps: Deps, project: ProjectRow, name: string) {
-  const refs = await refView(deps.db, project.id);
+  const refs = await refView(deps.db, project.id, deps.past);
   const row = await refs.find("branch", name);
   const [view] = row === undefined ? [] : await presentBranches(deps, project, refs, [row]);
   if (view !== undefined) return view;
@@ -84,10 +89,17 @@ async function presentBranches(
   const repository = await deps.git.find(projectId);
   const heads = rows.map(({ ref, object_id }) => ({ ref, id: object_id }));
   const main = await refs.find("branch", default_branch);
-  const [found, merged] = await Promise.all([
-    Promise.all(heads.map(({ id }) => repository?.objects.commit(id))),
-    main === undefined ? undefined : repository?.mergedInto(main.object_id, heads),
-  ]);
+  const finding = Promise.all(heads.map(({ id }) => repository?.objects.commit(id)));
+  const mergedHeads = async () => {
+    if (main === undefined) return undefined;
+    if (!deps.past) return repository?.mergedInto(main.object_id, heads);
+    // Git refuses what it no longer holds.
+    if ((await repository?.objects.commit(main.object_id)) === undefined) return undefined;
+    const known = await finding;
+    const held = heads.filter((_, index) => known[index] !== undefined);
+    return repository?.mergedInto(main.object_id, held);
+  };
+  const [found, merged] = await Promise.all([finding, mergedHeads()]);
   const commits = found.filter((commit) => commit !== undefined);
   const views = await presentCommits(deps, projectId, commits, refs);
   const byHash = new Map(views.map((view) => [view.hash, view]));

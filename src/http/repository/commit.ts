@@ -7,7 +7,7 @@ import { refView } from "../../projections/repository/ref-view.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax, pathLengthMax } from "../core/schema.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
-import { mustFindCommit, mustFindRevision, revisionText } from "./revision.ts";
+import { mustFindCommit, mustFindRevision, refsAsOf, revisionText } from "./revision.ts";
 
 const tag = "Commits";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
@@ -36,20 +36,23 @@ const getCommits = route({
   list: "commitList",
   reply: CommitView,
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, page, request: { project } }, deps) {
     const name = query.branch ?? project.default_branch;
-    const refs = await refView(deps.db, project.id);
+    const refs = await refView(deps.db, project.id, deps.past);
     const branch = await refs.find("branch", name);
     const repository = await deps.git.find(project.id);
     const isThere = branch !== undefined && repository !== undefined;
     // A project nobody has pushed to yet has no commits; what was asked for must be there.
     if (!isThere && query.branch === undefined) return { items: [], totalElements: 0 };
-    const found = isThere
-      ? { repository, from: branch.object_id }
-      : await mustFindRevision(deps, project, name).then((revision) => ({
-          repository: revision.repository,
-          from: revision.commit.id,
-        }));
+    // Of the past the repository may no longer hold it, which is then said.
+    const found =
+      isThere && !deps.past
+        ? { repository, from: branch.object_id }
+        : await mustFindRevision(deps, project, name).then((revision) => ({
+            repository: revision.repository,
+            from: revision.commit.id,
+          }));
     const path = repositoryPath(query.path ?? "").join("/") || undefined;
     const history = { from: found.from, path };
     const { commits, total } = await listCommits(found.repository, history, page);
@@ -67,10 +70,12 @@ const getCommit = route({
   access: "project:GUEST",
   params: z.object({ ...names, hash: z.string().meta({ description: revisionText }) }),
   reply: CommitView,
-  errors: [403, 404],
+  errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ params, request }, deps) {
     const { commit } = await mustFindCommit(deps, request.project, params.hash);
-    const [view] = await presentCommits(deps, request.project.id, [commit]);
+    const refs = await refView(deps.db, request.project.id, deps.past);
+    const [view] = await presentCommits(deps, request.project.id, [commit], refs);
     invariant(view !== undefined, "one commit makes one view");
     // Not immutable: accounts, avatars and branches come and go.
     return view;

@@ -5,8 +5,13 @@ import { isObjectId } from "../../platform/git/name.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { ProjectRow } from "../../projections/project/project.ts";
-import { findRef } from "../../projections/repository/git-ref.ts";
+import {
+  findProjectById,
+  type ProjectRow,
+  projectProjection,
+} from "../../projections/project/project.ts";
+import { findRef, gitRefProjection } from "../../projections/repository/git-ref.ts";
+import type { AsOf } from "../core/as-of.ts";
 import type { Deps } from "../core/deps.ts";
 
 export type FoundCommit = Readonly<{
@@ -15,6 +20,13 @@ export type FoundCommit = Readonly<{
   /** The name is a full hash, which means this commit for ever: what follows from it is immutable. */
   lasting: boolean;
 }>;
+
+/** Refs as they were; what they point to is read from the repository as it is. */
+export const refsAsOf: AsOf = {
+  readModels: [gitRefProjection, projectProjection],
+  again: findProjectById,
+  anyLength: true,
+};
 
 type Project = Pick<ProjectRow, "id" | "default_branch">;
 
@@ -29,7 +41,7 @@ export const revisionText =
  * @throws Refusal 404 `commit.not_found`, 422 `commit.ambiguous` for an abbreviation of several
  */
 export async function mustFindCommit(
-  { db, git }: Pick<Deps, "db" | "git">,
+  { db, git, past }: Pick<Deps, "db" | "git" | "past">,
   project: Project,
   name: string,
 ): Promise<FoundCommit> {
@@ -40,6 +52,10 @@ export async function mustFindCommit(
     const id = lasting ? hash : await commitOf(db, project, repository, name);
     const commit = id === undefined ? undefined : await repository.objects.commit(id);
     if (commit !== undefined) return { repository, commit, lasting };
+    if (past && id !== undefined && !lasting) {
+      const message = `${name} was at ${id} then, which the repository no longer holds.`;
+      throw new Refusal("not_found", "commit.gone", message);
+    }
   }
   throw new Refusal("not_found", "commit.not_found", "There is no such commit.");
 }
@@ -50,7 +66,7 @@ export async function mustFindCommit(
  * @throws Refusal 404 `branch.not_found`, 422 `commit.ambiguous`
  */
 export async function mustFindRevision(
-  deps: Pick<Deps, "db" | "git">,
+  deps: Pick<Deps, "db" | "git" | "past">,
   project: Project,
   name: string,
 ): Promise<FoundCommit> {

@@ -9,6 +9,7 @@ import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { IdentView, presentIdent } from "./commit-view.ts";
+import { refsAsOf } from "./revision.ts";
 
 const section = "Tags";
 const names = { ownerAlias: z.string(), projectAlias: z.string() };
@@ -40,8 +41,9 @@ const getTags = route({
   list: "tagList",
   reply: TagView,
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ page, request: { project } }, deps) {
-    const { rows, total } = await (await refView(deps.db, project.id)).list("tag", page);
+    const { rows, total } = await (await refView(deps.db, project.id, deps.past)).list("tag", page);
     return { items: await presentTags(deps, project.id, rows), totalElements: total };
   },
 });
@@ -56,7 +58,8 @@ const getTag = route({
   access: "project:GUEST",
   params: z.object({ ...names, tagName: z.string() }),
   reply: TagView,
-  errors: [403, 404],
+  errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ params, request: { project } }, deps) {
     return oneTag(deps, project.id, params.tagName);
   },

@@ -25,7 +25,8 @@ const standing = new Answers<Heads>(8 * mebibyte, (heads) => heads.length * rowB
  * The revision of the repository's stream says which answers still hold, since its row and those of
  * the refs change together: one look at it saves the rest, whichever process wrote.
  */
-export async function refView(db: Knex, projectId: string): Promise<RefView> {
+export async function refView(db: Knex, projectId: string, past?: true): Promise<RefView> {
+  if (past) return viewOfThen(db, projectId);
   const row = await db<GitRepositoryRow>("git_repository")
     .where({ project_id: projectId })
     .first("revision");
@@ -39,5 +40,14 @@ export async function refView(db: Knex, projectId: string): Promise<RefView> {
       found.get(`${key} ${kind} ${name}`, () => findRef(db, projectId, kind, name)),
     branchesAt: (commitIds) =>
       standing.get(`${key} ${commitIds.join()}`, () => branchesAt(db, projectId, commitIds)),
+  };
+}
+
+/** Which events had happened by a time is not said by the revision of the last of them. */
+function viewOfThen(db: Knex, projectId: string): RefView {
+  return {
+    list: (kind, page) => listRefs(db, projectId, kind, page),
+    find: (kind, name) => findRef(db, projectId, kind, name),
+    branchesAt: (commitIds) => branchesAt(db, projectId, commitIds),
   };
 }

@@ -96,7 +96,7 @@ describe("a GET at a time", () => {
       expect(answer.status, String(asOf)).to.equal(422);
       expect(errorsOf(answer)[0]?.[0]).to.equal("asOf");
     }
-    const answer = await get(`${base}/tag${as(1)}`);
+    const answer = await get(`${base}/repositories${as(1)}`);
     expect(errorsOf(answer)).to.deep.equal([["asOf", "as_of.not_here"]]);
   });
 
