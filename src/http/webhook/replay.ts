@@ -6,15 +6,12 @@ import { InstantOrDay } from "../../events/core/ids.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import {
-  countRunningReplays,
-  findWebhookReplay,
-  type ReplayProgress,
-} from "../../projections/webhook/replay.ts";
+import { findWebhookReplay, type ReplayProgress } from "../../projections/webhook/replay.ts";
 import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, int } from "../core/schema.ts";
+import { withinRunningLimit } from "./replay-limit.ts";
 import { SomeFlags, topicsOf } from "./view.ts";
 import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
 
@@ -22,9 +19,6 @@ const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}/replay";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
 const perSecondMax = 1_000;
-
-/** Of all webhooks of a project, at once. */
-const runningMax = 5;
 
 const ReplayParams = OneParams.extend({ replayId: z.uuid() });
 
@@ -108,10 +102,6 @@ const postReplay = route({
     const owner = mustBeOn(await mustFindWebhook(deps, request, params.id));
     const { from, to, events: topics, perSecond } = body;
     const replayId = deterministicId(request.commandId, "replay");
-    if ((await countRunningReplays(deps.db, owner.project_id, replayId)) >= runningMax) {
-      const message = `At most ${runningMax} replays of a project run at once.`;
-      throw new Refusal("conflict", "webhook_replay.too_many_running", message);
-    }
     const command = {
       type: "RequestReplay",
       projectId: owner.project_id,
@@ -124,7 +114,9 @@ const postReplay = route({
       at: deps.now().toISOString(),
     } as const;
     const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: owner.id, command, metadata });
+    const result = await withinRunningLimit(command, deps, () =>
+      handle(deps.store, webhook, { id: owner.id, command, metadata }),
+    );
     await request.visible(result.position);
     return { replayId };
   },

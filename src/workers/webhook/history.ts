@@ -32,7 +32,9 @@ export async function oldestEvents(
     if (kept.length === countMax) end = kept.at(-1)?.position;
   };
   for (const stream of new Set(streams)) {
-    for await (const event of store.readStream(stream)) {
+    const start = await startAfter(stream, after, store);
+    if (start === undefined) continue;
+    for await (const event of store.readStream(stream, start)) {
       if (end !== undefined && event.position > end) break;
       const at = event.metadata.occurredAt;
       if (event.position <= after || at < from || at >= to) continue;
@@ -42,6 +44,33 @@ export async function oldestEvents(
     trim();
   }
   return kept;
+}
+
+/** Less than so many events are read rather than looked between. */
+const nearEnough = 64n;
+
+/** A revision before which nothing is after the position; undefined when nothing is. */
+async function startAfter(
+  stream: string,
+  after: bigint,
+  store: WorkerDeps["store"],
+): Promise<bigint | undefined> {
+  if (after < 0n) return 0n;
+  const newest = await firstOf(store.readStreamBackwards(stream, 1));
+  if (newest === undefined || newest.position <= after) return undefined;
+  let [low, high] = [0n, newest.revision];
+  while (high - low > nearEnough) {
+    const middle = (low + high) / 2n;
+    const event = await firstOf(store.readStream(stream, middle, 1));
+    if (event !== undefined && event.position <= after) low = middle + 1n;
+    else high = middle;
+  }
+  return low;
+}
+
+async function firstOf<Item>(items: AsyncIterable<Item>): Promise<Item | undefined> {
+  for await (const item of items) return item;
+  return undefined;
 }
 
 /** Where an event is: its stream, and its revision in it. */

@@ -1,10 +1,11 @@
 import { z } from "zod";
 
 import { currentState, handle } from "../../commands/core/handle.ts";
+import { webhookDelivery } from "../../commands/webhook/delivery.ts";
 import { replayStatus, webhook } from "../../commands/webhook/webhook.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { Recorded } from "../../events/core/event.ts";
-import { type ProjectId, WebhookId } from "../../events/core/ids.ts";
+import { type ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { type WebhookEvent, webhookEvents, webhookStream } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { type Job, PermanentFailure } from "../../platform/queue.ts";
@@ -46,6 +47,12 @@ const ReplayJob = z.object({
     .optional(),
   /** Of a job that goes on for a lost one: how many deliveries there were then. */
   start: z.string().optional(),
+  /** At a pace, the last delivery of the part before: nothing is scheduled while it is not sent. */
+  tail: WebhookDeliveryId.optional(),
+  /** How often it was waited for. */
+  held: z.int().min(1).optional(),
+  /** It was sent within the last second. */
+  isSent: z.boolean().optional(),
 });
 type ReplayJob = z.output<typeof ReplayJob>;
 
@@ -64,6 +71,11 @@ export const webhookReplayWorker = defineWorker({
     const { webhookId, replayId } = job;
     const asked = await findRequest(job, deps);
     if (!(await goesOn(job, asked, deps))) return;
+    const held = await heldJob(job, deps);
+    if (held !== undefined) {
+      await deps.queues.add([{ ...replayJob(held), delayMs: 1_000 }]);
+      return;
+    }
     const { topics, perSecond } = asked.data;
     const told = async (event: Recorded): Promise<Notification | undefined> => {
       const notification = await notificationOf(event, deps);
@@ -74,16 +86,17 @@ export const webhookReplayWorker = defineWorker({
       const total = await countOf(events, told, signal);
       await tell(job, asked, { type: "StartReplay", replayId, total }, deps);
     }
-    const part = { job, asked, told, most: mostOf(perSecond) };
+    const part: Part = { job, asked, told, most: mostOf(perSecond), tail: undefined };
     const next = await sendPart(events, part, deps, signal);
     if (next === "ended") return;
     if (next === "all" && (job.ahead === undefined || last === undefined)) {
       await tell(job, asked, { type: "FinishReplay", replayId, outcome: "scheduled" }, deps);
       return;
     }
-    const { after, ahead } = next === "all" ? { after: lastOf(events, job), ahead: [] } : next;
+    const { after, ahead } = next === "all" ? restAfter(events, job) : next;
     const data = {
       ...{ webhookId, replayId, after },
+      ...(part.tail !== undefined && perSecond !== undefined && { tail: part.tail }),
       ...(last !== undefined && { last }),
       ...(ahead.length > 0 && { ahead }),
     };
@@ -97,14 +110,36 @@ export const webhookReplayWorker = defineWorker({
  * so that a lost job's successor and a late one go on as one.
  */
 export function replayJob(data: ReplayJob): Job {
-  const { replayId, after = "start", start = "first" } = data;
-  return { queue: replayQueue, id: deterministicId("replay", replayId, after, start), data };
+  const { replayId, after = "start", start = "first", held } = data;
+  const turn = held === undefined ? [] : [String(held)];
+  return {
+    queue: replayQueue,
+    id: deterministicId("replay", replayId, after, start, ...turn),
+    data,
+  };
+}
+
+/**
+ * At a pace no part is scheduled before the one before it was sent, or a target that answers slowly for a time
+ * would get all that has gathered at once afterwards.
+ *
+ * @returns the same job for a second later; undefined when it may go on
+ */
+async function heldJob(job: ReplayJob, { store }: WorkerDeps): Promise<ReplayJob | undefined> {
+  const { tail, held = 0, isSent } = job;
+  if (tail === undefined || isSent) return undefined;
+  const state = await currentState(store, webhookDelivery, tail);
+  if (state.status === "pending" && state.attempts === 0) return { ...job, held: held + 1 };
+  return held === 0 ? undefined : { ...job, held: held + 1, isSent: true };
 }
 
 const mostOf = (perSecond = deliveriesPerJob): number => Math.min(deliveriesPerJob, perSecond);
 
-const lastOf = (events: readonly Recorded[], { after = "0" }: ReplayJob): string =>
-  String(events.at(-1)?.position ?? after);
+/** Nothing is known of what follows. */
+const restAfter = (events: readonly Recorded[], { after = "0" }: ReplayJob): Next => ({
+  after: String(events.at(-1)?.position ?? after),
+  ahead: [],
+});
 
 /** What is not done yet, as far as the job knows it, and where the replay ends. */
 async function openEvents(
@@ -139,7 +174,10 @@ type Part = Readonly<{
   told: (event: Recorded) => Promise<Notification | undefined>;
   /** Deliveries, those that an earlier run has scheduled included: so each run ends at the same event. */
   most: number;
-}>;
+}> & {
+  /** The last one of them so far. */
+  tail: WebhookDeliveryId | undefined;
+};
 
 type Next = Readonly<{ after: string; ahead: readonly EventPlace[] }>;
 
@@ -149,10 +187,11 @@ type Next = Readonly<{ after: string; ahead: readonly EventPlace[] }>;
  */
 async function sendPart(
   given: readonly Recorded[],
-  { job, asked, told, most }: Part,
+  part: Part,
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next | "ended" | "all"> {
+  const { job, asked, told, most } = part;
   const { webhookId, replayId } = job;
   const idOf = (event: Recorded) => deliveryIdOf(event, webhookId, replayId);
   const known = await scheduledAmong(deps.db, given.map(idOf));
@@ -178,6 +217,7 @@ async function sendPart(
     }
     done += 1;
     last = event;
+    part.tail = idOf(event);
     if (known.has(idOf(event))) continue;
     if (performance.now() - lookedAt >= lookMs) {
       if (!(await goesOn(job, asked, deps))) return "ended";

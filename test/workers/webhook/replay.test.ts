@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { handle } from "../../../src/commands/core/handle.ts";
+import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
 import type { NewEvent } from "../../../src/events/core/event.ts";
 import { type ProjectId, UserId, type WebhookId } from "../../../src/events/core/ids.ts";
@@ -98,6 +99,15 @@ describe("the job of a replay", () => {
     return findWebhookReplay(deps.db, id, replayId);
   }
 
+  /** The target has the last delivery of the part before the job. */
+  async function send(job: ReplayData | undefined): Promise<void> {
+    const id = job?.tail!;
+    const at = deps.now().toISOString();
+    const command = { type: "AbandonDelivery", reason: "body_forgotten", at } as const;
+    const metadata = metadataFor(randomUUID());
+    await handle(deps.store, webhookDelivery, { id, command, metadata });
+  }
+
   const waiting = async () => {
     const jobs = await deps.queues.queue("webhook-replay").getWaiting();
     return jobs.map(({ data }) => data as ReplayData);
@@ -165,13 +175,32 @@ describe("the job of a replay", () => {
       if (asked[0] === repositoryStream(projectId)) read.push(asked.slice(1));
       return deps.store.readStream(...asked);
     };
+    await send(next?.data);
     const watched = { ...deps, store: { ...deps.store, readStream } };
     await webhookReplayWorker.runJob(next?.data, watched, never);
     expect(read.map(([, countMax]) => countMax)).to.deep.equal([1, 1]);
     expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1", "v2", "v3"]);
     const last = (await delayedOf(replayId)).find(({ data }) => data.ahead === undefined);
+    await send(last?.data);
     await webhookReplayWorker.runJob(last?.data, deps, never);
     expect((await progress(webhookId, replayId))?.outcome).to.equal("scheduled");
+  });
+
+  it("waits at its pace until the target has taken what was scheduled, and a second more", async () => {
+    const webhookId = await hook();
+    const replayId = await givenReplay(webhookId, { topics: ["TAG_DELETE"], perSecond: 1 });
+    await webhookReplayWorker.runJob({ webhookId, replayId }, deps, never);
+    const [part] = await delayedOf(replayId);
+    const heldAt = async (held: number) =>
+      (await delayedOf(replayId)).find(({ data }) => data.held === held);
+    await webhookReplayWorker.runJob(part?.data, deps, never);
+    await webhookReplayWorker.runJob((await heldAt(1))?.data, deps, never);
+    await send(part?.data);
+    await webhookReplayWorker.runJob((await heldAt(2))?.data, deps, never);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0"]);
+    expect((await heldAt(3))?.delay).to.equal(1_000);
+    await webhookReplayWorker.runJob((await heldAt(3))?.data, deps, never);
+    expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1"]);
   });
 
   it("is followed by one job, however many went on for one that came late", async () => {
@@ -182,10 +211,12 @@ describe("the job of a replay", () => {
     await progress(webhookId, replayId);
     await webhookReplayWorker.runJob({ webhookId, replayId, start: "1" }, deps, never);
     await progress(webhookId, replayId);
+    await send(late?.data);
     await webhookReplayWorker.runJob(late?.data, deps, never);
     expect(await scheduled(webhookId)).to.deep.equal(["v0", "v1"]);
     const jobs = (await delayedOf(replayId)).filter(({ id }) => id !== late?.id);
     expect(jobs).to.have.length(1);
+    await send(jobs[0]?.data);
     await webhookReplayWorker.runJob(jobs[0]?.data, deps, never);
     await progress(webhookId, replayId);
     // Another has gone on beyond the part of this one.
