@@ -101,7 +101,8 @@ describe("the job of a replay", () => {
 
   /** The target has the last delivery of the part before the job. */
   async function send(job: ReplayData | undefined): Promise<void> {
-    const id = job?.tail!;
+    if (job?.tail === undefined) throw new Error("the job names no delivery");
+    const id = job.tail;
     const at = deps.now().toISOString();
     const command = { type: "AbandonDelivery", reason: "body_forgotten", at } as const;
     const metadata = metadataFor(randomUUID());

@@ -1,0 +1,91 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+import type { Knex } from "knex";
+
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
+import { secretKey, startTestApp } from "../support/app.ts";
+import { testDatabase } from "../support/database.ts";
+import { testEventStore } from "../support/event-store.ts";
+import { temporaryDirectory } from "../support/git.ts";
+import { expectOk, issueClient } from "../support/issue.ts";
+import { runProgram } from "../support/service.ts";
+
+const app = await startTestApp();
+const { url: databaseUrl, db } = await testDatabase();
+const { url: eventStoreUrl, store } = await testEventStore();
+const directory = await temporaryDirectory();
+
+type Beside = Readonly<{ databaseUrl: string; eventStoreUrl: string }>;
+const target: Beside = { databaseUrl, eventStoreUrl };
+
+async function run(on: Beside, ...args: readonly string[]) {
+  const program = runProgram(args, {
+    DATABASE_URL: on.databaseUrl,
+    EVENTSTORE_URL: on.eventStoreUrl,
+    DATA_DIR: directory,
+    SECRET_KEY: secretKey,
+    LOG_LEVEL: "silent",
+  });
+  const [code] = await program.exited;
+  return { code, output: program.output() };
+}
+
+/** What the log says, in its order; positions and the times of storing are those of a store. */
+async function saidIn(of: EventStore): Promise<readonly unknown[]> {
+  const said: unknown[] = [];
+  for await (const { position: _, recordedAt: __, ...event } of of.readAll()) said.push(event);
+  return said;
+}
+
+describe("a log that moves to other stores", function () {
+  this.timeout(120_000);
+  const file = path.join(directory, "events.jsonl");
+  let root = "";
+
+  before(async () => {
+    const anna = await app.givenUser("anna");
+    await app.givenProject(anna, "search");
+    const issues = issueClient(app, anna, "anna/search");
+    const { localId } = await issues.created();
+    expectOk(await issues.edit(localId, { title: "Find \u2028 text" }));
+    const { code, output } = await run(app, "events", "export", "--sealed");
+    expect(code).to.equal(0);
+    await writeFile(file, output);
+    const head = await app.get("/log/head", { token: anna.token });
+    root = String(expectOk(head)["rootHash"]);
+  });
+
+  it("has the same events in the same order under the same head, however often it is imported", async () => {
+    for (const _ of ["first", "again"]) {
+      const { code, output } = await run(target, "events", "import", file);
+      expect(code, output).to.equal(0);
+      expect(output).to.include(root);
+      expect(await saidIn(store)).to.deep.equal(await saidIn(app.deps.store));
+    }
+  });
+
+  it("shows the same read models and audit once the keys were moved as well", async () => {
+    const keys: { subject: string; wrapped: Buffer }[] = await app.deps.db("vault_key").select();
+    await db("vault_key").insert(keys);
+    const rebuilt = await run(target, "rebuild");
+    expect(rebuilt.code, rebuilt.output).to.equal(0);
+    const rows = (of: Knex, table: string, columns: readonly string[]) =>
+      of(`read_model.${table}`)
+        .orderBy([...columns])
+        .select([...columns]);
+    for (const [table, ...columns] of [
+      ["app_user", "id", "alias", "email", "password_hash"],
+      ["project", "id", "alias", "owner_id"],
+      ["issue", "id", "local_id", "title", "description"],
+      ["audit_entry", "event_id", "stream", "revision", "type", "actor_alias", "digest"],
+      ["log_tree_node", "level", "index", "hash"],
+    ] as const) {
+      const own = await rows(app.deps.db, table, columns);
+      expect(own, table).not.to.deep.equal([]);
+      expect(await rows(db, table, columns), table).to.deep.equal(own);
+    }
+    const verified = await run(target, "audit", "verify");
+    expect(verified.code, verified.output).to.equal(0);
+  });
+});
