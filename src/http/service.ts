@@ -71,13 +71,14 @@ export function buildService(deps: Deps): Service {
   const refs = refRecorder(deps);
   const performing = { ...deps, perform: performer(routes, gate) };
   const asks = asker(routes, { deps: performing, gate });
+  const once = idempotency(deps.db, deps.vault);
   const shown = servePages(pages, {
     deps: { ...deps, authenticate: prover },
     limit,
     asker: asks,
+    idempotency: once,
   });
   const proofs = { deps, authenticate: prover, gate, refs, limit };
-  const once = idempotency(deps.db, deps.vault);
   const measured = metrics({ deps, gate, queueNames, reactorNames });
   const app = buildApp({
     deps: performing,

@@ -4,6 +4,7 @@ import type { z } from "zod";
 
 import type { Settings } from "../../events/instance/settings.ts";
 import { asCaller } from "../../platform/caller-share.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -16,6 +17,7 @@ import { admission } from "./admission.ts";
 import type { StreamReply } from "./answer.ts";
 import { AsOfQuery, untilOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
+import type { Progress } from "./idempotency.ts";
 import { readParams } from "./input.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolvePlace, resultAt } from "./operation.ts";
 import type { Listed, PageRequest } from "./paging.ts";
@@ -23,7 +25,7 @@ import { peerOf } from "./peer.ts";
 import type { RequestFor } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import { check, invalid } from "./schema.ts";
-import { requestContext } from "./serve.ts";
+import { requestContext, toldOf } from "./serve.ts";
 
 /** What an operation is asked with, as texts of a URL and a body before they are parsed. */
 export type Given = Readonly<{
@@ -66,12 +68,13 @@ export type AskAs = Readonly<{
   stillThem: () => Promise<unknown>;
   /** The setting that lets callers without an account read what guests read. */
   strangersWhen?: keyof Settings | undefined;
+  /** Of a form that is sent under a key: every attempt asks the same operations as the same commands. */
+  command?: Readonly<{ id: string; progress: Progress }> | undefined;
 }>;
 
 export type Asker = (who: AskAs) => Ask;
 
-export function asker(routes: readonly Route[], machinery: { deps: Deps; gate: Gate }): Asker {
-  const { deps } = machinery;
+export function asker(routes: readonly Route[], serving: { deps: Deps; gate: Gate }): Asker {
   const byId = new Map(routes.map((route) => [route.operationId, route]));
   const routeOf = (operationId: string): Route => {
     const route = byId.get(operationId);
@@ -79,7 +82,9 @@ export function asker(routes: readonly Route[], machinery: { deps: Deps; gate: G
     return route;
   };
   return (who) => {
-    const { ctx, caller } = who;
+    const { ctx, caller, command } = who;
+    const deps = command === undefined ? serving.deps : toldOf(serving.deps, command.progress);
+    const machinery = { deps, gate: serving.gate, commandIdOf: commandIds(command?.id) };
     const answer = async (route: Route, given: Given): Promise<unknown> => {
       const params = mustBeParams(route, given.params ?? {});
       const request = await enter(route, params, who, machinery);
@@ -127,13 +132,27 @@ export function asker(routes: readonly Route[], machinery: { deps: Deps; gate: G
   };
 }
 
+/** The same ids for the same operations in the same order; others each time without an id to begin with. */
+function commandIds(id: string | undefined): (operationId: string) => string {
+  let count = 0;
+  return (operationId) => {
+    if (id === undefined) return randomUUID();
+    count += 1;
+    return deterministicId(id, operationId, count);
+  };
+}
+
 type Params = Readonly<Record<string, unknown>>;
 
 async function enter(
   route: Route,
   params: Params,
   { ctx, caller, stillThem, strangersWhen }: AskAs,
-  { deps, gate }: Readonly<{ deps: Deps; gate: Gate }>,
+  {
+    deps,
+    gate,
+    commandIdOf,
+  }: Readonly<{ deps: Deps; gate: Gate; commandIdOf: (operationId: string) => string }>,
 ) {
   const isLetIn = await letsStrangersRead(route, strangersWhen, deps);
   const isOpen = isLetIn || (await isOpenToAll(route, deps));
@@ -151,7 +170,8 @@ async function enter(
     }
     return { caller, resolved };
   });
-  const made = { ...first, admission: ask, commandId: randomUUID(), immutable: {} };
+  const commandId = commandIdOf(route.operationId);
+  const made = { ...first, admission: ask, commandId, immutable: {} };
   return requestContext(ctx, deps, made);
 }
 

@@ -216,7 +216,7 @@ const visibleMaxMs = 60_000;
 const visiblePauseMs = 100;
 
 /** Waits for the read models for longer than the client does, and notes that something was appended. */
-function toldOf(deps: Deps, { appended, answerEarly }: Progress): Deps {
+export function toldOf(deps: Deps, { appended, answerEarly }: Progress): Deps {
   const { store, visible } = deps;
   return {
     ...deps,

@@ -13,8 +13,9 @@ import type { Caller } from "../access/gate.ts";
 import { type FindSession, sessionFinder } from "../access/session.ts";
 import { type Admitted, admission } from "../core/admission.ts";
 import { type StreamReply, streamAnswer } from "../core/answer.ts";
-import type { Asker } from "../core/ask.ts";
+import type { AskAs, Asker } from "../core/ask.ts";
 import { bodyLimitsDefault, readForm } from "../core/body.ts";
+import type { Idempotency } from "../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
 import { peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
@@ -24,10 +25,16 @@ import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
 import { csrfToken, mustComeFromHere, mustHoldCsrf } from "./csrf.ts";
 import { wholePage } from "./layout.ts";
+import { onceSent } from "./once.ts";
 import { problemPage } from "./problem.ts";
 import type { CookieName, PageAnswer, PageDeps, PageRoute, Visit } from "./route.ts";
 
-type Options = Readonly<{ deps: PageDeps; limit: ApiLimit; asker: Asker }>;
+type Options = Readonly<{
+  deps: PageDeps;
+  limit: ApiLimit;
+  asker: Asker;
+  idempotency: Idempotency;
+}>;
 type Machinery = Options &
   Readonly<{ cookies: PageCookies; findSession: FindSession; base: string }>;
 
@@ -153,17 +160,19 @@ async function servePage(
   await ask();
   const made = { ...found, admission: ask, commandId: randomUUID(), immutable: {} };
   // Not spread: what the context makes when it is asked for would be made each time.
-  const visit: Visit = Object.assign(requestContext(ctx, deps, made), {
-    session,
-    csrf,
-    cookie: (name: CookieName) => cookies.read(ctx, name),
-    here: ctx.path + ctx.search,
-    ask: machinery.asker({ ctx, caller, stillThem, strangersWhen: route.strangersWhen }),
-  });
-  const input = { params, ...inputOf(route, ctx, fields), visit };
+  const given = { params, ...inputOf(route, ctx, fields) };
+  const known = { session, csrf, cookie: (name: CookieName) => cookies.read(ctx, name) };
+  const { strangersWhen } = route;
   const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
+  const run = (command?: AskAs["command"]): Promise<PageAnswer> => {
+    const asks = machinery.asker({ ctx, caller, stillThem, strangersWhen, command });
+    const here = { here: ctx.path + ctx.search, ask: asks };
+    const visit: Visit = Object.assign(requestContext(ctx, deps, made), known, here);
+    return asCaller(share, () => route.handle({ ...given, visit }, deps));
+  };
+  const { userId } = caller;
   const answer = await orLogin(ctx, route, session, () =>
-    asCaller(share, () => route.handle(input, deps)),
+    userId === null ? run() : onceSent({ ctx, route, fields, userId }, machinery.idempotency, run),
   );
   const person = session && { alias: session.alias, csrf };
   sendPage(ctx, answer, machinery, person);
@@ -232,13 +241,13 @@ async function fieldsOf(
   route: PageRoute,
   csrf: string,
   { publicUrl }: PageDeps,
-): Promise<unknown> {
+): Promise<Fields> {
   if (route.crossSite !== true) mustComeFromHere(ctx, publicUrl);
   if (route.ignoresBody === true) return {};
   const { json } = await readForm(ctx, bodyLimitsDefault);
   // A form reads as fields by name always.
   if (route.crossSite !== true) mustHoldCsrf(csrf, (json as Fields)["csrf"]);
-  return json;
+  return json as Fields;
 }
 
 /** @throws Refusal 422 that lists every mistake in query and form */

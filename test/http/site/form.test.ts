@@ -197,6 +197,67 @@ describe("forms of merge requests", () => {
   });
 });
 
+describe("a form that is sent twice", () => {
+  const total = async (at: string) =>
+    Number(((await get(at)) as { page: { totalElements: number } }).page.totalElements);
+  const issues = () => total(`${open}/issue`);
+
+  it("makes one issue, and leads to it both times", async () => {
+    const form = `/page${open}/issue/new`;
+    const page = await insider.see(form);
+    const before = await issues();
+    const fields = { title: "Once", description: "once" };
+    const both = await Promise.all([
+      insider.submit(page, form, fields),
+      insider.submit(page, form, fields),
+    ]);
+    const [first, second] = both.map(({ status, location }) => [status, location]);
+    expect(first).to.deep.equal([303, `${open}/issue/${before + 1}`]);
+    expect(second).to.deep.equal(first);
+    expect((await insider.submit(page, form, fields)).location).to.equal(first?.[1]);
+    expect(await issues()).to.equal(before + 1);
+    const other = await insider.submit(page, form, { ...fields, title: "Another text" });
+    expect(other.location).to.equal(`${open}/issue/${before + 2}`);
+  });
+
+  it("makes one comment, one merge request, one discussion and one reply", async () => {
+    const request = `${open}/merge-request/1`;
+    const twice = async (page: Shown, form: string, fields: Readonly<Record<string, string>>) => {
+      const first = await insider.submit(page, form, fields);
+      const second = await insider.submit(page, form, fields);
+      expect([first.status, second.status], second.text).to.deep.equal([303, 303]);
+      expect(second.location).to.equal(first.location);
+    };
+    const comments = await total(`${open}/issue-discussion/1`);
+    const issue = await insider.see(`${open}/issue/1`);
+    await twice(issue, `/page${open}/issue/1/comment`, { text: "once" });
+    expect(await total(`${open}/issue-discussion/1`)).to.equal(comments + 1);
+    const form = `/page${open}/merge-request/new`;
+    await committed(app, anna, open, { "c.txt": "c" }, { branch: "other", startBranch: "main" });
+    const fields = { sourceBranch: "other", targetBranch: "main", title: "Once" };
+    await twice(await insider.see(form), form, fields);
+    expect(await total(`${open}/merge-request/list`)).to.equal(2);
+    await twice(await insider.see(request), `/page${request}/comment`, { text: "once" });
+    await twice(await insider.see(request), `/page${request}/reply`, { text: "reply" });
+    const { _embedded: all } = await get(`${request}/discussions`);
+    expect(all).to.containSubset({
+      restDiscussionModelList: [{ rootNote: { message: "once" }, replies: [{ message: "reply" }] }],
+    });
+    expect(JSON.stringify(all).match(/"rootNote"/g)).to.have.length(1);
+    expect(JSON.stringify(all).match(/"message":"reply"/g), "in two lists").to.have.length(2);
+  });
+
+  it("may be sent again when it was refused, also as it was", async () => {
+    const form = `/page${open}/merge-request/new`;
+    const page = await insider.see(form);
+    const fields = { sourceBranch: "later", targetBranch: "main", title: "Later" };
+    expect((await insider.submit(page, form, fields)).status).to.equal(404);
+    await committed(app, anna, open, { "d.txt": "d" }, { branch: "later", startBranch: "main" });
+    const { status, location } = await insider.submit(page, form, fields);
+    expect([status, location]).to.deep.equal([303, `${open}/merge-request/3`]);
+  });
+});
+
 describe("comments on lines", () => {
   const at = `${open}/merge-request/1`;
   const line = `${at}/changes?filePath=a.txt&newLine=2&oldLine=0`;
@@ -246,7 +307,8 @@ describe("forms of the audit", () => {
     expect([done.status, done.location]).to.deep.equal([303, at]);
     const titles = (await app.get(`${open}/label`, { token: anna.token })).text;
     expect(titles).to.contain("bug").and.not.contain("extra");
-    const again = await insider.submit(page, form);
+    // Another form, not the same one sent twice.
+    const again = await insider.submit(page, form, { once: "" });
     expect(again.status).to.equal(409);
     expect(again.text).to.contain('role="alert"').and.contain(`<a href="${at}">Back</a>`);
     const { csrf = "" } = hiddenFields(

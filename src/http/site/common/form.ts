@@ -2,7 +2,7 @@ import type { z } from "zod";
 
 import type { Given } from "../../core/ask.ts";
 import { type Html, html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart, withoutStart } from "../../page/once.ts";
 import {
   type LoggedIn,
   type PageDeps,
@@ -41,7 +41,7 @@ export function button(
     fields = {},
   }: Readonly<{ kind?: "" | "quiet" | "danger"; fields?: Fields }> = {},
 ): Html {
-  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
+  return html`<form method="post" action="${action}">${formStart(visit)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
 }
 
 type TextForm = Readonly<{ id: string; label: string; words: string; fields?: Fields }>;
@@ -53,7 +53,7 @@ export function textForm(
   { id, label, words, fields = {} }: TextForm,
   sheet: Sheet = { typed: {} },
 ): Html {
-  return html`<form method="post" action="${action}">${csrfField(visit.csrf)}${hidden(fields)}
+  return html`<form method="post" action="${action}">${formStart(visit)}${hidden(fields)}
 ${areaField(sheet, { id, name: "text", label, rows: 4, required: true })}
 <button>${words}</button></form>`;
 }
@@ -142,7 +142,7 @@ function sameText({
   visit,
 }: Readonly<{ action: string; sheet: Sheet; visit: Visit }>) {
   if (sheet.typed["text"] === undefined) return undefined;
-  const { csrf: _, text: __, ...fields } = firstOf(sheet.typed);
+  const { text: _, ...fields } = withoutStart(firstOf(sheet.typed));
   const form = { id: "f-text", label: "Text (Markdown)", words: "Send again", fields };
   return textForm(action, visit, form, sheet);
 }

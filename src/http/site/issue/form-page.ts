@@ -5,7 +5,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { textLengthMax } from "../../issue/body.ts";
 import { IssueView } from "../../issue/view.ts";
 import { type Html, html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
 import { aliasesOf, labelField, labelsIn, peopleHint, peopleIn } from "../common/choice.ts";
@@ -47,7 +47,7 @@ async function issueForm(base: string, form: IssueForm): Promise<Html> {
   }));
   const people = { name: "assignedUsers", label: "Assigned", hint: peopleHint };
   return html`<section aria-label="Issue">${sheetNotice(sheet, fields)}
-<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${csrfField(visit.csrf)}
+<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
 ${issue && html`<input type="hidden" name="updatedAt" value="${issue.updatedAt}">`}
 ${lineField(sheet, { name: "title", label: "Title", required: true })}
 ${areaField(sheet, { name: "description", label: "Description (Markdown)", required: true, lengthMax: textLengthMax })}

@@ -1,5 +1,5 @@
 import { type Html, html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import type { Names } from "../common/address.ts";
 import { act, button, type Fields, simpleAct, textForm } from "../common/form.ts";
@@ -27,8 +27,8 @@ ${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
 ${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`;
 }
 
-function approveForm(action: string, { csrf }: Visit, isOpen = false): Html {
-  return html`<form method="post" action="${action}">${csrfField(csrf)}
+function approveForm(action: string, visit: Visit, isOpen = false): Html {
+  return html`<form method="post" action="${action}">${formStart(visit)}
 <details${isOpen && html` open`}><summary>The project asks for a password</summary><div class="field"><label for="password">Password</label>
 <input type="password" id="password" name="password" autocomplete="current-password"></div></details>
 <p><button class="quiet">Approve, or take the approval back</button></p></form>`;
@@ -37,9 +37,9 @@ function approveForm(action: string, { csrf }: Visit, isOpen = false): Html {
 type Choices = Pick<Request, "removeSourceBranch" | "squashCommit"> &
   Readonly<{ mayWait: boolean; waits?: boolean; message?: string }>;
 
-function mergeForm(action: string, choices: Choices, { csrf }: Visit): Html {
+function mergeForm(action: string, choices: Choices, visit: Visit): Html {
   const { mayWait, waits, removeSourceBranch, squashCommit, message = "" } = choices;
-  return html`<form method="post" action="${action}">${csrfField(csrf)}
+  return html`<form method="post" action="${action}">${formStart(visit)}
 <div class="choices"><label><input type="checkbox" name="squashCommit" value="true"${squashCommit && html` checked`}> Squash commits</label>
 <label><input type="checkbox" name="removeSourceBranch" value="true"${removeSourceBranch && html` checked`}> Remove the source branch</label>
 ${mayWait && html`<label><input type="checkbox" name="mergeWhenPipelineSucceeds" value="true"${waits && html` checked`}> Merge when the pipelines succeed</label>`}</div>

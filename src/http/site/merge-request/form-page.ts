@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { MergeRequestView } from "../../merge-request/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart } from "../../page/once.ts";
 import type { PageRoute, Visit } from "../../page/route.ts";
 import { BranchesView } from "../../repository/branch.ts";
 import { type Names, projectPath } from "../common/address.ts";
@@ -58,7 +58,7 @@ async function requestForm(base: string, form: RequestForm): Promise<Html> {
   const people = (name: string, label: string) =>
     lineField(sheet, { name, label, hint: peopleHint });
   return html`<section aria-label="Merge request">${sheetNotice(sheet, fields)}
-<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${csrfField(visit.csrf)}
+<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
 ${request && html`<input type="hidden" name="updatedAt" value="${request.updatedAt}">`}
 ${await branchFields(form)}
 ${lineField(sheet, { name: "title", label: "Title", required: true })}

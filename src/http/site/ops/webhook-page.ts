@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart } from "../../page/once.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { DeliverySummaryView, WebhookView } from "../../webhook/view.ts";
@@ -114,7 +114,7 @@ const replay = formPages({
       lead: lead(),
       body: () => html`<section>${sheetNotice(sheet, replayFields)}
 <p>Sends what happened in the project again to <code>${seen(url)}</code>, as new deliveries marked as a replay.</p>
-<form method="post" action="${to}">${csrfField(visit.csrf)}
+<form method="post" action="${to}">${formStart(visit)}
 ${day("from", "From the beginning of this day (UTC)")}${day("to", "Until the beginning of this day (UTC)")}
 ${boxes(sheet, { name: "events", label: "Events", options, hint: "None chosen: all of these." })}
 <p class="actions"><button>Send again</button> <a href="${baseOf(deps)}${deliveriesPath(of, params.id)}">Cancel</a></p></form></section>`,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EnvironmentState } from "../../../events/pipeline/environment.ts";
 import { nameLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
-import { csrfField } from "../../page/layout.ts";
+import { formStart } from "../../page/once.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { DeploymentView, EnvironmentView } from "../../pipeline/environment.ts";
@@ -146,7 +146,7 @@ const stopOne = simpleAct({
   body: ({ force }) => ({ force: force === "true" }),
   back: (params) => environmentPath(params, params.environmentId),
   again: ({ action, visit }) =>
-    html`<form method="post" action="${action}">${csrfField(visit.csrf)}
+    html`<form method="post" action="${action}">${formStart(visit)}
 <div class="choices"><label><input type="checkbox" name="force" value="true"> Stop without running its job</label></div>
 <p><button class="danger">Stop</button></p></form>`,
 });
