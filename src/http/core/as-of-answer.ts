@@ -1,5 +1,6 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type LocalIdKind, localIdStream } from "../../events/core/local-id.ts";
+import { idInStream } from "../../events/core/stream.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
@@ -16,7 +17,7 @@ import { findUserById, findUserNamed, type UserRow } from "../../projections/use
 import { atLeast } from "../access/access.ts";
 import type { ResolvedCompany, ResolvedProject, ResolvedTeam } from "../access/gate.ts";
 import { mustBeFound } from "../access/role-access.ts";
-import { type AsOf, wrongAsOf } from "./as-of.ts";
+import { type AsOf, type AsOfBelow, wrongAsOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
 import type { RequestContext } from "./request.ts";
 
@@ -58,7 +59,8 @@ export function answerAsOf<Result>(
     const above = asOf.above === true ? await aboveSince(place, until, deps) : [];
     const events = await eventsAsOf({ asOf, until, placeId: id, above, params }, deps);
     const { numbered } = asOf;
-    const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel] : [])];
+    const below = numbered?.below ? [numbered.below.readModel] : [];
+    const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel, ...below] : [])];
     const past = { place: id, events, context: { open: deps.vault.open } };
     return withReadModelsOf(deps.db, readModels, past, async (db) => {
       const row = await asOf.again?.(db, id);
@@ -220,7 +222,7 @@ async function readNumbered(
   deps: Deps,
 ): Promise<void> {
   if (numbered === undefined) return;
-  const { kind, readModel, parts: partsOf } = numbered;
+  const { kind, readModel, parts: partsOf, below } = numbered;
   const number = await numberEvent(kind, placeId, Number(params["localId"]), deps);
   // The handler finds nothing then, and says so in its own words.
   if (number === undefined) return;
@@ -231,7 +233,27 @@ async function readNumbered(
   if (parts.length > 0) {
     await reading.add(await happenedIn(deps.db, { ...about, subjectIds: parts }));
   }
+  if (below !== undefined) {
+    const types = typesOf([below.readModel]);
+    const found = await idsBelow(below, { placeId, id: String(number.data["subjectId"]) }, deps);
+    const said = { placeId, types, until, countMax, ...(found && { subjectIds: found }) };
+    await reading.add(await happenedIn(deps.db, said));
+  }
   reading.events.push(number);
+}
+
+/** Of all that is or was below a thing; undefined when only reading what is below all of the place tells. */
+async function idsBelow(
+  { idsOf, removed: { type, field } }: AsOfBelow,
+  { placeId, id }: Readonly<{ placeId: string; id: string }>,
+  deps: Deps,
+): Promise<readonly string[] | undefined> {
+  const ids = await idsOf(deps.db, id);
+  if (ids === undefined) return undefined;
+  const removals = { placeId, types: [type], until: theEnd, countMax };
+  const gone = await new Reading(deps).add(await happenedIn(deps.db, removals));
+  const own = gone.filter(({ data }) => data[field] === id);
+  return [...ids, ...own.map(({ stream }) => idInStream(stream))];
 }
 
 /** Numbers are read from their own streams: a project gives others to pipelines and jobs. */
@@ -289,7 +311,9 @@ class Reading {
   }
 
   inOrder(): readonly Recorded[] {
-    return [...this.events].sort((a, b) => (a.position < b.position ? -1 : 1));
+    // Some types are of two read models.
+    const all = new Map(this.events.map((event) => [event.position, event]));
+    return [...all.values()].sort((a, b) => (a.position < b.position ? -1 : 1));
   }
 }
 

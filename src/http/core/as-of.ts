@@ -21,6 +21,8 @@ export type AsOf = Readonly<{
     readModel: Projection;
     /** Ids of the parts of it that its own events name and that have streams of their own. */
     parts?: (event: Recorded) => readonly string[];
+    /** What is said below it, each in a stream of its own. */
+    below?: AsOfBelow;
   }>;
   /** What the team and company above hand down counts as well: those of today. */
   above?: true;
@@ -30,6 +32,15 @@ export type AsOf = Readonly<{
   anyLength?: true;
   /** What the request holds of the project, team or company, read again as it was. */
   again?: (db: Deps["db"], id: string) => Promise<object | undefined>;
+}>;
+
+/** Things that name another one in their events alone, so that they are found by it in their read model. */
+export type AsOfBelow = Readonly<{
+  readModel: Projection;
+  /** Those that are there today; undefined when the thing they are below is not. */
+  idsOf: (db: Deps["db"], id: string) => Promise<readonly string[] | undefined>;
+  /** The event that took one away, and its field that names what it was below. */
+  removed: Readonly<{ type: string; field: string }>;
 }>;
 
 const positionMax = 2n ** 63n - 1n;

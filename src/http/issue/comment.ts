@@ -5,9 +5,12 @@ import { commentNotFound, issueComment } from "../../commands/issue/issue-commen
 import { IssueCommentId } from "../../events/issue/issue-comment.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { elapsedText } from "../../platform/elapsed-text.ts";
+import { issueProjection } from "../../projections/issue/issue.ts";
 import {
   findIssueComment,
   type IssueCommentRow,
+  issueCommentIdsBelow,
+  issueCommentProjection,
   listIssueComments,
 } from "../../projections/issue/issue-comment.ts";
 import type { NumberedIssueRow } from "../../projections/issue/list.ts";
@@ -62,6 +65,18 @@ const getComments = route({
   description: "The oldest first.",
   params: IssueParams,
   list: "issueDiscussionList",
+  asOf: {
+    readModels: [],
+    numbered: {
+      kind: "ISSUE",
+      readModel: issueProjection,
+      below: {
+        readModel: issueCommentProjection,
+        idsOf: issueCommentIdsBelow,
+        removed: { type: "IssueCommentDeleted", field: "issueId" },
+      },
+    },
+  },
   reply: CommentView,
   errors: [403, 404, 422],
   async handle({ params, page: { size, offset }, request }, deps) {

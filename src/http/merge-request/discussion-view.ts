@@ -49,7 +49,7 @@ export const NoteView = z
   .meta({ id: "DiscussionNote" });
 type Note = z.input<typeof NoteView>;
 
-/** First notes with their replies, lines followed to the newest version. */
+/** First notes with their replies, lines followed to the newest version; of the past as they were said. */
 export async function presentNotes(
   deps: Deps,
   request: Pick<Reading, "project">,
@@ -69,7 +69,8 @@ export async function presentNotes(
   }
   const people = [...rows, ...replies].map(({ author_id }) => author_id);
   const users = await findUsersById(deps.db, [...new Set(people)]);
-  const range = roots.some(({ new_path }) => new_path !== null)
+  const isFollowed = deps.past !== true && roots.some(({ new_path }) => new_path !== null);
+  const range = isFollowed
     ? await rangeOf(deps, request, mergeRequest).catch(() => undefined)
     : undefined;
   const now = deps.now();
@@ -84,7 +85,7 @@ export async function presentNotes(
     const own = isRoot ? (repliesById.get(row.id) ?? []) : [];
     notes.push({
       ...plain(row),
-      ...(isRoot ? await presentPlace(row, range) : {}),
+      ...(isRoot && (deps.past === true ? placeThen(row) : await presentPlace(row, range))),
       replies: own.map((reply) => ({ ...plain(reply), replies: [] })),
     });
   }
@@ -115,6 +116,11 @@ function presentText(row: DiscussionNoteRow, now: Date) {
     outdated: false,
   };
 }
+
+const placeThen = ({ new_line, old_line }: DiscussionNoteRow) => ({
+  newLine: new_line,
+  oldLine: old_line,
+});
 
 async function presentPlace(row: DiscussionNoteRow, range: Range | undefined) {
   const { new_path, old_path, target_commit, base_commit } = row;

@@ -10,9 +10,12 @@ import { DiscussionId, ObjectId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
   type DiscussionNoteRow,
+  discussionIdsBelow,
+  discussionProjection,
   findNote,
   listDiscussions,
 } from "../../projections/merge-request/discussion.ts";
+import { mergeRequestProjection } from "../../projections/merge-request/merge-request.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { mustSuffice } from "../access/role-access.ts";
@@ -54,6 +57,18 @@ const getDiscussions = route({
   operationId: "listDiscussions",
   summary: "List the discussions of a merge request, the oldest first",
   list: "restDiscussionModelList",
+  asOf: {
+    readModels: [],
+    numbered: {
+      kind: "MERGE_REQUEST",
+      readModel: mergeRequestProjection,
+      below: {
+        readModel: discussionProjection,
+        idsOf: discussionIdsBelow,
+        removed: { type: "DiscussionNoteDeleted", field: "mergeRequestId" },
+      },
+    },
+  },
   reply: DiscussionView,
   async handle({ params, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);

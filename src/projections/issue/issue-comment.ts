@@ -124,6 +124,16 @@ export function findIssueComment(
   return db<IssueCommentRow>("issue_comment").where({ issue_id: issueId, id }).first();
 }
 
+/** Ids of the comments of an issue; undefined when it is not there. */
+export async function issueCommentIdsBelow(
+  db: Knex,
+  issueId: string,
+): Promise<readonly string[] | undefined> {
+  const issue = await db("issue").where({ id: issueId }).first("id");
+  if (issue === undefined) return undefined;
+  return db("issue_comment").where({ issue_id: issueId }).pluck("id");
+}
+
 /** Ids of all comments in a project. */
 export async function issueCommentIdsOf(
   db: Knex,

@@ -159,6 +159,19 @@ export async function repliesTo(
     .orderBy(["discussion_id", "revision"]);
 }
 
+/** Ids of the discussions of a request; undefined when it is not there. */
+export async function discussionIdsBelow(
+  db: Knex,
+  mergeRequestId: string,
+): Promise<readonly string[] | undefined> {
+  const request = await db("merge_request").where({ id: mergeRequestId }).first("id");
+  if (request === undefined) return undefined;
+  return db("discussion_note")
+    .where("merge_request_id", mergeRequestId)
+    .whereRaw("id = discussion_id")
+    .pluck("id");
+}
+
 /** Ids of the discussions in a project, for sending history again. */
 export async function discussionIdsOf(db: Knex, projectId: string): Promise<readonly string[]> {
   return db("discussion_note").where("project_id", projectId).distinct().pluck("discussion_id");

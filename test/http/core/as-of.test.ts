@@ -63,6 +63,51 @@ describe("a GET at a time", () => {
     expect(expectOk(await get(of + as(position)))).to.deep.equal(label);
   });
 
+  it("shows the comments of then, with those that were edited or deleted since", async () => {
+    const { localId } = await forge.created();
+    const at = `${base}/issue-discussion/${localId}`;
+    const own = { token: anna.token };
+    const say = async (note: string, to = at) =>
+      String(expectOk(await app.post(`${to}/create`, { ...own, body: { note } }))["id"]);
+    const [edited, deleted] = [await say("as it was"), await say("gone since")];
+    const other = await forge.created();
+    await say("elsewhere", `${base}/issue-discussion/${other["localId"]}`);
+    const position = await now();
+    const put = { ...own, body: { note: "edited" } };
+    expectOk(await app.put(`${at}/${edited}/edit`, put));
+    expect((await app.delete(`${at}/${deleted}/delete`, own)).status).to.equal(200);
+    await say("later");
+    const then = async () => {
+      const { _embedded: all, page } = expectOk(await get(at + as(position)));
+      expect(page).to.include({ totalElements: 2 });
+      const { issueDiscussionList: list } = all as Record<string, Json[]>;
+      return list?.map(({ message }) => message);
+    };
+    expect(await then()).to.deep.equal(["as it was", "gone since"]);
+    expect((await forge.remove(localId)).status).to.equal(200);
+    expect(await then(), "of an issue that is gone").to.deep.equal(["as it was", "gone since"]);
+  });
+
+  it("shows the discussions of then, at the lines that they were about", async () => {
+    const request = "/project/anna/open/merge-request/1";
+    const at = `${request}/discussions`;
+    const own = { token: anna.token };
+    const said = async (verb: string, body: Json) =>
+      String(expectOk(await app.post(`${at}/${verb}`, { ...own, body }))["uuid"]);
+    const first = await said("create", { message: "First" });
+    const gone = await said("create", { message: "Gone" });
+    const reply = await said("reply", { discussionUuid: first, message: "Reply" });
+    const before = expectOk(await get(at))["_embedded"] as Json;
+    const position = await now();
+    const changed = { ...own, body: { message: "Changed" } };
+    expectOk(await app.put(`${at}/edit/${reply}`, changed));
+    expectOk(await app.post(`${at}/resolve/${first}`, own));
+    expect((await app.delete(`${at}/delete/${gone}`, own)).status).to.equal(200);
+    const then = expectOk(await get(at + as(position)));
+    expect(withoutThatOfToday(then["_embedded"] as Json)).to.deep.equal(withoutThatOfToday(before));
+    expect((await app.delete(`${at}/delete/${first}`, own)).status).to.equal(200);
+  });
+
   it("takes a time, and leaves the read models of today as they are", async () => {
     const issue = await forge.created();
     const time = new Date();
@@ -320,7 +365,10 @@ describe("every operation that answers of the past", () => {
 });
 
 /** What git and the disk tell, and no event, is of today: it changes whenever a worker looks. */
-const ofToday = ["mergeRequirements", "canMerge", "hasConflicts", "targetBranch", "usedBytes"];
+const ofToday = [
+  ...["mergeRequirements", "canMerge", "hasConflicts", "targetBranch", "usedBytes"],
+  ...["createTimeDifference", "formatedDate"],
+];
 
 function withoutThatOfToday(body: Json): Json {
   const text = JSON.stringify(body, (key, value: unknown) =>

@@ -350,6 +350,21 @@ describe("forms of the audit", () => {
     expect(then.text).to.contain("<h1>Add (!1)</h1>").and.contain("As it was after event");
     expect(then.text).not.to.contain("/merge-request/1/approve");
   });
+
+  it("show what had been said then, with nothing to press", async () => {
+    const position = await app.head();
+    const issue = `${open}/issue/1`;
+    await insider.submit(await insider.see(issue), `/page${issue}/comment`, { text: "since" });
+    const comments = (await insider.see(`${issue}?asOf=${position}`)).text;
+    expect(comments).to.contain("<p>short</p>").and.not.contain("<p>since</p>");
+    expect((await insider.see(issue)).text).to.contain("<p>since</p>");
+    const request = `${open}/merge-request/1`;
+    await insider.submit(await insider.see(request), `/page${request}/comment`, { text: "since" });
+    const { text } = await insider.see(`${request}?asOf=${position}`);
+    expect(text).to.contain("Why <em>zwei</em>?").and.contain(">a.txt</a>, line 2");
+    expect(text).to.contain("Because.").and.not.contain("<p>since</p>");
+    expect(text).to.not.match(/action="[^"]*\/(?:reply|resolve|unresolve|comment)"/);
+  });
 });
 
 describe("the form that sends history to a webhook again", () => {

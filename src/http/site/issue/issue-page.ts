@@ -11,7 +11,7 @@ import { act, button, simpleAct, textForm } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, labelPiece, nothing, people, person, statusPiece, when } from "../common/piece.ts";
-import { baseOf, markdownPiece, pastNotice } from "../common/text.ts";
+import { baseOf, markdownPiece, pastNotice, type Standing } from "../common/text.ts";
 import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 
 type Issue = z.output<typeof IssueView>;
@@ -96,41 +96,39 @@ const showIssue = page({
     const { names: of, project, lead } = await inProject(ask, params);
     const base = baseOf(deps);
     const issue = await ask.one("getIssue", IssueView, { params, asOf });
-    if (asOf !== undefined) {
-      const text = await markdownPiece(base, issue.description, {
-        names: of,
-        revision: project.defaultBranch,
-      });
-      return {
-        title: `${brief(issue.title)} (#${issue.localId})`,
-        wide: true,
-        lead: lead("issues"),
-        body: () => html`${pastNotice(base + issuePath(of, issue.localId), asOf)}
-<div class="two"><section aria-label="Description">${text}</section>${sidePiece(base, issue)}</div>`,
-      };
-    }
-    const page = { number, size: commentsSize };
-    const comments = await ask.list("listIssueComments", CommentView, { params, page });
     const standing = { names: of, revision: project.defaultBranch };
     const text = await markdownPiece(base, issue.description, standing);
-    const shown: Html[] = [];
-    for (const comment of comments.items) {
-      const words = await markdownPiece(base, comment.message, standing);
-      shown.push(
-        html`<section class="comment" aria-label="Comment"><p class="about">${person(base, comment.author)} ${when(comment.createdAt)}</p>${words}</section>`,
-      );
-    }
-    const address = base + issuePath(of, issue.localId);
+    const page = { number, size: commentsSize };
+    const comments = await ask.list("listIssueComments", CommentView, { params, page, asOf });
+    const shown = await commentPieces(base, comments.items, standing);
+    const now = base + issuePath(of, issue.localId);
+    const address = now + queryOf({ asOf });
     const pages = pager({ address, number, size: commentsSize, total: comments.totalElements });
     return {
       title: `${brief(issue.title)} (#${issue.localId})`,
       wide: true,
       lead: lead("issues"),
-      body: () => html`<div class="two"><div><section aria-label="Description">${text}</section>
-${pages}${shown}${pages}${actions(base, of, issue, visit)}</div>${sidePiece(base, issue)}</div>`,
+      body: () => html`${asOf !== undefined && pastNotice(now, asOf)}
+<div class="two"><div><section aria-label="Description">${text}</section>
+${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, visit)}</div>${sidePiece(base, issue)}</div>`,
     };
   },
 });
+
+async function commentPieces(
+  base: string,
+  comments: readonly z.output<typeof CommentView>[],
+  standing: Standing,
+): Promise<readonly Html[]> {
+  const pieces: Html[] = [];
+  for (const { author, createdAt, message } of comments) {
+    const words = await markdownPiece(base, message, standing);
+    pieces.push(
+      html`<section class="comment" aria-label="Comment"><p class="about">${person(base, author)} ${when(createdAt)}</p>${words}</section>`,
+    );
+  }
+  return pieces;
+}
 
 function sidePiece(base: string, issue: Issue): Html {
   return html`<section class="side" aria-label="About"><dl>

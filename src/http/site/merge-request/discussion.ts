@@ -4,7 +4,7 @@ import { DiscussionView } from "../../merge-request/discussion.ts";
 import { NoteView } from "../../merge-request/discussion-view.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
-import type { Names } from "../common/address.ts";
+import { type Names, query as queryOf } from "../common/address.ts";
 import { button, textForm } from "../common/form.ts";
 import { pager } from "../common/pager.ts";
 import { person, seen, when } from "../common/piece.ts";
@@ -14,7 +14,14 @@ import { requestPath } from "./address.ts";
 export type Discussion = z.output<typeof DiscussionView>;
 type Note = Discussion["rootNote"];
 type Params = Readonly<{ ownerAlias: string; projectAlias: string; localId: string }>;
-type Asked = Readonly<{ names: Names; params: Params; standing: Standing; number: number }>;
+type Asked = Readonly<{
+  names: Names;
+  params: Params;
+  standing: Standing;
+  number: number;
+  /** As they were then, with nothing to press. */
+  asOf?: string | undefined;
+}>;
 
 const discussionsSize = 50;
 
@@ -26,23 +33,18 @@ const repliesAloneMax = 200;
 /** The discussions of a merge request, oldest first. */
 export const listedDiscussions = async (
   params: Params,
-  page: Readonly<{ number: number; size: number }>,
+  given: Readonly<{ page: Readonly<{ number: number; size: number }>; asOf?: string | undefined }>,
   { ask }: Visit,
-) => await ask.list("listDiscussions", DiscussionView, { params, page });
+) => await ask.list("listDiscussions", DiscussionView, { params, ...given });
 
 /** The discussions of a merge request, oldest first, each with a way to reply. */
-export async function discussionsPiece(
-  base: string,
-  { names, params, standing, number }: Asked,
-  visit: Visit,
-): Promise<Html> {
+export async function discussionsPiece(base: string, asked: Asked, visit: Visit): Promise<Html> {
+  const { names, params, number, asOf } = asked;
   const page = { number, size: discussionsSize };
-  const listed = await listedDiscussions(params, page, visit);
+  const listed = await listedDiscussions(params, { page, asOf }, visit);
   const pieces: Html[] = [];
-  for (const one of listed.items) {
-    pieces.push(await discussionPiece(base, one, { names, params, standing, number }, visit));
-  }
-  const address = base + requestPath(names, params.localId);
+  for (const one of listed.items) pieces.push(await discussionPiece(base, one, asked, visit));
+  const address = base + requestPath(names, params.localId) + queryOf({ asOf });
   const total = listed.totalElements;
   return html`${pieces}${pager({ address, number, size: discussionsSize, total })}`;
 }
@@ -79,8 +81,8 @@ export async function discussionPiece(
   asked: Asked,
   visit: Visit,
 ): Promise<Html> {
-  const shown = replies.slice(-repliesMax);
-  const { names, params } = asked;
+  const { names, params, asOf } = asked;
+  const shown = asOf === undefined ? replies.slice(-repliesMax) : replies;
   const address = `${base}${requestPath(names, params.localId)}?discussion=${rootNote.uuid}`;
   const earlier =
     shown.length < replies.length &&
@@ -93,7 +95,7 @@ type Shown = Asked & Readonly<{ replies: readonly Words[]; earlier: Html | false
 async function piecesOf(
   base: string,
   rootNote: Note,
-  { names, params, standing, replies, earlier }: Shown,
+  { names, params, standing, replies, earlier, asOf }: Shown,
   visit: Visit,
 ): Promise<Html> {
   const to = `${base}/page${requestPath(names, params.localId)}`;
@@ -112,6 +114,7 @@ async function piecesOf(
 ${await notePiece(base, rootNote, standing)}${earlier}${answers}
 ${
   visit.session !== undefined &&
+  asOf === undefined &&
   html`<details><summary>Reply</summary>${textForm(`${to}/reply`, visit, reply)}</details>
 <div class="actions">${button(`${to}/${resolved ? "unresolve" : "resolve"}`, visit, resolved ? "Take up again" : "Resolve", { fields: { discussionUuid: uuid } })}</div>`
 }</section>`;

@@ -28,7 +28,7 @@ export type LineTalk = Readonly<{
 /** Discussions by the line they are about, and a form for another at the line that is open. */
 export async function lineTalk(base: string, asked: Asked, visit: Visit): Promise<LineTalk> {
   const page = { number: 0, size: shownMax };
-  const listed = await listedDiscussions(asked.params, page, visit);
+  const listed = await listedDiscussions(asked.params, { page }, visit);
   const isLoggedIn = visit.session !== undefined;
   const isWhole = listed.totalElements <= shownMax;
   return {

@@ -45,8 +45,11 @@ const showRequest = page({
     const request = await ask.one("getMergeRequest", MergeRequestView, { params, asOf });
     const standing = { names, revision: project.defaultBranch };
     const text = await markdownPiece(base, request.description, standing);
-    if (asOf !== undefined) return pastPage(base, { names, request, asOf, text, lead });
-    const asked = { names, params, standing, number: query.page };
+    const asked = { names, params, standing, number: query.page, asOf };
+    if (asOf !== undefined) {
+      const said = await discussionsPiece(base, asked, visit);
+      return pastPage(base, { names, request, asOf, text, said, lead });
+    }
     const discussions =
       query.discussion === undefined
         ? await discussionsPiece(base, asked, visit)
@@ -106,16 +109,17 @@ type Past = Readonly<{
   request: Request;
   asOf: string;
   text: Html;
+  said: Html;
   lead: Awaited<ReturnType<typeof inProject>>["lead"];
 }>;
 
 /** The request as it was, without what is known of today alone. */
-const pastPage = (base: string, { names, request, asOf, text, lead }: Past): Shown => ({
+const pastPage = (base: string, { names, request, asOf, text, said, lead }: Past): Shown => ({
   title: `${brief(request.title)} (!${request.localId})`,
   wide: true,
   lead: lead("merge-requests"),
-  body: () => html`${pastNotice(base + requestPath(names, request.localId), asOf)}<div class="two">
-<section aria-label="Description">${branches(request)}${text}</section>${aboutPiece(base, request)}</div>`,
+  body: () => html`${pastNotice(base + requestPath(names, request.localId), asOf)}<div class="two"><div>
+<section aria-label="Description">${branches(request)}${text}</section>${said}</div>${aboutPiece(base, request)}</div>`,
 });
 
 async function sidePiece(
