@@ -21,6 +21,7 @@ import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { mustSuffice } from "../access/role-access.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
+import { pathLengthMax } from "../core/schema.ts";
 import { rangeOf } from "./changes.ts";
 import { LineFields, lineIn } from "./discussion-line.ts";
 import { NoteView, presentNotes } from "./discussion-view.ts";
@@ -50,12 +51,23 @@ export const DiscussionView = z
   .object({ rootNote: NoteView, replies: z.array(NoteView) })
   .meta({ id: "Discussion" });
 
+const FilePath = z.string().min(1).max(pathLengthMax);
+const DiscussionQuery = z.object({
+  filePath: z
+    .union([z.array(FilePath).max(100), FilePath])
+    .optional()
+    .meta({
+      description: "Repeatable: only discussions that began at a line of one of these files.",
+    }),
+});
+
 const getDiscussions = route({
   ...reading,
   method: "get",
   path,
   operationId: "listDiscussions",
   summary: "List the discussions of a merge request, the oldest first",
+  query: DiscussionQuery,
   list: "restDiscussionModelList",
   asOf: {
     readModels: [],
@@ -70,9 +82,10 @@ const getDiscussions = route({
     },
   },
   reply: DiscussionView,
-  async handle({ params, page, request }, deps) {
+  async handle({ params, query: { filePath }, page, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
-    const slice = { limit: page.size, offset: page.offset };
+    const paths = filePath === undefined ? undefined : [filePath].flat();
+    const slice = { limit: page.size, offset: page.offset, paths };
     const { rows, total } = await listDiscussions(deps.db, row.id, slice);
     const notes = await presentNotes(deps, request, row, rows);
     const items = notes.map((rootNote) => ({ rootNote, replies: [...rootNote.replies] }));

@@ -128,16 +128,27 @@ export function findNoteById(db: Knex, id: string): Promise<DiscussionNoteRow | 
   return db<DiscussionNoteRow>("discussion_note").where({ id }).first();
 }
 
-type Page = Readonly<{ limit: number; offset: number }>;
+type Page = Readonly<{
+  limit: number;
+  offset: number;
+  /** Only those that began at a line of one of these files. */
+  paths?: readonly string[] | undefined;
+}>;
 
 /** First notes of the discussions of a request, the oldest first. */
 export async function listDiscussions(
   db: Knex,
   mergeRequestId: string,
-  { limit, offset }: Page,
+  { limit, offset, paths }: Page,
 ): Promise<Readonly<{ rows: readonly DiscussionNoteRow[]; total: number }>> {
-  const roots = () =>
-    db("discussion_note").where("merge_request_id", mergeRequestId).whereRaw("id = discussion_id");
+  const roots = () => {
+    const all = db("discussion_note").where("merge_request_id", mergeRequestId);
+    if (paths !== undefined) {
+      const files = [...paths];
+      all.whereRaw("(new_path = any(?) or old_path = any(?))", [files, files]);
+    }
+    return all.whereRaw("id = discussion_id");
+  };
   const [rows, total] = await Promise.all([
     roots()
       .select<DiscussionNoteRow[]>("*")

@@ -88,6 +88,22 @@ describe("starting a discussion", () => {
     expect((await create({ message: "m", ...line, newLine: -1 })).status).to.equal(422);
   });
 
+  it("is listed by the file that it began in", async () => {
+    await started(line);
+    const listed = async (query: string) => {
+      const { body } = await world.get(bob, `${at}?size=200${query}`);
+      const { _embedded: all, page } = body as Json & { page: Json; _embedded: Json };
+      return { all: all["restDiscussionModelList"] as Json[], total: page["totalElements"] };
+    };
+    const whole = await listed("");
+    const { all, total } = await listed("&filePath=feature.txt&filePath=other.txt");
+    const paths = all.map(({ rootNote }) => (rootNote as Json)["newPath"]);
+    expect(new Set(paths)).to.deep.equal(new Set(["feature.txt"]));
+    expect(total).to.equal(all.length).and.to.be.lessThan(whole.all.length);
+    expect((await listed("&filePath=other.txt")).total).to.equal(0);
+    expect((await world.get(bob, `${at}?filePath=`)).status).to.equal(422);
+  });
+
   it("is refused without words, and with too many", async () => {
     for (const message of ["", "  \n", undefined, "x".repeat(100_001)]) {
       expect((await create({ message })).status).to.equal(422);

@@ -12,7 +12,7 @@ import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, nothing } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { alonePiece, commitTable } from "../repository/commit-page.ts";
-import { diffPiece, openLinesMax } from "../repository/diff.ts";
+import { type ChangedFile, diffPiece, openLinesMax } from "../repository/diff.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { type LineTalk, lineTalk, type OpenAt } from "./line-comment.ts";
 import { requestTabs } from "./request-page.ts";
@@ -43,8 +43,9 @@ const showChanges = page({
     const base = baseOf(deps);
     const address = `${base}${requestPath(names, localId)}/changes`;
     const standing = { names, revision: project.defaultBranch };
-    const talk = await lineTalk(base, { names, params, standing }, visit);
-    const shown = { address, params, talk, ask: visit.ask };
+    const talkOf = (files: readonly ChangedFile[]) =>
+      lineTalk(base, { names, params, standing }, files, visit);
+    const shown = { address, params, talkOf, ask: visit.ask };
     const { filePath } = query;
     const content =
       filePath === undefined
@@ -60,11 +61,17 @@ const showChanges = page({
   },
 });
 
-type Changes = Readonly<{ address: string; params: Params; talk: LineTalk; ask: Visit["ask"] }>;
+type Changes = Readonly<{
+  address: string;
+  params: Params;
+  talkOf: (files: readonly ChangedFile[]) => Promise<LineTalk>;
+  ask: Visit["ask"];
+}>;
 
-async function allPiece({ address, params, talk, ask }: Changes, number: number): Promise<Html> {
+async function allPiece({ address, params, talkOf, ask }: Changes, number: number): Promise<Html> {
   const query = { page: number, size: filesMax };
   const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
+  const talk = await talkOf(changes.commitBlobs);
   const pieces: Html[] = [];
   let left = openLinesMax;
   for (const file of changes.commitBlobs) {
@@ -91,7 +98,7 @@ async function changeOf(params: Params, filePath: string, ask: Visit["ask"]) {
 type One = OpenAt & Readonly<{ filePath: string; page: number }>;
 
 async function onePiece(
-  { address, params, talk, ask }: Changes,
+  { address, params, talkOf, ask }: Changes,
   { filePath, page, ...openAt }: One,
 ): Promise<Html> {
   const file = await changeOf(params, filePath, ask);
@@ -99,6 +106,7 @@ async function onePiece(
   if (file === undefined)
     return html`${back}${nothing("The merge request does not change this file now.")}`;
   const alone = address + queryOf({ filePath });
+  const talk = await talkOf([file]);
   const parts = await talk.partsOf(file, page, openAt);
   return html`${back}${talk.hint}${alonePiece(file, alone, page, parts)}`;
 }

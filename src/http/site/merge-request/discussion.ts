@@ -33,7 +33,11 @@ const repliesAloneMax = 200;
 /** The discussions of a merge request, oldest first. */
 export const listedDiscussions = async (
   params: Params,
-  given: Readonly<{ page: Readonly<{ number: number; size: number }>; asOf?: string | undefined }>,
+  given: Readonly<{
+    page: Readonly<{ number: number; size: number }>;
+    asOf?: string | undefined;
+    query?: Readonly<{ filePath: readonly string[] }>;
+  }>,
   { ask }: Visit,
 ) => await ask.list("listDiscussions", DiscussionView, { params, ...given });
 

@@ -7,8 +7,10 @@ import type { ChangedFile, LineParts } from "../repository/diff.ts";
 import { requestPath } from "./address.ts";
 import { type Discussion, discussionPiece, listedDiscussions } from "./discussion.ts";
 
-/** So many discussions are shown at their lines; the page of discussions has all. */
-const shownMax = 100;
+/** Of the whole request so many are looked at, which may have come to other files than they began at. */
+const anywhereMax = 100;
+/** So many of the files on a page are shown at their lines; the page of discussions has all. */
+const shownMax = 500;
 
 type Line = ChangedFile["lines"][number];
 type Params = Names & Readonly<{ localId: string }>;
@@ -26,15 +28,18 @@ export type LineTalk = Readonly<{
 }>;
 
 /** Discussions by the line they are about, and a form for another at the line that is open. */
-export async function lineTalk(base: string, asked: Asked, visit: Visit): Promise<LineTalk> {
-  const page = { number: 0, size: shownMax };
-  const listed = await listedDiscussions(asked.params, { page }, visit);
+export async function lineTalk(
+  base: string,
+  asked: Asked,
+  files: readonly ChangedFile[],
+  visit: Visit,
+): Promise<LineTalk> {
+  const { discussions, isWhole } = await discussionsOf(asked.params, files, visit);
   const isLoggedIn = visit.session !== undefined;
-  const isWhole = listed.totalElements <= shownMax;
   return {
     async partsOf(file, number = 0, openAt = undefined) {
       const pieces: (readonly [Discussion, Html])[] = [];
-      for (const one of listed.items.filter(({ rootNote }) => isIn(rootNote, file))) {
+      for (const one of discussions.filter(({ rootNote }) => isIn(rootNote, file))) {
         pieces.push([one, await discussionPiece(base, one, { ...asked, number: 0 }, visit)]);
       }
       const below = (line: Line) => {
@@ -50,8 +55,23 @@ export async function lineTalk(base: string, asked: Asked, visit: Visit): Promis
       };
     },
     hint: html`${isLoggedIn && html`<p class="hint">The number of a line opens a form for a comment on it.</p>`}
-${!isWhole && html`<p class="hint">The first ${shownMax} discussions are shown at their lines, <a href="${base}${requestPath(asked.names, asked.params.localId)}">all of them</a> on their own page.</p>`}`,
+${!isWhole && html`<p class="hint">The first ${shownMax} discussions of these files are shown at their lines, <a href="${base}${requestPath(asked.names, asked.params.localId)}">all of them</a> on their own page.</p>`}`,
   };
+}
+
+/** Those of the files that a page shows. */
+async function discussionsOf(params: Params, files: readonly ChangedFile[], visit: Visit) {
+  const first = { number: 0, size: anywhereMax };
+  const anywhere = await listedDiscussions(params, { page: first }, visit);
+  if (anywhere.totalElements <= anywhereMax || files.length === 0) {
+    return { discussions: anywhere.items, isWhole: true };
+  }
+  const paths = files.flatMap(({ newPath, oldPath }) => [newPath, oldPath]);
+  const filePath = [...new Set(paths)].filter((path) => path !== noFile);
+  const page = { number: 0, size: shownMax };
+  const here = await listedDiscussions(params, { page, query: { filePath } }, visit);
+  const all = new Map([...anywhere.items, ...here.items].map((one) => [one.rootNote.uuid, one]));
+  return { discussions: [...all.values()], isWhole: here.totalElements <= shownMax };
 }
 
 const isSame = ({ newLine, oldLine }: OpenAt, line: Line): boolean =>

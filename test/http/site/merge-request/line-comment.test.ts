@@ -45,7 +45,7 @@ const line = (number: number) =>
 
 const talkOf = (items: readonly Discussion[]) => {
   const ask = { list: async () => ({ items, totalElements: items.length }) };
-  return lineTalk("", asked, { ask } as unknown as Visit);
+  return lineTalk("", asked, [], { ask } as unknown as Visit);
 };
 
 describe("discussions at the lines of a merge request", () => {
@@ -59,6 +59,26 @@ describe("discussions at the lines of a merge request", () => {
     const { below } = await talk.partsOf(file("a1", "/dev/null"));
     expect(below?.(line(2))?.markup).to.include("First");
     expect(below?.(line(1))).to.equal(undefined);
+  });
+
+  it("are those of the files that are shown, where there are more than are looked at", async () => {
+    const asks: unknown[] = [];
+    const own = { ...discussion({ newPath: "b", oldPath: "a", newLine: 2 }).one };
+    const ask = {
+      async list(_: string, __: unknown, { query }: Readonly<{ query?: unknown }>) {
+        asks.push(query);
+        return query === undefined
+          ? { items: [], totalElements: 101 }
+          : { items: [own], totalElements: 501 };
+      },
+    };
+    const shown = file("b", "a");
+    const visit = { ask } as unknown as Visit;
+    const talk = await lineTalk("", asked, [shown, file("c", "/dev/null")], visit);
+    expect(asks).to.deep.equal([undefined, { filePath: ["b", "a", "c"] }]);
+    const { below } = await talk.partsOf(shown);
+    expect(below?.(line(2))?.markup).to.include("First");
+    expect(talk.hint?.markup).to.include("The first 500 discussions of these files");
   });
 
   it("have their last replies, and a link to all of them", async () => {
