@@ -178,13 +178,17 @@ export async function mustFindIssue(
   return row;
 }
 
+type Caller = Pick<Writing, "userId" | "role">;
+
+const isAuthorOr = (needed: Role, authorId: string, { userId, role }: Caller): boolean =>
+  userId === authorId || atLeast(role, needed);
+
+export const mayEditIssue = (issue: NumberedIssueRow, caller: Caller): boolean =>
+  isAuthorOr("REPORTER", issue.author_id, caller);
+
 /** @throws Refusal 403 `auth.role_missing` */
-export function mustBeAuthorOr(
-  needed: Role,
-  authorId: string,
-  { userId, role }: Pick<Writing, "userId" | "role">,
-): void {
-  if (userId === authorId || atLeast(role, needed)) return;
+export function mustBeAuthorOr(needed: Role, authorId: string, caller: Caller): void {
+  if (isAuthorOr(needed, authorId, caller)) return;
   const message = `This needs the role ${needed} in the project, or to be the author.`;
   throw new Refusal("forbidden", "auth.role_missing", message, { extra: { role: needed } });
 }

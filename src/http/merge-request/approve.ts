@@ -173,6 +173,16 @@ async function approvalFacts(
   return { configuration, rules, barred, counting };
 }
 
+/** Whether a rule or the caller's role lets them approve; the commits may be their own all the same. */
+export async function isApprover(
+  row: MergeRequestRow,
+  { project, userId, role }: Writing,
+  { db }: Deps,
+): Promise<boolean> {
+  const configuration = await approvalConfigurationOf(db, { project });
+  return mayApprove(userId, role, await rulesOf(db, project, row, configuration));
+}
+
 /** @throws Refusal 403 `auth.role_missing`; 422 `approval.own`, and about the password */
 async function mustMayApprove(
   row: MergeRequestRow,

@@ -46,10 +46,15 @@ export async function mustBeChangeable(
   localId: number,
 ): Promise<MergeRequestRow> {
   const row = await mustFindMergeRequest(deps, request, localId);
-  if (row.author_id === request.userId) return row;
+  if (isChangeable(row, request)) return row;
   mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
   return row;
 }
+
+export const isChangeable = (
+  row: MergeRequestRow,
+  { userId, role }: Pick<Writing, "userId" | "role">,
+): boolean => row.author_id === userId || isDeveloper({ role });
 
 export const isDeveloper = ({ role }: Pick<Reading, "role">): boolean => atLeast(role, "DEVELOPER");
 

@@ -74,7 +74,10 @@ describe("pages of issues", () => {
   it("close and open an issue for those who may", async () => {
     const form = `/page${open}/issue/1/status`;
     const close = async (who: Visitor) => who.submit(await who.see(`${open}/issue/1`), form);
-    expect((await close(bob)).status).to.equal(403);
+    const { text } = await bob.see(`${open}/issue/1`);
+    expect(text).to.contain("/comment").and.not.contain("/edit").and.not.contain(form);
+    const fields = { csrf: csrfOf(text), status: "CLOSED" };
+    expect((await bob.post(form, fields)).status).to.equal(403);
     expect((await close(insider)).status).to.equal(303);
     expect((await insider.see(`${open}/issue/1`)).text).to.contain("Reopen issue");
     expect((await close(insider)).status).to.equal(303);
@@ -168,9 +171,14 @@ describe("pages of merge requests", () => {
     expect((await press("reopen")).status).to.equal(303);
     expect((await press("approve")).status).to.equal(303);
     expect((await insider.see(at)).text).to.match(/Approved by<\/dt><dd><a href="\/user\/anna"/);
-    expect((await bob.submit(await bob.see(at), `/page${at}/merge`)).status).to.be.oneOf([
-      403, 422,
-    ]);
+    const shown = (await bob.see(at)).text;
+    expect(shown)
+      .to.contain(`/page${at}/comment`)
+      .and.not.match(/1\/(?:edit|close|approve|merge)"/);
+    for (const verb of ["close", "approve", "merge"]) {
+      const { status } = await bob.post(`/page${at}/${verb}`, { csrf: csrfOf(shown) });
+      expect(status, verb).to.be.oneOf([403, 422]);
+    }
     const merged = await press("merge", { removeSourceBranch: "true" });
     expect([merged.status, merged.location]).to.deep.equal([303, at]);
     const { text } = await insider.see(at);

@@ -11,7 +11,7 @@ import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { inverses } from "../../undo/inverses.ts";
 import { projectPath, query as queryOf } from "../common/address.ts";
-import { button, simpleAct } from "../common/form.ts";
+import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { brief, nothing, seen, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
@@ -111,7 +111,9 @@ function auditPage(place: Place): PageRoute {
       const asked = { params, query: { ...query, size } };
       const { _embedded, page: cursor } = await visit.ask.one(asks, AuditEntryList, asked);
       const at = addressOf(place, params);
-      const ways = { undo: undo && `${base}/page${at}/undo`, past: past(base, place, at), visit };
+      const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
+      const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;
+      const ways = { undo: undoAt, past: past(base, place, at), visit };
       const { before, after, ...filter } = query;
       const entries = _embedded.auditEntryList;
       const older =
@@ -178,7 +180,7 @@ function waysPiece(entry: Entry, { undo, past: pastOf, visit }: Ways): Html | un
   const isUndone = undo !== undefined && Object.hasOwn(inverses, entry.type);
   if (then === undefined && !isUndone) return undefined;
   return html`<div class="actions">${then && html`<a href="${then}">As it was then</a>`}
-${isUndone && visit.session && button(undo, visit, "Undo", { fields: { eventId: entry.eventId } })}</div>`;
+${isUndone && button(undo, visit, "Undo", { fields: { eventId: entry.eventId } })}</div>`;
 }
 
 function entryPiece(address: string, entry: Entry, ways: Ways): Html {

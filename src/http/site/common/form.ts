@@ -44,6 +44,13 @@ export function button(
   return html`<form method="post" action="${action}">${formStart(visit)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
 }
 
+/** Whether a button that asks this operation is shown: to those whom its declared rights let in. */
+export const mayPress = async (
+  { session, ask }: Visit,
+  operationId: string,
+  params: NonNullable<Given["params"]>,
+): Promise<boolean> => session !== undefined && (await ask.may(operationId, params));
+
 type TextForm = Readonly<{ id: string; label: string; words: string; fields?: Fields }>;
 
 /** A field for a text in Markdown, and the button that posts it. */

@@ -1,7 +1,9 @@
 import { z } from "zod";
 
 import { IssueStatus } from "../../../events/issue/issue.ts";
+import type { Deps } from "../../core/deps.ts";
 import { CommentView } from "../../issue/comment.ts";
+import { mayEditIssue, mustFindIssue } from "../../issue/issue.ts";
 import { IssueView } from "../../issue/view.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
@@ -101,6 +103,7 @@ const showIssue = page({
     const page = { number, size: commentsSize };
     const comments = await ask.list("listIssueComments", CommentView, { params, page, asOf });
     const shown = await commentPieces(base, comments.items, standing);
+    const mayEdit = asOf === undefined && (await mayEditHere(params, visit, deps));
     const now = base + issuePath(of, issue.localId);
     const address = now + queryOf({ asOf });
     const pages = pager({ address, number, size: commentsSize, total: comments.totalElements });
@@ -110,7 +113,7 @@ const showIssue = page({
       lead: lead("issues"),
       body: () => html`${asOf !== undefined && pastNotice(now, asOf)}
 <div class="two"><div><section aria-label="Description">${text}</section>
-${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, visit)}</div>${sidePiece(base, issue)}</div>`,
+${pages}${shown}${pages}${asOf === undefined && actions(base, of, issue, { visit, mayEdit })}</div>${sidePiece(base, issue)}</div>`,
     };
   },
 });
@@ -143,15 +146,28 @@ function actions(
   base: string,
   of: Names,
   { localId, status }: Issue,
-  visit: Visit,
+  { visit, mayEdit }: Readonly<{ visit: Visit; mayEdit: boolean }>,
 ): Html | undefined {
   if (visit.session === undefined) return undefined;
   const to = `${base}/page${issuePath(of, localId)}`;
   const isOpen = status.id === "OPEN" || status.id === "IN_PROGRESS";
   return html`<section aria-label="Comment">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
-<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
-${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { fields: { status: isOpen ? "CLOSED" : "OPEN" } })}</div></section>`;
+${
+  mayEdit &&
+  html`<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
+${button(`${to}/status`, visit, isOpen ? "Close issue" : "Reopen issue", { fields: { status: isOpen ? "CLOSED" : "OPEN" } })}</div>`
+}</section>`;
+}
+
+async function mayEditHere(
+  params: z.output<typeof IssueParams>,
+  { session, ask }: Visit,
+  deps: Deps,
+): Promise<boolean> {
+  if (session === undefined) return false;
+  const request = await ask.project("getIssue", params);
+  return mayEditIssue(await mustFindIssue(Number(params.localId), request, deps), request);
 }
 
 const commentOn = simpleAct({

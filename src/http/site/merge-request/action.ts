@@ -7,24 +7,31 @@ import { areaField, textOf } from "../common/sheet.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { afterComment } from "./line-comment.ts";
 import type { Request } from "./request-page.ts";
+import type { Rights } from "./rights.ts";
 
 /** What can be done with a merge request; nothing for who is not logged in. */
 export function actionsPiece(
   base: string,
   names: Names,
   request: Request,
-  visit: Visit,
+  { visit, rights }: Readonly<{ visit: Visit; rights: Rights }>,
 ): Html | undefined {
   if (visit.session === undefined) return undefined;
+  const { mayChange, mayApprove } = rights;
+  const mayMerge = request.mergeRequirements["RIGHTS_TO_MERGE"] === true;
   const to = `${base}/page${requestPath(names, request.localId)}`;
   const { id } = request.status;
   return html`<section aria-label="Actions">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
 </section>
-${id === "OPENED" && html`<section aria-labelledby="merge"><h2 id="merge">Approve and merge</h2>${approveForm(`${to}/approve`, visit)}${mergePiece(to, request, visit)}</section>`}
-<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
+${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit)}</section>`}
+${id === "OPENED" && mayMerge && html`<section aria-labelledby="merge"><h2 id="merge">Merge</h2>${mergePiece(to, request, visit)}</section>`}
+${
+  mayChange &&
+  html`<div class="actions"><a class="button quiet" href="${to}/edit">Edit</a>
 ${id === "OPENED" && button(`${to}/close`, visit, "Close merge request")}
-${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`;
+${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div>`
+}`;
 }
 
 function approveForm(action: string, visit: Visit, isOpen = false): Html {
@@ -50,7 +57,10 @@ ${areaField({ typed: { mergeCommitMessage: [message] } }, { name: "mergeCommitMe
 
 function mergePiece(to: string, request: Request, visit: Visit): Html {
   const { canMerge, mergeWhenPipelineSucceeds: waits } = request;
-  if (waits) return html`<p>It is merged as soon as the pipelines succeed.</p>`;
+  if (waits) {
+    return html`<p>It is merged as soon as the pipelines succeed.</p>
+${button(`${to}/merge-not`, visit, "Do not merge by itself")}`;
+  }
   return mergeForm(`${to}/merge`, { ...request, mayWait: !canMerge }, visit);
 }
 
@@ -143,6 +153,7 @@ export const requestActions: readonly PageRoute[] = [
   commentOn,
   mergeOne,
   one("close", "closeMergeRequestByPage", "closeMergeRequest"),
+  one("merge-not", "stopAutoMergeByPage", "stopAutoMerge"),
   one("reopen", "reopenMergeRequestByPage", "reopenMergeRequest"),
   replyTo,
   settle("resolve"),

@@ -16,6 +16,7 @@ import { type ChangedFile, diffPiece, openLinesMax } from "../repository/diff.ts
 import { at, LocalParams, requestPath } from "./address.ts";
 import { type LineTalk, lineTalk, type OpenAt } from "./line-comment.ts";
 import { requestTabs } from "./request-page.ts";
+import { requestRights } from "./rights.ts";
 
 const filesMax = 20;
 
@@ -43,8 +44,9 @@ const showChanges = page({
     const base = baseOf(deps);
     const address = `${base}${requestPath(names, localId)}/changes`;
     const standing = { names, revision: project.defaultBranch };
+    const { mayChange } = await requestRights(visit, params, deps);
     const talkOf = (files: readonly ChangedFile[]) =>
-      lineTalk(base, { names, params, standing }, files, visit);
+      lineTalk(base, { names, params, standing, mayChange }, files, visit);
     const shown = { address, params, talkOf, ask: visit.ask };
     const { filePath } = query;
     const content =

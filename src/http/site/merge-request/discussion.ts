@@ -21,6 +21,8 @@ type Asked = Readonly<{
   number: number;
   /** As they were then, with nothing to press. */
   asOf?: string | undefined;
+  /** Developers and the author of the request settle every discussion, others their own. */
+  mayChange: boolean;
 }>;
 
 const discussionsSize = 50;
@@ -99,11 +101,11 @@ type Shown = Asked & Readonly<{ replies: readonly Words[]; earlier: Html | false
 async function piecesOf(
   base: string,
   rootNote: Note,
-  { names, params, standing, replies, earlier, asOf }: Shown,
+  { names, params, standing, replies, earlier, asOf, mayChange }: Shown,
   visit: Visit,
 ): Promise<Html> {
   const to = `${base}/page${requestPath(names, params.localId)}`;
-  const { uuid, resolved } = rootNote;
+  const { uuid, resolved, author } = rootNote;
   const answers: Html[] = [];
   for (const reply of replies) {
     answers.push(html`<div class="reply">${await notePiece(base, reply, standing)}</div>`);
@@ -120,7 +122,7 @@ ${
   visit.session !== undefined &&
   asOf === undefined &&
   html`<details><summary>Reply</summary>${textForm(`${to}/reply`, visit, reply)}</details>
-<div class="actions">${button(`${to}/${resolved ? "unresolve" : "resolve"}`, visit, resolved ? "Take up again" : "Resolve", { fields: { discussionUuid: uuid } })}</div>`
+${(mayChange || author.id === visit.userId) && html`<div class="actions">${button(`${to}/${resolved ? "unresolve" : "resolve"}`, visit, resolved ? "Take up again" : "Resolve", { fields: { discussionUuid: uuid } })}</div>`}`
 }</section>`;
 }
 

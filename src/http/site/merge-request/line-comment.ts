@@ -18,7 +18,7 @@ type Params = Names & Readonly<{ localId: string }>;
 /** The line that a form for a comment is open at; 0 where that side has no such line. */
 export type OpenAt = Readonly<{ newLine: number; oldLine: number }>;
 
-type Asked = Readonly<{ names: Names; params: Params; standing: Standing }>;
+type Asked = Readonly<{ names: Names; params: Params; standing: Standing; mayChange: boolean }>;
 
 /** What the changes of a merge request show at their lines. */
 export type LineTalk = Readonly<{

@@ -15,6 +15,7 @@ import { Optional } from "../issue/issue-page.ts";
 import { actionsPiece } from "./action.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { discussionsPiece, oneDiscussionPiece } from "./discussion.ts";
+import { requestRights } from "./rights.ts";
 
 export type Request = z.output<typeof MergeRequestView>;
 
@@ -45,7 +46,9 @@ const showRequest = page({
     const request = await ask.one("getMergeRequest", MergeRequestView, { params, asOf });
     const standing = { names, revision: project.defaultBranch };
     const text = await markdownPiece(base, request.description, standing);
-    const asked = { names, params, standing, number: query.page, asOf };
+    const rights = await requestRights(visit, params, deps);
+    const { mayChange } = rights;
+    const asked = { names, params, standing, number: query.page, asOf, mayChange };
     if (asOf !== undefined) {
       const said = await discussionsPiece(base, asked, visit);
       return pastPage(base, { names, request, asOf, text, said, lead });
@@ -64,7 +67,7 @@ const showRequest = page({
 <section aria-label="Description">${branches(request)}${text}</section>
 ${request.status.id === "OPENED" && requirements(request)}
 ${discussions}
-${actionsPiece(base, names, request, visit)}</div>${side}</div>`,
+${actionsPiece(base, names, request, { visit, rights })}</div>${side}</div>`,
     };
   },
 });

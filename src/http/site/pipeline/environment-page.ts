@@ -8,7 +8,7 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { DeploymentView, EnvironmentView } from "../../pipeline/environment.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
-import { button, simpleAct } from "../common/form.ts";
+import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
@@ -47,13 +47,17 @@ const showEnvironments = page({
     const asked = { params, query: filter, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listEnvironments", EnvironmentView, asked);
     const address = base + environmentsPath(of);
+    const [first] = listed.items;
+    const mayStop =
+      first !== undefined &&
+      (await mayPress(visit, "stopEnvironment", { ...params, environmentId: first.id }));
     const rows = listed.items.map((one) =>
       row(
         html`<a href="${base}${environmentPath(of, one.id)}">${seen(one.name)}</a>`,
         statusPiece(one.state),
         one.lastDeployment && deploymentPiece(base, of, one.lastDeployment),
         addressPiece(one.url),
-        stopButton(base, of, one, visit),
+        mayStop && stopButton(base, of, one, visit),
       ),
     );
     const head = ["Environment", "State", "Last deployment", "Address", ""];
@@ -81,7 +85,7 @@ function deploymentPiece(base: string, of: Names, deployment: Deployment): Html 
 }
 
 function stopButton(base: string, of: Names, { id, state, name }: Environment, visit: Visit) {
-  if (visit.session === undefined || state === "STOPPED") return undefined;
+  if (state === "STOPPED") return undefined;
   const to = `${base}/page${environmentPath(of, id)}/stop`;
   const words = html`Stop<span class="hidden"> ${seen(name)}</span>`;
   return button(to, visit, words, { kind: "danger" });
@@ -102,6 +106,7 @@ const showEnvironment = page({
     const asked = { params, page: { number, size: pageSize } };
     const listed = await visit.ask.list("listDeployments", DeploymentView, asked);
     const address = base + environmentPath(of, one.id);
+    const mayStop = await mayPress(visit, "stopEnvironment", params);
     const { state, tier, url, autoStopAt, createdAt } = one;
     return {
       title: seen(one.name),
@@ -112,7 +117,7 @@ ${tier !== null && html`<dt>Tier</dt><dd>${seen(tier)}</dd>`}
 ${url !== null && html`<dt>Address</dt><dd>${addressPiece(url)}</dd>`}
 ${autoStopAt !== null && html`<dt>Stops by itself</dt><dd>${when(autoStopAt)}</dd>`}
 <dt>Created</dt><dd>${when(createdAt)}</dd></dl>
-<div class="actions">${stopButton(base, of, one, visit)}</div></section>
+${mayStop && html`<div class="actions">${stopButton(base, of, one, visit)}</div>`}</section>
 <section aria-labelledby="deployments"><h2 id="deployments">Deployments</h2>
 ${deploymentTable(base, of, listed.items)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,

@@ -7,7 +7,7 @@ import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { JobView } from "../../pipeline/view.ts";
 import type { Names } from "../common/address.ts";
-import { button, simpleAct } from "../common/form.ts";
+import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
 import { brief, nothing, seen, when } from "../common/piece.ts";
@@ -40,6 +40,7 @@ const showJob = page({
     const log = await logPart(deps, key, { part: query.part, isOver, whole });
     const page = { number: 0, size: 100 };
     const artifacts = await visit.ask.list("listJobArtifacts", ArtifactView, { params, page });
+    const mayRun = await mayPress(visit, "playJob", params);
     const isLast = log === undefined || log.part === log.parts - 1;
     const moves = !isOver && isLast && visit.session !== undefined;
     const to = `${base}/page${jobPath(names, job.localId)}`;
@@ -50,7 +51,7 @@ const showJob = page({
       wide: true,
       lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
-      body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, visit)}</div>
+      body: () => html`<div${moves && html` data-live-status="${status}"`}>${aboutPiece(base, names, job, { visit, mayRun })}</div>
 ${artifacts.items.length > 0 && html`<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2>${artifactTable(base, artifacts.items)}</section>`}
 <section aria-labelledby="log"><h2 id="log">Log</h2>${log && partsPiece(base + jobPath(names, job.localId), log)}
 ${log === undefined && !moves && nothing("The log is empty.")}
@@ -60,7 +61,9 @@ ${log !== undefined && html`<p><a href="${whole}">Whole log as text</a></p>`}</s
   },
 });
 
-function aboutPiece(base: string, names: Names, job: Job, visit: Visit): Html {
+type May = Readonly<{ visit: Visit; mayRun: boolean }>;
+
+function aboutPiece(base: string, names: Names, job: Job, { visit, mayRun }: May): Html {
   const to = `${base}/page${jobPath(names, job.localId)}`;
   const { id, status, stageName, ref, pipelineLocalId, startedAt, finishedAt } = job;
   const isWaiting = status === "MANUAL" || status === "CREATED";
@@ -71,7 +74,7 @@ function aboutPiece(base: string, names: Names, job: Job, visit: Visit): Html {
 ${startedAt !== null && html`<dt>Started</dt><dd>${when(startedAt)}</dd>`}
 ${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
 ${
-  visit.session !== undefined &&
+  mayRun &&
   html`<div class="actions">${isWaiting && button(`${to}/play`, visit, "Start")}
 ${isFinished(status) && button(`${to}/restart`, visit, "Run again")}
 ${!isFinished(status) && button(`${to}/cancel`, visit, "Cancel")}</div>`

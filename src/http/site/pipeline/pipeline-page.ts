@@ -8,7 +8,7 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { JobView, PipelineView } from "../../pipeline/view.ts";
 import { commitPath, type Names, projectPath, query as queryOf } from "../common/address.ts";
-import { button, simpleAct } from "../common/form.ts";
+import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { nothing, seen, shortHash, size, statusPiece, when } from "../common/piece.ts";
@@ -105,6 +105,7 @@ const showPipeline = page({
       ? pipelineGraph(await allJobs(deps.db, pipeline.id), (id) => base + jobPath(of, id))
       : nothing("It has too many jobs to be drawn.");
     const address = base + pipelinePath(of, pipeline.localId);
+    const mayRun = await mayPress(visit, "restartPipeline", params);
     const moves = !isFinished(pipeline.status) && visit.session !== undefined;
     return {
       title: `Pipeline #${pipeline.localId}`,
@@ -112,7 +113,7 @@ const showPipeline = page({
       lead: lead("pipelines"),
       ...(moves && { scripts: [livePath] }),
       body: () => html`<div${moves && html` data-live-status="${base}/page${pipelinePath(of, pipeline.localId)}/live"`}>
-${aboutPiece(base, of, pipeline, visit)}
+${aboutPiece(base, of, pipeline, { visit, mayRun })}
 <section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>${graph}
 ${jobTable(base, of, jobs.items)}
 ${pager({ address, number, size: jobsSize, total: jobs.totalElements })}</section></div>
@@ -121,7 +122,9 @@ ${pager({ address, number, size: jobsSize, total: jobs.totalElements })}</sectio
   },
 });
 
-function aboutPiece(base: string, of: Names, pipeline: Pipeline, visit: Visit): Html {
+type May = Readonly<{ visit: Visit; mayRun: boolean }>;
+
+function aboutPiece(base: string, of: Names, pipeline: Pipeline, { visit, mayRun }: May): Html {
   const to = `${base}/page${pipelinePath(of, pipeline.localId)}`;
   const { id, status, ref, commitId, createdAt, finishedAt, failureReason } = pipeline;
   return html`<section aria-label="About"><dl>
@@ -132,7 +135,7 @@ ${failureReason !== null && html`<dt>Failure</dt><dd>${seen(failureReason)}</dd>
 <dt>Created</dt><dd>${when(createdAt)}</dd>
 ${finishedAt !== null && html`<dt>Ended</dt><dd>${when(finishedAt)}</dd>`}</dl>
 ${
-  visit.session !== undefined &&
+  mayRun &&
   html`<div class="actions">${isFinished(status) ? button(`${to}/restart`, visit, "Run failed jobs again") : button(`${to}/cancel`, visit, "Cancel")}</div>`
 }</section>`;
 }

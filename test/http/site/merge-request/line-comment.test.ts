@@ -10,6 +10,7 @@ const asked = {
   names,
   params: { ...names, localId: "1" },
   standing: { names, revision: "main" },
+  mayChange: false,
 };
 
 type Place = Readonly<{ newPath: string; oldPath: string; newLine?: number; oldLine?: number }>;
