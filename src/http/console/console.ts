@@ -40,6 +40,16 @@ const entry = page({
   handle: async () => ({ redirect: home }),
 });
 
+/** What variables of jobs name as the address of the REST interface. */
+const showInterface = page({
+  method: "get",
+  path: "/rest-api",
+  operationId: "showInterface",
+  besides: true,
+  access: "anonymous",
+  handle: async () => ({ redirect: "/docs" }),
+});
+
 const showHome = page({
   method: "get",
   path: home,
@@ -166,6 +176,7 @@ export const consolePages: readonly PageRoute[] = [
   createOne,
   endOther,
   entry,
+  showInterface,
   revokeOne,
   showHome,
   shutOutOne,

@@ -11,7 +11,9 @@ import { requestListPages } from "./merge-request/list-page.ts";
 import { requestPages } from "./merge-request/request-page.ts";
 import { opsPages } from "./ops/ops-page.ts";
 import { webhookPages } from "./ops/webhook-page.ts";
+import { forkPages } from "./owner/fork-page.ts";
 import { ownerPages } from "./owner/owner-page.ts";
+import { transferPages } from "./owner/transfer-page.ts";
 import { environmentPages } from "./pipeline/environment-page.ts";
 import { jobPages } from "./pipeline/job-page.ts";
 import { livePages } from "./pipeline/live.ts";
@@ -28,6 +30,7 @@ export const sitePages: readonly PageRoute[] = [
   ...codePages,
   ...commitPages,
   ...environmentPages,
+  ...forkPages,
   ...issueFormPages,
   ...issuePages,
   ...jobPages,
@@ -45,5 +48,6 @@ export const sitePages: readonly PageRoute[] = [
   ...requestPages,
   ...registryPages,
   siteStyle,
+  ...transferPages,
   ...webhookPages,
 ];

@@ -104,7 +104,7 @@ export async function withdrawTransfer(
   await request.visible((await handle(store, transferOffer, { id, command, metadata })).position);
 }
 
-const TransferView = z
+export const TransferView = z
   .object({
     id: z.uuid(),
     type: TransferableType,

@@ -48,7 +48,7 @@ export async function writeNotification(
   return await writeMention(deps, { ...about, kind });
 }
 
-/** Names the requests that answer the offer; what is offered may be private, so only its name is told. */
+/** Leads to the page that answers the offer; what is offered may be private, so only its name is told. */
 async function writeTransfer(
   { db, vault, publicUrl, now }: Deps,
   { holderId, requestId }: About,
@@ -58,11 +58,11 @@ async function writeTransfer(
   const { offered_by_alias: by, owner_alias: owner, alias, thing_type: type } = offer;
   const what = `the ${type.toLowerCase()} ${type === "PROJECT" ? `${owner}/${alias}` : alias}`;
   const until = offer.expires_at.toISOString().slice(0, 10);
-  const at = `${publicUrl}/user/transfer/${requestId}`;
+  const at = `${publicUrl}/user/transfer`;
   const { unsubscribeUrl, hint } = unsubscribing({ vault, publicUrl }, holderId);
   const parts = [
-    `${by} offers you ${what}. It becomes yours when you accept, until ${until}:`,
-    `POST ${at}/accept\nPOST ${at}/decline`,
+    `${by} offers you ${what}. It becomes yours when you accept, until ${until}. Answer here:`,
+    at,
     "If you do not want it, there is nothing to do.",
     hint,
     "",

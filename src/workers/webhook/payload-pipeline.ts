@@ -1,11 +1,14 @@
+import { assignLocalId } from "../../commands/core/local-id.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { Recorded } from "../../events/core/event.ts";
+import { bySystem } from "../../events/core/system.ts";
 import {
   type PipelineEvent,
   pipelineEvents,
   pipelineStream,
 } from "../../events/pipeline/pipeline.ts";
 import type { WebhookTopic } from "../../events/webhook/webhook.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findPipelineById, pipelineIds } from "../../projections/pipeline/query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -38,10 +41,8 @@ function topicOf(event: PipelineEvent): WebhookTopic | undefined {
   }
 }
 
-async function fieldsOf(
-  event: Recorded<PipelineEvent>,
-  { db, git, visible, publicUrl, store }: WorkerDeps,
-) {
+async function fieldsOf(event: Recorded<PipelineEvent>, deps: WorkerDeps) {
+  const { db, git, visible, publicUrl, store } = deps;
   await visible(event.position);
   const { pipelineId, projectId } = event.data;
   const created = await createdEvent(event, store);
@@ -52,14 +53,14 @@ async function fieldsOf(
   ]);
   const commitId = created?.commitId ?? row?.commit_id ?? null;
   const commit = commitId === null ? undefined : await repository?.objects.commit(commitId);
-  const localId = row?.local_id ?? null;
+  const localId = row?.local_id ?? (await numberOf(event, deps));
   const path = `${project?.owner_alias}/${project?.alias}/cicd/pipeline/${localId}`;
   const finished = event.type === "PipelineFinished" ? event.data : undefined;
   return {
     pipeline: {
       id: pipelineId,
       local_id: localId,
-      url: `${publicUrl}/project/${path}`,
+      url: localId === null ? null : `${publicUrl}/project/${path}`,
       ref: created?.ref ?? row?.ref ?? null,
       status: finished?.status ?? (created?.failureReason ? "FAILED" : "CREATED"),
       source: created?.source ?? row?.source ?? null,
@@ -69,6 +70,20 @@ async function fieldsOf(
       failure_reason: finished?.failureReason ?? created?.failureReason ?? null,
     },
   };
+}
+
+/** It is told of before its number is in the read models. */
+async function numberOf(
+  event: Recorded<PipelineEvent>,
+  { store, now }: WorkerDeps,
+): Promise<number | null> {
+  if (event.type !== "PipelineCreated") return null;
+  const { pipelineId: subjectId, projectId } = event.data;
+  const clock = () => now().toISOString();
+  const toNumber = { kind: "PIPELINE", projectId, subjectId } as const;
+  const metadata = bySystem({ commandId: deterministicId("number pipeline", subjectId) }, clock());
+  const numbered = { ...toNumber, createdPosition: event.position };
+  return (await assignLocalId({ store, now: clock }, numbered, metadata)).localId;
 }
 
 /** Of the log, as the read model has nothing of a deleted pipeline. */

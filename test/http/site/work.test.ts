@@ -1,15 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import type { Browser, BrowserContext } from "playwright-core";
 
 import { pipelineGraph } from "../../../src/http/site/pipeline/graph.ts";
 import { appendLog, beginRun } from "../../../src/platform/job-log/store.ts";
 import type { JobRow } from "../../../src/projections/pipeline/table.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
-import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
-import { needsProgram } from "../../support/program.ts";
 import { committed, loggedIn, type Visitor, visitor } from "../../support/site-world.ts";
 
 const app = await startTestApp({ workers: true });
@@ -322,86 +319,4 @@ later: {stage: test, script: make lint, when: manual}
     expect(markup.match(/class="edge"/g)).to.have.length(900);
     expect(markup.length).to.be.lessThan(600_000);
   });
-});
-
-describe("pages in a browser", () => {
-  needsProgram("chromium");
-  let chromium: Browser | undefined;
-  let context: BrowserContext;
-  const shots = process.env["SCREENSHOTS"];
-  const paths = [
-    open,
-    `${open}/blob?commitHash=main&file=a.txt`,
-    `${open}/commits`,
-    `${open}/branch`,
-    `${open}/issue`,
-    `${open}/issue/1`,
-    `${open}/merge-request/list`,
-    `${open}/merge-request/1`,
-    `${open}/merge-request/1/changes`,
-    "/project/anna/ci/cicd/pipeline/1",
-    "/project/anna/ci/cicd/job/1",
-    `${open}/audit`,
-    `/page${open}/issue/new`,
-    `/page${open}/issue/1/edit`,
-    `/page${open}/merge-request/new?sourceBranch=feature`,
-    `${open}/merge-request/1/changes?filePath=a.txt&newLine=2&oldLine=0`,
-    "/project/anna/ci/environment",
-    "/project/anna/ci/cicd/pipeline",
-    `${open}/setting/webhook`,
-    `${open}/repositories`,
-    "/user/anna",
-    "/project/my",
-    "/console",
-    "/project/anna/missing",
-  ];
-
-  before(async () => {
-    chromium = await startChromium();
-    context = await chromium.newContext();
-  });
-  after(() => chromium?.close());
-
-  it("comes from a link through the login to the page", async () => {
-    const page = await context.newPage();
-    await page.goto(`${app.url}${open}/issue/1`);
-    expect(page.url()).to.contain("/login?returnTo=");
-    await page.fill("#login", anna.alias);
-    await page.fill("#password", anna.password);
-    await page.click("main form button");
-    await page.waitForURL(`${app.url}${open}/issue/1`);
-    expect(await page.textContent("h1")).to.contain("Broken <i>");
-    await page.close();
-  }).timeout(300_000);
-
-  it("shows all of them without scripts, requests elsewhere, or what axe finds serious", async () => {
-    const page = await context.newPage();
-    const elsewhere: string[] = [];
-    const dialogs: string[] = [];
-    page.on("request", (request) => {
-      if (!request.url().startsWith(app.url)) elsewhere.push(request.url());
-    });
-    page.on("dialog", (dialog) => dialogs.push(dialog.message()));
-    for (const [scheme, width] of [
-      ["light", 390],
-      ["dark", 1280],
-    ] as const) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 900 });
-      for (const [index, path] of paths.entries()) {
-        await page.goto(app.url + path);
-        const name = `${path.replaceAll(/\W+/g, "-")}-${width}`;
-        if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
-        // Every page in one of the schemes: each takes a second of a quiet machine.
-        if ((index % 2 === 0) === (scheme === "light")) {
-          expect(await seriousFindings(page), `${path} at ${width}`).to.deep.equal([]);
-        }
-        expect(await overflows(page), `${path} at ${width}`).to.equal(false);
-        expect(await cutTables(page), `${path} at ${width}`).to.equal(0);
-      }
-    }
-    expect(elsewhere).to.deep.equal([]);
-    expect(dialogs).to.deep.equal([]);
-    await page.close();
-  }).timeout(600_000);
 });

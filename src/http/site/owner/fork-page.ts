@@ -1,0 +1,72 @@
+import { z } from "zod";
+
+import { OwnerType } from "../../../events/project/project.ts";
+import { html } from "../../page/html.ts";
+import { formStart } from "../../page/once.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { ProjectView } from "../../project/view.ts";
+import { projectPath } from "../common/address.ts";
+import { formPages } from "../common/form-page.ts";
+import { inProject } from "../common/frame.ts";
+import { boxes, lineField, type Sheet, selectField, sheetNotice, textOf } from "../common/sheet.ts";
+import { baseOf } from "../common/text.ts";
+
+const at = "/project/{ownerAlias}/{projectAlias}/fork";
+const Params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
+const fields = ["ownerAlias", "ownerAliasType", "alias", "title", "isPrivate"];
+
+/** The address that answers of projects name. */
+const showFork = page({
+  method: "get",
+  path: at,
+  operationId: "showForkOfProject",
+  besides: true,
+  access: "anonymous",
+  params: Params,
+  handle: async ({ params }) => ({ redirect: `/page${projectPath(params)}/fork` }),
+});
+
+const fork = formPages({
+  path: at,
+  operationIds: ["showNewFork", "forkProjectByPage"],
+  params: Params,
+  async show({ params, sheet, visit }, deps) {
+    const { project, names, lead } = await inProject(visit.ask, params);
+    const base = baseOf(deps);
+    const isPrivate = project.private ? ["true"] : [];
+    const typed = {
+      ...{ ownerAlias: [visit.session.alias], alias: [project.alias], title: [project.title] },
+      ...(sheet.failure === undefined && { isPrivate }),
+      ...sheet.typed,
+    };
+    const filled: Sheet = { ...sheet, typed };
+    const owners = OwnerType.options.map((value) => ({ value, words: value.toLowerCase() }));
+    const isHidden = { name: "isPrivate", label: "Seen by" };
+    const options = [{ value: "true", words: "Members only (private)" }];
+    return {
+      title: "Fork this project",
+      wide: true,
+      lead: lead(),
+      body: () => html`<section>${sheetNotice(filled, fields)}
+<p>A copy of your own, with all branches and tags. Merge requests lead back from it.</p>
+<form method="post" action="${base}${visit.here.split("?", 1)[0]}">${formStart(visit)}
+${lineField(filled, { name: "ownerAlias", label: "Owner", required: true })}
+${selectField(filled, { name: "ownerAliasType", label: "The owner is a", options: owners })}
+${lineField(filled, { name: "alias", label: "Alias", required: true })}
+${lineField(filled, { name: "title", label: "Title", required: true })}
+${boxes(filled, { ...isHidden, options })}
+<p class="actions"><button>Fork</button> <a href="${base}${projectPath(names)}">Cancel</a></p></form></section>`,
+    };
+  },
+  async send({ params, typed, visit }) {
+    const text = (name: string) => textOf({ typed }, name);
+    const body = {
+      ...{ ownerAlias: text("ownerAlias"), ownerAliasType: text("ownerAliasType") },
+      ...{ alias: text("alias"), title: text("title"), isPrivate: text("isPrivate") === "true" },
+    };
+    const { owner, alias } = await visit.ask.one("forkProject", ProjectView, { params, body });
+    return projectPath({ ownerAlias: owner.alias, projectAlias: alias });
+  },
+});
+
+export const forkPages: readonly PageRoute[] = [...fork, showFork];

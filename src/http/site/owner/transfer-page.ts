@@ -1,0 +1,60 @@
+import { z } from "zod";
+
+import { html } from "../../page/html.ts";
+import { type PageRoute, page } from "../../page/route.ts";
+import { row, tableOf } from "../../page/table.ts";
+import { TransferView } from "../../team/transfer-offer.ts";
+import { button, simpleAct } from "../common/form.ts";
+import { PageNumber, pager, pageSize } from "../common/pager.ts";
+import { brief, nothing, seen, when } from "../common/piece.ts";
+import { baseOf } from "../common/text.ts";
+
+const at = "/user/transfer";
+
+/** Where the mail about an offer leads. */
+const showTransfers = page({
+  method: "get",
+  path: at,
+  operationId: "showTransfers",
+  besides: true,
+  access: "anonymous",
+  query: z.object({ page: PageNumber }),
+  async handle({ query: { page: number }, visit }, deps) {
+    const asked = { page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listTransfers", TransferView, asked);
+    const base = baseOf(deps);
+    const to = (id: string, verb: string) => `${base}/page${at}/${id}/${verb}`;
+    const rows = listed.items.map(({ id, type, title, alias, ownerAlias, ...offer }) =>
+      row(
+        html`${type.toLowerCase()} ${seen(type === "PROJECT" ? `${ownerAlias}/${alias}` : alias)}`,
+        brief(title),
+        seen(offer.offeredBy),
+        when(offer.expiresAt),
+        html`<div class="actions">${button(to(id, "accept"), visit, "Accept", { kind: "" })}${button(to(id, "decline"), visit, "Decline")}</div>`,
+      ),
+    );
+    const head = ["Offered", "Title", "By", "Until", ""];
+    return {
+      title: "Offered to me",
+      wide: true,
+      body: () => html`<section><p>Projects and teams that others want to give to you. What you accept is yours at once.</p>
+${rows.length === 0 ? nothing("Nothing is offered to you.") : tableOf("Offers", head, rows)}
+${pager({ address: base + at, number, total: listed.totalElements })}</section>`,
+    };
+  },
+});
+
+const answer = (verb: "accept" | "decline"): PageRoute =>
+  simpleAct({
+    path: `${at}/{transferUuid}/${verb}`,
+    operationId: `${verb}TransferByPage`,
+    params: z.object({ transferUuid: z.uuid() }),
+    asks: `${verb}Transfer`,
+    back: () => at,
+  });
+
+export const transferPages: readonly PageRoute[] = [
+  answer("accept"),
+  answer("decline"),
+  showTransfers,
+];

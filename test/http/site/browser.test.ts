@@ -1,0 +1,88 @@
+import { expect } from "chai";
+import type { Browser, BrowserContext } from "playwright-core";
+
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
+import { type FullSite, forge, givenFullSite } from "../../support/full-site.ts";
+import { needsProgram } from "../../support/program.ts";
+
+const app = await startTestApp({ workers: true });
+
+/** Each page that a person sees; in them a project with one of everything. */
+const pathsOf = ({ webhookId, repositories, commit }: FullSite): readonly string[] => [
+  ...["/login", "/console", "/project/my", "/project", "/user/anna", "/user/transfer"],
+  ...["/team/the-team", "/company/the-company", "/user/audit", "/admin/audit", "/admin/runners"],
+  "/page/admin/operations",
+  forge,
+  ...[`${forge}/blob?commitHash=main&file=src/greeting.ts`, `${forge}/commits`],
+  ...[`${forge}/commit/${commit}`, `${forge}/branch`, `${forge}/tag`, `${forge}/tag/v1.0`],
+  ...[`${forge}/release`, `${forge}/issue`, `${forge}/issue/1`, `/page${forge}/issue/new`],
+  ...[`/page${forge}/issue/1/edit`, `${forge}/issue?q=none-of-these`, `${forge}/issue/1?asOf=9999`],
+  ...[`${forge}/merge-request/list`, `${forge}/merge-request/1`],
+  ...[`${forge}/merge-request/1/changes`, `${forge}/merge-request/1/commits`],
+  `${forge}/merge-request/1/changes?filePath=src%2Fgreeting.ts&newLine=1&oldLine=0`,
+  `/page${forge}/merge-request/new?sourceBranch=twice`,
+  ...[`${forge}/cicd/pipeline`, `${forge}/cicd/pipeline/1`, `${forge}/cicd/pipeline/1/artifacts`],
+  ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
+  ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
+  ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
+  ...[`/page${forge}/setting/webhook/${webhookId}/replay`, `${forge}/audit`, `/page${forge}/fork`],
+  "/project/anna/missing",
+];
+
+describe("pages in a browser", () => {
+  needsProgram("chromium");
+  let chromium: Browser | undefined;
+  let context: BrowserContext;
+  let root: TestUser;
+  let paths: readonly string[];
+  const shots = process.env["SCREENSHOTS"];
+
+  before(async () => {
+    root = await app.givenUser("anna", { admin: true });
+    paths = pathsOf(await givenFullSite(app, root));
+    chromium = await startChromium();
+    context = await chromium.newContext();
+  });
+  after(() => chromium?.close());
+
+  it("comes from a link through the login to the page", async () => {
+    const page = await context.newPage();
+    await page.goto(`${app.url}${forge}/issue/1`);
+    expect(page.url()).to.contain("/login?returnTo=");
+    await page.fill("#login", root.alias);
+    await page.fill("#password", root.password);
+    await page.click("main form button");
+    await page.waitForURL(`${app.url}${forge}/issue/1`);
+    expect(await page.textContent("h1")).to.contain("Greeting is lost");
+    await page.close();
+  }).timeout(300_000);
+
+  it("shows all of them without requests elsewhere, or what axe finds serious", async () => {
+    const page = await context.newPage();
+    const elsewhere: string[] = [];
+    page.on("request", (request) => {
+      if (!request.url().startsWith(app.url)) elsewhere.push(request.url());
+    });
+    for (const [scheme, width] of [
+      ["light", 390],
+      ["dark", 1280],
+    ] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.setViewportSize({ width, height: 900 });
+      for (const [index, path] of paths.entries()) {
+        await page.goto(app.url + path);
+        const name = `${String(index).padStart(2, "0")}${path.replaceAll(/\W+/g, "-").slice(0, 60)}-${width}`;
+        if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
+        // Every page in one of the schemes: each takes a second of a quiet machine.
+        if (shots || (index % 2 === 0) === (scheme === "light")) {
+          expect(await seriousFindings(page), `${path} at ${width}`).to.deep.equal([]);
+        }
+        expect(await overflows(page), `${path} at ${width}`).to.equal(false);
+        expect(await cutTables(page), `${path} at ${width}`).to.equal(0);
+      }
+    }
+    expect(elsewhere).to.deep.equal([]);
+    await page.close();
+  }).timeout(600_000);
+});
