@@ -173,14 +173,26 @@ async function approvalFacts(
   return { configuration, rules, barred, counting };
 }
 
-/** Whether a rule or the caller's role lets them approve; the commits may be their own all the same. */
-export async function isApprover(
+/** What a caller is to the approvals of a request. */
+export type Approver = Readonly<{
+  /** A rule or their role lets them; the commits may be their own all the same. */
+  mayApprove: boolean;
+  hasApproved: boolean;
+  needsPassword: boolean;
+}>;
+
+export async function approverOf(
   row: MergeRequestRow,
   { project, userId, role }: Writing,
   { db }: Deps,
-): Promise<boolean> {
+): Promise<Approver> {
   const configuration = await approvalConfigurationOf(db, { project });
-  return mayApprove(userId, role, await rulesOf(db, project, row, configuration));
+  const approvals = await approvalsOf(db, row.id);
+  return {
+    mayApprove: mayApprove(userId, role, await rulesOf(db, project, row, configuration)),
+    hasApproved: approvals.some(({ approver_id }) => approver_id === userId),
+    needsPassword: configuration.requirePasswordToApprove,
+  };
 }
 
 /** @throws Refusal 403 `auth.role_missing`; 422 `approval.own`, and about the password */

@@ -2,7 +2,7 @@ import type { Context, Middleware } from "koa";
 import type { Problem } from "../core/problem.ts";
 import { stateOf } from "../core/state.ts";
 import { html } from "./html.ts";
-import { wholePage } from "./layout.ts";
+import { type Shell, wholePage } from "./layout.ts";
 
 /** No scripts; the stylesheet and the icon are ours. */
 const policy = [
@@ -24,7 +24,7 @@ export function problemPages(publicUrl: string): Middleware {
     if (opensAddress(ctx)) {
       stateOf(ctx).showProblem = (problem) => {
         ctx.set("Content-Security-Policy", policy);
-        return problemPage(problem, base, true);
+        return problemPage(problem, base, { isRest: true });
       };
     }
     await next();
@@ -36,12 +36,15 @@ function opensAddress(ctx: Context): boolean {
   return reads && ctx.get("authorization") === "" && /\btext\/html\b/.test(ctx.get("accept"));
 }
 
-/** @param isRest there is no page at the address, only an operation of the REST interface */
-export function problemPage(problem: Problem, base: string, isRest = false): string {
-  const { title, message, status } = problem;
+/** `isRest`: there is no page at the address, only an operation of the REST interface. */
+export function problemPage(
+  { title, message, status }: Problem,
+  base: string,
+  { isRest = false, person }: Readonly<{ isRest?: boolean; person?: Shell["person"] }> = {},
+): string {
   const restOnly = isRest && status === 403;
   const body = html`<p class="notice error" role="alert">${message}</p>
 ${restOnly && html`<p>This address belongs to the REST interface, which takes a token.</p>`}
-<p><a href="${base}/console">Open the console</a></p>`;
-  return wholePage({ title, base, body });
+<p class="actions"><a class="button quiet" href="${base}/project/my">My projects</a> <a class="button quiet" href="${base}/console">Console</a></p>`;
+  return wholePage({ title, base, body, person });
 }

@@ -147,6 +147,8 @@ async function servePage(
 
   const seed = session === undefined ? visitorOf(ctx, cookies) : (cookie ?? "");
   const csrf = csrfToken(deps.vault, seed);
+  const person = session && { alias: session.alias, csrf };
+  stateOf(ctx).showProblem = (problem) => problemPage(problem, machinery.base, { person });
   const found: Admitted = { caller, resolved: undefined };
   const stillThem = async (): Promise<Admitted> => {
     if (session === undefined) return found;
@@ -174,7 +176,6 @@ async function servePage(
   const answer = await orLogin(ctx, route, session, () =>
     userId === null ? run() : onceSent({ ctx, route, fields, userId }, machinery.idempotency, run),
   );
-  const person = session && { alias: session.alias, csrf };
   sendPage(ctx, answer, machinery, person);
 }
 

@@ -46,7 +46,7 @@ input[type=text], input[type=password], input[type=email], input[type=date], tex
   border-radius: 6px; }
 fieldset { border: 0; padding: 0; margin: 0 0 1rem; }
 legend { font-weight: 600; padding: 0; margin: 0 0 .25rem; }
-.choices { display: grid; grid-template-columns: repeat(auto-fill, minmax(13rem, 1fr)); gap: .25rem; }
+.choices { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .25rem 1rem; }
 .choices label { font-weight: 400; margin: 0; }
 button, .button { display: inline-block; font: inherit; font-weight: 600; cursor: pointer;
   padding: .55rem 1.1rem; border-radius: 6px; border: 1px solid var(--main); background: var(--main);
@@ -79,6 +79,12 @@ td form { margin: 0; display: inline; }
 .scroll { overflow-x: auto; }
 main:not(.site) .list time { white-space: normal; }
 .day { white-space: nowrap; }
+@media (max-width: 30rem) {
+  header { gap: .5rem; padding: .6rem 1rem; } header nav { gap: .7rem; }
+  header form span { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  header button.quiet { padding: .2rem .55rem; }
+  main { margin-top: 1.25rem; padding: 0 1rem; } section, .card { padding: 1rem; }
+}
 @media (max-width: 40rem) {
   .list thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   .list, .list tbody, .list tr, .list td { display: block; width: auto; }

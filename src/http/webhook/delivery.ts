@@ -84,6 +84,7 @@ const postRedelivery = route({
   method: "post",
   path: `${path}/delivery/{deliveryId}/redeliver`,
   operationId: "redeliverWebhook",
+  orAdministrator: true,
   summary: "Send a delivery again, as a new one with the same body",
   params: DeliveryParams,
   reply: DeliverySummaryView,

@@ -93,6 +93,7 @@ const postReplay = route({
   method: "post",
   path,
   operationId: "replayWebhook",
+  orAdministrator: true,
   summary: "Send what happened in a time again, as new deliveries",
   params: OneParams,
   body: Replay,

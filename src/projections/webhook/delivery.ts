@@ -226,6 +226,37 @@ export async function listWebhookDeliveries(
   return { rows, total: Number(counted?.["total"] ?? 0) };
 }
 
+export type TroubledDelivery = DeliverySummary &
+  Readonly<{
+    /** Address of the webhook now. */
+    hook_url: string;
+  }>;
+
+/** Of those that ended last, so many are looked at for failures. */
+const endedMax = 1_000;
+
+/** Deliveries of all projects that wait for another attempt, or were given up lately; the newest first. */
+export async function troubledDeliveries(
+  db: Knex,
+  limit: number,
+): Promise<readonly TroubledDelivery[]> {
+  const waiting = db("webhook_delivery")
+    .select("id")
+    .whereNull("finished_at")
+    .where("attempts", ">", 0);
+  const ended = db("webhook_delivery").select("id", "status").whereNotNull("finished_at");
+  const last = ended.orderBy("finished_at", "desc").limit(endedMax).as("last");
+  const failed = db(last).select("id").whereNot("status", "SUCCESS");
+  return await withLastAttempt(db("webhook_delivery"))
+    .join("webhook", "webhook.id", "webhook_delivery.webhook_id")
+    .where((one) =>
+      one.whereIn("webhook_delivery.id", waiting).orWhereIn("webhook_delivery.id", failed),
+    )
+    .select({ hook_url: "webhook.url" })
+    .orderBy("webhook_delivery.position", "desc")
+    .limit(limit);
+}
+
 /** One of this very webhook; another webhook's is not found. */
 export function findWebhookDelivery(
   db: Knex,

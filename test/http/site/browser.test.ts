@@ -30,6 +30,11 @@ const pathsOf = ({ webhookId, repositories, commit }: FullSite): readonly string
   "/project/anna/missing",
 ];
 
+const statusOf = (path: string): number => {
+  if (path.endsWith("/missing")) return 404;
+  return path.endsWith("asOf=9999") ? 422 : 200;
+};
+
 describe("pages in a browser", () => {
   needsProgram("chromium");
   let chromium: Browser | undefined;
@@ -71,7 +76,8 @@ describe("pages in a browser", () => {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize({ width, height: 900 });
       for (const [index, path] of paths.entries()) {
-        await page.goto(app.url + path);
+        const answer = await page.goto(app.url + path);
+        expect(answer?.status(), path).to.equal(statusOf(path));
         const name = `${String(index).padStart(2, "0")}${path.replaceAll(/\W+/g, "-").slice(0, 60)}-${width}`;
         if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
         // Every page in one of the schemes: each takes a second of a quiet machine.
@@ -85,4 +91,20 @@ describe("pages in a browser", () => {
     expect(elsewhere).to.deep.equal([]);
     await page.close();
   }).timeout(600_000);
+
+  it("lets an administrator send again what does not arrive", async () => {
+    const page = await context.newPage();
+    const at = `${app.url}/page/admin/operations`;
+    await page.goto(at);
+    const sent = page.waitForResponse((answer) => answer.url().endsWith("/redeliver"));
+    await page.click("text=Send again");
+    expect((await sent).status()).to.equal(303);
+    await page.waitForURL(at);
+    await page.click("text=History again");
+    await page.fill("#f-from", "2026-01-01");
+    await page.fill("#f-to", "2026-01-02");
+    await page.click("main form button");
+    await page.waitForURL(at);
+    await page.close();
+  }).timeout(300_000);
 });

@@ -152,7 +152,7 @@ ${text("actor", "Who")}${text("type", "Event type")}
     (kind) =>
       html`<option value="${kind}"${kind === filter["kind"] && html` selected`}>${kind}</option>`,
   )}</select></div>
-${text("since", "Since", "date")}${text("until", "As of (before this day)", "date")}
+${text("since", "Since", "date")}${text("until", "Until (before this day)", "date")}
 <button class="quiet">Filter</button></form>`;
 }
 
@@ -190,9 +190,9 @@ function entryPiece(address: string, entry: Entry, ways: Ways): Html {
     actor.alias === null
       ? html`${actor.via}`
       : html`<a href="${address}${queryOf({ actor: actor.alias })}">${seen(actor.alias)}</a> (${actor.via})`;
-  return html`<article class="card" aria-labelledby="e-${position}"><h2 id="e-${position}">${type}</h2>
-<p class="actions"><span>${when(occurredAt)}</span> <span>${who}</span>${tokenName !== null && html`<span>token ${seen(tokenName)}</span>`}
-${ip !== null && html`<span>from ${seen(ip)}</span>`}</p>
+  return html`<article class="card entry" aria-labelledby="e-${position}"><div class="top"><h2 id="e-${position}">${type}</h2>
+<span>${who}</span>${tokenName !== null && html`<span>token ${seen(tokenName)}</span>`}
+${ip !== null && html`<span>from ${seen(ip)}</span>`}${when(occurredAt)}</div>
 <p class="hint">${subject.kind} ${subject.title !== null && seen(subject.title)}
 <a href="${address}${queryOf({ subject: subject.id })}">all about it</a>
 <a href="${address}${queryOf({ correlationId })}">same request</a></p>

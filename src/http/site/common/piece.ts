@@ -1,4 +1,4 @@
-import { type Html, html } from "../../page/html.ts";
+import { type Html, html, type Piece } from "../../page/html.ts";
 import { userPath } from "./address.ts";
 
 /**
@@ -63,3 +63,7 @@ export const statusPiece = (id: string, title = id): Html =>
   html`<span class="status s-${id.toLowerCase().replaceAll("_", "-")}">${title.replaceAll("_", " ").toLowerCase()}</span>`;
 
 export const nothing = (text: string): Html => html`<p class="hint">${text}</p>`;
+
+/** An empty list: what it would hold, and how the first comes about. */
+export const empty = (text: string, next: Piece): Html =>
+  html`<div class="empty"><p>${text}</p><p class="hint">${next}</p></div>`;

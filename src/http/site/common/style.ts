@@ -22,6 +22,10 @@ main.site { max-width: 76rem; }
 main.site h1 { overflow-wrap: anywhere; }
 main.site td:first-child { min-width: 0; }
 main.site td:last-child { text-align: left; white-space: normal; }
+.empty { text-align: center; padding: 1.5rem 1rem; } .empty p { margin: 0 0 .5rem; }
+.empty > :first-child { font-weight: 600; }
+.prose > :last-child, .comment > :last-child, section > form:last-child > :last-child,
+.empty > :last-child, section > div:last-child > :last-child { margin-bottom: 0; }
 .crumbs { margin: 0 0 .75rem; overflow-wrap: anywhere; }
 .tabs { border-bottom: 1px solid var(--line); margin: 0 0 1.5rem; }
 .tabs ul { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; list-style: none; margin: 0; padding: 0 0 .5rem; }
@@ -90,6 +94,14 @@ main.site .lines .talk > td { white-space: normal; padding: .75rem .6rem; font-s
 .reply { margin: 1rem 0 0 1rem; padding-left: 1rem; border-left: 3px solid var(--line); }
 .filter { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; margin: 0 0 1rem; }
 .filter input, .filter select { width: auto; max-width: 100%; }
+.filter input, .filter select, .filter button { height: 2.75rem; margin: 0; padding-top: 0; padding-bottom: 0; }
+.choices label { display: flex; gap: .4rem; align-items: baseline; min-width: 0; overflow-wrap: anywhere; }
+.choices input { flex: none; }
+.entry { padding: .85rem 1.1rem; margin-bottom: .6rem; }
+.entry .top { display: flex; flex-wrap: wrap; gap: .15rem .9rem; align-items: baseline; margin: 0 0 .25rem; }
+.entry h2 { font-size: 1rem; margin: 0; } .entry .top time { margin-left: auto; color: var(--soft); }
+.entry > .hint { margin: 0 0 .35rem; } .entry .actions { margin-bottom: 0; }
+.list td .actions { margin: 0; } .list button.quiet { white-space: nowrap; }
 select { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--soft);
   border-radius: 6px; padding: .5rem; }
 select { max-width: 100%; }

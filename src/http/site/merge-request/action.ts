@@ -24,7 +24,7 @@ export function actionsPiece(
   return html`<section aria-label="Actions">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
 </section>
-${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit)}</section>`}
+${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit, rights)}</section>`}
 ${id === "OPENED" && mayMerge && html`<section aria-labelledby="merge"><h2 id="merge">Merge</h2>${mergePiece(to, request, visit)}</section>`}
 ${
   mayChange &&
@@ -34,11 +34,15 @@ ${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div
 }`;
 }
 
-function approveForm(action: string, visit: Visit, isOpen = false): Html {
-  return html`<form method="post" action="${action}">${formStart(visit)}
-<details${isOpen && html` open`}><summary>The project asks for a password</summary><div class="field"><label for="password">Password</label>
-<input type="password" id="password" name="password" autocomplete="current-password"></div></details>
-<p><button class="quiet">Approve, or take the approval back</button></p></form>`;
+function approveForm(
+  action: string,
+  visit: Visit,
+  { hasApproved, needsPassword }: Pick<Rights, "hasApproved" | "needsPassword">,
+): Html {
+  const field = html`<div class="field"><label for="password">Your password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" required></div>`;
+  return html`<form method="post" action="${action}">${formStart(visit)}${needsPassword && !hasApproved && field}
+<p><button class="quiet">${hasApproved ? "Take my approval back" : "Approve"}</button></p></form>`;
 }
 
 type Choices = Pick<Request, "removeSourceBranch" | "squashCommit"> &
@@ -110,7 +114,8 @@ const approveOne = simpleAct({
   asks: "approveMergeRequest",
   body: ({ password }) => ({ password: password || null }),
   back,
-  again: ({ action, visit }) => approveForm(action, visit, true),
+  again: ({ action, visit }) =>
+    approveForm(action, visit, { hasApproved: false, needsPassword: true }),
 });
 
 const commentOn = simpleAct({

@@ -1,28 +1,27 @@
 import type { z } from "zod";
 
 import type { Deps } from "../../core/deps.ts";
-import { isApprover } from "../../merge-request/approve.ts";
+import { type Approver, approverOf } from "../../merge-request/approve.ts";
 import { isChangeable, mustFindMergeRequest } from "../../merge-request/place.ts";
 import type { Visit } from "../../page/route.ts";
 import type { LocalParams } from "./address.ts";
 
 /** What of a merge request a person is shown forms for: by the rules of the operations that they ask. */
-export type Rights = Readonly<{
-  /** Edit, close and reopen it, and settle its discussions. */
-  mayChange: boolean;
-  mayApprove: boolean;
-}>;
+export type Rights = Approver &
+  Readonly<{
+    /** Edit, close and reopen it, and settle its discussions. */
+    mayChange: boolean;
+  }>;
+
+const none = { mayChange: false, mayApprove: false, hasApproved: false, needsPassword: false };
 
 export async function requestRights(
   { session, ask }: Visit,
   params: z.output<typeof LocalParams>,
   deps: Deps,
 ): Promise<Rights> {
-  if (session === undefined) return { mayChange: false, mayApprove: false };
+  if (session === undefined) return none;
   const request = await ask.project("getMergeRequest", params);
   const row = await mustFindMergeRequest(deps, request, Number(params.localId));
-  return {
-    mayChange: isChangeable(row, request),
-    mayApprove: await isApprover(row, request, deps),
-  };
+  return { mayChange: isChangeable(row, request), ...(await approverOf(row, request, deps)) };
 }

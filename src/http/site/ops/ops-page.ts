@@ -9,8 +9,9 @@ import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, seen, statusPiece, when } from "../common/piece.ts";
+import { empty, nothing, seen, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
+import { deliveriesPiece, deliveryPages } from "./delivery.ts";
 
 const daysMax = 90;
 
@@ -24,11 +25,14 @@ const showOperations = page({
       throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
     }
     const base = baseOf(deps);
-    const [statuses, days, queues] = await Promise.all([
+    const [statuses, days, queues, deliveries] = await Promise.all([
       projectionStatuses(deps.db, deps.store, deps.now()),
       lastAuditDays(deps.db, daysMax),
       queueTable(deps),
+      deliveriesPiece(base, visit, deps),
     ]);
+    const isLive = statuses.every(({ state }) => state === "live");
+    const behind = Math.max(0, ...statuses.map(({ lagPositions }) => Number(lagPositions)));
     const rows = statuses.map(({ name, state, lagPositions, lagSeconds }) =>
       row(
         name,
@@ -40,10 +44,13 @@ const showOperations = page({
     return {
       title: "Operations",
       wide: true,
-      body: () => html`<p class="actions"><a href="${base}/admin/audit">Audit</a> <a href="${base}/admin/runners">Agents</a></p>
-<section aria-labelledby="models"><h2 id="models">Read models</h2>${tableOf("Read models", ["Name", "State", "Events behind", "Time behind"], rows)}</section>
-<section aria-labelledby="queues"><h2 id="queues">Queues</h2>${queues}<p><a href="${base}/admin/queues">Jobs of the queues</a></p></section>
-<section aria-labelledby="growth" class="plot"><h2 id="growth">Growth of the log</h2>${plot(days)}</section>`,
+      body: () => html`<p class="actions"><a class="button quiet" href="${base}/admin/audit">Audit</a> <a class="button quiet" href="${base}/admin/runners">Agents</a> <a class="button quiet" href="${base}/admin/queues">Jobs of the queues</a></p>
+<section aria-labelledby="models"><h2 id="models">Read models</h2>
+<p>${statusPiece(isLive ? "success" : "failed", isLive ? "all live" : "not all live")} ${statuses.length} read models, ${behind} events behind at most.</p>
+<details${!isLive && html` open`}><summary>Each of them</summary>${tableOf("Read models", ["Name", "State", "Events behind", "Time behind"], rows)}</details></section>
+<section aria-labelledby="growth" class="plot"><h2 id="growth">Growth of the log</h2>${plot(days)}</section>
+<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries of webhooks in trouble</h2>${deliveries}</section>
+<section aria-labelledby="queues"><h2 id="queues">Queues</h2>${queues}</section>`,
     };
   },
 });
@@ -111,10 +118,10 @@ const showAgents = page({
     return {
       title: "Agents",
       wide: true,
-      body: () => html`<section>${rows.length === 0 ? nothing("No agents.") : tableOf("Agents", ["Name", "State", "Of", "Tags", "Last contact"], rows)}
+      body: () => html`<section>${rows.length === 0 ? empty("No agents.", html`One is registered by <code>ledgerforge agent register --url ${deps.publicUrl} --token TOKEN</code>.`) : tableOf("Agents", ["Name", "State", "Of", "Tags", "Last contact"], rows)}
 ${pager({ address, number, total: totalElements })}</section>`,
     };
   },
 });
 
-export const opsPages: readonly PageRoute[] = [showAgents, showOperations];
+export const opsPages: readonly PageRoute[] = [...deliveryPages, showAgents, showOperations];

@@ -9,7 +9,7 @@ import { button, simpleAct } from "../common/form.ts";
 import { formPages } from "../common/form-page.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, seen, statusPiece, when } from "../common/piece.ts";
+import { empty, seen, statusPiece, when } from "../common/piece.ts";
 import { boxes, lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
@@ -42,7 +42,7 @@ const showWebhooks = page({
       title: "Webhooks",
       wide: true,
       lead: lead(),
-      body: () => html`<section>${rows.length === 0 ? nothing("No webhooks.") : tableOf("Webhooks", ["Address", "State"], rows)}
+      body: () => html`<section>${rows.length === 0 ? empty("No webhooks.", html`One is created by <code>POST ${projectPath(of)}/setting/webhook</code>.`) : tableOf("Webhooks", ["Address", "State"], rows)}
 ${pager({ address, number, total: totalElements })}</section>`,
     };
   },
@@ -79,7 +79,7 @@ const showDeliveries = page({
       wide: true,
       lead: lead(),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button quiet" href="${baseOf(deps)}/page${webhookPath(of, params.id)}/replay">Send history again</a></p>`}
-${rows.length === 0 ? nothing("No deliveries.") : tableOf("Deliveries", head, rows)}
+${rows.length === 0 ? empty("No deliveries.", "The next event that the webhook asks for is sent and listed here.") : tableOf("Deliveries", head, rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
     };
   },

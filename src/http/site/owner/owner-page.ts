@@ -12,7 +12,7 @@ import { TeamView } from "../../team/view.ts";
 import { OwnUserView, UserView } from "../../user/view.ts";
 import { projectPath, query as queryOf, userPath } from "../common/address.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, person, seen } from "../common/piece.ts";
+import { brief, empty, person, seen } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
 
@@ -28,7 +28,8 @@ type Shown = Readonly<{
 }>;
 
 function projectTable(base: string, projects: readonly Shown[]): Html {
-  if (projects.length === 0) return nothing("No projects.");
+  if (projects.length === 0)
+    return empty("No projects.", "What people here create and may be seen is listed.");
   const rows = projects.map(({ ownerAlias, alias, title, description, isPrivate }) =>
     row(
       html`<a href="${base}${projectPath({ ownerAlias, projectAlias: alias })}">${seen(ownerAlias)}/${seen(alias)}</a>`,

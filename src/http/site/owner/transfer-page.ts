@@ -6,7 +6,7 @@ import { row, tableOf } from "../../page/table.ts";
 import { TransferView } from "../../team/transfer-offer.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, seen, when } from "../common/piece.ts";
+import { brief, empty, seen, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 
 const at = "/user/transfer";
@@ -38,7 +38,7 @@ const showTransfers = page({
       title: "Offered to me",
       wide: true,
       body: () => html`<section><p>Projects and teams that others want to give to you. What you accept is yours at once.</p>
-${rows.length === 0 ? nothing("Nothing is offered to you.") : tableOf("Offers", head, rows)}
+${rows.length === 0 ? empty("Nothing is offered to you.", "A mail comes when it is.") : tableOf("Offers", head, rows)}
 ${pager({ address: base + at, number, total: listed.totalElements })}</section>`,
     };
   },

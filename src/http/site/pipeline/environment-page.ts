@@ -11,7 +11,7 @@ import { commitPath, type Names, projectPath, query as queryOf } from "../common
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
+import { empty, nothing, seen, shortHash, statusPiece, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { filterForm, Optional } from "../issue/issue-page.ts";
 import { jobPath, names, pipelinePath } from "./address.ts";
@@ -66,7 +66,7 @@ const showEnvironments = page({
       wide: true,
       lead: lead("environments"),
       body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
-${rows.length === 0 ? nothing("No environments.") : tableOf("Environments", head, rows)}
+${rows.length === 0 ? empty("No environments.", html`A job with <code>environment</code> deploys to one; it is listed here then.`) : tableOf("Environments", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

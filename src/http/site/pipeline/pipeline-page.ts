@@ -11,7 +11,7 @@ import { commitPath, type Names, projectPath, query as queryOf } from "../common
 import { button, mayPress, simpleAct } from "../common/form.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { nothing, seen, shortHash, size, statusPiece, when } from "../common/piece.ts";
+import { empty, nothing, seen, shortHash, size, statusPiece, when } from "../common/piece.ts";
 import { livePath } from "../common/script.ts";
 import { baseOf } from "../common/text.ts";
 import { Optional } from "../issue/issue-page.ts";
@@ -60,7 +60,7 @@ const showPipelines = page({
       lead: lead("pipelines"),
       body: () => html`<section>${statusForm(address, filter.status)}
 <p class="actions"><a href="${base}${projectPath(of)}/environment">Environments</a></p>
-${rows.length === 0 ? nothing("No pipelines.") : tableOf("Pipelines", head, rows)}
+${rows.length === 0 ? empty("No pipelines.", html`They begin with a push once the project has a file <code>.forge-ci.yaml</code>.`) : tableOf("Pipelines", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

@@ -8,7 +8,7 @@ import { registryPlaces } from "../../registry/owner.ts";
 import { RegistryRepositoryView } from "../../registry/view.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, seen } from "../common/piece.ts";
+import { brief, empty, seen } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import { installLines, type Named } from "./install.ts";
 
@@ -67,7 +67,7 @@ const showRepositories = (place: RegistryPlace): PageRoute =>
         title: "Packages",
         wide: true,
         ...(lead && { lead }),
-        body: () => html`<section>${rows.length === 0 ? nothing("No repositories.") : tableOf("Repositories", ["Repository", "Packages of", "Kind", "Description"], rows)}
+        body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(place.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages of", "Kind", "Description"], rows)}
 ${pager({ address, number, total })}</section>`,
       };
     },
@@ -105,7 +105,7 @@ const showRepository = (place: RegistryPlace): PageRoute =>
         ...(lead && { lead }),
         body: () => html`<section><p>${repository.description}</p><p class="hint">${repository.repositoryType.toLowerCase()}, packages of ${repository.packageType}</p>
 ${lines.length > 0 && clientPiece(lines)}</section>
-<section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? nothing("No packages.") : tableOf("Packages", ["Name", "Newest version"], rows)}
+<section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? empty("No packages.", "Publish the first one with the lines above.") : tableOf("Packages", ["Name", "Newest version"], rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
       };
     },

@@ -8,7 +8,7 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
-import { brief, seen } from "../common/piece.ts";
+import { brief, empty, seen } from "../common/piece.ts";
 import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
 import { filePiece } from "./file.ts";
 import { FileQuery, findEntry, ProjectParams, readable } from "./found.ts";
@@ -30,13 +30,14 @@ const showProject = page({
     }
     const { project, names, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const code = await rootPiece(base, visit, deps, names, project.defaultBranch);
+    const code = await rootPiece(base, visit, deps, names, project);
     return {
       title: seen(project.title),
       wide: true,
       lead: lead("code"),
       body: () => html`${project.description && html`<p>${project.description}</p>`}
 ${project.topics.length > 0 && html`<p class="hint">${project.topics.join(", ")}</p>`}
+${visit.session && html`<p class="actions"><a class="button quiet" href="${base}/page${projectPath(names)}/fork">Fork</a></p>`}
 <details class="card"><summary>Clone</summary><dl>
 <dt>HTTP</dt><dd><code>${project.httpTransportUrl}</code></dd>
 <dt>SSH</dt><dd><code>${project.sshTransportUrl}</code></dd>
@@ -46,14 +47,17 @@ ${code}`,
   },
 });
 
+type Pushed = Readonly<{ defaultBranch: string; httpTransportUrl: string }>;
+
 /** The root directory of the default branch, with its README. */
 async function rootPiece(
   base: string,
   visit: Visit,
   deps: Deps,
   names: Names,
-  revision: string,
+  project: Pushed,
 ): Promise<Html> {
+  const { defaultBranch: revision } = project;
   try {
     const found = await findEntry(visit, deps, names, { commitHash: "HEAD", file: "" });
     const place = { names, revision, path: "" };
@@ -63,7 +67,12 @@ async function rootPiece(
 ${revisionBar(base, names, revision, "")}${tree.table}</section>${readme}`;
   } catch (error) {
     if (!(error instanceof Refusal && error.code === "commit.not_found")) throw error;
-    return html`<section><p class="hint">Nothing has been pushed yet.</p></section>`;
+    const lines = [
+      `git remote add origin ${project.httpTransportUrl}`,
+      `git push -u origin ${project.defaultBranch}`,
+    ];
+    return html`<section>${empty("Nothing has been pushed yet.", "From a repository on your machine:")}
+<pre class="plain" tabindex="0">${lines.join("\n")}</pre></section>`;
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, person, seen, shortHash, when } from "../common/piece.ts";
+import { brief, empty, person, seen, shortHash, when } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import {
   aloneLinesMax,
@@ -70,7 +70,7 @@ const showCommits = page({
       wide: true,
       lead: lead("commits"),
       body: () => html`<section><p>Of <code>${seen(branch ?? project.defaultBranch)}</code></p>
-${items.length === 0 ? nothing("No commits.") : commitTable(base, names, items)}
+${items.length === 0 ? empty("No commits.", "The first push brings them.") : commitTable(base, names, items)}
 ${pager({ address, number, total })}</section>`,
     };
   },
@@ -112,7 +112,7 @@ function aboutCommit(base: string, names: Names, commit: Commit): Html {
 ${message.trim() !== "" && html`<pre class="plain">${message.slice(0, bodyLengthMax).toWellFormed().trim()}</pre>`}
 <dl><dt>Author</dt><dd>${authorOf(base, commit)}, ${when(commit.authorIdent.when)}</dd>
 <dt>Commit</dt><dd><code>${hash}</code></dd>
-<dt>Parents</dt><dd>${parentCommitIds.map(
+<dt>Parents</dt><dd>${parentCommitIds.length === 0 && "none"}${parentCommitIds.map(
     (parent) =>
       html`<a href="${base}${commitPath(names, parent)}"><code>${shortHash(parent)}</code></a> `,
   )}</dd>

@@ -18,7 +18,7 @@ import {
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, nothing, seen, shortHash, size, when } from "../common/piece.ts";
+import { brief, empty, seen, shortHash, size, when } from "../common/piece.ts";
 import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
 import { ProjectParams, readable } from "./found.ts";
 
@@ -64,7 +64,7 @@ ${visit.session && !isDefault && html`<a href="${base}/page${projectPath(names)}
       wide: true,
       lead: lead("branches"),
       body: () => html`<section>
-${rows.length === 0 ? nothing("No branches.") : tableOf("Branches", ["Branch", "Last commit", "Date", "State", ""], rows)}
+${rows.length === 0 ? empty("No branches.", "The first push creates one.") : tableOf("Branches", ["Branch", "Last commit", "Date", "State", ""], rows)}
 ${pager({ address, number: query.page, total })}</section>`,
     };
   },
@@ -99,7 +99,7 @@ const showTags = page({
       wide: true,
       lead: lead("tags"),
       body: () => html`<section>
-${rows.length === 0 ? nothing("No tags.") : tableOf("Tags", ["Tag", "Message", "Commit", "Date"], rows)}
+${rows.length === 0 ? empty("No tags.", html`<code>git tag v1.0 && git push origin v1.0</code> creates one.`) : tableOf("Tags", ["Tag", "Message", "Commit", "Date"], rows)}
 ${pager({ address, number: query.page, total })}</section>`,
     };
   },
@@ -156,7 +156,7 @@ const showReleases = page({
       title: "Releases",
       wide: true,
       lead: lead("releases"),
-      body: () => html`${shown.length === 0 && nothing("No releases.")}${shown}
+      body: () => html`${shown.length === 0 && html`<section>${empty("No releases.", "A release offers the files of a version, with words about what is new.")}</section>`}${shown}
 ${pager({ address, number: query.page, size: 10, total: totalElements })}`,
     };
   },
