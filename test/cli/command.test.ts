@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { append, sent } from "../support/parcel.ts";
+import { build, program } from "../support/service.ts";
 
 const { url: databaseUrl, db } = await testDatabase();
 const { url: eventStoreUrl, store } = await testEventStore();
@@ -23,7 +24,8 @@ type Ran = Readonly<{ code: number; out: string; err: string }>;
 
 /** The program as somebody at a terminal runs it. */
 async function ledgerforge(...args: readonly string[]): Promise<Ran> {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...args], {
+  build();
+  const child = spawn(process.execPath, [program, ...args], {
     env: environment,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -3,12 +3,14 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
 import { secretKey } from "./app.ts";
+import { build, program } from "./service.ts";
 
 type Beside = Readonly<{ databaseUrl: string; eventStoreUrl: string; dataDir: string }>;
 
 /** The program as the operator runs it, beside a service of this process. */
 export async function runCli(service: Beside, ...args: string[]) {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...args], {
+  build();
+  const child = spawn(process.execPath, [program, ...args], {
     env: {
       ...process.env,
       DATABASE_URL: service.databaseUrl,

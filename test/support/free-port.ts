@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /** Below the ports that systems give to clients and to servers that name none: nobody takes one meanwhile. */
-const [first, portsOfWorker] = [20_000, 6_000];
+const [first, portsOfWorker, workers] = [20_000, 3_000, 4];
 const triesMax = 100;
 
 /** A port of 127.0.0.1 for a program that is started afterwards; test files that run beside each other share none. */
 export async function freePort(): Promise<number> {
-  const start = first + (Number(process.env["MOCHA_WORKER_ID"] ?? 0) % 2) * portsOfWorker;
+  const start = first + (Number(process.env["MOCHA_WORKER_ID"] ?? 0) % workers) * portsOfWorker;
   for (let tries = 0; tries < triesMax; tries += 1) {
     const port = start + randomInt(portsOfWorker);
     if (await isFree(port)) return port;

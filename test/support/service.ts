@@ -8,7 +8,7 @@ import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { isRunning, processes } from "./process.ts";
 
-const program = path.resolve("bin/ledgerforge.js");
+export const program = path.resolve("bin/ledgerforge.js");
 let built = false;
 
 /** What users run; compiled, it starts in a fraction of the time. Does nothing when up to date. */
