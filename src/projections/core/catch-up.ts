@@ -68,7 +68,7 @@ async function catchUp(
       .first();
     if (row?.state !== "behind") return;
     const page = await readPage(store, row.position);
-    await project(db, projection, page, context);
+    await project(db, projection, page, context, "behind");
     const position = page.at(-1)?.position ?? row.position;
     if (page.length === pageEventsMax) continue;
     if (await join(deps, projection, { schema: liveSchema, position })) return;

@@ -34,6 +34,9 @@ export type StoredCheckpoint = Omit<CheckpointRow, "position"> &
 
 export const beforeEverything = -1n;
 
+/** In the order in which their locks are taken. */
+export const feeds: readonly FeedName[] = ["answers", "gathered"];
+
 /**
  * Takes the lock under which the live read models of a feed are fed and others join them. The commit need not wait for the
  * disk: rows and positions are lost together in a crash of Postgres, and the events are applied again.
@@ -81,10 +84,10 @@ export async function moveCheckpoint(
   );
 }
 
-/** Makes positions that come from the feed the checkpoints' own, before the feed moves without them. */
-export async function leaveFeed(db: Knex, names: readonly string[]): Promise<void> {
+/** Makes positions that come from the feed the checkpoints' own, before it moves without them; under its lock. */
+export async function leaveFeed(tx: Knex.Transaction, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
-  await db.raw(
+  await tx.raw(
     `update projection_checkpoint set position = projection_feed.position from projection_feed
      where projection_feed.name = projection_checkpoint.feed
        and projection_checkpoint.name = any(?) and projection_checkpoint.position is null`,

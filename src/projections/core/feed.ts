@@ -64,7 +64,7 @@ export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promis
 /** The batch into all that are live, and their one position with it. */
 async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Promise<void> {
   const fed = await lockFeed(tx, feed);
-  const rows = await readStored(tx);
+  const rows = await readFed(tx);
   const live = deps.projections.filter((projection) =>
     isFed(rows.get(projection.name), projection),
   );
@@ -72,9 +72,12 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
   if (live.length === 0) return;
   const names = new Set(live.map(({ name }) => name));
   const stored = [...rows.values()].filter((row) => row.feed === feed);
-  const isJoining = ({ name, position }: StoredCheckpoint) => names.has(name) && position !== null;
+  // Who caught up outside of the feed may be ahead of it, and waits for it without taking an event twice.
+  const place = fed > batch.upTo ? fed : batch.upTo;
+  const isJoining = ({ name, position }: Fed) =>
+    names.has(name) && position !== null && position <= place;
   // What another release has built follows the feed of that release alone.
-  const isLeft = ({ name, position }: StoredCheckpoint) => !names.has(name) && position === null;
+  const isLeft = ({ name, position }: Fed) => !names.has(name) && position === null;
   await leaveFeed(
     tx,
     stored.filter(isLeft).map(({ name }) => name),
@@ -91,7 +94,7 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
 async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Promise<void> {
   await deps.db.transaction(async (tx) => {
     const fed = await lockFeed(tx, feedOf(projection));
-    const rows = await readStored(tx);
+    const rows = await readFed(tx);
     if (!isFed(rows.get(projection.name), projection)) return;
     await take(tx, deps, projection, { batch, rows, fed });
     await moveCheckpoint(tx, projection.name, batch.upTo);
@@ -100,17 +103,21 @@ async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Pr
 
 const feedOf = ({ feed = "answers" }: Projection): FeedName => feed;
 
-const isFed = (row: StoredCheckpoint | undefined, projection: Projection): boolean =>
+const isFed = (row: Fed | undefined, projection: Projection): boolean =>
   row?.state === "live" && row.version === projection.version && row.feed === feedOf(projection);
 
-async function readStored(tx: Tx): Promise<ReadonlyMap<string, StoredCheckpoint>> {
-  const rows = await tx<StoredCheckpoint>("projection_checkpoint").select("*");
+/** What the feed has to know of a checkpoint; the tables of 57 take longer to read than all the rest. */
+type Fed = Pick<StoredCheckpoint, "name" | "version" | "position" | "state" | "feed">;
+
+async function readFed(tx: Tx): Promise<ReadonlyMap<string, Fed>> {
+  const columns = ["name", "version", "position", "state", "feed"] as const;
+  const rows = await tx<StoredCheckpoint>("projection_checkpoint").select<Fed[]>(columns);
   return new Map(rows.map((row) => [row.name, row]));
 }
 
 type Given = Readonly<{
   batch: Batch;
-  rows: ReadonlyMap<string, StoredCheckpoint>;
+  rows: ReadonlyMap<string, Fed>;
   /** Where those are that have no position of their own. */
   fed: bigint;
 }>;
@@ -172,21 +179,31 @@ async function stopAt(deps: FeedDeps, projection: Projection, batch: Batch): Pro
 /** Stops a projection where it is; it is tried again when a process becomes the leader. */
 export async function stop(
   { db, log }: Pick<FeedDeps, "db" | "log">,
-  { name }: Projection,
+  projection: Projection,
   error: unknown,
 ): Promise<void> {
   const failure = error instanceof Error ? error.message : String(error);
-  await leaveFeed(db, [name]);
-  await db<StoredCheckpoint>("projection_checkpoint")
-    .where({ name })
-    .update({ state: "failed", failure });
-  log.error({ projection: name, err: brief(error) }, "projection stopped");
+  await leave(db, projection, { state: "failed", failure });
+  log.error({ projection: projection.name, err: brief(error) }, "projection stopped");
 }
 
-async function setBehind({ db, log }: FeedDeps, { name }: Projection): Promise<void> {
-  await leaveFeed(db, [name]);
-  await db<StoredCheckpoint>("projection_checkpoint").where({ name }).update({ state: "behind" });
-  log.warn({ projection: name }, "projection fell behind the subscription");
+async function setBehind({ db, log }: FeedDeps, projection: Projection): Promise<void> {
+  await leave(db, projection, { state: "behind" });
+  log.warn({ projection: projection.name }, "projection fell behind the subscription");
+}
+
+/** Where it is, whatever the feed does next. */
+async function leave(
+  db: Knex,
+  projection: Projection,
+  as: Partial<Pick<StoredCheckpoint, "state" | "failure">>,
+): Promise<void> {
+  const { name } = projection;
+  await db.transaction(async (tx) => {
+    await lockFeed(tx, feedOf(projection));
+    await leaveFeed(tx, [name]);
+    await tx<StoredCheckpoint>("projection_checkpoint").where({ name }).update(as);
+  });
 }
 
 /** `after` of a read that starts behind a checkpoint. */

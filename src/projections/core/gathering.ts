@@ -4,8 +4,8 @@ import type { Batch } from "./batch.ts";
 
 /** How long an event waits for others. */
 const gatherMs = 50;
-/** Kept in memory at most before the other feed has to wait. */
-const eventsMax = 2_000;
+/** Of these the other feed waits: an event may have 1 MiB, and all are applied without a pause. */
+const eventsMax = 400;
 
 /**
  * Puts batches together that arrive shortly after one another, and feeds what came together as one batch. One
@@ -14,14 +14,21 @@ const eventsMax = 2_000;
 export class Gathering {
   readonly #feed: (batch: Batch) => Promise<void>;
   readonly #signal: AbortSignal;
+  readonly #onFailure: () => void;
   #waiting: Batch[] = [];
   #events = 0;
   #running: Promise<void> | undefined;
   #failure: { error: unknown } | undefined;
 
-  constructor(feed: (batch: Batch) => Promise<void>, signal: AbortSignal) {
+  /** @param onFailure called once when the feed throws, which no other batch follows then */
+  constructor(
+    feed: (batch: Batch) => Promise<void>,
+    signal: AbortSignal,
+    onFailure: () => void = () => undefined,
+  ) {
     this.#feed = feed;
     this.#signal = signal;
+    this.#onFailure = onFailure;
   }
 
   /**
@@ -34,8 +41,14 @@ export class Gathering {
     this.#events += batch.events.length;
     this.#running ??= this.#run().catch((error: unknown) => {
       this.#failure = { error };
+      this.#onFailure();
     });
     if (this.#events > eventsMax) await this.#running;
+    this.mustGoOn();
+  }
+
+  /** @throws what the feed threw */
+  mustGoOn(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 

@@ -5,7 +5,9 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import {
   beforeEverything,
   type CheckpointRow,
+  feeds,
   leaveFeed,
+  lockFeed,
   type StoredCheckpoint,
 } from "./checkpoint.ts";
 import type { Log } from "./feed.ts";
@@ -58,6 +60,7 @@ export async function untilLogReaches(
 /** Where they are: the feed moves on for none of them. */
 async function stopAll(db: Knex, failure: string): Promise<void> {
   await db.transaction(async (tx) => {
+    for (const feed of feeds) await lockFeed(tx, feed);
     const names = await tx<StoredCheckpoint>("projection_checkpoint").pluck("name");
     await leaveFeed(tx, names);
     await tx<StoredCheckpoint>("projection_checkpoint").update({ state: "failed", failure });

@@ -6,7 +6,12 @@ import { withFormerTypes } from "../../events/core/upcast.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { storableText, storableValue } from "../../platform/storable-text.ts";
 import { announceChange, type Subject } from "./announce.ts";
-import { type FeedName, lockCheckpoints, moveCheckpoint } from "./checkpoint.ts";
+import {
+  type CheckpointState,
+  type FeedName,
+  lockCheckpoints,
+  moveCheckpoint,
+} from "./checkpoint.ts";
 import { mayPass } from "./retry.ts";
 
 export type Tx = Knex.Transaction;
@@ -126,12 +131,15 @@ export const ignore = (): Promise<void> => Promise.resolve();
  * Applies a batch and moves the checkpoint in one transaction: after a crash, either both happened
  * or neither did. The row lock keeps two processes from running one projection at a time; events at
  * or below the checkpoint were applied before and are skipped, so delivery may repeat and overlap.
+ *
+ * @param only nothing is done when the checkpoint is not in this state any more
  */
 export async function project(
   db: Knex,
   projection: Projection,
   batch: readonly Recorded[],
   context: ProjectionContext,
+  only?: CheckpointState,
 ): Promise<void> {
   const last = batch.at(-1);
   if (last === undefined) return;
@@ -139,7 +147,8 @@ export async function project(
     const checkpoints = await lockCheckpoints(tx, [projection.name]);
     const checkpoint = checkpoints.get(projection.name);
     invariant(checkpoint !== undefined, `projection ${projection.name} was installed`);
-    const { position } = checkpoint;
+    const { position, state } = checkpoint;
+    if (only !== undefined && state !== only) return;
     invariant(position !== null, `projection ${projection.name} has a position of its own`);
     await applyAfter(tx, projection, position, batch, context);
     await moveCheckpoint(tx, projection.name, last.position);

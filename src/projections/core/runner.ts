@@ -6,6 +6,8 @@ import {
   type CheckpointRow,
   type CheckpointState,
   type FeedName,
+  feeds,
+  lockCheckpoints,
   lockFeed,
   readCheckpoints,
   type StoredCheckpoint,
@@ -17,9 +19,6 @@ import { whileLeader } from "./leader.ts";
 import { untilLogReaches } from "./log-age.ts";
 import type { Tx } from "./projection.ts";
 import { brief, retry } from "./retry.ts";
-
-/** In the order in which their locks are taken. */
-const feeds: readonly FeedName[] = ["answers", "gathered"];
 
 /** Small enough that the locks of a batch are held for moments, large enough to catch up in bulk. */
 const batchEventsMax = 200;
@@ -54,7 +53,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
       },
     );
   const tending = tend(deps, until);
-  const gathering = new Gathering(feedInto("gathered"), until);
+  const gathering = new Gathering(feedInto("gathered"), until, () => ended.abort());
   try {
     // They may have got less far before a crash, and need not wait for the next event.
     await gathering.add({ after, upTo: after, events: [] });
@@ -65,6 +64,7 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
       await feedAnswers(batch);
       await gathering.add(batch);
     }
+    gathering.mustGoOn();
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -82,7 +82,10 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
 async function prepare(db: Knex, projections: CatchUpDeps["projections"]): Promise<bigint> {
   return db.transaction(async (tx) => {
     for (const feed of feeds) await lockFeed(tx, feed);
-    const installed = new Set((await readCheckpoints(tx)).map(({ name }) => name));
+    // A leader that has lost its lock may still bring some of them up.
+    const names = await tx<StoredCheckpoint>("projection_checkpoint").pluck("name");
+    await lockCheckpoints(tx, names);
+    const installed = new Set(names);
     for (const projection of projections) {
       if (!installed.has(projection.name)) await install(tx, projection, "behind");
     }

@@ -7,34 +7,61 @@ const { db } = await testDatabase();
 
 const move = (name: string, position: number) =>
   db("projection_feed").where({ name }).update({ position });
+const install = (name: string, feed: string, position: number | null) =>
+  db("projection_checkpoint").insert({
+    ...{ name, feed, position, version: 1, tables: [], state: "live" },
+  });
 
 describe("waiting for the gathered read models", () => {
   beforeEach(async () => {
+    await db("projection_checkpoint").delete();
+    await install("user", "answers", null);
+    await install("chain", "gathered", null);
+    await install("tree", "gathered", null);
     await move("answers", 7);
     await move("gathered", 5);
   });
 
-  it("ends when they show what answers show", async () => {
-    let ended = false;
-    const waiting = untilGathered(db, 60_000).then(() => {
-      ended = true;
-    });
-    await move("gathered", 6);
+  /** Waits for them until they have been looked at a few times. */
+  async function waitingFor() {
+    const wait = { ended: false, end: Promise.resolve() };
     let looks = 0;
-    db.on("query", () => {
+    db.on("query-response", () => {
       looks += 1;
     });
+    wait.end = untilGathered(db, 60_000).then(() => {
+      wait.ended = true;
+    });
     await eventually(() => looks > 3);
-    expect(ended).to.equal(false);
+    return wait;
+  }
+
+  it("ends when they show what answers show", async () => {
+    const waiting = await waitingFor();
+    expect(waiting.ended).to.equal(false);
     await move("gathered", 7);
-    await waiting;
+    await waiting.end;
   });
 
   it("does not wait for what answers show later", async () => {
-    await move("gathered", 7);
-    const waiting = untilGathered(db, 60_000);
+    const waiting = await waitingFor();
     await move("answers", 9);
-    await waiting;
+    await move("gathered", 7);
+    await waiting.end;
+  });
+
+  it("goes by the positions that they have of their own", async () => {
+    await db("projection_checkpoint").where({ feed: "gathered" }).update({ position: 8 });
+    await untilGathered(db, 60_000);
+    await move("gathered", 9);
+    await db("projection_checkpoint").where({ name: "tree" }).update({ position: 6 });
+    await expect(untilGathered(db, 30)).to.be.rejectedWith("does not show yet");
+  });
+
+  it("is refused at once when one of them has stopped", async () => {
+    await move("gathered", 9);
+    await db("projection_checkpoint").where({ name: "tree" }).update({ state: "failed" });
+    await expect(untilGathered(db, 600_000)).to.be.rejectedWith("does not show yet");
   });
 
   it("is refused after its limit", async () => {

@@ -40,20 +40,25 @@ describe("gathering batches", () => {
   });
 
   it("lets the other feed wait while too much is kept", async () => {
-    const events = Array.from({ length: 2_001 }, () => ({}) as Batch["events"][number]);
+    const events = Array.from({ length: 401 }, () => ({}) as Batch["events"][number]);
     let fed = 0;
     const gathering = new Gathering(async (each) => {
       fed += each.events.length;
     }, new AbortController().signal);
-    await gathering.add({ after: 1n, upTo: 2_002n, events });
-    expect(fed).to.equal(2_001);
+    await gathering.add({ after: 1n, upTo: 402n, events });
+    expect(fed).to.equal(401);
   });
 
   it("says so when the feed has failed", async () => {
     const fail = () => Promise.reject(new Error("no such table"));
-    const gathering = new Gathering(fail, new AbortController().signal);
+    let failed = 0;
+    const gathering = new Gathering(fail, new AbortController().signal, () => {
+      failed += 1;
+    });
     await gathering.add(batch(1n, 2n));
     await gathering.ended();
+    expect(failed).to.equal(1);
+    expect(() => gathering.mustGoOn()).to.throw("no such table");
     await expect(gathering.add(batch(2n, 3n))).to.be.rejectedWith("no such table");
   });
 
