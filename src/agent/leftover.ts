@@ -46,11 +46,23 @@ export async function endLeftovers(given: Leftovers): Promise<void> {
   const jobs = path.join(workDirectory, "jobs");
   const names = await readdir(jobs).catch(() => []);
   const end = async (name: string): Promise<void> => {
-    await executor.clean({ mark: markOf(systemId, name) });
-    await fail(path.join(jobs, name), given);
+    const root = path.join(jobs, name);
+    try {
+      await executor.clean({ mark: markOf(systemId, name) });
+      // The job may have filled the disk, and the log needs a last line.
+      await removeOthers(root, [noteOf(root), logFileOf(root)]);
+      await fail(root, given);
+    } catch (error) {
+      given.report(`What is left of the job in ${root} is removed unsent: ${String(error)}`);
+    }
   };
   await Promise.all(names.map(end));
   await removeAll(jobs);
+}
+
+async function removeOthers(root: string, kept: readonly string[]): Promise<void> {
+  const all = (await readdir(root)).map((name) => path.join(root, name));
+  for (const other of all.filter((file) => !kept.includes(file))) await removeAll(other);
 }
 
 /** Sends the rest of the log as well. */

@@ -116,10 +116,25 @@ export class LogFile {
     this.#full = data.length > left;
     const line = `\n${red}The log is longer than ${this.#bytesMax} bytes: the rest is not kept.${plain}\n`;
     const kept = this.#full ? Buffer.concat([data.subarray(0, left), Buffer.from(line)]) : data;
-    for (let at = 0; at < kept.length; ) {
-      at += writeSync(this.#file, kept, at, kept.length - at, this.#size + at);
+    const written = kept.subarray(0, this.#write(kept));
+    this.#size += written.length;
+    this.#crc = crc32(written, this.#crc);
+  }
+
+  /** How many bytes the disk took. A job may fill it; its agent and the other jobs go on, without the rest. */
+  #write(data: Buffer): number {
+    let at = 0;
+    try {
+      while (at < data.length) {
+        at += writeSync(this.#file, data, at, data.length - at, this.#size + at);
+      }
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      this.#full = true;
     }
-    this.#size += kept.length;
-    this.#crc = crc32(kept, this.#crc);
+    return at;
   }
 }
+
+const isFull = (error: unknown): boolean =>
+  ["ENOSPC", "EDQUOT"].includes(String((error as NodeJS.ErrnoException).code));
