@@ -1,46 +1,108 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { addPipelineFile, agentOf, startPipeline } from "./agents.ts";
 import { figure, median, timed } from "./figure.ts";
-import { withService } from "./service.ts";
+import { type BenchService, withService } from "./service.ts";
+import { roleMs, settled } from "./settled.ts";
 
 /**
  * Milliseconds from the request that starts a pipeline of 1,000 jobs (100 stages of 10, then a chain
- * of needs) to the answer that shows it, against a pipeline of one job.
+ * of needs) to the answer that shows it, against a pipeline of one job; then milliseconds of a processor in all
+ * processes of the service for each of its jobs, from the start of the pipeline until it has succeeded, against those of
+ * a pipeline of one job. The agents run nothing.
+ *
+ * node --import tsx bench/pipeline.ts [rounds] [stages of 10 jobs] [stages of those that are run]
  */
-const rounds = 5;
-const stages = Array.from({ length: 100 }, (_, n) => `s${n}`);
+const rounds = Number(process.argv[2] ?? 5);
+const stageCount = Number(process.argv[3] ?? 100);
+const ranCount = Number(process.argv[4] ?? stageCount);
+const agents = 4;
+const jobs = stageCount * 10;
+const ran = ranCount * 10;
 
-const staged = [
-  `stages: [${stages.join(", ")}]`,
-  ...stages.flatMap((stage) =>
-    Array.from({ length: 10 }, (_, n) => `${stage}-${n}: {stage: ${stage}, script: "true"}`),
-  ),
-].join("\n");
-const chained = Array.from({ length: 1_000 }, (_, n) =>
-  n === 0 ? "j0: {script: x}" : `j${n}: {script: x, needs: [j${n - 1}]}`,
-).join("\n");
+function staged(count: number): string {
+  const stages = Array.from({ length: count }, (_, n) => `s${n}`);
+  const jobsOf = (stage: string) =>
+    Array.from({ length: 10 }, (_, n) => `${stage}-${n}: {stage: ${stage}, script: "true"}`);
+  return [`stages: [${stages.join(", ")}]`, ...stages.flatMap(jobsOf)].join("\n");
+}
 
-await withService(async ({ service, authorization, project }) => {
+const chained = (count: number): string =>
+  Array.from({ length: count }, (_, n) =>
+    n === 0 ? "j0: {script: x}" : `j${n}: {script: x, needs: [j${n - 1}]}`,
+  ).join("\n");
+
+await withService(async (bench) => {
   const startedIn = async (name: string, content: string): Promise<number> => {
-    await project(name);
-    const base = `${service.url}/project/bench/${name}`;
-    const post = async (path: string, body: object): Promise<void> => {
-      const response = await fetch(`${base}${path}`, {
-        method: "POST",
-        headers: { authorization, "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-      const text = await response.text();
-      if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
-    };
-    const action = { action: "CREATE", path: ".forge-ci.yaml", content };
-    await post("/commit", { branch: "main", message: "Add [skip ci]", actions: [action] });
+    await bench.project(name);
+    await addPipelineFile(bench, name, content);
     const times: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      times.push(await timed(() => post("/cicd/pipeline/start", {})));
+      times.push(await timed(() => startPipeline(bench, name)));
     }
     return median(times);
   };
   const one = await startedIn("one", "a: {script: x}");
   const baseline = { name: "one job", value: one };
-  figure("start of 1,000 jobs in stages", "ms", await startedIn("staged", staged), baseline);
-  figure("start of 1,000 jobs in a chain", "ms", await startedIn("chained", chained), baseline);
+  figure(
+    `start of ${jobs} jobs in stages`,
+    "ms",
+    await startedIn("staged", staged(stageCount)),
+    baseline,
+  );
+  figure(
+    `start of ${jobs} jobs in a chain`,
+    "ms",
+    await startedIn("chained", chained(jobs)),
+    baseline,
+  );
+
+  const alone = { name: "one job", value: await overhead(bench, "run-one", "a: {script: x}", 1) };
+  const inStages = await overhead(bench, "run-staged", staged(ranCount), ran);
+  figure("processor for a job in stages", "ms", inStages, alone);
+  figure(
+    "processor for a job in a chain",
+    "ms",
+    await overhead(bench, "run-chained", chained(ran), ran),
+    alone,
+  );
 });
+
+/** Of the service, for each job of a pipeline. */
+async function overhead(
+  bench: BenchService,
+  name: string,
+  content: string,
+  count: number,
+): Promise<number> {
+  await bench.project(name);
+  await addPipelineFile(bench, name, content);
+  const all = await Promise.all(Array.from({ length: agents }, () => agentOf(bench, name)));
+  await settled(bench.service);
+  const before = await roleMs(bench.service);
+  const over = new AbortController();
+  let done = 0;
+  const running = all.map(async (agent) => {
+    while (!over.signal.aborted) {
+      const job = await agent.poll(over.signal).catch(() => undefined);
+      if (job === undefined) continue;
+      await agent.put(job, "running");
+      await agent.put(job, "success");
+      done += 1;
+    }
+  });
+  const took = await timed(async () => {
+    await startPipeline(bench, name);
+    while (done < count) await delay(20);
+  });
+  await settled(bench.service);
+  const after = await roleMs(bench.service);
+  over.abort();
+  await Promise.all(running);
+  const each = [...after].map(
+    ([role, ms]) => [role, (ms - (before.get(role) ?? 0)) / count] as const,
+  );
+  const shares = each.map(([role, ms]) => `${role} ${ms.toFixed(1)}`).join(", ");
+  process.stdout.write(`${name}: ${count} jobs in ${(took / 1_000).toFixed(1)} s; ms: ${shares}\n`);
+  return each.reduce((sum, [, ms]) => sum + ms, 0);
+}
