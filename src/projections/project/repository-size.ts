@@ -20,7 +20,8 @@ export function allowedBytes(
 
 /**
  * What a project takes: its repository, the LFS objects it has, its packages with what its proxies keep, files of
- * releases, uploaded files and artifacts of jobs. Content that projects share counts in each of them: what one removes, the others still have.
+ * releases, uploaded files, artifacts and finished logs of jobs. Content that projects share counts in each of them: what
+ * one removes, the others still have.
  */
 export async function bytesTaken(
   db: Knex,
@@ -37,7 +38,7 @@ export async function bytesTaken(
   return sums.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Files of releases, uploaded files, artifacts of jobs, and what proxies of the project keep. */
+/** Files of releases, uploaded files, artifacts and finished logs of jobs, and what proxies of the project keep. */
 async function fileBytes(db: Knex, projectId: string): Promise<number> {
   const { rows } = await db.raw<{ rows: readonly Readonly<{ bytes: string }>[] }>(
     `select coalesce(sum(bytes), 0) as bytes from (
@@ -48,6 +49,8 @@ async function fileBytes(db: Knex, projectId: string): Promise<number> {
        select bytes from uploaded_file where project_id = :projectId
        union all
        select bytes from job_artifact where project_id = :projectId
+       union all
+       select bytes from job_log where project_id = :projectId
        union all
        select content.bytes from registry_repository as repository
          join public.proxy_content as content on content.repository_id = repository.id::text

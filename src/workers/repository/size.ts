@@ -33,13 +33,15 @@ const fileTypes = [
   "FileUploaded",
   "JobArtifactExpired",
   "JobArtifactStored",
+  "JobLogStored",
   "PackageFileReplaced",
   "PackageFileStored",
+  "PipelineDeleted",
   "ReleaseFileAdded",
   "ReleaseFileRemoved",
 ];
 
-/** After files that come by other ways than git; many of one project are measured once. */
+/** After files that come by other ways than git, and what takes them away; many of one project are measured once. */
 export const fileSize: Reactor = {
   name: "file-size",
   types: new Set(fileTypes),

@@ -8,12 +8,14 @@ import { appendLog } from "../../../src/platform/job-log/store.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { referredBlobs } from "../../../src/projections/git/blob-reference.ts";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { bytesTaken, noRepository } from "../../../src/projections/project/repository-size.ts";
 import {
   jobLogEnd,
   jobLogRemoval,
   jobLogRemovalWorker,
   jobLogWorker,
 } from "../../../src/workers/agent/keep-log.ts";
+import { fileSize } from "../../../src/workers/repository/size.ts";
 import { givenAgent } from "../../support/agent.ts";
 import { agentTalk } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -152,6 +154,25 @@ describe("the log of a run that has ended", () => {
     await keep(row.id);
     expect(await storedOf(row.id)).to.deep.equal([]);
     expect(await read()).to.equal("");
+  });
+
+  it("counts in the size of its project", async () => {
+    const size = () => bytesTaken(db, search.id, noRepository);
+    const before = await size();
+    const { job, row, localId } = await given();
+    await put(job, { state: "success" });
+    await keep(row.id);
+    expect(await size()).to.equal(before + text.length);
+    const of = { projectId: search.id };
+    for (const event of await eventsOf(row.id, "JobLogStored")) {
+      const [measured] = await fileSize.react(event, deps);
+      expect(measured).to.deep.include({ queue: "repository-size", data: of });
+    }
+    await app.delete(`${at.base}/cicd/pipeline/${localId}/delete`, { token });
+    expect(await size()).to.equal(before);
+    const [gone] = await eventsOf(row.pipeline_id, "PipelineDeleted");
+    expect((await fileSize.react(gone!, deps))[0]).to.deep.include({ data: of });
+    expect([...fileSize.types]).to.include.members(["JobLogStored", "PipelineDeleted"]);
   });
 
   it("goes with its pipeline", async () => {
