@@ -11,6 +11,8 @@ export type PushOptions = Readonly<{
   unknown: readonly string[];
   /** Merge requests were asked for, but of too many branches: none is made. */
   tooManyBranches?: true;
+  /** The push makes or moves too many refs: it starts no pipeline. */
+  tooManyRefs?: true;
 }>;
 
 const variablesMax = 100;
@@ -18,6 +20,7 @@ const titleLengthMax = 255;
 const refLengthMax = 255;
 const shownLengthMax = 100;
 const requestsMax = 10;
+const pipelinesMax = 100;
 
 type Draft = {
   ciSkip: boolean;
@@ -97,26 +100,35 @@ export function readPushOptions(options: readonly string[]): PushOptions {
   return { ciSkip, ciVariables, mergeRequest: creates ? request : null, unknown };
 }
 
-/** Without merge requests where the push would make too many of them. */
+/** Without merge requests where the push would make too many, and without pipelines of too many refs. */
 export function optionsFor(
   options: PushOptions,
   commands: readonly Pick<PushCommand, "ref" | "after">[],
 ): PushOptions {
-  const isMade = ({ ref, after }: Pick<PushCommand, "ref" | "after">): boolean =>
-    ref.startsWith("refs/heads/") && !/^0+$/.test(after ?? "0");
-  if (options.mergeRequest === null || commands.filter(isMade).length <= requestsMax) {
-    return options;
-  }
-  return { ...options, mergeRequest: null, tooManyBranches: true };
+  const made = commands.filter(({ after }) => !/^0*$/.test(after ?? ""));
+  const branches = made.filter(({ ref }) => ref.startsWith("refs/heads/"));
+  const tags = made.filter(({ ref }) => ref.startsWith("refs/tags/"));
+  const isTooManyBranches = options.mergeRequest !== null && branches.length > requestsMax;
+  const isTooManyRefs = branches.length + tags.length > pipelinesMax;
+  return {
+    ...options,
+    ...(isTooManyBranches && { mergeRequest: null, tooManyBranches: true }),
+    ...(isTooManyRefs && { ciSkip: true, tooManyRefs: true }),
+  };
 }
 
-/** What the pusher reads of options that had no effect; of a variable no value, which may be a secret. */
-export function optionRemarks({ unknown, tooManyBranches }: PushOptions): readonly string[] {
+/** What the pusher reads of what has no effect; of a variable no value, which may be a secret. */
+export function optionRemarks({
+  unknown,
+  tooManyBranches,
+  tooManyRefs,
+}: PushOptions): readonly string[] {
   const ignored = unknown.map((option) => {
     const name = option.startsWith("ci.variable") ? "ci.variable" : option;
     const shown = name.replaceAll(/[\p{Cc}]+/gu, " ").slice(0, shownLengthMax);
     return `The push option ${shown} is not known or not well-formed; it is ignored.`;
   });
   const tooMany = `No merge request is made: a push makes them for ${requestsMax} branches at most.`;
-  return tooManyBranches ? [...ignored, tooMany] : ignored;
+  const noPipeline = `No pipeline is started: a push starts them for ${pipelinesMax} branches and tags at most.`;
+  return [...ignored, ...(tooManyBranches ? [tooMany] : []), ...(tooManyRefs ? [noPipeline] : [])];
 }

@@ -36,12 +36,18 @@ async function given() {
     expect(exitCode, stderr).to.equal(0);
     return stderr;
   };
+  const pushAll = async (branches: readonly string[]) => {
+    const refs = branches.map((branch) => `topic:${branch}`);
+    const { exitCode, stderr } = await tryGit(copy, ["push", remote.href, ...refs]);
+    expect(exitCode, stderr).to.equal(0);
+    return stderr;
+  };
   const requests = async () => {
     const at = `/project/anna/${project.alias}/merge-request/list`;
     const { body } = await app.get(at, { token: anna.token });
     return Object.values(body["_embedded"] as object)[0] as Record<string, unknown>[];
   };
-  return { project, ci, push, requests };
+  return { project, ci, push, pushAll, requests };
 }
 
 describe("push options", () => {
@@ -83,6 +89,17 @@ describe("push options", () => {
     expect(told).to.contain("The push option ci.variable is").and.not.contain("secret");
   });
 
+  it("are not needed to be told that a push of many branches starts no pipeline", async () => {
+    const { ci, pushAll } = await given();
+    const branches = (count: number) =>
+      Array.from({ length: count }, (_, n) => `many-${count}-${n}`);
+    expect(await pushAll(branches(101))).to.contain("starts them for 100 branches and tags");
+    expect(await pushAll(branches(2))).not.to.contain("No pipeline");
+    await eventually(async () => (await ci.pipelines()).length >= 2);
+    const refs = (await ci.pipelines()).map(({ ref }) => JSON.stringify(ref));
+    expect(refs.filter((ref) => ref.includes("many-101"))).to.deep.equal([]);
+  });
+
   it("are read one by one", () => {
     const none = { target: null, title: null, draft: false, removeSourceBranch: null };
     const usual = { ...none, mergeWhenPipelineSucceeds: false };
@@ -111,7 +128,7 @@ describe("push options", () => {
     expect(read.unknown).to.deep.equal(given);
     const commands = (count: number) =>
       Array.from({ length: count }, (_, each) => ({ ref: `refs/heads/${each}`, after: "1" }));
-    expect(optionsFor(read, commands(10))).to.equal(read);
+    expect(optionsFor(read, commands(10))).to.deep.equal(read);
     const tooMany = optionsFor(read, commands(11));
     expect(tooMany.mergeRequest).to.equal(null);
     expect(optionRemarks(tooMany).at(-1)).to.contain("for 10 branches at most");
