@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 import { Limiter } from "../../platform/limiter.ts";
 import type { Deps } from "../core/deps.ts";
 
@@ -5,6 +7,7 @@ import type { Deps } from "../core/deps.ts";
 export const holdMsDefault = 50_000;
 /** Polls of one process that look into the queue at one time. */
 const looksAtOnce = 4;
+const kindsMax = 1_000;
 
 type Waiting = Readonly<{
   /** Counts what was queued: a look that began before a change may have missed it. */
@@ -12,6 +15,10 @@ type Waiting = Readonly<{
   /** Resolves when something was queued since `seen`, or nothing more is to be waited for. */
   next: (seen: number, signal: AbortSignal) => Promise<void>;
   look: Limiter;
+  /** Notes that a look which began at `seen` found nothing for agents of this kind. */
+  noteNothing: (kind: string, seen: number) => void;
+  /** Whether one did, and nothing was queued since. */
+  foundNothing: (kind: string) => boolean;
   end: () => void;
   ended: () => boolean;
 }>;
@@ -23,6 +30,7 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   const known = waitingByListener.get(onChange);
   if (known !== undefined) return known;
   const wakes = new Set<() => void>();
+  const nothing = new LRUCache<string, number>({ max: kindsMax });
   let ended = false;
   let queued = 0;
   const wakeAll = (): void => {
@@ -40,6 +48,10 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
       wakeAll();
     },
     seen: () => queued,
+    noteNothing: (kind, seen) => {
+      nothing.set(kind, seen);
+    },
+    foundNothing: (kind) => nothing.get(kind) === queued,
     next: (seen, signal) =>
       new Promise((resolve) => {
         const wake = (): void => {

@@ -63,21 +63,38 @@ async function heldPoll(
   asking: Asking,
 ): Promise<JobAnswer | undefined> {
   const waiting = waitingFor(deps.onChange);
+  const kind = kindOf(asking);
   const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
-  while (!over.aborted && !waiting.ended()) {
+  for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
-    // Nothing is claimed for an agent that has gone.
-    const job = await waiting.look.run(async () =>
-      request.signal.aborted ? undefined : await nextJob(deps, asking),
-    );
+    const job = await waiting.look.run(async () => {
+      // Nothing is claimed for an agent that has gone.
+      if (request.signal.aborted) return undefined;
+      // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
+      if (looks > 0 && waiting.foundNothing(kind)) return undefined;
+      const before = waiting.seen();
+      const next = await nextJob(deps, asking);
+      if (next === "none") waiting.noteNothing(kind, before);
+      return next === "none" ? undefined : next;
+    });
     if (job !== undefined) return job;
     await waiting.next(seen, over);
   }
   return undefined;
 }
 
+/** Agents of one kind may take the same jobs; see projectIdsOf. */
+function kindOf({ agent, features }: Asking): string {
+  const { owner_type, owner_id, tags, run_untagged } = agent;
+  const more = [agent.protected, [...tags].sort(), [...features].sort()];
+  return JSON.stringify([owner_type, owner_id, run_untagged, ...more]);
+}
+
 /** Claims a job that fits and puts together what the agent needs to run it. */
-async function nextJob(deps: Deps, { agent, features }: Asking): Promise<JobAnswer | undefined> {
+async function nextJob(
+  deps: Deps,
+  { agent, features }: Asking,
+): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
   const tokenHash = hashToken(token);
   const projectIds = await projectIdsOf(deps.db, agent);
@@ -88,7 +105,7 @@ async function nextJob(deps: Deps, { agent, features }: Asking): Promise<JobAnsw
   };
   const mayTake = (job: QueuedJob) => fits(deps, { agent, features }, job);
   const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
-  return claimed && (await begun(deps, agent, { ...claimed, token }));
+  return claimed === undefined ? "none" : begun(deps, agent, { ...claimed, token });
 }
 
 async function fits(

@@ -30,6 +30,17 @@ const jobOf = async (pipeline: Readonly<Record<string, unknown>>, name = "build"
 const logOf = (job: Readonly<Record<string, unknown>>, headers = {}) =>
   app.get(`${at.base}/cicd/job/${job["localId"]}/log`, { token, headers });
 
+/** A poll that may be left. */
+async function polling(agentToken: string, signal: AbortSignal): Promise<TakenJob> {
+  const response = await fetch(`${app.url}/api/v4/jobs/request`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token: agentToken, info }),
+    signal,
+  });
+  return response.json() as Promise<TakenJob>;
+}
+
 describe("asking for a job", () => {
   it("answers the job with all that an agent needs, in the types of the protocol", async () => {
     const pipeline = await givenPipeline(
@@ -112,14 +123,7 @@ describe("asking for a job", () => {
       Array.from({ length: 5 }, () => givenAgent(app, runners, { tag_list: "linux" })),
     );
     const leave = new AbortController();
-    const polls = others.map(({ token: agentToken }) =>
-      fetch(`${app.url}/api/v4/jobs/request`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ token: agentToken, info }),
-        signal: leave.signal,
-      }).then((response) => response.json() as Promise<TakenJob>),
-    );
+    const polls = others.map((each) => polling(each.token, leave.signal));
     const pipeline = await givenPipeline(oneJob);
     const job = await Promise.any(polls);
     leave.abort();
@@ -128,6 +132,30 @@ describe("asking for a job", () => {
     await put(job, { state: "running" });
     await put(job, { state: "success" });
     expect((await jobOf(pipeline))["status"]).to.equal("SUCCESS");
+  });
+
+  it("looks for a job a few times, however many agents of one kind wait for it", async () => {
+    const many = 20;
+    const others = await Promise.all(
+      Array.from({ length: many }, () => givenAgent(app, runners, { tag_list: "linux" })),
+    );
+    let looks = 0;
+    const count = ({ sql }: { sql: string }): void => {
+      if (sql.startsWith("with head as")) looks += 1;
+    };
+    app.deps.db.on("query", count);
+    const leave = new AbortController();
+    const polls = others.map((each) => polling(each.token, leave.signal));
+    await eventually(() => looks >= many);
+    looks = 0;
+    await givenPipeline(oneJob);
+    const job = await Promise.any(polls);
+    await put(job, { state: "running" });
+    await put(job, { state: "success" });
+    leave.abort();
+    await Promise.allSettled(polls);
+    app.deps.db.off("query", count);
+    expect(looks).to.be.within(1, many - 1);
   });
 
   it("gives no job to an agent that lacks its tags, or features that it needs", async () => {
