@@ -175,6 +175,22 @@ describe("a proxy of images", () => {
     }
   });
 
+  it("has no image that is denied to a token for it alone", async () => {
+    upstream.answers.set("/token", gives);
+    for (const name of ["hidden", "refused"]) {
+      upstream.answers.set(`/v2/${name}/manifests/1`, (_request, response) => {
+        const challenge = `Bearer realm="${upstream.url}/token",service="far"`;
+        response.writeHead(401, { "www-authenticate": challenge }).end();
+      });
+    }
+    const read = async (name: string) => (await get(`${own}/far/${name}/manifests/1`)).status;
+    expect(await read("hidden")).to.equal(404);
+    // Where no token is given, the credentials of the proxy may be wrong.
+    upstream.answers.set("/token", (_request, response) => response.writeHead(403).end());
+    expect(await read("refused")).to.equal(502);
+    upstream.answers.set("/token", gives);
+  });
+
   it("refuses manifests and layers that are not what their digest says, and keeps none", async () => {
     const manifest = serve("lying", "what was promised");
     const login = { authorization: "Bearer for-lying" };

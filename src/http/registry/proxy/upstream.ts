@@ -42,7 +42,7 @@ export type UpstreamOrder = Readonly<{
   login?: UpstreamLogin | undefined;
 }>;
 
-/** The external registry as a whole does not answer, whatever is asked for. */
+/** The external registry does not answer: as a whole, or for what was asked for. */
 export class UpstreamDown extends HttpRefusal {
   constructor(message: string) {
     super(502, "registry.upstream_failed", message);
@@ -53,8 +53,8 @@ export class UpstreamDown extends HttpRefusal {
  * Asks the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
  * every address on the way is held against the rules of outbound requests.
  *
- * @throws Refusal 404 when it has no such thing; UpstreamDown when it cannot be reached or answers 5xx; HttpRefusal
- *   502 for everything else
+ * @throws Refusal 404 when it has no such thing, or denies it to a login for that thing alone; UpstreamDown when it
+ *   cannot be reached or answers 5xx; HttpRefusal 502 for everything else
  */
 export async function askUpstream(
   proxy: ProxyRepository,
@@ -65,6 +65,7 @@ export async function askUpstream(
   const own = new URL(proxy.settings.url).origin;
   let authorization = await (login === undefined ? credentialsOf(proxy, deps) : login.begin());
   let mayLogIn = login !== undefined;
+  let isLoggedIn = false;
   let at = url;
   for (let hops = 0; hops <= redirectsMax; hops += 1) {
     const isOwn = URL.canParse(at) && new URL(at).origin === own;
@@ -81,8 +82,12 @@ export async function askUpstream(
     if (status === 401 && isOwn && mayLogIn) {
       mayLogIn = false;
       authorization = await login?.answer(told["www-authenticate"] ?? "");
-      if (authorization !== undefined) continue;
+      isLoggedIn = authorization !== undefined;
+      if (isLoggedIn) continue;
     }
+    // Where one logs in for each image, there is no other answer for one that is not there.
+    const isDenied = (status === 401 || status === 403) && isOwn && login !== undefined;
+    if (isDenied && (isLoggedIn || !proxy.settings.token)) throw notThere();
     if (status === 404 || status === 410) throw notThere();
     const location = redirects.has(status) ? told["location"] : undefined;
     if (status >= 500 && isOwn) throw new UpstreamDown(`The external registry answered ${status}.`);
