@@ -1,5 +1,6 @@
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { LRUCache } from "lru-cache";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
@@ -36,14 +37,18 @@ const bytesMaxDefault = 16 * 1024 ** 2;
 const totalMs = 120_000;
 /** So long a registry that failed is not asked for what is kept, or for the one thing that failed. */
 const pauseMs = 15_000;
+/** A registry fails when so many things in a row do: anyone may ask for a name that makes it fail. */
+const failuresMax = 3;
 /** So long it is remembered that something is not there. */
 const absentMs = 20_000;
 const rememberedMax = 10_000;
 
 const running = new Map<string, Promise<Document>>();
-/** By id of the proxy where the whole registry failed, else by place. */
-const failedUntil = new Map<string, number>();
-const absentUntil = new Map<string, number>();
+/** Names of what failed lately. */
+const failedNames = new LRUCache<string, true>({ max: rememberedMax, ttl: pauseMs });
+/** By proxy, the names for which its registry did not answer since it last did. */
+const unanswered = new LRUCache<string, ReadonlySet<string>>({ max: rememberedMax, ttl: pauseMs });
+const absent = new LRUCache<string, true>({ max: rememberedMax, ttl: absentMs });
 
 /**
  * A document of an external registry: the one that is kept when it is young enough, else asked for again; many who
@@ -65,7 +70,7 @@ export async function upstreamDocument(
   if (proxy.settings.isOffline) throw notThere();
   // Changed settings may lead to another registry, with other rights.
   const key = JSON.stringify([proxy.id, at, proxy.settings]);
-  if (isBefore(absentUntil, key)) throw notThere();
+  if (absent.has(key)) throw notThere();
   let document = running.get(key);
   if (document === undefined) {
     document = fetched(proxy, { at, place, kept, key }, deps).finally(() => running.delete(key));
@@ -82,8 +87,8 @@ function isFresh(
 ): boolean {
   const { isOffline, metadataRetrievalIntervalSeconds: seconds } = settings;
   const isYoung = now().getTime() - checked_at.getTime() < seconds * 1_000;
-  const hasFailed = isBefore(failedUntil, id) || isBefore(failedUntil, nameOf(place));
-  return isOffline || isYoung || hasFailed;
+  const isDown = (unanswered.get(id)?.size ?? 0) >= failuresMax;
+  return isOffline || isYoung || isDown || failedNames.has(nameOf(place));
 }
 
 const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${path}`;
@@ -118,17 +123,17 @@ async function fetched(
       const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
       await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
     }
-    failedUntil.delete(proxy.id);
-    failedUntil.delete(nameOf(place));
+    unanswered.delete(proxy.id);
+    failedNames.delete(nameOf(place));
     return { bytes, type };
   } catch (error) {
     if (error instanceof Refusal && error.kind === "not_found") {
-      remember(absentUntil, key, absentMs);
+      unanswered.delete(proxy.id);
+      absent.set(key, true);
       throw error;
     }
-    // One name that fails, which anyone may ask for, holds up no other.
-    const isDown = error instanceof UpstreamDown;
-    remember(failedUntil, isDown ? proxy.id : nameOf(place), pauseMs);
+    failedNames.set(nameOf(place), true);
+    if (error instanceof UpstreamDown) noteUnanswered(proxy.id, nameOf(place));
     if (old !== undefined) return old;
     throw error;
   }
@@ -184,13 +189,9 @@ async function keptDocument({ sha256, content_type }: Kept, { blobs }: Deps) {
   }
 }
 
-function remember(map: Map<string, number>, key: string, ms: number): void {
-  map.delete(key);
-  map.set(key, performance.now() + ms);
-  const [first] = map.keys();
-  if (map.size > rememberedMax && first !== undefined) map.delete(first);
-}
-
-function isBefore(map: ReadonlyMap<string, number>, key: string): boolean {
-  return (map.get(key) ?? 0) > performance.now();
+function noteUnanswered(proxyId: string, name: string): void {
+  const names = unanswered.get(proxyId) ?? new Set();
+  if (names.size < failuresMax || names.has(name)) {
+    unanswered.set(proxyId, new Set([...names, name]));
+  }
 }

@@ -53,6 +53,28 @@ describe("what callers of proxies share", () => {
     expect(upstream.asked("/moving")).to.have.length(before + 1);
   });
 
+  it("pauses a registry that does not answer for several names, not for one", async () => {
+    const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
+    await at.proxy("broken", "npm", url);
+    const read = async (name: string) => (await get(`${base}/broken/${name}`)).status;
+    serve("steady", "one");
+    expect(await read("steady")).to.equal(200);
+    for (const name of ["broken1", "broken2", "broken3", "broken4"]) {
+      upstream.answers.set(`/${name}`, (_request, response) => response.writeHead(500).end());
+    }
+    const asked = () => upstream.asked("/steady").length;
+    for (let time = 0; time < 3; time += 1) expect(await read("broken1")).to.equal(502);
+    expect(await read("steady")).to.equal(200);
+    expect(asked(), "one name fails").to.equal(2);
+    for (const name of ["broken2", "broken3", "broken4"]) expect(await read(name)).to.equal(502);
+    expect(await read("steady")).to.equal(200);
+    expect(asked(), "several names fail").to.equal(2);
+    serve("broken4", "well again");
+    expect(await read("broken4"), "what is not kept is asked for").to.equal(200);
+    expect(await read("steady")).to.equal(200);
+    expect(asked(), "the registry answers again").to.equal(3);
+  });
+
   it("reads few documents of one caller at a time, the others after them", async () => {
     const dora = await givenReader("dora");
     await at.proxy("npm", "npm", { url: upstream.url, isCaching: true });
