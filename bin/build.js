@@ -77,6 +77,7 @@ async function bundle(outdir) {
       ...["src/cli/main.ts", "src/main.ts", "src/platform/highlight-thread.ts"],
       "src/platform/markdown/render-thread.ts",
       "src/platform/package/packument-thread.ts",
+      "src/platform/package/simple-index-thread.ts",
       "src/platform/pipeline-file/compiler-thread.ts",
       ...readdirSync(path.join(root, "migrations")).map((file) => `migrations/${file}`),
     ],

@@ -1,11 +1,9 @@
+import { pageAround } from "../../../platform/package/simple-page.ts";
 import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { NativeRequest } from "../type.ts";
 
 export const jsonType = "application/vnd.pypi.simple.v1+json";
 const htmlType = "application/vnd.pypi.simple.v1+html";
-
-export const escaped = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** Whether JSON is asked for by name, and preferred to HTML. */
 export function wantsJson({ ctx, request }: NativeRequest): boolean {
@@ -29,16 +27,6 @@ export function page(title: string, lines: readonly string[]): Answer {
     headers: { "Content-Type": htmlPageType },
     body: `${head}${lines.join("\n")}${tail}`,
   };
-}
-
-/** What is before the links of such a page, and after them. */
-export function pageAround(title: string): readonly [head: string, tail: string] {
-  const head = `<!DOCTYPE html>
-<html>
-<head><meta name="pypi:repository-version" content="1.1"><title>${escaped(title)}</title></head>
-<body>
-`;
-  return [head, "\n</body>\n</html>\n"];
 }
 
 /** JSON (PEP 691) or HTML, as the client prefers. */

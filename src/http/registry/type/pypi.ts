@@ -9,6 +9,7 @@ import {
 } from "../../../platform/package/coordinates.ts";
 import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
 import { readPypiFile } from "../../../platform/package/pypi-file.ts";
+import { escaped, pageAround } from "../../../platform/package/simple-page.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import {
   findListedFile,
@@ -23,15 +24,7 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
-import {
-  escaped,
-  htmlPageType,
-  jsonType,
-  page,
-  pageAround,
-  simple,
-  wantsJson,
-} from "./pypi-page.ts";
+import { htmlPageType, jsonType, page, simple, wantsJson } from "./pypi-page.ts";
 import { pypiProxy } from "./pypi-proxy.ts";
 
 const type = "pypi";

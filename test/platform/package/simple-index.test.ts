@@ -1,0 +1,56 @@
+import { expect } from "chai";
+
+import {
+  askSimpleIndex,
+  type SimpleIndexQuestion,
+} from "../../../src/platform/package/simple-index.ts";
+import { readSimpleIndex } from "../../../src/platform/package/simple-index-reader.ts";
+
+const base = "https://forge.example.org/py";
+const url = "https://far.example.org/simple/tool/";
+const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const file = (n: number) => ({
+  filename: `tool-1.0.${n}.tar.gz`,
+  url: `../../files/tool-1.0.${n}.tar.gz`,
+  hashes: { sha256: String(n).padStart(64, "0") },
+});
+const listOf = (files: number) =>
+  bytesOf({ files: Array.from({ length: files }, (_, n) => file(n)) });
+const list = (form: "html" | "json") => ({ kind: "list", form, name: "tool", base }) as const;
+const asked = (
+  bytes: Uint8Array,
+  want: SimpleIndexQuestion["want"] = list("json"),
+): SimpleIndexQuestion => ({ bytes, isJson: true, url, want });
+
+describe("a list of Python files from another registry", () => {
+  it("names files at this service, in both forms", () => {
+    for (const form of ["html", "json"] as const) {
+      const answer = askSimpleIndex(asked(listOf(2), list(form)));
+      const text = answer.kind === "list" ? new TextDecoder().decode(answer.bytes) : "";
+      expect(text).to.include(`${base}/files/tool/-/tool-1.0.1.tar.gz`).and.not.include("far.");
+    }
+    const found = askSimpleIndex(asked(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
+    const at = "https://far.example.org/files/tool-1.0.1.tar.gz";
+    expect(found).to.deep.equal({ kind: "file", url: at, hashes: file(1).hashes });
+    const other = { kind: "file", file: "tool-9.tar.gz" } as const;
+    expect(askSimpleIndex(asked(listOf(2), other))).to.deep.equal({ kind: "missing" });
+    expect(askSimpleIndex(asked(bytesOf([])))).to.deep.equal({ kind: "malformed" });
+  });
+
+  it("that is large is read while other work goes on", async () => {
+    const large = asked(listOf(20_000));
+    let turns = 0;
+    let ended = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!ended) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const there = await readSimpleIndex(large);
+    ended = true;
+    expect(turns).to.be.greaterThan(10);
+    const here = askSimpleIndex(large);
+    if (here.kind !== "list" || there?.kind !== "list") throw new Error("a list was asked for");
+    expect(Buffer.compare(here.bytes, there.bytes)).to.equal(0);
+  });
+});
