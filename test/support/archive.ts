@@ -47,11 +47,11 @@ export function zip(files: readonly ArchiveFile[], { claimedBytes }: ZipOptions 
 }
 
 /** A tar archive (POSIX ustar). */
-export function tar(files: readonly ArchiveFile[], type = "0"): Buffer {
+export function tar(files: readonly ArchiveFile[], type = "0", target = "elsewhere"): Buffer {
   const parts = files.flatMap(([path, content]) => {
     const data = Buffer.from(content);
     const padding = Buffer.alloc((512 - (data.length % 512)) % 512);
-    return [tarHeader(path, data.length, type), data, padding];
+    return [tarHeader(path, data.length, type, target), data, padding];
   });
   return Buffer.concat([...parts, Buffer.alloc(1_024)]);
 }
@@ -59,7 +59,7 @@ export function tar(files: readonly ArchiveFile[], type = "0"): Buffer {
 export const tgz = (files: readonly ArchiveFile[], type?: string): Buffer =>
   gzipSync(tar(files, type));
 
-function tarHeader(path: string, bytes: number, type: string): Buffer {
+function tarHeader(path: string, bytes: number, type: string, target: string): Buffer {
   const header = Buffer.alloc(512);
   const octal = (value: number, digits: number) => value.toString(8).padStart(digits, "0");
   header.write(path, 0, 100);
@@ -70,7 +70,7 @@ function tarHeader(path: string, bytes: number, type: string): Buffer {
   header.write(`${octal(0, 11)}\0`, 136);
   header.write("        ", 148);
   header.write(type, 156);
-  if (type === "2") header.write("elsewhere", 157);
+  if (type === "1" || type === "2") header.write(target, 157);
   header.write("ustar\x0000", 257);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${octal(sum, 6)}\0 `, 148);

@@ -6,7 +6,8 @@ import { readZipEntry } from "./zip.ts";
 const wheelForm = /^(?<name>[^-]+)-(?<version>[^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl$/;
 const sourceForm = /^(?<name>.+)-(?<version>[^-]+)\.tar\.gz$/;
 const wheelMetadata = { path: /^[^/]+\.dist-info\/METADATA$/, name: "METADATA" };
-const sourceMetadata = { path: /^[^/]+\/PKG-INFO$/, name: "PKG-INFO" };
+/** PEP 706: source archives may hold links that stay inside. */
+const sourceMetadata = { path: /^[^/]+\/PKG-INFO$/, name: "PKG-INFO", takesLinks: true };
 /** Longer ones are not shown beside the file: it has them itself. */
 const metadataLengthMax = 100_000;
 

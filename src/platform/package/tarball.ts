@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
+import { posix } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
@@ -7,28 +8,34 @@ import type { Parser, ReadEntry } from "tar";
 
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
+import { entryPaths } from "./entry-path.ts";
 import { manifestBytesMax, manifestText } from "./manifest-text.ts";
 
 /** Packages unpack to some MiB; a small archive can hold a thousand times itself. */
 const inflatedBytesMax = 1024 ** 3;
 const gzipMagic = 0x1f8b;
+/** Packages have some thousand files; the largest of npm some ten thousand. */
+const entriesMax = 100_000;
 
 type Wanted = Readonly<{
   /** Of the path within the archive. */
   path: RegExp;
   /** The file in words. */
   name: string;
+  /** Links to what is in the archive itself are refused unless they are taken; devices always are. */
+  takesLinks?: boolean;
 }>;
 
 /**
  * The text of the one file of a gzipped tar archive whose path fits, read by npm's own reader. All of
- * the archive is looked through, because two such files could be read in two ways.
+ * the archive is looked through, because two such files could be read in two ways, and what clients unpack must
+ * not lead out of their directory.
  *
  * @throws Refusal 422
  */
 export async function readTarEntry(
   file: string,
-  { path, name }: Wanted,
+  { path, name, takesLinks = false }: Wanted,
   bytesMax = inflatedBytesMax,
 ): Promise<string> {
   const found: Buffer[][] = [];
@@ -39,8 +46,16 @@ export async function readTarEntry(
   const refuse = (why: unknown): void => {
     state.refused ??= why;
   };
+  const pathOf = entryPaths(entriesMax);
   parser.on("entry", (entry: ReadEntry) => {
-    if (!path.test(entry.path)) return void entry.resume();
+    if (!path.test(entry.path)) {
+      try {
+        mustStayInside(entry, pathOf, takesLinks);
+      } catch (error) {
+        refuse(error);
+      }
+      return void entry.resume();
+    }
     if (found.length > 0) refuse(badFile(`It holds more than one ${name}.`));
     if (!/^(?:Old)?File$/.test(entry.type)) refuse(badFile(`Its ${name} is no file.`));
     if (entry.size > manifestBytesMax) refuse(tooLarge(name));
@@ -61,6 +76,24 @@ export async function readTarEntry(
   const [chunks] = found;
   if (chunks === undefined) throw badFile(`It holds no ${name}.`);
   return manifestText(Buffer.concat(chunks), name);
+}
+
+/** @throws Refusal 422 */
+function mustStayInside(
+  entry: ReadEntry,
+  pathOf: (path: string) => string,
+  takesLinks: boolean,
+): void {
+  const { type, linkpath = "" } = entry;
+  const path = pathOf(type === "Directory" ? `${entry.path}/` : entry.path);
+  if (type === "Directory" || /^(?:Old|Contiguous)?File$/.test(type)) return;
+  const isLink = type === "Link" || type === "SymbolicLink";
+  if (!isLink || !takesLinks) throw badFile("It holds a link or a device.");
+  // A hard link names a path of the archive, a symbolic one starts where it stands.
+  const target = posix.join(type === "Link" ? "" : posix.dirname(path), linkpath);
+  if (posix.isAbsolute(linkpath) || target === ".." || target.startsWith("../")) {
+    throw badFile("It holds a link that leads out of it.");
+  }
 }
 
 type State = { refused: unknown; ended: boolean };

@@ -98,6 +98,44 @@ describe("a zip archive", () => {
 describe("a tar archive", () => {
   const text = async (content: Buffer) => readTarEntry(await fileOf(content), wanted);
 
+  const beside = (...files: readonly ArchiveFile[]) => tar(files).subarray(0, -1_024);
+  const withNote = (entries: Buffer) =>
+    gzipSync(Buffer.concat([entries, tar([["a/note.txt", "x"]])]));
+
+  it("is refused when a path in it leads out, or is there twice on some machines", async () => {
+    for (const path of ["../etc/passwd", "/etc/passwd", "a/../../b", "c:\\x", "a\\..\\b"]) {
+      await refused(() => text(withNote(beside([path, "x"]))), malformed, "leads out");
+    }
+    const twice: readonly (readonly [string, string])[] = [
+      ["a/b", "a/B"],
+      ["a/\u00e9", "a/e\u0301"],
+    ];
+    for (const [one, other] of twice) {
+      const entries = beside([one, "x"], [other, "x"]);
+      await refused(() => text(withNote(entries)), malformed, "one path twice");
+    }
+  });
+
+  it("is refused when it holds a device, or a link unless it leads inside and is taken", async () => {
+    const entry = (type: string) => withNote(tar([["a/b/x", ""]], type).subarray(0, -1_024));
+    for (const type of ["1", "2", "3", "4", "6"]) {
+      await refused(() => text(entry(type)), malformed, "link or a device");
+    }
+    const read = async (content: Buffer) =>
+      readTarEntry(await fileOf(content), { ...wanted, takesLinks: true });
+    expect(await read(entry("2"))).to.equal("x");
+    await refused(() => read(entry("3")), malformed, "link or a device");
+    for (const target of ["../../../x", "/etc/passwd"]) {
+      const out = withNote(tar([["a/b/x", ""]], "2", target).subarray(0, -1_024));
+      await refused(() => read(out), malformed, "link that leads out");
+    }
+  });
+
+  it("is refused when it has more than 100,000 files", async () => {
+    const many = tgz(Array.from({ length: 100_001 }, (_, n) => [`a/${n}`, ""] as const));
+    await refused(() => text(many), malformed, "at most 100000 files");
+  });
+
   it("is refused when the file is a link", async () => {
     await refused(() => text(tgz([["a/note.txt", ""]], "2")), malformed, "no file");
   });
