@@ -53,12 +53,33 @@ export async function rebuildUntil(
   options: PastOptions,
 ): Promise<PastBuilt | undefined> {
   const { schema } = options;
-  const lock = `projection rebuild ${schema}`;
-  const held = await withLock(deps.databaseUrl, lock, options.signal, async (signal) => {
+  await dropLeftOver(deps, options);
+  const held = await withLock(deps.databaseUrl, lockOf(schema), options.signal, async (signal) => {
     for (const name of [schema, `${schema}${building}`]) await mustBeOurs(deps.db, name);
     return build(deps, projections, { ...options, signal });
   });
   return held?.result;
+}
+
+const lockOf = (schema: string): string => `projection rebuild ${schema}`;
+
+/** Drops what killed processes left half built under other names; no process holds their locks. */
+async function dropLeftOver(
+  { db, databaseUrl }: RebuildDeps,
+  { schema, signal }: PastOptions,
+): Promise<void> {
+  const { rows } = await db.raw<{ rows: { name: string }[] }>(
+    `select nspname as name from pg_namespace
+     where nspname like ? and obj_description(oid, 'pg_namespace') = ?`,
+    [`%\\${building}`, mark],
+  );
+  for (const { name } of rows) {
+    if (name === `${schema}${building}`) continue;
+    const lock = lockOf(name.slice(0, -building.length));
+    await withLock(databaseUrl, lock, signal, async () => {
+      await db.raw("drop schema if exists ?? cascade", [name]);
+    });
+  }
 }
 
 async function mustBeOurs(db: Knex, schema: string): Promise<void> {

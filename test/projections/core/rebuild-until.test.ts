@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { withLock } from "../../../src/projections/core/leader.ts";
 import {
   isPastSchema,
   type LogEnd,
@@ -110,6 +111,21 @@ describe("read models of the past", () => {
     expect(await build({ position: positions[1]! }, "past_work")).to.include({ events: 2 });
     expect(await schemas()).not.to.include("past_work_building");
     await db.raw("drop schema past_work cascade");
+  });
+
+  it("remove what a killed process left under another name, and nothing that is being built", async () => {
+    for (const name of ["past_killed", "past_running"]) {
+      await build({ position: positions[0]! }, name);
+      await db.raw("alter schema ?? rename to ??", [name, `${name}_building`]);
+    }
+    await withLock(url, "projection rebuild past_running", signal, () =>
+      build({ position: positions[0]! }, "past_other"),
+    );
+    expect(await schemas()).to.include("past_running_building");
+    expect(await schemas()).not.to.include("past_killed_building");
+    for (const name of ["past_running_building", "past_other"]) {
+      await db.raw("drop schema ?? cascade", [name]);
+    }
   });
 
   it("leave nothing behind when they are interrupted", async () => {
