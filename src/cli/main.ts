@@ -31,7 +31,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./set-aside.ts"),
   ],
   audit: [
-    "[--project owner/alias] [--user alias] [--since day] [--json] | verify   who did what",
+    "[--project owner/alias] [--user alias] [--since day] [--json] | verify [--head file]   who did what",
     () => import("./audit.ts"),
   ],
   scan: [
@@ -73,8 +73,12 @@ process.umask(0o077);
 process.exit(await main(process.argv.slice(2)));
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
-  const [, load] = (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? [];
+  const [what, load] = (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? [];
   if (load === undefined) return usage(name);
+  if (args.includes("--help") || args.includes("-h")) {
+    write(process.stdout, `Usage: ledgerforge ${name} ${what}\n`);
+    return 0;
+  }
   try {
     return await (await load()).run(args);
   } catch (error) {

@@ -16,6 +16,17 @@ describe("ledgerforge", () => {
     expect(output).to.match(/^ {2}start /m);
   });
 
+  it("says how a command is called", async () => {
+    for (const args of [
+      ["audit", "--help"],
+      ["events", "import", "-h"],
+    ]) {
+      const { code, output } = await run(args);
+      expect(code).to.equal(0);
+      expect(output).to.match(new RegExp(`^Usage: ledgerforge ${args[0]} \\S+.*\n$`));
+    }
+  });
+
   it("lists them as well when it does not know what was meant", async () => {
     for (const args of [[], ["strat"], ["constructor"]]) {
       const { code, output } = await run(args);

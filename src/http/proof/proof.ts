@@ -89,11 +89,13 @@ const getProof = route({
   errors: [403, 404, 422],
   async handle({ query }, { db }) {
     await untilGathered(db);
-    const index = await leafIndex(db, BigInt(query.position));
+    const [index, size] = await Promise.all([
+      leafIndex(db, BigInt(query.position)),
+      sizeOf(db, "size", query.size),
+    ]);
     if (index === undefined) {
       throw new Refusal("not_found", "log.not_found", "No event has this position.");
     }
-    const size = await sizeOf(db, "size", query.size);
     if (index >= size) throw wrongSize("size", "The event is not in a tree of this size.");
     const path = [rangeOf(index, 1n), ...inclusionPath(index, size)];
     const [leafHash = "", ...hashes] = await base64Hashes(db, path);

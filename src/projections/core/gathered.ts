@@ -15,14 +15,15 @@ const [pollMinMs, pollMaxMs] = [10, 250];
  */
 export async function untilGathered(db: Knex, waitMaxMs = waitMaxMsDefault): Promise<void> {
   const deadline = performance.now() + waitMaxMs;
-  const answers = (await progress(db)).filter(isLive).filter(({ feed }) => feed === "answers");
-  const target = least(answers);
+  let rows = await progress(db);
+  const target = least(rows.filter((row) => row.feed === "answers" && isLive(row)));
   for (let pauseMs = pollMinMs; ; pauseMs = Math.min(pauseMs * 2, pollMaxMs)) {
-    const gathered = (await progress(db)).filter(({ feed }) => feed === "gathered");
+    const gathered = rows.filter(({ feed }) => feed === "gathered");
     if (!gathered.every(isLive)) throw lagging();
     if (least(gathered) >= target) return;
     if (performance.now() > deadline) throw lagging();
     await delay(pauseMs);
+    rows = await progress(db);
   }
 }
 
