@@ -112,6 +112,11 @@ export class FeedHub {
   }
 
   #indexAfter(position: bigint): number {
+    // Nearly every reader has all but the newest.
+    const newest = this.#kept.length - 1;
+    if ((this.#kept[newest - 1]?.position ?? position + 1n) <= position) {
+      return (this.#kept[newest]?.position ?? 0n) > position ? newest : newest + 1;
+    }
     let [low, high] = [0, this.#kept.length];
     while (low < high) {
       const middle = (low + high) >> 1;

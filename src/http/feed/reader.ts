@@ -73,6 +73,8 @@ export class FeedStream extends Readable implements FeedReader {
   wake(): void {
     if (!this.#wanting || this.#working || this.#isOver) return;
     const { hub } = this.#reading;
+    // Woken by its own reading: nothing is handed out, so nobody has to be asked.
+    if (this.#isLive && this.#position === hub.upTo) return;
     if (this.#mustAsk()) this.#work(() => this.#ask());
     else if (hub.covers(this.#position)) {
       this.#isLive = true;
@@ -146,7 +148,7 @@ export class FeedStream extends Readable implements FeedReader {
   }
 
   #hand(text: string): void {
-    this.#wanting = this.push(text);
+    this.#wanting = this.push(bytesOf(text));
   }
 
   #last(code: string, message: string): void {
@@ -158,3 +160,10 @@ export class FeedStream extends Readable implements FeedReader {
     this.push(null);
   }
 }
+
+/** Readers of one feed are handed the same text one after another: it is encoded once. */
+function bytesOf(text: string): Buffer {
+  if (encoded.text !== text) encoded = { text, bytes: Buffer.from(text) };
+  return encoded.bytes;
+}
+let encoded = { text: "", bytes: Buffer.alloc(0) };
