@@ -15,9 +15,10 @@ import { withService } from "./service.ts";
 import { settled } from "./settled.ts";
 
 /**
- * How long an event takes from the request that makes it to every reader of the feed of its project, and what a reader
- * costs the process that answers, as what it takes beyond the same requests without readers. The readers are this one
- * process, on the same processors. `node --import tsx bench/feed.ts [readers] [events]`
+ * How long an event takes from the request that makes it to every reader of the feed of its project, and what an event
+ * costs the process that answers for each reader: what it takes beyond the same requests without readers, and beyond
+ * the same time with readers and no events, in which rights are asked for again. The readers are this one process, on
+ * the same processors. `node --import tsx bench/feed.ts [readers] [events]`
  */
 const readers = Number(process.argv[2] ?? 1_000);
 const events = Number(process.argv[3] ?? 50);
@@ -68,6 +69,7 @@ await withService(async ({ service, authorization }) => {
     begun.push(performance.now());
     await make(title);
   });
+  const standing = await whileIdle(pid, performance.now() - (begun[0] ?? 0));
   const isThere = (n: number): boolean => got[n]?.length === readers;
   await eventually(() => begun.every((_, n) => isThere(n)), 30_000);
   for (const socket of sockets) socket.destroy();
@@ -76,10 +78,18 @@ await withService(async ({ service, authorization }) => {
   const median = { name: "median", value: quantile(took, 0.5) };
   figure(`an event to ${readers} readers, p99`, "ms", quantile(took, 0.99), median);
   const each = (ms: number) => (ms * 1_000) / events;
-  const reading = (each(together) - each(alone)) / readers;
+  const reading = (each(together) - each(alone) - each(standing)) / readers;
   const baseline = { name: "the request that makes it", value: each(alone) };
   figure("processor of an event and a reader", "µs", reading, baseline);
+  process.stdout.write(`rights of the readers, in as much time: ${standing} ms of a processor\n`);
 });
+
+/** Milliseconds of a processor that a process takes in some time by itself. */
+async function whileIdle(pid: number, ms: number): Promise<number> {
+  const before = await processorMs(pid);
+  await delay(ms);
+  return (await processorMs(pid)) - before;
+}
 
 /** Opens a stream and notes when each event arrives. */
 async function reader(url: string, path: string, token: string, got: number[][]): Promise<Socket> {
