@@ -10,7 +10,7 @@ import {
   numbersIn,
   type Until,
 } from "../../projections/audit/happened.ts";
-import { readKept } from "../../projections/audit/kept-events.ts";
+import { findKept, readKept } from "../../projections/audit/kept-events.ts";
 import { withReadModelsOf } from "../../projections/core/as-of.ts";
 import type { Projection } from "../../projections/core/projection.ts";
 import { findUserById, findUserNamed, type UserRow } from "../../projections/user/user.ts";
@@ -270,8 +270,7 @@ async function numberEvent(
   { store }: Deps,
 ): Promise<Recorded | undefined> {
   const stream = localIdStream(kind, projectId);
-  for await (const event of store.readStream(stream, BigInt(localId - 1), 1)) return event;
-  return undefined;
+  return localId < 1 ? undefined : findKept(store, stream, BigInt(localId - 1));
 }
 
 /** Reads events piece by piece, and gives up when they are more than one answer may take. */

@@ -23,23 +23,21 @@ export async function happenedIn(
   db: Knex,
   { placeId, types, until, subjectIds, countMax }: HappenedIn,
 ): Promise<readonly Happened[]> {
+  if (types.length === 0) return [];
   const here = () => entries(db).where("place_id", placeId);
-  // Type by type, so that an index finds them however much else happened there.
-  const queries =
-    subjectIds === undefined
-      ? types.map((type) => here().where("type", type))
-      : [
-          here()
-            .whereIn("subject_id", [...subjectIds])
-            .whereIn("type", [...types]),
-        ];
-  const found: Happened[] = [];
-  for (const query of queries) {
-    const limit = countMax - found.length;
-    found.push(...(await upTo(db, query, until).orderBy("position").limit(limit)));
-    if (found.length >= countMax) break;
+  const first = (query: Query) => upTo(db, query, until).orderBy("position").limit(countMax);
+  if (subjectIds !== undefined) {
+    return first(
+      here()
+        .whereIn("subject_id", [...subjectIds])
+        .whereIn("type", [...types]),
+    );
   }
-  return found.sort((a, b) => (a.position < b.position ? -1 : 1));
+  // Type by type, so that an index finds them however much else happened there.
+  const ofType = first(here().where(db.raw("audit_entry.type = wanted.type")));
+  const wanted = db.raw("unnest(?::text[]) as wanted(type)", [[...types]]);
+  const found = db.raw("? cross join lateral ? as found", [wanted, ofType]);
+  return db.select("found.*").from(found).orderBy("position").limit(countMax);
 }
 
 /** What is numbered gets its number in a moment; it is shown by it from its first event on. */

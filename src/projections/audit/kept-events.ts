@@ -30,11 +30,27 @@ export async function readKept(
   }
   if (missing.length === 0) return found;
   for (const event of (await readRecorded(store, missing)).values()) {
-    const one = { event, bytes: Buffer.byteLength(JSON.stringify(event.data)) };
-    known.set(keyOf(event), one);
-    found.push(one);
+    found.push(keep(store, event));
   }
   return found;
+}
+
+/** The event of a stream at a revision; undefined when there is none. */
+export async function findKept(
+  store: EventStore,
+  stream: string,
+  revision: bigint,
+): Promise<Recorded | undefined> {
+  const known = keptOf(store).get(keyOf({ stream, revision }));
+  if (known !== undefined) return known.event;
+  for await (const event of store.readStream(stream, revision, 1)) return keep(store, event).event;
+  return undefined;
+}
+
+function keep(store: EventStore, event: Recorded): KeptEvent {
+  const one = { event, bytes: Buffer.byteLength(JSON.stringify(event.data)) };
+  keptOf(store).set(keyOf(event), one);
+  return one;
 }
 
 const keyOf = ({ stream, revision }: Pick<Recorded, "stream" | "revision">): string =>
