@@ -36,8 +36,7 @@ export async function deliveriesPiece(base: string, visit: Visit, { db }: Deps):
     const { owner_alias: ownerAlias, alias: projectAlias } = project;
     const to = base + pathOf({ ownerAlias, projectAlias }, one.webhook_id);
     const cells = row(
-      html`${seen(ownerAlias)}/${seen(projectAlias)}`,
-      html`<code>${seen(new URL(one.hook_url).host)}</code>`,
+      html`${seen(ownerAlias)}/${seen(projectAlias)}<div class="hint">to ${seen(new URL(one.hook_url).host)}</div>`,
       one.action,
       statusPiece(one.status),
       one.attempts,
@@ -47,7 +46,7 @@ export async function deliveriesPiece(base: string, visit: Visit, { db }: Deps):
     );
     rows.push(cells);
   }
-  const head = ["Project", "To", "Event", "Status", "Attempts", "Failure", "Created", ""];
+  const head = ["Project", "Event", "Status", "Attempts", "Failure", "Created", ""];
   return tableOf("Deliveries", head, rows);
 }
 

@@ -79,7 +79,8 @@ async function queueTable({ queues, log }: Deps): Promise<Html> {
 const sizes = { width: 900, height: 220, bottom: 24, top: 16 };
 
 /** Events of each day as bars, with the largest number beside the highest. */
-function plot(days: readonly AuditDay[]): Html {
+function plot(some: readonly AuditDay[]): Html {
+  const days = everyDay(some);
   const most = Math.max(0, ...days.map(({ positions }) => positions));
   if (most === 0) return nothing("Nothing has happened yet.");
   const { width, height, bottom, top } = sizes;
@@ -93,6 +94,20 @@ function plot(days: readonly AuditDay[]): Html {
   return html`<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Events of each day from ${first} to ${last}, at most ${most}">
 ${bars}<text x="0" y="${height - 6}">${first}</text><text x="${width}" y="${height - 6}" text-anchor="end">${last}</text>
 <text x="0" y="11">${most} events</text></svg>`;
+}
+
+const dayMs = 24 * 60 * 60_000;
+
+/** The days up to the last one, those without events as well. */
+function everyDay(some: readonly AuditDay[]): readonly AuditDay[] {
+  const last = some.at(-1);
+  if (last === undefined) return [];
+  const known = new Map(some.map((one) => [one.day, one.positions]));
+  return Array.from({ length: daysMax }, (_, index) => {
+    const at = new Date(Date.parse(last.day) - (daysMax - 1 - index) * dayMs);
+    const day = at.toISOString().slice(0, 10);
+    return { day, positions: known.get(day) ?? 0 };
+  });
 }
 
 const showAgents = page({

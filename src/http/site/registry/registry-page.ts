@@ -10,7 +10,7 @@ import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, empty, seen } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
-import { installLines, type Named } from "./install.ts";
+import { type ClientLines, clientLines, type Named } from "./install.ts";
 
 type Params = Readonly<Record<string, string>>;
 type RegistryPlace = (typeof registryPlaces)[number];
@@ -98,22 +98,23 @@ const showRepository = (place: RegistryPlace): PageRoute =>
       );
       const address = `${baseOf(deps)}${filled(place.path, of)}/${repository.repositoryUuid}`;
       const rows = listed.items.map(({ name, version }) => row(seen(name), seen(version)));
-      const lines = installLines(namedBy(place, of, repository, deps.publicUrl));
+      const lines = clientLines(namedBy(place, of, repository, deps.publicUrl));
       return {
         title: brief(repository.title),
         wide: true,
         ...(lead && { lead }),
         body: () => html`<section><p>${repository.description}</p><p class="hint">${repository.repositoryType.toLowerCase()}, packages of ${repository.packageType}</p>
-${lines.length > 0 && clientPiece(lines)}</section>
+${clientPiece(lines, repository.repositoryType === "LOCAL", `${deps.publicUrl}/console`)}</section>
 <section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? empty("No packages.", "Publish the first one with the lines above.") : tableOf("Packages", ["Name", "Newest version"], rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
       };
     },
   });
 
-const clientPiece = (lines: readonly string[]): Html =>
-  html`<h2>Install</h2><pre class="plain" tabindex="0">${lines.join("\n")}</pre>
-<p class="hint">A token with READ_REGISTRY stands for TOKEN. The console makes one.</p>`;
+const clientPiece = ({ install, publish }: ClientLines, takes: boolean, at: string): Html =>
+  html`<h2>Install</h2><pre class="plain" tabindex="0">${install.join("\n")}</pre>
+${takes && html`<h2>Publish</h2><pre class="plain" tabindex="0">${publish.join("\n")}</pre>`}
+<p class="hint">TOKEN is an access token with READ_REGISTRY, or WRITE_REGISTRY to publish: <a href="${at}">make one</a>. Words in capitals stand for your own.</p>`;
 
 function namedBy(
   place: RegistryPlace,

@@ -1,0 +1,29 @@
+import { expect } from "chai";
+
+import { PackageType } from "../../../../src/events/package/version.ts";
+import { clientLines } from "../../../../src/http/site/registry/install.ts";
+
+const address = "https://forge.example/registry/project/anna/forge/repository/all/";
+const images = "forge.example/anna/forge/all";
+
+describe("the lines of clients of packages", () => {
+  for (const type of PackageType.options) {
+    it(`install and publish ${type} with a token at the address`, () => {
+      const { install, publish } = clientLines({ type, title: "all", address, images });
+      const text = [...install, ...publish].join("\n").replace("token:TOKEN@", "");
+      expect(text).to.contain(type === "container" ? images : address.replace(/\/$/, ""));
+      expect(text.includes("TOKEN") || install.join("\n").includes("token:TOKEN@")).to.equal(true);
+      expect(publish).to.have.length.greaterThan(0);
+      expect(text).not.to.match(/--trusted-host|secure-http|insecure/);
+    });
+  }
+
+  it("allow plain HTTP where clients refuse it", () => {
+    const plain = address.replace("https:", "http:");
+    const lines = (type: PackageType) =>
+      clientLines({ type, title: "all", address: plain, images }).install.join("\n");
+    expect(lines("pypi")).to.contain("--trusted-host forge.example");
+    expect(lines("composer")).to.contain("secure-http false");
+    expect(lines("nuget")).to.contain("--allow-insecure-connections");
+  });
+});
