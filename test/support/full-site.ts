@@ -48,6 +48,14 @@ export type FullSite = Readonly<{
   webhookId: string;
   repositories: Readonly<Record<string, string>>;
   commit: string;
+  /** The page of a job that runs, and what its agent does to it. */
+  running: Running;
+}>;
+
+type Running = Readonly<{
+  at: string;
+  append: (text: string) => Promise<unknown>;
+  succeed: () => Promise<void>;
 }>;
 
 /** @param hook where webhooks are sent to */
@@ -65,12 +73,12 @@ export async function givenFullSite(
   const ci = pipelinesOf(app, anna, project);
   await ci.commit({ ".forge-ci.yaml": pipelineFile }, "Add a pipeline");
   await givenWork(app, anna, post);
-  await givenRun(app, ci);
+  const running = await givenRun(app, ci);
   const repositories = await givenRepositories(app, anna);
   for (const kind of ["team", "company"]) {
     await post(`/${kind}`, { title: `The ${kind}`, alias: `the-${kind}`, isPrivate: false });
   }
-  return { webhookId: String(id), repositories, commit };
+  return { webhookId: String(id), repositories, commit, running };
 }
 
 type Post = (at: string, body: unknown) => Promise<Readonly<Record<string, unknown>>>;
@@ -111,7 +119,7 @@ async function givenWork(app: TestApp, anna: TestUser, post: Post): Promise<void
 type Ci = ReturnType<typeof pipelinesOf>;
 
 /** A pipeline with a job that is over, one that runs, and others that wait. */
-async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<void> {
+async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<Running> {
   const claimed = async (): Promise<JobRow> =>
     await eventually(async () => {
       const row = await ci.claim();
@@ -126,7 +134,18 @@ async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<void> {
     }, 60_000);
   await ci.report(await claimed(), "RecordJobSucceeded");
   await ci.report(await claimed(), "RecordJobSucceeded");
-  await claimed();
+  const job = await claimed();
+  let first = Buffer.byteLength(log);
+  return {
+    at: `${forge}/cicd/job/${job.local_id}`,
+    append(text) {
+      const data = Buffer.from(text);
+      const part = { first, data, forms: [] };
+      first += data.length;
+      return appendLog(db, { job_id: job.id, attempt: job.attempt }, part);
+    },
+    succeed: () => ci.report(job, "RecordJobSucceeded"),
+  };
 }
 
 /** One repository of each type of packages. */

@@ -40,12 +40,12 @@ describe("pages in a browser", () => {
   let chromium: Browser | undefined;
   let context: BrowserContext;
   let root: TestUser;
-  let paths: readonly string[];
+  let site: FullSite;
   const shots = process.env["SCREENSHOTS"];
 
   before(async () => {
     root = await app.givenUser("anna", { admin: true });
-    paths = pathsOf(await givenFullSite(app, root));
+    site = await givenFullSite(app, root);
     chromium = await startChromium();
     context = await chromium.newContext();
   });
@@ -75,7 +75,7 @@ describe("pages in a browser", () => {
     ] as const) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize({ width, height: 900 });
-      for (const [index, path] of paths.entries()) {
+      for (const [index, path] of pathsOf(site).entries()) {
         const answer = await page.goto(app.url + path);
         expect(answer?.status(), path).to.equal(statusOf(path));
         const name = `${String(index).padStart(2, "0")}${path.replaceAll(/\W+/g, "-").slice(0, 60)}-${width}`;
@@ -91,6 +91,61 @@ describe("pages in a browser", () => {
     expect(elsewhere).to.deep.equal([]);
     await page.close();
   }).timeout(600_000);
+
+  it("is used by keyboard alone: to the content, and along visible links", async () => {
+    const page = await context.newPage();
+    await page.goto(app.url + forge);
+    const focused = () =>
+      page.evaluate(
+        "(({ className, id, tagName }) => className || id || tagName)(document.activeElement)",
+      );
+    await page.keyboard.press("Tab");
+    expect(await focused()).to.equal("skip");
+    expect((await page.locator(".skip").boundingBox())?.x).to.be.greaterThan(0);
+    await page.keyboard.press("Enter");
+    expect(await focused()).to.equal("site");
+    await page.keyboard.press("Tab");
+    expect(await focused()).to.equal("A");
+    const outline = "parseFloat(getComputedStyle(document.activeElement).outlineWidth)";
+    expect(await page.evaluate(outline)).to.be.greaterThan(1);
+    await page.close();
+  }).timeout(300_000);
+
+  it("follows a log that grows, until the job ends", async () => {
+    const page = await context.newPage();
+    const { at, append, succeed } = site.running;
+    await page.goto(app.url + at);
+    await append("\u001b[31mred <b>line</b>\u001b[0m\n");
+    const line = page.locator(".log .f1", { hasText: "red <b>line</b>" });
+    await line.waitFor({ timeout: 120_000 });
+    await succeed();
+    await page.locator(".status.s-success").waitFor({ timeout: 120_000 });
+    await page.close();
+  }).timeout(300_000);
+
+  it("merges, and reads in the audit what was, without a script", async () => {
+    const cookies = await context.cookies();
+    const plain = await chromium?.newContext({ javaScriptEnabled: false });
+    await plain?.addCookies(cookies);
+    const page = await plain?.newPage();
+    if (page === undefined) throw new Error("no page");
+    const at = `${app.url}${forge}/merge-request/1`;
+    await page.goto(at);
+    await page.locator("#comment").fill("Ready, *I think*.");
+    await page.click("text=/^Comment$/ >> visible=true");
+    await page.waitForURL(at);
+    expect(await page.textContent("main")).to.contain("Ready, I think.");
+    await page.locator("section[aria-labelledby=merge] button").click();
+    await page.waitForURL(at);
+    expect(await page.textContent(".side")).to.contain("merged");
+    await page.goto(`${app.url}${forge}/audit?kind=MERGE_REQUEST`);
+    const merged = page.locator(".entry", { hasText: "MergeRequestMerged" });
+    await merged.locator("summary").click();
+    expect(await merged.textContent())
+      .to.contain("Before")
+      .and.contain("After");
+    await plain?.close();
+  }).timeout(300_000);
 
   it("lets an administrator send again what does not arrive", async () => {
     const page = await context.newPage();
