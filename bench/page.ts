@@ -12,6 +12,7 @@ const warmUps = 20;
 const asPage = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 const text = "It finds *nothing*, see [the code](README.md#L1).\n\n- one\n- two\n";
 const project = "/project/bench/pages";
+const request = `${project}/merge-request/1`;
 
 await withService(async (bench) => {
   await bench.project("pages");
@@ -22,6 +23,18 @@ await withService(async (bench) => {
     ["project", project, project, `${project}/blob?commitHash=main&file=README.md`],
     ["issues", `${project}/issue`, project, `${project}/issue?size=30`],
     ["issue", `${project}/issue/1`, project, `${project}/issue/1`, `${project}/issue-discussion/1`],
+    [
+      "merge request",
+      request,
+      ...[project, request, `${request}/discussions?size=50`],
+      ...[`${request}/approvals`, `${request}/pipelines`],
+    ],
+    [
+      "changes",
+      `${request}/changes`,
+      ...[project, request, `${request}/changes`, `${request}/discussions?size=100`],
+      `${request}/changes?filePath=README.md`,
+    ],
     ["commits", `${project}/commits`, project, `${project}/commits?size=30`],
     ["branches", `${project}/branch`, project, `${project}/branch?size=30`],
     ["audit", `${project}/audit`, project, `${project}/audit?size=50`],
@@ -66,6 +79,14 @@ async function fill(bench: BenchService): Promise<void> {
     const change = [{ action: "CREATE", path: `file-${number}.md`, content: text }];
     await post(bench, "/commit", { branch: "main", message: `Add ${number}`, actions: change });
     await post(bench, "/branch", { originBranch: "main", newBranch: `branch-${number}` });
+  }
+  const edit = [{ action: "UPDATE", path: "README.md", content: `# Other\n\n${text}` }];
+  await post(bench, "/commit", { branch: "branch-1", message: "Edit", actions: edit });
+  const branches = { sourceBranch: { id: "branch-1" }, targetBranch: { id: "main" } };
+  await post(bench, "/merge-request", { title: "Edit", description: text, ...branches });
+  const line = { newPath: "README.md", oldPath: "README.md", newLine: 1, oldLine: 0 };
+  for (let number = 1; number <= 20; number += 1) {
+    await post(bench, "/merge-request/1/discussions/create", { message: text, ...line });
   }
 }
 

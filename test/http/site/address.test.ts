@@ -49,7 +49,8 @@ const sent = [
 const builders = [
   ...["http/container/access.ts", "http/git/lfs-object.ts", "http/login/oidc-endpoint.ts"],
   ...["http/login/saml-endpoint.ts", "http/oauth/metadata.ts", "http/project/view.ts"],
-  ...["http/registry/native.ts", "http/release/view.ts", "http/site/registry/registry-page.ts"],
+  ...["http/registry/native.ts", "http/release/view.ts", "http/site/ops/ops-page.ts"],
+  "http/site/registry/registry-page.ts",
   ...["projections/project/address.ts", "ssh/run.ts", "workers/merge-request/merge-message.ts"],
   ...["workers/merge-request/webhook-payload.ts", "workers/pipeline/job-variable.ts"],
   ...["workers/pipeline/merge-request-variable.ts", "workers/pipeline/payload.ts"],
@@ -142,6 +143,25 @@ describe("addresses that the service sends", () => {
         `${form}`,
       ).to.equal(true);
   }).timeout(60_000);
+
+  it("lead to forms that accept what is offered, and fork a project", async () => {
+    const recipient = await loggedIn(app, bob);
+    const page = await recipient.see("/user/transfer");
+    expect(page.text).to.contain("project anna/gift");
+    const [, accept = ""] = /action="([^"]+\/accept)"/.exec(page.text) ?? [];
+    const accepted = await recipient.submit(page, accept);
+    expect([accepted.status, accepted.location]).to.deep.equal([303, "/user/transfer"]);
+    expect((await recipient.see("/user/transfer")).text).to.contain("Nothing is offered to you.");
+    expect((await recipient.see("/project/bob/gift")).status).to.equal(200);
+    const at = (await recipient.see(`${forge}/fork`)).location;
+    const form = await recipient.see(at);
+    const fields = { ownerAlias: "bob", ownerAliasType: "USER", title: "Mine" };
+    const taken = await recipient.submit(form, at, { ...fields, alias: "gift" });
+    expect(taken.status).to.equal(422);
+    const { status, location } = await recipient.submit(form, at, { ...fields, alias: "mine" });
+    expect([status, location]).to.deep.equal([303, "/project/bob/mine"]);
+    expect((await recipient.see(location)).text).to.contain("README.md");
+  }).timeout(120_000);
 
   it("are made in files that this test knows", async () => {
     const files = (await readdir("src", { recursive: true })).filter((name) =>

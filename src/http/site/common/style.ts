@@ -91,6 +91,8 @@ main.site .lines .talk > td { white-space: normal; padding: .75rem .6rem; font-s
 @media (min-width: 60rem) { .two { grid-template-columns: minmax(0, 1fr) 18rem; align-items: start; } }
 .side dl { grid-template-columns: 1fr; } .side dt { margin-top: .5rem; }
 .comment .about { display: flex; flex-wrap: wrap; gap: .75rem; color: var(--soft); margin: 0 0 .75rem; }
+.comment > details, section form details { margin: .75rem 0; }
+.list td > a + a { margin-left: .75rem; }
 .reply { margin: 1rem 0 0 1rem; padding-left: 1rem; border-left: 3px solid var(--line); }
 .filter { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; margin: 0 0 1rem; }
 .filter input, .filter select { width: auto; max-width: 100%; }

@@ -20,14 +20,15 @@ import { requestRights } from "./rights.ts";
 export type Request = z.output<typeof MergeRequestView>;
 
 const requirementWords: Readonly<Record<string, string>> = {
-  LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded",
+  LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded, where that is asked",
   WORK_NOT_IN_PROGRESS: "It is no draft",
   RIGHTS_TO_MERGE: "You may merge",
   NO_CONFLICTS: "There are no conflicts",
   BRANCH_NOT_PROTECTED_FOR_USER: "You may change the target branch",
-  HAS_ALL_APPROVERS: "It has all approvals",
-  HAS_ALL_CODEOWNERS: "Code owners have approved",
-  MERGE_RESULTS_PIPELINE_SUCCESS: "The pipeline of the merge result has succeeded",
+  HAS_ALL_APPROVERS: "It has the approvals that it needs",
+  HAS_ALL_CODEOWNERS: "Code owners have approved what they must",
+  MERGE_RESULTS_PIPELINE_SUCCESS:
+    "The pipeline of the merge result has succeeded, where that is asked",
 };
 
 const showRequest = page({
