@@ -181,7 +181,7 @@ const eventsMax = 20_000;
 const bytesMax = 64 * 1024 ** 2;
 const readMaxMs = 15_000;
 /** Each may have the size of an append, 1 MiB; more are read at once where they turn out to be small. */
-const eventsAtOnce = 50;
+const [eventsAtOnce, eventsAtOnceMax] = [50, 400];
 const bytesAtOnce = 4 * 1024 ** 2;
 
 type EventsOf = Readonly<{
@@ -304,9 +304,10 @@ class Reading {
   /** @param read how many were, so that their size is known */
   #countAtOnce(read: number): number {
     const count = this.events.length + read;
-    return count === 0
-      ? eventsAtOnce
-      : Math.max(eventsAtOnce, Math.floor((bytesAtOnce * count) / this.#bytes));
+    if (count === 0) return eventsAtOnce;
+    const byAverage = Math.floor((bytesAtOnce * count) / this.#bytes);
+    // Small ones may be followed by large ones.
+    return Math.min(eventsAtOnceMax, Math.max(eventsAtOnce, byAverage));
   }
 
   inOrder(): readonly Recorded[] {

@@ -29,7 +29,8 @@ export async function happenedIn(
   if (subjectIds !== undefined) {
     return first(
       here()
-        .whereIn("subject_id", [...subjectIds])
+        // One parameter: a statement has 65,535 at most.
+        .whereRaw("subject_id = any(?)", [[...subjectIds]])
         .whereIn("type", [...types]),
     );
   }

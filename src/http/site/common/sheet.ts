@@ -41,10 +41,13 @@ export const textOf = ({ typed }: Pick<Sheet, "typed">, name: string): string =>
 /** After these the same form, sent again, is of no use: the change was made, or another login is needed. */
 const final = new Set(["projection.lagging", "auth.session_over", "auth.token_invalid"]);
 
-/** What to show beside the form; throws again what a form cannot mend. */
+/**
+ * What to show beside the form; throws again what a form cannot mend. Of what a store that was away made, nobody
+ * knows: the same sending, repeated by the browser, has one outcome, and another form would have a second.
+ */
 export function failureOf(error: unknown, visit: Pick<Visit, "here" | "requestId">): Failure {
   const { status, code, body } = problemAnswer(error, visit.here, visit.requestId);
-  if (status === 500 || final.has(code)) throw error;
+  if (status === 500 || status === 503 || final.has(code)) throw error;
   const { message, errors = [] } = JSON.parse(body) as Problem;
   return { status, message, errors };
 }

@@ -1,3 +1,4 @@
+import { pathLengthMax } from "../../core/schema.ts";
 import { type Html, html } from "../../page/html.ts";
 import type { Visit } from "../../page/route.ts";
 import { type Names, query as queryOf } from "../common/address.ts";
@@ -124,7 +125,7 @@ function commentForm(
 export function afterComment(params: Params, fields: Fields): string {
   const { filePath, filePage, lineId = "" } = fields;
   const at = requestPath(params, params.localId);
-  if (!filePath) return at;
+  if (!filePath || filePath.length > pathLengthMax) return at;
   const page = /^[1-9]\d{0,6}$/.test(filePage ?? "") ? filePage : undefined;
   const anchor = /^[\w-]{1,100}$/.test(lineId) ? `#l-${lineId}` : "";
   return `${at}/changes${queryOf({ filePath, page })}${anchor}`;
