@@ -1,0 +1,106 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+
+import { startTestApp } from "../support/app.ts";
+import { eventually as within } from "../support/eventually.ts";
+import { temporaryDirectory } from "../support/git.ts";
+import { pipelinesOf, type View } from "../support/pipeline-app.ts";
+import { needsProgram, programPath } from "../support/program.ts";
+
+needsProgram("gitlab-runner", "bash");
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const { token } = anna;
+const home = await temporaryDirectory();
+const config = path.join(home, "config.toml");
+const env = { PATH: programPath, HOME: home };
+let runner: ChildProcess | undefined;
+
+const file = `
+stages: [build, test]
+.usual: {rules: [{if: $ONLY == null}]}
+build:
+  extends: .usual
+  stage: build
+  script:
+    - mkdir -p out kept
+    - echo "built in $CI_JOB_NAME" > out/a.txt
+    - echo once > kept/a
+    - printf 'VERSION=1.2\\n' > build.env
+    - echo "$CI_JOB_TOKEN"
+  after_script: ['echo after it: $CI_JOB_STATUS']
+  cache: {key: k, paths: [kept]}
+  artifacts: {paths: [out], reports: {dotenv: build.env}}
+test:
+  extends: .usual
+  stage: test
+  script: [cat out/a.txt kept/a, 'echo version $VERSION']
+  cache: {key: k, paths: [kept], policy: pull}
+fails: {extends: .usual, stage: test, script: [exit 3], allow_failure: true}
+slow: {stage: test, script: [echo begun, sleep 300]}
+`;
+
+/** A runner asks every three seconds, and starts several programs for each stage of a job. */
+const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 180_000);
+
+const run = (...args: readonly string[]) =>
+  promisify(execFile)("gitlab-runner", [...args, "--config", config], { env, cwd: home });
+
+const jobOf = async (pipeline: View, name: string): Promise<View | undefined> =>
+  (await at.jobs(pipeline["localId"])).find((job) => job["name"] === name);
+const statusOf = async (pipeline: View, name: string) => (await jobOf(pipeline, name))?.["status"];
+const logOf = async (pipeline: View, name: string): Promise<string> => {
+  const { localId } = (await jobOf(pipeline, name)) ?? {};
+  return (await app.get(`${at.base}/cicd/job/${localId}/log`, { token })).text;
+};
+
+describe("gitlab-runner with its shell executor", () => {
+  before(async () => {
+    await at.commit({ ".forge-ci.yaml": file }, "[skip ci] Add");
+    const { body } = await app.get(`${at.base}/runners/registration-info`, { token });
+    const by = ["--url", String(body["registrationUrl"] ?? app.url), "--executor", "shell"];
+    const key = ["--registration-token", String(body["registrationToken"])];
+    await run("register", "--non-interactive", ...by, ...key, "--name", "real", "--run-untagged");
+    await run("verify");
+    const args = ["run", "--working-directory", home, "--config", config];
+    runner = spawn("gitlab-runner", args, { env, cwd: home, stdio: "ignore" });
+  });
+  after(async () => {
+    if (runner?.exitCode === null && runner.kill("SIGTERM")) await once(runner, "exit");
+  });
+
+  it("runs a pipeline with cache, artifacts and a report, and ends a job that is canceled", async () => {
+    const pipeline = await at.start();
+    await eventually(async () => (await logOf(pipeline, "slow")).includes("\nbegun"));
+    const slow = await jobOf(pipeline, "slow");
+    await app.post(`${at.base}/cicd/job/${slow?.["localId"]}/cancel`, { token });
+    await eventually(async () => (await statusOf(pipeline, "test")) === "SUCCESS");
+    await eventually(async () => (await statusOf(pipeline, "fails")) === "WARNING");
+    expect(await statusOf(pipeline, "slow")).to.equal("CANCELED");
+    const built = await logOf(pipeline, "build");
+    expect(built).to.match(/^after it: success\r?$/m);
+    expect(built)
+      .to.contain("[MASKED]")
+      .and.not.match(/lfjt_\w{8}/);
+    const tested = await logOf(pipeline, "test");
+    for (const line of ["built in build", "once", "version 1.2"]) {
+      expect(tested).to.match(new RegExp(`^${line}\\r?$`, "m"));
+    }
+  });
+
+  it("gives its job back when it is stopped, and unregisters", async () => {
+    const pipeline = await at.start({ variables: [{ key: "ONLY", value: "slow" }] });
+    await eventually(async () => (await logOf(pipeline, "slow")).includes("\nbegun"));
+    runner?.kill("SIGTERM");
+    if (runner?.exitCode === null) await once(runner, "exit");
+    expect(await statusOf(pipeline, "slow")).to.equal("FAILED");
+    await run("unregister", "--name", "real");
+    const { body } = await app.get(`${at.base}/runners`, { token });
+    expect(body["page"]).to.include({ totalElements: 0 });
+  });
+});
