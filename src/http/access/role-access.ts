@@ -24,7 +24,9 @@ export type RoleAccessDeps = Pick<Deps, "db" | "onChange">;
  * administrator flag of the instance opens the administrator endpoints and gives no role here.
  */
 export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller"> {
-  const places = remembered((key) => projectPlace(db, key));
+  // How long a refusal takes would tell a project out of the caller's sight from one that is not there.
+  const keeps = ({ role }: ProjectPlace): boolean => role !== undefined;
+  const places = remembered((key) => projectPlace(db, key), { keeps });
   // A user's alias names projects too; settings name none.
   onChange((subject) => {
     if (subject !== "settings" && subject !== "jobs") places.forget();

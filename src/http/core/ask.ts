@@ -162,7 +162,7 @@ async function enter(
     mustBeFor(caller, route, isOpen);
     const needed = neededHere(route, params, caller);
     if (needed === undefined) return { caller, resolved: undefined };
-    const resolved = await hidden(gate, params, caller, () =>
+    const resolved = await hidden({ gate, params, caller, needed }, () =>
       resolvePlace(gate, params, caller, needed),
     );
     if (before?.resolved && idOf(before.resolved) !== idOf(resolved)) {
@@ -186,17 +186,24 @@ async function letsStrangersRead(
 
 const resources = ["project", "team", "company"] as const;
 
+type Looked = Readonly<{
+  gate: Gate;
+  params: Params;
+  caller: Caller;
+  needed: NonNullable<ReturnType<typeof neededHere>>;
+}>;
+
 /** Who may not even look at a thing is told what they are told when there is none. */
 async function hidden(
-  gate: Gate,
-  params: Params,
-  caller: Caller,
+  { gate, params, caller, needed }: Looked,
   find: () => Promise<Resolved>,
 ): Promise<Resolved> {
   try {
     return await find();
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "auth.role_missing") throw error;
+    // Looked up once, as what is not there is: the time of the answer says nothing either.
+    if (needed.role === "GUEST") mustBeFound(undefined, needed.resource);
     for (const resource of resources) {
       const isNamed = Object.keys(params).some((name) => name.startsWith(resource));
       if (!isNamed) continue;

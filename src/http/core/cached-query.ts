@@ -7,7 +7,12 @@ export type Remembered<Value> = Readonly<{
   forget: (which?: (value: Value) => boolean) => void;
 }>;
 
-export type RememberedOptions = Readonly<{ entriesMax?: number; lifeMs?: number }>;
+export type RememberedOptions<Value> = Readonly<{
+  entriesMax?: number;
+  lifeMs?: number;
+  /** What is not kept is loaded each time, as what is not there is. */
+  keeps?: (value: Value) => boolean;
+}>;
 
 /**
  * How long a copy may outlive a change whose announcement was lost with its connection. An answer
@@ -22,9 +27,9 @@ type Entry<Value> = Readonly<{ value: Value; until: number }>;
 /** A bounded memory in front of a query that every request needs. Asked at once, it loads once. */
 export function remembered<Value>(
   load: (key: string) => Promise<Value | undefined>,
-  options: RememberedOptions = {},
+  options: RememberedOptions<Value> = {},
 ): Remembered<Value> {
-  const { entriesMax = entriesMaxDefault, lifeMs = lifeMsDefault } = options;
+  const { entriesMax = entriesMaxDefault, lifeMs = lifeMsDefault, keeps = () => true } = options;
   const entries = new LRUCache<string, Entry<Value>>({ max: entriesMax });
   let loading = new Map<string, Promise<Value | undefined>>();
 
@@ -35,7 +40,8 @@ export function remembered<Value>(
     try {
       const value = await load(key);
       // A change since then has begun a new table of loads: this one may have read what was before.
-      if (value !== undefined && under === loading) entries.set(key, { value, until });
+      const isKept = value !== undefined && keeps(value);
+      if (isKept && under === loading) entries.set(key, { value, until });
       return value;
     } finally {
       under.delete(key);

@@ -29,6 +29,16 @@ describe("what is remembered", () => {
     expect(asked).to.have.length(2);
   });
 
+  it("is nothing that is not to be kept", async () => {
+    const { asked, load } = counting();
+    const memory = remembered(load, { keeps: (value) => value !== "a" });
+    await memory.get("a");
+    await memory.get("a");
+    await memory.get("b");
+    await memory.get("b");
+    expect(asked).to.deep.equal(["a", "a", "b"]);
+  });
+
   it("is forgotten by what it is, or all of it", async () => {
     const { asked, load } = counting();
     const memory = remembered(load);

@@ -90,6 +90,7 @@ describe("starting a discussion", () => {
 
   it("is listed by the file that it began in", async () => {
     await started(line);
+    await started();
     const listed = async (query: string) => {
       const { body } = await world.get(bob, `${at}?size=200${query}`);
       const { _embedded: all, page } = body as Json & { page: Json; _embedded: Json };

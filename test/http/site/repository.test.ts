@@ -217,6 +217,25 @@ describe("who may see pages of a project", () => {
     }
   });
 
+  it("asks the database of a project out of a stranger's sight as often as of none", async () => {
+    let count = 0;
+    const counter = ({ sql }: Readonly<{ sql: string }>) => {
+      if (/"project"|member/.test(sql)) count += 1;
+    };
+    app.deps.db.on("query", counter);
+    const queries = async (at: string): Promise<number> => {
+      await stranger.see(at);
+      const before = count;
+      await stranger.see(at);
+      return count - before;
+    };
+    const there = await queries(hidden);
+    expect(there)
+      .to.be.greaterThan(0)
+      .and.to.equal(await queries("/project/anna/no"));
+    app.deps.db.off("query", counter);
+  });
+
   it("shows strangers nothing once the setting is off", async () => {
     const set = async (on: boolean) => {
       const body = { pullRepoFromAnonUserIsEnabled: on };
