@@ -1,0 +1,39 @@
+import { expect } from "chai";
+import type { Knex } from "knex";
+
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { takenPages } from "../../../src/projections/core/build-page.ts";
+import { parcelsInto } from "../../support/parcel.ts";
+import { context } from "../../support/projection.ts";
+
+describe("pages of the log that read models take", () => {
+  const event = { type: "ParcelSent", position: 1n } as Recorded;
+  async function* pages() {
+    for (let page = 0; page < 2; page += 1) yield [event];
+  }
+
+  it("come to each read model one after another, and to others before the slowest", async () => {
+    const calls: string[] = [];
+    let others: () => void = () => undefined;
+    const othersAreDone = new Promise<void>((resolve) => {
+      others = resolve;
+    });
+    let begun = 0;
+    // The first call is that of the slow read model, the third that of the fast one for its second page.
+    const transaction = async (): Promise<void> => {
+      begun += 1;
+      const call = begun;
+      calls.push(`${call} begins`);
+      if (call === 1) await othersAreDone;
+      if (call === 3) others();
+      calls.push(`${call} ends`);
+    };
+    const next = { transaction } as unknown as Knex;
+    const remaining = [parcelsInto("slow"), parcelsInto("fast")];
+    let taken = 0;
+    for await (const _ of takenPages({ deps: { context }, next, remaining }, pages())) taken += 1;
+    expect(taken).to.equal(2);
+    expect(calls).to.have.length(8);
+    expect(calls.indexOf("1 ends")).to.be.lessThan(calls.indexOf("4 begins"));
+  }).timeout(10_000);
+});
