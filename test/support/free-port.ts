@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /** Below the ports that systems give to clients and to servers that name none: nobody takes one meanwhile. */
-const [first, portsOfWorker, workers] = [20_000, 3_000, 4];
+const [first, portsOfWorker, workers] = [20_000, 4_000, 3];
 const triesMax = 100;
 
 /** A port of 127.0.0.1 for a program that is started afterwards; test files that run beside each other share none. */

@@ -92,6 +92,39 @@ function outcomeOf(jobs: readonly WaitingJob[], needed: boolean): Outcome {
   return isLeftOut ? "skipped" : "passed";
 }
 
+/**
+ * Jobs of a pipeline in groups, each behind all those that its jobs wait for. Jobs that start anew in this order are
+ * never seen beside former ends of what they wait for, by which they would be skipped.
+ *
+ * @param some ids of those that are grouped
+ */
+export function inTurns(
+  jobs: readonly WaitingJob[],
+  some: ReadonlySet<string>,
+): readonly (readonly string[])[] {
+  const turns = new Map<string, number>();
+  const turnOf = (name: string): number => turns.get(name) ?? -1;
+  const stages = [...new Set(jobs.map(({ stageIndex }) => stageIndex))].sort((a, b) => a - b);
+  let first = 0;
+  for (const stage of stages) {
+    const own = jobs.filter(({ stageIndex }) => stageIndex === stage);
+    // Needs within a stage may stand in any order, so the walk is repeated until nothing moves.
+    for (let isSettled = false; !isSettled; ) {
+      isSettled = true;
+      for (const { name, needs } of own) {
+        const turn = needs === null ? first : 1 + Math.max(-1, ...needs.map(turnOf));
+        if (turnOf(name) === turn) continue;
+        turns.set(name, turn);
+        isSettled = false;
+      }
+    }
+    first = own.reduce((next, { name }) => Math.max(next, turnOf(name) + 1), first);
+  }
+  const groups: string[][] = [];
+  for (const { id, name } of jobs) if (some.has(id)) (groups[turnOf(name)] ??= []).push(id);
+  return groups.filter((group) => group !== undefined);
+}
+
 /** Names of jobs that wait for one of these, directly or not. */
 export function dependentsOf(
   jobs: readonly WaitingJob[],

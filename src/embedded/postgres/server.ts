@@ -158,8 +158,9 @@ function settings({ port }: Address, socketDir: string, durable: boolean): strin
     port: String(port ?? 5432),
     unix_socket_directories: port === undefined ? socketDir : "",
     unix_socket_permissions: "0700",
-    // Every worker and every listener keeps a connection of its own.
-    max_connections: "400",
+    // Every worker and every listener keeps a connection of its own; a server that is thrown away serves many
+    // instances at once.
+    max_connections: durable ? "400" : "1000",
     password_encryption: "scram-sha-256",
     // What is read at random is in memory or on a solid disk: an index is worth it for few rows.
     random_page_cost: "1.1",

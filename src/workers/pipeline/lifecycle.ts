@@ -1,6 +1,6 @@
 import { handle } from "../../commands/core/handle.ts";
 import { type JobCommand, job } from "../../commands/pipeline/job.ts";
-import { dependentsOf } from "../../commands/pipeline/next-step.ts";
+import { dependentsOf, inTurns } from "../../commands/pipeline/next-step.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import type { UserId } from "../../events/core/ids.ts";
@@ -113,7 +113,12 @@ async function resetJobs(
   const behind = jobs.filter(({ name, status }) => names.has(name) && status !== "SUCCESS");
   const reset = [...again, ...behind].filter(({ status }) => isFinished(status));
   const order = { type: "ResetJob", by: asked.by, quietly: true } as const;
-  const position = later(restarted, await orderJobs(deps, reset, order, asked));
+  const rows = new Map(reset.map((each) => [String(each.id), each]));
+  let position = restarted;
+  for (const turn of inTurns(jobs.map(waiting), new Set(rows.keys()))) {
+    const together = turn.flatMap((id) => rows.get(id) ?? []);
+    position = later(position, await orderJobs(deps, together, order, asked));
+  }
   return goOn(deps, row.id, asked, position);
 }
 

@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import {
   dependentsOf,
+  inTurns,
   nextSteps,
   type WaitingJob,
 } from "../../../src/commands/pipeline/next-step.ts";
@@ -134,4 +135,40 @@ describe("the status of a pipeline", () => {
       expect(of(...statuses)).to.equal(expected);
     });
   }
+});
+
+describe("jobs that start anew", () => {
+  const all = (jobs: readonly WaitingJob[]) => inTurns(jobs, new Set(jobs.map(({ id }) => id)));
+
+  it("do so stage by stage, and behind what they need", () => {
+    const jobs = [
+      jobOf("deploy", { stageIndex: 3 }),
+      jobOf("pack", { stageIndex: 2, needs: ["unit"] }),
+      jobOf("unit", { stageIndex: 2, needs: ["lint", "build"] }),
+      jobOf("build"),
+      jobOf("lint", { needs: [] }),
+      jobOf("early", { stageIndex: 3, needs: ["lint"] }),
+    ];
+    expect(all(jobs)).to.deep.equal([["build", "lint"], ["unit", "early"], ["pack"], ["deploy"]]);
+    expect(inTurns(jobs, new Set(["deploy", "unit"]))).to.deep.equal([["unit"], ["deploy"]]);
+    expect(inTurns(jobs, new Set())).to.deep.equal([]);
+  });
+
+  it("are not skipped by former ends of what they wait for, at any moment", () => {
+    const ended = [
+      jobOf("build", { status: "FAILED" }),
+      jobOf("unit", { stageIndex: 2, status: "SKIPPED" }),
+      jobOf("pack", { stageIndex: 2, status: "SKIPPED", needs: ["build"] }),
+      jobOf("sign", { stageIndex: 2, status: "SKIPPED", needs: ["pack"] }),
+      jobOf("deploy", { stageIndex: 3, status: "SKIPPED" }),
+      jobOf("late", { stageIndex: 4, status: "SKIPPED", needs: ["sign"] }),
+    ];
+    const now = new Map(ended.map((job) => [job.id, job]));
+    for (const turn of all(ended)) {
+      for (const id of turn) {
+        now.set(id, { ...(now.get(id) as WaitingJob), status: "CREATED" });
+        expect(steps(...now.values())).not.to.include(`skip ${id}`);
+      }
+    }
+  });
 });
