@@ -3,12 +3,14 @@ import { Readable } from "node:stream";
 
 import type { PackageId } from "../../events/core/ids.ts";
 import { invariant } from "../../platform/invariant.ts";
+import { Limiter } from "../../platform/limiter.ts";
 import {
   changedAfter,
   filesInRange,
   nextRange,
   type PartRange,
   packagePosition,
+  type RangeMax,
 } from "../../projections/package/part.ts";
 import type { ListedFile } from "../../projections/package/registry.ts";
 import type { Answer } from "../core/answer.ts";
@@ -18,8 +20,10 @@ import { currentDocument } from "./document.ts";
 
 type Db = Pick<Deps, "db">;
 
-/** Versions of a part: making one takes a few milliseconds. */
-const versionsMax = 200;
+/** Of a part: making one takes some milliseconds. */
+const partMax: RangeMax = { versions: 200, files: 200, metadataBytes: 1024 ** 2 };
+/** Indexes of one package that are made at once, each part by part. */
+const builds = new Limiter(4);
 /** Before every position. */
 const beforeAll = -(2n ** 63n);
 const smallBytesMax = 1024 ** 2;
@@ -69,7 +73,7 @@ async function keptParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: 
     revision,
     async (last) => {
       const known = last !== undefined && last.revision >= reset ? last : undefined;
-      return { revision, parts: await refreshed(id, known, form, deps) };
+      return { revision, parts: await builds.run(() => refreshed(id, known, form, deps)) };
     },
     bytesOf,
   );
@@ -93,29 +97,32 @@ async function refreshed<Summary>(
   form: PartForm<Summary>,
   { db }: Db,
 ): Promise<readonly RangedPart<Summary>[]> {
-  const made = async (range: PartRange): Promise<RangedPart<Summary>> => ({
-    ...range,
-    ...packed(form.make(await filesInRange(db, id, range))),
-  });
   const changed = last === undefined ? [] : await changedAfter(db, id, last.revision);
   const parts: RangedPart<Summary>[] = [];
+  /** Makes the versions of a range, in as many parts as they need now. */
+  const make = async (within: Readonly<{ after: bigint; to?: bigint }>): Promise<void> => {
+    let range = await nextRange(db, id, within, partMax);
+    while (range !== undefined) {
+      parts.push({ ...range, ...packed(form.make(await filesInRange(db, id, range))) });
+      range = await nextRange(db, id, { ...within, after: range.to }, partMax);
+    }
+  };
   let index = 0;
-  for (const part of last?.parts ?? []) {
+  const isChanged = ({ to }: PartRange): boolean => {
     const before = index;
-    while (index < changed.length && (changed[index] ?? 0n) <= part.to) index += 1;
-    parts.push(index > before ? await made(part) : part);
+    while (index < changed.length && (changed[index] ?? 0n) <= to) index += 1;
+    return index > before;
+  };
+  for (const part of last?.parts ?? []) {
+    if (isChanged(part)) await make(part);
+    else parts.push(part);
   }
   // The last one grows until it is full.
   const end = parts.at(-1);
   const isGrowing = end !== undefined && index < changed.length;
-  let after = isGrowing ? end.after : (end?.to ?? beforeAll);
   if (isGrowing) parts.pop();
-  for (;;) {
-    const range = await nextRange(db, id, after, versionsMax);
-    if (range === undefined) return parts;
-    parts.push(await made(range));
-    after = range.to;
-  }
+  await make({ after: isGrowing ? end.after : (end?.to ?? beforeAll) });
+  return parts;
 }
 
 async function mergedParts<Summary>(
@@ -132,11 +139,11 @@ async function mergedParts<Summary>(
     return known === undefined || known === id;
   };
   for (const id of ids) {
-    let range = await nextRange(db, id, beforeAll, versionsMax);
+    let range = await nextRange(db, id, { after: beforeAll }, partMax);
     while (range !== undefined) {
       const files = await filesInRange(db, id, range);
       parts.push(packed(form.make(files.filter((file) => isFirst(file, id)))));
-      range = await nextRange(db, id, range.to, versionsMax);
+      range = await nextRange(db, id, { after: range.to }, partMax);
     }
   }
   return parts.filter(isFull);

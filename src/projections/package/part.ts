@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import { type ListedFile, listedFiles } from "./registry.ts";
+import { type ListedFile, shownFiles } from "./registry.ts";
 
 /** Where what is made from the versions of a package stands. */
 export type PackagePosition = Readonly<{
@@ -25,33 +25,50 @@ export async function packagePosition(
 /** Versions of a package between two positions of their creation, the first excluded. */
 export type PartRange = Readonly<{ after: bigint; to: bigint }>;
 
-/** The range of at most so many versions after a position; undefined when there are none. */
+/** At which of these a range ends; it has one version at least. */
+export type RangeMax = Readonly<{ versions: number; files: number; metadataBytes: number }>;
+
+const nextRangeSql = `
+  with version as (
+    select id, created_position from package_version
+    where package_id = :packageId and created_position > :after and created_position <= :until
+    order by created_position limit :versions),
+  weighed as (
+    select created_position, count(file.id) as files,
+      coalesce(sum(octet_length(coalesce(file.shown, file.metadata))), 0) as bytes
+    from version left join package_file as file on file.package_version_id = version.id
+    group by created_position),
+  summed as (
+    select created_position, row_number() over so_far as number,
+      sum(files) over so_far as files, sum(bytes) over so_far as bytes
+    from weighed window so_far as (order by created_position))
+  select max(created_position) as to from summed
+  where number = 1 or (files <= :files and bytes <= :metadataBytes)`;
+
+const lastPosition = 2n ** 63n - 1n;
+
+/** The next versions after a position; undefined when there are none up to the other one. */
 export async function nextRange(
   db: Knex,
   packageId: string,
-  after: bigint,
-  versionsMax: number,
+  { after, to: until = lastPosition }: Readonly<{ after: bigint; to?: bigint }>,
+  max: RangeMax,
 ): Promise<PartRange | undefined> {
-  const next = db("package_version")
-    .where("package_id", packageId)
-    .andWhere("created_position", ">", String(after))
-    .orderBy("created_position")
-    .limit(versionsMax)
-    .select("created_position");
-  const rows = await db.from(next.as("next")).max<{ to: bigint | string | null }[]>({
-    to: "created_position",
-  });
+  const between = { packageId, after: String(after), until: String(until) };
+  const { rows } = (await db.raw(nextRangeSql, { ...between, ...max })) as Readonly<{
+    rows: readonly Readonly<{ to: bigint | string | null }>[];
+  }>;
   const to = rows[0]?.to ?? null;
   return to === null ? undefined : { after, to: BigInt(to) };
 }
 
-/** Files of the versions in a range that are not deleted, in the order in which the versions were created. */
+/** Files of the versions in a range that are not deleted, with what indexes show of them, in the order in which the versions were created. */
 export async function filesInRange(
   db: Knex,
   packageId: string,
   { after, to }: PartRange,
 ): Promise<readonly ListedFile[]> {
-  return listedFiles(db)
+  return shownFiles(db)
     .where("version.package_id", packageId)
     .andWhere("version.created_position", ">", String(after))
     .andWhere("version.created_position", "<=", String(to))

@@ -20,13 +20,28 @@ export function listedFiles(db: Knex) {
   return db("package_file as file")
     .join("package_version as version", "version.id", "file.package_version_id")
     .whereNull("version.deleted_at")
+    .select<ListedFile[]>("file.*", ...ofVersion);
+}
+
+const ofVersion = [
+  "version.id as version_id",
+  "version.version",
+  "version.created_at as version_created_at",
+  "version.yank_reason",
+  "version.deprecation",
+];
+
+/** The same with no more of their metadata than indexes show. */
+export function shownFiles(db: Knex) {
+  const columns = ["id", "package_version_id", "package_id", "name", "bytes", "md5", "sha1"];
+  const more = ["sha256", "sha512", "upload_type", "created_at"];
+  return listedFiles(db)
+    .clearSelect()
     .select<ListedFile[]>(
-      "file.*",
-      "version.id as version_id",
-      "version.version",
-      "version.created_at as version_created_at",
-      "version.yank_reason",
-      "version.deprecation",
+      ...[...columns, ...more].map((column) => `file.${column}`),
+      db.raw("coalesce(file.shown, file.metadata) as metadata"),
+      db.raw("null as shown"),
+      ...ofVersion,
     );
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../../events/package/version.ts";
 import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
+import { pypiShown } from "../../platform/package/pypi.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
@@ -51,6 +52,8 @@ export type PackageFileRow = Readonly<{
   sha256: string;
   sha512: string;
   metadata: string | null;
+  /** What indexes show of a file of PyPI, whose metadata holds a long text; null: all of it. */
+  shown: string | null;
   upload_type: PackageUploadType;
   /** Of its content. */
   created_at: Date;
@@ -63,7 +66,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 5,
+  version: 6,
   tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
   async create(tx) {
     await tx.schema.createTable("package", (table) => {
@@ -117,6 +120,7 @@ export const packageVersionProjection = defineProjection({
       table.text("sha256").notNullable().index();
       table.text("sha512").notNullable();
       table.text("metadata");
+      table.text("shown");
       table.text("upload_type").notNullable();
       table.timestamp("created_at").notNullable();
       table.index(["package_version_id", "name"]);
@@ -213,12 +217,19 @@ async function putFile(
   const of = { package_version_id: id, package_id: file.packageId };
   const { metadata = null } = file;
   const digests = { md5, sha1, sha256, sha512 };
-  const content = { bytes, ...digests, metadata, upload_type, created_at: new Date(at) };
+  const isPypi = metadata !== null && (await typeOf(tx, file.packageId)) === "pypi";
+  const shown = isPypi ? JSON.stringify(pypiShown(metadata)) : null;
+  const content = { bytes, ...digests, metadata, shown, upload_type, created_at: new Date(at) };
   const row = { id: fileId, ...of, name, ...content };
   await tx("package_file").insert(row).onConflict("id").merge();
   const { languageVersion: language_version } = file;
   const change = { changed_position, ...(language_version !== null && { language_version }) };
   await tx<StoredVersion>("package_version").where("id", id).update(change);
+}
+
+async function typeOf(tx: Tx, id: PackageId): Promise<PackageType | undefined> {
+  const row = await tx<PackageRow>("package").where("id", id).first("type");
+  return row?.type;
 }
 
 async function changeVersion(

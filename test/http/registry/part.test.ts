@@ -9,6 +9,7 @@ import {
   partsOf,
   pieceAnswer,
 } from "../../../src/http/registry/part.ts";
+import { asCaller } from "../../../src/platform/caller-share.ts";
 import { testDatabase } from "../../support/database.ts";
 
 const { db } = await testDatabase("app");
@@ -52,6 +53,17 @@ async function addVersions({ id, registryId }: Given, first: number, last: numbe
     ids,
   );
   await db("package_registry").where("id", registryId).update({ revision: last });
+}
+
+/** Adds files to a version. */
+async function addFiles({ id }: Given, version: string, count: number): Promise<void> {
+  await db.raw(
+    `insert into package_file (id, package_version_id, package_id, name, bytes, md5, sha1, sha256,
+       sha512, upload_type, created_at)
+     select gen_random_uuid(), id, package_id, n::text, 1, '', '', '', '', 'API', now()
+       from package_version, generate_series(1, ?::int) n where package_id = ? and version = ?`,
+    [count, id, version],
+  );
 }
 
 /** Changes what is shown of a version, as an event at that position does. */
@@ -119,6 +131,51 @@ describe("the index of a package in parts", () => {
       .to.have.length(299)
       .and.not.to.include("7");
     expect(made).to.deep.equal([200, 99]);
+  });
+
+  it("is made in parts that end by what is said of their files, and by how many files there are", async () => {
+    const given = await givenPackage(1, 20);
+    const files = db("package_file").where({ package_id: given.id });
+    await files.clone().update({ metadata: "x".repeat(250_000) });
+    expect(await shown(given)).to.deep.equal(numbers(1, 20));
+    expect(made).to.deep.equal([4, 4, 4, 4, 4]);
+    const wheels = await givenPackage(1, 3);
+    await addFiles(wheels, "2", 199);
+    expect(await shown(wheels)).to.have.length(202);
+    expect(made).to.deep.equal([1, 200, 1]);
+  });
+
+  it("is made in more parts where the versions of one have grown", async () => {
+    const given = await givenPackage(1, 250);
+    await shown(given);
+    await db("package_file")
+      .where({ package_id: given.id })
+      .update({ metadata: "x".repeat(10_000) });
+    await change(given, "7", { yank_reason: "" }, 300);
+    expect(await shown(given)).to.deep.equal(numbers(1, 250));
+    expect(made).to.deep.equal([104, 96]);
+    await change(given, "150", { yank_reason: "" }, 301);
+    await shown(given);
+    expect(made).to.deep.equal([96]);
+  });
+
+  it("is made of few packages of a caller at once", async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => givenPackage(1, 401)));
+    const open = new Map<PackageId, number>();
+    let most = 0;
+    const counted: PartForm<undefined> = {
+      ...form,
+      make(files) {
+        const id = files[0]?.package_id as PackageId;
+        open.set(id, (open.get(id) ?? 0) + 1);
+        most = Math.max(most, [...open.values()].filter((parts) => parts < 3).length);
+        return { texts: ["x"], summary: undefined };
+      },
+    };
+    const caller = randomUUID();
+    const ask = ({ id }: Given) => asCaller(caller, () => partsOf([id], counted, { db }));
+    await Promise.all(all.map(ask));
+    expect(most).to.equal(2);
   });
 
   it("has each version once, of the first repository that has it", async () => {

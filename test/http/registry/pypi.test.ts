@@ -5,6 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import { filesInRange } from "../../../src/projections/package/part.ts";
 import { startTestApp } from "../../support/app.ts";
 import { tgz, wheel, zip } from "../../support/archive.ts";
 import { temporaryDirectory } from "../../support/git.ts";
@@ -83,6 +84,24 @@ describe("twine", () => {
 
 describe("the simple index", () => {
   const json = "application/vnd.pypi.simple.v1+json";
+
+  it("reads no long texts of metadata to list files", async () => {
+    const content = wheel(
+      "long",
+      "1.0",
+      `Requires-Python: >=3.8\nSummary: ${"x".repeat(50_000)}\n`,
+    );
+    const fields = { name: "long", version: "1.0" };
+    expect((await upload("long-1.0-py3-none-any.whl", content, fields)).status).to.equal(200);
+    const { db } = app.deps;
+    const { id } = (await db("package").where("name", "long").first("id")) as { id: string };
+    const [file] = await filesInRange(db, id, { after: -1n, to: 10n ** 12n });
+    expect(file?.metadata).to.have.length.below(200).and.contain(">=3.8");
+    const endless = wheel("long", "2.0", `Requires-Python: >=3.8${", !=3.9".repeat(500)}\n`);
+    const second = { name: "long", version: "2.0" };
+    expect((await upload("long-2.0-py3-none-any.whl", endless, second)).status).to.equal(200);
+    expect((await (await simple("long/")).text()).match(/data-requires-python/g)).to.have.length(1);
+  });
 
   it("shows files as HTML and JSON with digests, metadata and what Python they need", async () => {
     const content = wheel("shown", "2.0", 'Requires-Python: >=3.8, <"4"\n');

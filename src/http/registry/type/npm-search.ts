@@ -38,8 +38,12 @@ export const searchNpm: NativeCall = {
     const offset = number(ctx.query["from"], 1_000_000);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
     const rows = await packagesOf(deps.db, { registryIds, text, limit, offset });
-    const objects = await Promise.all(rows.map((row) => foundPackage(row, base, deps)));
-    const found = objects.flatMap((one) => (one === undefined ? [] : [{ package: one }]));
+    const found: object[] = [];
+    // One after the other: each may mean to make a large index.
+    for (const row of rows) {
+      const one = await foundPackage(row, base, deps);
+      if (one !== undefined) found.push({ package: one });
+    }
     return jsonAnswer(200, { objects: found, total: found.length, time: deps.now().toUTCString() });
   },
 };

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
 
 import {
@@ -7,7 +6,7 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
+import { PypiMetadata, PypiShown, pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
 import { readPypiFile } from "../../../platform/package/pypi-file.ts";
 import { escaped, pageAround } from "../../../platform/package/simple-page.ts";
 import { Refusal } from "../../../platform/refusal.ts";
@@ -32,19 +31,12 @@ const type = "pypi";
 const formBytesMax = 1024 ** 2;
 const projectsMax = 100_000;
 
-const Metadata = z.object({
-  requiresPython: z.string().nullable().catch(null),
-  text: z.string().nullable().catch(null),
-});
-
 type Listed = Readonly<{
   file: ListedFile;
   url: string;
   requiresPython: string | null;
   metadataSha256: string | null;
 }>;
-
-const metadataOf = ({ metadata }: ListedFile) => Metadata.parse(JSON.parse(metadata ?? "{}"));
 
 const meta = { "api-version": "1.1" } as const;
 
@@ -69,11 +61,15 @@ const listProjects: NativeCall = {
 
 /** What the lists of a project show of a file, in both forms, which differ only in how it is written. */
 function listed(file: ListedFile, key: string, base: string): Listed {
-  const { requiresPython, text } = metadataOf(file);
+  const { requiresPython, textSha256: metadataSha256 } = shownOf(file);
   const path = [key, file.version, file.name].map(encodeURIComponent).join("/");
-  const metadataSha256 = text === null ? null : createHash("sha256").update(text).digest("hex");
   return { file, url: `${base}/files/${path}`, requiresPython, metadataSha256 };
 }
+
+const shownOf = ({ metadata }: ListedFile): PypiShown =>
+  metadata === null
+    ? { requiresPython: null, textSha256: null }
+    : PypiShown.parse(JSON.parse(metadata));
 
 type Form = "html" | "json";
 
@@ -161,7 +157,7 @@ const download: NativeCall = {
     if (!isMetadata) return sendFile(ids.map(idOf), request, deps);
     for (const id of ids) {
       const row = await findListedFile(deps.db, idOf(id));
-      const text = row === undefined ? null : metadataOf(row).text;
+      const { text } = PypiMetadata.parse(JSON.parse(row?.metadata ?? "{}"));
       if (text !== null)
         return streamAnswer(200, { body: text, type: "text/plain; charset=utf-8" });
     }
