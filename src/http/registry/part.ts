@@ -6,6 +6,7 @@ import { invariant } from "../../platform/invariant.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import {
   changedAfter,
+  changePositions,
   filesInRange,
   nextRange,
   type PartRange,
@@ -16,7 +17,8 @@ import type { ListedFile } from "../../projections/package/registry.ts";
 import type { Answer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { packageNotFound } from "../package/request.ts";
-import { currentDocument } from "./document.ts";
+import { currentDocument, keptDocument } from "./document.ts";
+import { SentMemory, StillSent } from "./sent.ts";
 
 type Db = Pick<Deps, "db">;
 
@@ -68,16 +70,32 @@ async function keptParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: 
   const position = await packagePosition(deps.db, id);
   if (position === undefined) return [];
   const { revision, reset_position: reset } = position;
+  const key = `${form.key}:${id}`;
   const { parts } = await currentDocument<Parts<Summary>>(
-    `${form.key}:${id}`,
+    key,
     revision,
-    async (last) => {
+    async (kept) => {
+      const last = kept ?? sentParts<Summary>(key);
       const known = last !== undefined && last.revision >= reset ? last : undefined;
-      return { revision, parts: await builds.run(() => refreshed(id, known, form, deps)) };
+      if (known !== undefined && known.revision >= revision) return known;
+      const made = await builds.run(() => refreshed(id, known, form, deps));
+      return shared(key, { revision, parts: made });
     },
     bytesOf,
   );
   return parts.filter(isFull);
+}
+
+/** Indexes that are not kept any more. */
+const stillSent = new StillSent<Parts<unknown>>();
+
+const sentParts = <Summary>(key: string): Parts<Summary> | undefined =>
+  stillSent.get(key) as Parts<Summary> | undefined;
+
+function shared<Summary>(key: string, made: Parts<Summary>): Parts<Summary> {
+  const pieces = made.parts.flatMap(({ texts }) => texts);
+  stillSent.set(key, made, pieces);
+  return made;
 }
 
 const isFull = ({ texts }: Part<unknown>): boolean => texts.some(({ length }) => length > 0);
@@ -125,13 +143,34 @@ async function refreshed<Summary>(
   return parts;
 }
 
+/** Which version counts depends on all repositories: a change in one makes all parts anew. */
 async function mergedParts<Summary>(
   ids: readonly PackageId[],
   form: PartForm<Summary>,
-  { db }: Db,
+  deps: Db,
 ): Promise<readonly Part<Summary>[]> {
+  const positions = await changePositions(deps.db, ids);
+  const key = `${form.key}:${ids.map((id) => `${id}@${positions.get(id) ?? ""}`).join(",")}`;
+  const { parts } = await keptDocument<Parts<Summary>>(
+    key,
+    async () => {
+      const sent = sentParts<Summary>(key);
+      if (sent !== undefined) return sent;
+      const made = await builds.run(() => merged(ids, form, deps));
+      return shared(key, { revision: 0n, parts: made });
+    },
+    bytesOf,
+  );
+  return parts.filter(isFull);
+}
+
+async function merged<Summary>(
+  ids: readonly PackageId[],
+  form: PartForm<Summary>,
+  { db }: Db,
+): Promise<readonly RangedPart<Summary>[]> {
   const seen = new Map<string, PackageId>();
-  const parts: Part<Summary>[] = [];
+  const parts: RangedPart<Summary>[] = [];
   const isFirst = (file: ListedFile, id: PackageId): boolean => {
     const key = form.keyOf(file);
     const known = seen.get(key);
@@ -142,11 +181,12 @@ async function mergedParts<Summary>(
     let range = await nextRange(db, id, { after: beforeAll }, partMax);
     while (range !== undefined) {
       const files = await filesInRange(db, id, range);
-      parts.push(packed(form.make(files.filter((file) => isFirst(file, id)))));
+      const made = packed(form.make(files.filter((file) => isFirst(file, id))));
+      parts.push({ ...range, ...made });
       range = await nextRange(db, id, { after: range.to }, partMax);
     }
   }
-  return parts.filter(isFull);
+  return parts;
 }
 
 function packed<Summary>({ texts, summary }: Made<Summary>): Part<Summary> {
@@ -177,7 +217,17 @@ function textAt(texts: readonly Buffer[], number: number): Buffer {
   return text;
 }
 
-/** An index of pieces, which is neither copied nor hashed as a whole when it is large. */
+/** A large index is kept for as long as it is sent. */
+export const sentIndexes = new SentMemory({
+  bytes: 512 * 1024 ** 2,
+  callerBytes: 256 * 1024 ** 2,
+});
+
+/**
+ * An index of pieces, which is neither copied nor hashed as a whole when it is large.
+ *
+ * @throws Refusal 503 when too many large ones are being sent
+ */
 export function pieceAnswer(contentType: string, pieces: readonly (string | Buffer)[]): Answer {
   const buffers = pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
   const digests = buffers.map((buffer) => hashes.get(buffer) ?? hash("sha1", buffer));
@@ -186,5 +236,6 @@ export function pieceAnswer(contentType: string, pieces: readonly (string | Buff
   const headers = { "Content-Type": contentType, ETag: etag };
   if (bytes <= smallBytesMax) return { status: 200, headers, body: Buffer.concat(buffers) };
   const body = Readable.from(buffers, { objectMode: false });
+  sentIndexes.hold(body, buffers);
   return { status: 200, headers: { ...headers, "Content-Length": String(bytes) }, body };
 }

@@ -88,3 +88,17 @@ export async function changedAfter(
     .select("created_position");
   return rows.map(({ created_position: created }) => BigInt(created));
 }
+
+/** Of each package that has versions, a text that changes with what indexes show of it. */
+export async function changePositions(
+  db: Knex,
+  packageIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = (await db.raw(
+    `select id, reset_position || '/' || coalesce(
+       (select max(changed_position) from package_version where package_id = package.id), 0) as at
+     from package where id = any(?::uuid[])`,
+    [[...packageIds]],
+  )) as Readonly<{ rows: readonly Readonly<{ id: string; at: string }>[] }>;
+  return new Map(rows.map(({ id, at }) => [id, at]));
+}

@@ -4,8 +4,10 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import { sentIndexes } from "../../../src/http/registry/part.ts";
 import { startTestApp } from "../../support/app.ts";
 import { npmTarball } from "../../support/archive.ts";
+import { eventually } from "../../support/eventually.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { needsProgram } from "../../support/program.ts";
 import { repositoriesAt } from "../../support/registry.ts";
@@ -182,6 +184,21 @@ describe("the npm protocol", () => {
     expect(await shown()).to.deep.equal(["1.1.0", "1.0.0"]);
     const [row] = await app.deps.db("package").where("name", "again").select("reset_position");
     expect(row?.reset_position, "parts of many versions begin anew").not.to.equal(0n);
+  });
+
+  it("holds a large document for no longer than it is sent", async () => {
+    for (const version of ["1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"]) {
+      const manifest = { name: "large", version, description: "x".repeat(200_000) };
+      const body = publication("large", version, npmTarball(manifest));
+      expect((await publish("npm", "large", body)).status).to.equal(201);
+    }
+    const whole = await ask("npm", "large");
+    expect(Number(whole.headers.get("content-length"))).to.be.above(1024 ** 2);
+    await whole.body?.cancel();
+    const tag = whole.headers.get("etag") ?? "";
+    expect((await ask("npm", "large", { "if-none-match": tag })).status).to.equal(304);
+    await fetch(`${baseOf("npm")}/large`, { method: "HEAD", headers });
+    await eventually(() => sentIndexes.bytes === 0);
   });
 
   it("keeps a published version where overwriting is off", async () => {

@@ -1,13 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
 import type { PackageId } from "../../../src/events/core/ids.ts";
+import { keptDocument } from "../../../src/http/registry/document.ts";
 import {
   joinedParts,
   type PartForm,
   partsOf,
   pieceAnswer,
+  sentIndexes,
 } from "../../../src/http/registry/part.ts";
 import { asCaller } from "../../../src/platform/caller-share.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -53,6 +57,17 @@ async function addVersions({ id, registryId }: Given, first: number, last: numbe
     ids,
   );
   await db("package_registry").where("id", registryId).update({ revision: last });
+}
+
+/** Makes other documents take the place of all that are kept. */
+async function evictAll(): Promise<void> {
+  const bytes = 64 * 1024 ** 2;
+  for (const _ of [1, 2])
+    await keptDocument(
+      randomUUID(),
+      async () => ({}),
+      () => bytes - 1_000,
+    );
 }
 
 /** Adds files to a version. */
@@ -185,6 +200,48 @@ describe("the index of a package in parts", () => {
     expect(await shown(second, first))
       .to.include("250 of the second")
       .and.have.length(420);
+  });
+
+  it("is made once of several repositories, until one of them changes", async () => {
+    const [first, second] = [await givenPackage(1, 3), await givenPackage(2, 5)];
+    const both = [first.id, second.id];
+    made = [];
+    await Promise.all([1, 2, 3].map(() => partsOf(both, form, { db })));
+    await partsOf(both, form, { db });
+    expect(made).to.deep.equal([3, 2]);
+    await change(second, "5", { yank_reason: " yanked" }, 9);
+    expect(await shown(first, second)).to.deep.equal(["1", "2", "3", "4", "5 yanked"]);
+    await db("package_version").where({ package_id: first.id, version: "1" }).delete();
+    await db("package").where("id", first.id).update({ reset_position: 10 });
+    expect(await shown(first, second)).to.deep.equal(["2", "3", "4", "5 yanked"]);
+  });
+
+  it("is shared by those who ask while it is sent, even when it is not kept", async () => {
+    const [first, second] = [await givenPackage(1, 3), await givenPackage(4, 5)];
+    const large: PartForm<undefined> = {
+      ...form,
+      key: "large",
+      make(files) {
+        made.push(files.length);
+        return { texts: ["x".repeat(2 * 1024 ** 2)], summary: undefined };
+      },
+    };
+    for (const ids of [[first.id], [first.id, second.id]]) {
+      const ask = async () => joinedParts(await partsOf(ids, large, { db }), 0);
+      const { body } = pieceAnswer("text/plain", await ask());
+      await evictAll();
+      const before = sentIndexes.bytes;
+      expect(before).to.be.at.least(2 * 1024 ** 2);
+      made = [];
+      const again = pieceAnswer("text/plain", await ask()).body;
+      expect(made).to.deep.equal([]);
+      expect(sentIndexes.bytes).to.equal(before);
+      for (const one of [body, again]) {
+        (one as Readable).destroy();
+        await once(one as Readable, "close");
+      }
+    }
+    expect(sentIndexes.bytes).to.equal(0);
   });
 
   it("has an entity tag that follows from its content, and its length when it is sent in pieces", () => {
