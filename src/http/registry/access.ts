@@ -4,12 +4,12 @@ import { registryRepositoryNotFound } from "../../commands/registry/repository.t
 import type { RegistryOwner } from "../../events/registry/repository.ts";
 import { isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findProject } from "../../projections/project/project.ts";
+import { findProject, type ProjectRow } from "../../projections/project/project.ts";
 import {
   findRegistryRepositoryNamed,
   type RegistryRepositoryRow,
 } from "../../projections/registry/repository.ts";
-import { findCompany } from "../../projections/team/company.ts";
+import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
 import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
 import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gate.ts";
 import { jobCaller } from "../access/job-caller.ts";
@@ -29,7 +29,16 @@ export type NativeName = Readonly<{
 
 export type Right = "read" | "write";
 
-export type RegistryAccess = Readonly<{ caller: Caller; repository: RegistryRepositoryRow }>;
+export type RegistryAccess = Readonly<{
+  caller: Caller;
+  repository: RegistryRepositoryRow;
+  /** Of the repository below the service's URL; the same however the request spelled its names. */
+  path: string;
+}>;
+
+/** With its aliases as they are stored: `project/anna/forge`. */
+type NamedOwner = RegistryOwner & Readonly<{ path: string }>;
+type Found = Omit<RegistryAccess, "caller">;
 
 /**
  * Who calls, and whether they may read or write packages of the repository. Clients send credentials only
@@ -56,23 +65,33 @@ export async function accessOf(
   if (name.place !== "project") mustBeOfJob(caller, undefined);
   if (caller.userId === null) {
     const open = caller.job === undefined ? openRepository : ofJob(caller.job.projectId);
-    const repository = right === "read" ? await open(name, deps) : undefined;
-    if (repository === undefined) throw unauthorised();
-    return { caller, repository };
+    const found = right === "read" ? await open(name, deps) : undefined;
+    if (found === undefined) throw unauthorised();
+    return { caller, ...found };
   }
   requireScope(caller, right === "read" ? "READ_REGISTRY" : "WRITE_REGISTRY");
   const owner = await ownerFor(name, caller, right, deps);
-  const repository = await findRegistryRepositoryNamed(deps.db, owner, name.repository);
-  if (repository === undefined) throw registryRepositoryNotFound();
-  return { caller, repository };
+  const found = await repositoryOf(owner, name, deps);
+  if (found === undefined) throw registryRepositoryNotFound();
+  return { caller, ...found };
+}
+
+async function repositoryOf(
+  owner: NamedOwner | undefined,
+  name: NativeName,
+  { db }: Pick<Deps, "db">,
+): Promise<Found | undefined> {
+  const row = owner && (await findRegistryRepositoryNamed(db, owner, name.repository));
+  if (row === undefined) return undefined;
+  const path = `/registry/${owner?.path}/repository/${encodeURIComponent(row.name)}`;
+  return { repository: row, path };
 }
 
 /** A job that acts for nobody known reads what its project has. */
 function ofJob(projectId: string): typeof openRepository {
   return async (name, deps) => {
     const owner = await ownerNamed(name, deps);
-    if (owner?.ownerId !== projectId) return undefined;
-    return findRegistryRepositoryNamed(deps.db, owner, name.repository);
+    return owner?.ownerId === projectId ? repositoryOf(owner, name, deps) : undefined;
   };
 }
 
@@ -80,28 +99,41 @@ function ofJob(projectId: string): typeof openRepository {
 async function openRepository(
   name: NativeName,
   deps: RegistryAccessDeps,
-): Promise<RegistryRepositoryRow | undefined> {
-  const owner = await ownerNamed(name, deps);
-  const row = owner && (await findRegistryRepositoryNamed(deps.db, owner, name.repository));
-  if (row === undefined) return undefined;
-  const isOpen = row.settings.type === "LOCAL" && row.settings.hasAnonymousAccess;
-  if (isOpen) return row;
-  const isOpenInstance = row.owner_type === "INSTANCE" && row.settings.type !== "PROXY";
-  return isOpenInstance && (await deps.settings()).globalRegistryAnonymousAccess ? row : undefined;
+): Promise<Found | undefined> {
+  const found = await repositoryOf(await ownerNamed(name, deps), name, deps);
+  if (found === undefined) return undefined;
+  const { settings, owner_type } = found.repository;
+  const isOpen = settings.type === "LOCAL" && settings.hasAnonymousAccess;
+  if (isOpen) return found;
+  const isOpenInstance = owner_type === "INSTANCE" && settings.type !== "PROXY";
+  const isOpened = isOpenInstance && (await deps.settings()).globalRegistryAnonymousAccess;
+  return isOpened ? found : undefined;
 }
+
+const instance: NamedOwner = { ...instanceOwner, path: "instance" };
+const ofCompany = ({ id, alias }: Pick<CompanyRow, "id" | "alias">): NamedOwner => ({
+  ownerType: "COMPANY",
+  ownerId: id,
+  path: `company/${alias}`,
+});
+const ofProject = ({ id, owner_alias, alias }: ProjectRow): NamedOwner => ({
+  ownerType: "PROJECT",
+  ownerId: id,
+  path: `project/${owner_alias}/${alias}`,
+});
 
 /** Without regard to roles: the repository itself says that it is open. */
 async function ownerNamed(
   { place, params }: NativeName,
   { db }: Pick<Deps, "db">,
-): Promise<RegistryOwner | undefined> {
-  if (place === "instance") return instanceOwner;
+): Promise<NamedOwner | undefined> {
+  if (place === "instance") return instance;
   if (place === "company") {
     const company = await findCompany(db, params["companyAlias"] ?? "");
-    return company && { ownerType: "COMPANY", ownerId: company.id };
+    return company && ofCompany(company);
   }
   const project = await findProject(db, params["ownerAlias"] ?? "", params["projectAlias"] ?? "");
-  return project && { ownerType: "PROJECT", ownerId: project.id };
+  return project && ofProject(project);
 }
 
 /** @throws Refusal 403, 404 */
@@ -110,17 +142,17 @@ async function ownerFor(
   caller: Caller,
   right: Right,
   { gate }: RegistryAccessDeps,
-): Promise<RegistryOwner> {
+): Promise<NamedOwner> {
   const role = right === "read" ? "GUEST" : "DEVELOPER";
   if (place === "project") {
     const { project } = await gate.project(params, caller, role);
-    return { ownerType: "PROJECT", ownerId: project.id };
+    return ofProject(project);
   }
   if (place === "company") {
     const { company } = await gate.company(params, caller, role);
-    return { ownerType: "COMPANY", ownerId: company.id };
+    return ofCompany(company);
   }
-  if (right === "read" || caller.isAdmin) return instanceOwner;
+  if (right === "read" || caller.isAdmin) return instance;
   const message = "Only administrators may store packages of the instance.";
   throw new Refusal("forbidden", "auth.admin_required", message);
 }

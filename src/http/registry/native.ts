@@ -32,7 +32,7 @@ const bases = [
 
 const pathLengthMax = 4_096;
 
-type Named = NativeName & Readonly<{ base: string; rest: string }>;
+type Named = NativeName & Readonly<{ rest: string }>;
 
 /**
  * What package managers speak: each repository serves the protocol of its type below its base. Other
@@ -56,8 +56,7 @@ function nameOf(path: string): Named | undefined {
   for (const form of bases) {
     const { place, repository = "", rest = "", ...params } = form.exec(path)?.groups ?? {};
     if (place === undefined) continue;
-    const base = rest === "" ? path.replace(/\/$/, "") : path.slice(0, -rest.length - 1);
-    return { place: place as NativeName["place"], params, repository, rest, base };
+    return { place: place as NativeName["place"], params, repository, rest };
   }
   return undefined;
 }
@@ -72,7 +71,7 @@ async function answer(
   const aliases = Object.values(named.params);
   if (!aliases.every((alias) => Alias.safeParse(alias).success)) throw nothingHere();
   // Which calls there are depends on the type, which only a caller who may read is told.
-  const { caller, repository } = await registryAccess(ctx, named, "read", deps);
+  const { caller, repository, path } = await registryAccess(ctx, named, "read", deps);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   await deps.limit(ctx, caller, peerOf(ctx));
   const type = typeOf(repository);
@@ -89,7 +88,8 @@ async function answer(
   const proved = { caller, resolved: undefined, admission: mustStill };
   const made = { ...proved, commandId: randomUUID(), immutable };
   const request = requestContext(ctx, deps, made);
-  const base = `${deps.publicUrl}${named.base}`;
+  // Not as the request spells it: indexes are kept by it.
+  const base = `${deps.publicUrl}${path}`;
   await asCaller(caller.userId ?? neighbourhoodOf(peerOf(ctx)), async () => {
     const native = { ctx, params, repository, base, request, mustStill };
     send(ctx, await answerOrFetch(call, native, { type, rest: named.rest }, deps), immutable.tag);

@@ -56,6 +56,30 @@ describe("a native path of a repository", () => {
     expect(await held()).to.equal(0);
   });
 
+  it("has one address in what it answers, as its names are stored, however a request spells them", async () => {
+    await app.givenProject(anna, "Mixed-Case");
+    const shown = async (path: string) =>
+      ((await (await get(`${path}/config.json`)).json()) as { api: string }).api;
+    const mixed = repositoriesAt(app, "/project/anna/Mixed-Case/repositories", anna.token);
+    await mixed.local("Crates", "cargo");
+    await ofInstance.local("Crates", "cargo");
+    const body = { title: "Acme", alias: "Acme", isPrivate: true };
+    await app.post("/company", { token: anna.token, body });
+    await repositoriesAt(app, "/company/acme/repositories", anna.token).local("Crates", "cargo");
+    for (const [owner, stored] of [
+      ["project/anna/Mixed-Case", "project/anna/Mixed-Case"],
+      ["project/ANNA/mixed-case", "project/anna/Mixed-Case"],
+      ["company/ACME", "company/Acme"],
+      ["instance", "instance"],
+    ]) {
+      for (const name of ["Crates", "crates", "CRATES"]) {
+        expect(await shown(`/registry/${owner}/repository/${name}`)).to.equal(
+          `${app.url}/registry/${stored}/repository/Crates`,
+        );
+      }
+    }
+  });
+
   it("asks for credentials whether or not there is such a repository", async () => {
     for (const path of [
       `${base}/files/tool/1/a`,
