@@ -1,5 +1,6 @@
 import type { Knex } from "knex";
 
+import type { PackageVersionId } from "../../events/core/ids.ts";
 import { type ListedFile, shownFiles } from "./registry.ts";
 
 /** Where what is made from the versions of a package stands. */
@@ -95,10 +96,28 @@ export async function changePositions(
   packageIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = (await db.raw(
-    `select id, reset_position || '/' || coalesce(
+    `select id, reset_position || '-' || coalesce(
        (select max(changed_position) from package_version where package_id = package.id), 0) as at
      from package where id = any(?::uuid[])`,
     [[...packageIds]],
   )) as Readonly<{ rows: readonly Readonly<{ id: string; at: string }>[] }>;
   return new Map(rows.map(({ id, at }) => [id, at]));
+}
+
+export type ListedVersion = Readonly<{
+  id: PackageVersionId;
+  version: string;
+  deprecation: string;
+}>;
+
+/** Those that are not deleted, in the order in which they were created. */
+export async function versionsOfPackage(
+  db: Knex,
+  packageId: string,
+): Promise<readonly ListedVersion[]> {
+  return db("package_version")
+    .where("package_id", packageId)
+    .whereNull("deleted_at")
+    .orderBy(["created_position", "id"])
+    .select<ListedVersion[]>("id", "version", "deprecation");
 }

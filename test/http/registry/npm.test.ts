@@ -201,6 +201,37 @@ describe("the npm protocol", () => {
     await eventually(() => sentIndexes.bytes === 0);
   });
 
+  it("deletes nothing by a document that was read before the last change", async () => {
+    const put = (version: string) =>
+      publish(
+        "npm",
+        "raced",
+        publication("raced", version, npmTarball({ name: "raced", version })),
+      );
+    for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
+    type Read = Packument & Readonly<{ _rev: string }>;
+    const read = async () => (await (await ask("npm", "raced")).json()) as Read;
+    const unpublish = ({ _rev }: Read, versions: object | undefined, method = "PUT") => {
+      const body = JSON.stringify({ _id: "raced", _rev, name: "raced", versions });
+      return fetch(`${baseOf("npm")}/raced/-rev/${_rev}`, { method, headers, body });
+    };
+    const old = await read();
+    expect((await put("1.2.0")).status).to.equal(201);
+    const { "1.1.0": kept } = old.versions;
+    for (const method of ["PUT", "DELETE"]) {
+      const answer = await unpublish(old, { "1.1.0": kept }, method);
+      expect([answer.status, Object.keys((await read()).versions)], method).to.deep.equal([
+        409,
+        ["1.0.0", "1.1.0", "1.2.0"],
+      ]);
+    }
+    expect((await unpublish(await read(), undefined)).status, "no versions").to.equal(422);
+    expect((await unpublish(await read(), { "1.1.0": kept, "1.2.0": {} })).status).to.equal(200);
+    expect(Object.keys((await read()).versions)).to.deep.equal(["1.1.0", "1.2.0"]);
+    expect((await unpublish(await read(), {}, "DELETE")).status).to.equal(200);
+    expect((await ask("npm", "raced")).status).to.equal(404);
+  });
+
   it("keeps a published version where overwriting is off", async () => {
     const once = publication("once", "1.0.0", npmTarball({ name: "once", version: "1.0.0" }));
     const other = publication(

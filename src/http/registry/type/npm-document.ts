@@ -57,7 +57,6 @@ export function manifestOf(file: ListedFile, { name, base }: NpmPlace): Json {
 
 /** What a document says of some versions beside the versions themselves. */
 export type NpmSummary = Readonly<{
-  count: number;
   /** The highest one, and the highest that is no prerelease. */
   highest: string | undefined;
   stable: string | undefined;
@@ -101,7 +100,6 @@ const shortened = (manifest: Json): Json =>
 function summaryOf(files: readonly ListedFile[]): NpmSummary {
   const versions = files.map(({ version }) => version);
   return {
-    count: files.length,
     highest: highestOf(versions),
     stable: highestOf(versions.filter((version) => semver.prerelease(version) === null)),
     createdAt: files[0]?.version_created_at.toISOString(),
@@ -126,6 +124,7 @@ export function distTags(
 type Whole = Readonly<{
   name: string;
   parts: readonly NpmPart[];
+  revision: string;
   /** Of versions that exist. */
   tags: ReadonlyMap<string, string>;
 }>;
@@ -140,11 +139,9 @@ export function packument(of: Whole, isShort: boolean): readonly (string | Buffe
   if (isShort) {
     return [opened({ name, modified: modified.toISOString(), ...tags }), ...versions, "}"];
   }
-  const count = summaries.reduce((sum, summary) => sum + summary.count, 0);
-  const rev = `${count}-${modified.getTime()}`;
   const created = summaries[0]?.createdAt ?? modified.toISOString();
   const times = opened({ created, modified: modified.toISOString() });
-  const head = opened({ _id: name, _rev: rev, name, ...tags });
+  const head = opened({ _id: name, _rev: of.revision, name, ...tags });
   return [head, ...versions, ',"time":', times, ...joinedParts(parts, 1, ","), "}}"];
 }
 

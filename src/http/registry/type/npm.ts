@@ -13,8 +13,8 @@ import {
 import { npmName, npmVersion, readNpmManifest } from "../../../platform/package/npm.ts";
 import { readPublication } from "../../../platform/package/npm-publish.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { changePositions, versionsOfPackage } from "../../../projections/package/part.ts";
 import {
-  filesOfPackage,
   filesOfVersion,
   tagsOfPackage,
   versionsWithIds,
@@ -57,8 +57,24 @@ async function packageAt(
   const packageName = orNotFound(() => nameIn(params));
   const { name } = packageName;
   const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+  // Read first: what the parts have besides makes the revision outdated.
+  const revision = await revisionOf(ids, deps);
   const parts = await partsOf(ids, npmForm({ name, base }, isShort), deps);
-  return { name, parts, tags: await tagsOf(ids, deps) };
+  return { name, parts, revision, tags: await tagsOf(ids, deps) };
+}
+
+/** Changes with every change of a version, in any of the repositories. */
+async function revisionOf(ids: readonly PackageId[], { db }: Pick<Deps, "db">): Promise<string> {
+  const positions = await changePositions(db, ids);
+  return ids.map((id) => positions.get(id) ?? "").join(".");
+}
+
+/** @throws Refusal 409 when the package has changed since the caller read this revision */
+async function mustBeCurrent({ params, repository }: NativeRequest, deps: Deps): Promise<void> {
+  const ids = await packageIdsIn(repository, { type, name: nameIn(params) }, deps);
+  if ((await revisionOf(ids, deps)) === params["revision"]) return;
+  const message = "The package has changed since its document was read. Try again.";
+  throw new Refusal("conflict", "package.revision_outdated", message);
 }
 
 /** Tags of versions that exist; each as the first repository has it. */
@@ -153,16 +169,16 @@ const Document = z.object({
   "dist-tags": z.record(z.string(), z.string()).default({}),
   versions: z
     .record(z.string(), z.object({ deprecated: z.string().optional().catch(undefined) }))
-    .default({}),
+    .optional(),
 });
 
 const publish: NativeCall = {
   method: "PUT",
-  path: at("(?:/-rev/[^/]+)?"),
+  path: at("(?:/-rev/(?<revision>[^/]+))?"),
   right: "write",
   operationId: "publish-npm-package",
   async handle(native, deps) {
-    const { params, repository, request, mustStill, ctx } = native;
+    const { params, repository, request, mustStill } = native;
     const packageName = nameIn(params);
     const target = await deploymentOf(repository, deps);
     const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
@@ -188,16 +204,19 @@ const publish: NativeCall = {
     const parsed = Document.safeParse(told);
     const known = parsed.success ? parsed.data : undefined;
     const version = received?.inspected.version.version;
-    if (known === undefined || (version !== undefined && !(version in known.versions))) {
+    const { versions } = known ?? {};
+    if (
+      known === undefined ||
+      versions === undefined ||
+      !(version === undefined || version in versions)
+    ) {
       await received?.blob.release();
       throw new Refusal("unprocessable", "package.document_malformed", "It is not what npm sends.");
     }
     const packageId = packageIdOf(target.id, type, packageName);
     if (received === undefined) {
-      await applyDocument(
-        { native, target: packageId, known, isWhole: ctx.path.includes("/-rev/") },
-        deps,
-      );
+      const isWhole = params["revision"] !== undefined;
+      await applyDocument({ native, target: packageId, versions, isWhole }, deps);
       return jsonAnswer(200, { ok: true });
     }
     await record(received, { target, type, mustStill }, request, deps);
@@ -216,18 +235,20 @@ const Manifest = z.object({
 type Applied = Readonly<{
   native: NativeRequest;
   target: PackageId;
-  known: z.output<typeof Document>;
+  versions: NonNullable<z.output<typeof Document>["versions"]>;
   /** Whether versions that are not in it shall go. */
   isWhole: boolean;
 }>;
 
 /** Deprecations, and with a revision the versions that are left out: `npm deprecate`, `npm unpublish`. */
-async function applyDocument({ native, target, known, isWhole }: Applied, deps: Deps) {
+async function applyDocument({ native, target, versions, isWhole }: Applied, deps: Deps) {
   const { request, repository } = native;
-  const files = await filesOfPackage(deps.db, target);
-  if (files.length === 0) throw packageNotFound();
-  for (const { version, version_id: id, deprecation } of files) {
-    const told = known.versions[version];
+  const present = await versionsOfPackage(deps.db, target);
+  if (present.length === 0) throw packageNotFound();
+  // After the versions were read: one that comes later stays.
+  if (isWhole) await mustBeCurrent(native, deps);
+  for (const { version, id, deprecation } of present) {
+    const told = versions[version];
     if (told === undefined) {
       if (!isWhole) continue;
       mustAllowDeletion(await deploymentOf(repository, deps));
@@ -244,16 +265,19 @@ async function applyDocument({ native, target, known, isWhole }: Applied, deps: 
 
 const unpublish: NativeCall = {
   method: "DELETE",
-  path: at("/-rev/[^/]+"),
+  path: at("/-rev/(?<revision>[^/]+)"),
   right: "write",
   operationId: "unpublish-npm-package",
-  async handle({ params, repository, request }, deps) {
+  async handle(native, deps) {
+    const { params, repository, request } = native;
     const target = await deploymentOf(repository, deps);
     mustAllowDeletion(target);
     const packageId = packageIdOf(target.id, type, nameIn(params));
-    const files = await filesOfPackage(deps.db, packageId);
-    if (files.length === 0) throw packageNotFound();
-    for (const { version_id: id } of files) {
+    const present = await versionsOfPackage(deps.db, packageId);
+    if (present.length === 0) throw packageNotFound();
+    // After the versions were read: one that comes later stays.
+    await mustBeCurrent(native, deps);
+    for (const { id } of present) {
       await change({ id, command: { type: "DeletePackageVersion", packageId } }, request, deps);
     }
     return jsonAnswer(200, { ok: true });
