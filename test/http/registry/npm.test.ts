@@ -232,6 +232,30 @@ describe("the npm protocol", () => {
     expect((await ask("npm", "raced")).status).to.equal(404);
   });
 
+  it("deprecates and unpublishes by the document of a package that is large", async () => {
+    const put = (version: string) =>
+      publish(
+        "npm",
+        "grown",
+        publication("grown", version, npmTarball({ name: "grown", version })),
+      );
+    for (const version of ["1.0.0", "1.1.0"]) expect((await put(version)).status).to.equal(201);
+    const read = async () => (await (await ask("npm", "grown")).json()) as Packument;
+    const whole = await read();
+    const { "1.0.0": one, "1.1.0": two } = whole.versions;
+    const readme = "x".repeat(3 * 1024 ** 2);
+    const told = { "1.0.0": { ...one, deprecated: "Old." }, "1.1.0": { ...two, readme } };
+    const body = JSON.stringify({ ...whole, versions: told });
+    expect((await publish("npm", "grown", body)).status).to.equal(200);
+    const deprecated = await read();
+    expect(deprecated.versions["1.0.0"]?.["deprecated"]).to.equal("Old.");
+    const left = JSON.stringify({ ...deprecated, versions: { "1.1.0": { ...two, readme } } });
+    const rev = `grown/-rev/${String(deprecated["_rev"])}`;
+    const answer = await fetch(`${baseOf("npm")}/${rev}`, { method: "PUT", headers, body: left });
+    expect(answer.status).to.equal(200);
+    expect(Object.keys((await read()).versions)).to.deep.equal(["1.1.0"]);
+  });
+
   it("keeps a published version where overwriting is off", async () => {
     const once = publication("once", "1.0.0", npmTarball({ name: "once", version: "1.0.0" }));
     const other = publication(

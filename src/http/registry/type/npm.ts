@@ -39,7 +39,8 @@ const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
 const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** base64 makes three bytes four. */
 const base64Factor = 4 / 3;
-const documentRoom = 4 * 1024 ** 2;
+/** Whoever deprecates sends the whole document of the package. */
+const documentRoom = 66 * 1024 ** 2;
 
 type Params = NativeRequest["params"];
 

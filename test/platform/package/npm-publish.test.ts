@@ -1,0 +1,80 @@
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { expect } from "chai";
+
+import { readPublication } from "../../../src/platform/package/npm-publish.ts";
+import { Refusal } from "../../../src/platform/refusal.ts";
+
+/** Reads a body that comes in pieces of so many bytes. */
+async function read(body: string | Buffer, pieceBytes = 65_536) {
+  const bytes = Buffer.from(body);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) =>
+    bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes),
+  );
+  const { tarball, document } = readPublication(Readable.from(pieces));
+  const [data] = await Promise.all([text(tarball).catch(() => "refused"), document.catch(() => 0)]);
+  return { tarball: data, document: (await document) as Record<string, unknown> };
+}
+
+const refusalOf = async (body: string) => {
+  const error: unknown = await read(body).catch((thrown: unknown) => thrown);
+  return error instanceof Refusal ? error.kind : error;
+};
+
+const publication = {
+  _id: "tool",
+  description: 'with "quotes", a \\ and {braces',
+  "dist-tags": { latest: "1.0.0", 'odd"': "2.0.0" },
+  versions: {
+    "1.0.0": { name: "tool", nested: { deprecated: "not this", list: [{}, ["}"]] }, n: 1.5 },
+    "2.0.0": { deprecated: 'Use "3.0.0" – é\n', readme: "}}" },
+    "3.0.0": { deprecated: false },
+  },
+  access: null,
+  list: [1, { versions: { "9.0.0": {} } }],
+  _attachments: {
+    "notes.txt": { data: "bm8=" },
+    "tool.tgz": { content_type: "x", data: Buffer.from("tarball").toString("base64"), length: 7 },
+  },
+};
+
+describe("what npm sends", () => {
+  it("is read as tarball, tags, versions and deprecations, wherever it is cut into pieces", async () => {
+    const body = JSON.stringify(publication, null, 1);
+    for (const pieceBytes of [1, 2, 3, 7, 64, 65_536]) {
+      const { tarball, document } = await read(body, pieceBytes);
+      expect(tarball).to.equal("tarball");
+      expect(document["dist-tags"]).to.deep.equal(publication["dist-tags"]);
+      expect(document["versions"]).to.deep.equal({
+        "1.0.0": {},
+        "2.0.0": { deprecated: 'Use "3.0.0" – é\n' },
+        "3.0.0": {},
+      });
+    }
+  });
+
+  it("is refused where it is no JSON, and told from a document without versions", async () => {
+    const body = JSON.stringify(publication);
+    const kinds = [body.slice(0, -1), `${body}}`, body.replace('"dist-tags":', ""), "", "{"];
+    for (const broken of kinds) expect(await refusalOf(broken), broken).to.equal("bad_request");
+    expect((await read('{"name":"tool"}')).document).not.to.have.property("versions");
+    expect((await read('{"versions":[1]}')).document).to.deep.equal({ versions: [] });
+    expect((await read("[1]")).document).to.deep.equal([1]);
+  });
+
+  it("takes a document of many megabytes and little memory, and is bounded", async () => {
+    const readme = "x".repeat(20_000);
+    const versions = Array.from({ length: 200 }, (_, n) => [
+      `1.0.${n}`,
+      { readme, deprecated: "" },
+    ]);
+    const { document } = await read(JSON.stringify({ versions: Object.fromEntries(versions) }));
+    expect(JSON.stringify(document)).to.have.length.below(10_000);
+    expect(Object.keys(document["versions"] as object)).to.have.length(200);
+    expect(await refusalOf(`{"dist-tags":{"a":"${"x".repeat(1024 ** 2)}"}}`)).to.equal("too_large");
+    const many = Array.from({ length: 400_000 }, (_, n) => `"${n}":0`).join(",");
+    expect(await refusalOf(`{"versions":{${many}}}`)).to.equal("too_large");
+    const lists = "[".repeat(2_000) + "]".repeat(2_000);
+    expect(await refusalOf(`{"versions":{},"a":${lists}}`)).to.equal("bad_request");
+  });
+});
