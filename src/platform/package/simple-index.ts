@@ -4,7 +4,11 @@ import { escaped, pageAround } from "./simple-page.ts";
 
 const Hashes = z.record(z.string(), z.string());
 const File = z.object({
-  filename: z.string().regex(/^[^/\\]+$/),
+  // Half a surrogate pair cannot stand in an address.
+  filename: z
+    .string()
+    .regex(/^[^/\\]+$/)
+    .refine((name) => name.isWellFormed()),
   url: z.string(),
   hashes: Hashes.default({}),
   "requires-python": z.string().nullish(),
@@ -15,6 +19,9 @@ const File = z.object({
   "upload-time": z.string().optional(),
 });
 type File = z.output<typeof File>;
+
+/** The projects with the most files have some 30,000. */
+const filesMax = 50_000;
 
 /** What is asked of the list of a project's files that another registry made: PEP 503 or PEP 691. */
 export type SimpleIndexQuestion = Readonly<{
@@ -51,9 +58,9 @@ export function askSimpleIndex({
   return want.kind === "list" ? listOf(files, want) : fileOf(files, want.file);
 }
 
-type List = Extract<SimpleIndexQuestion["want"], { kind: "list" }>;
+type ListWanted = Extract<SimpleIndexQuestion["want"], { kind: "list" }>;
 
-function listOf(given: readonly File[], { form, name, base }: List): SimpleIndexAnswer {
+function listOf(given: readonly File[], { form, name, base }: ListWanted): SimpleIndexAnswer {
   const files = given.map((file) => ({
     ...file,
     url: `${base}/files/${name}/-/${encodeURIComponent(file.filename)}`,
@@ -78,9 +85,11 @@ function fileOf(files: readonly File[], asked: string): SimpleIndexAnswer {
   return { kind: "file", url: `${found.url}.metadata`, hashes };
 }
 
+const List = z.object({ files: z.array(z.unknown()).max(filesMax) });
+
 function jsonFiles(text: string): readonly File[] | undefined {
   try {
-    const { files } = z.object({ files: z.array(z.unknown()) }).parse(JSON.parse(text));
+    const { files } = List.parse(JSON.parse(text));
     return files.flatMap((file) => File.safeParse(file).data ?? []);
   } catch {
     return undefined;
@@ -89,15 +98,26 @@ function jsonFiles(text: string): readonly File[] | undefined {
 
 const lengthMax = 16_384;
 
+const attributeForms = Object.fromEntries(
+  [
+    "href",
+    "data-requires-python",
+    "data-core-metadata",
+    "data-dist-info-metadata",
+    "data-yanked",
+  ].map((name) => [name, new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, "i")]),
+);
+
 /** The links of a page: attributes in double or single quotes, as all indexes write them. */
-function anchors(html: string): readonly File[] {
-  const links = html.split(/<a\s/i).slice(1);
+function anchors(html: string): readonly File[] | undefined {
+  const links = html.split(/<a\s/i, filesMax + 2).slice(1);
+  if (links.length > filesMax) return undefined;
   return links.flatMap((link) => {
     const part = link.slice(0, lengthMax);
     const [tag = "", text = ""] = part.split(">", 2);
     const attribute = (name: string) => {
-      const match = new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, "i").exec(tag);
-      return match === null ? undefined : unescaped(match[1] ?? match[2] ?? "");
+      const match = attributeForms[name]?.exec(tag) ?? undefined;
+      return match && unescaped(match[1] ?? match[2] ?? "");
     };
     const [url = "", fragment = ""] = (attribute("href") ?? "").split("#", 2);
     const file = File.safeParse({

@@ -37,6 +37,31 @@ describe("a list of Python files from another registry", () => {
     expect(askSimpleIndex(asked(bytesOf([])))).to.deep.equal({ kind: "malformed" });
   });
 
+  it("loses files whose names cannot stand in an address, in both forms", () => {
+    const named = (filename: string) => ({ ...file(1), filename });
+    const odd = bytesOf({ files: [named("tool-\ud800.tar.gz"), file(2)] });
+    const html = new TextEncoder().encode(
+      '<a href="x">tool-&#xd800;.tar.gz</a><a href="y">tool-1.0.2.tar.gz</a>',
+    );
+    for (const question of [asked(odd), { ...asked(html), isJson: false }]) {
+      const answer = askSimpleIndex(question);
+      if (answer.kind !== "list") throw new Error(answer.kind);
+      const { files } = JSON.parse(new TextDecoder().decode(answer.bytes));
+      expect(files.map((each: { filename: string }) => each.filename)).to.deep.equal([
+        "tool-1.0.2.tar.gz",
+      ]);
+    }
+  });
+
+  it("is refused with over 50,000 files, in both forms", () => {
+    const html = (links: number) => new TextEncoder().encode("<a href=x>".repeat(links));
+    const kinds = [50_000, 50_001].flatMap((count) => [
+      askSimpleIndex(asked(bytesOf({ files: Array(count).fill(0) }))).kind,
+      askSimpleIndex({ ...asked(html(count)), isJson: false }).kind,
+    ]);
+    expect(kinds).to.deep.equal(["list", "list", "malformed", "malformed"]);
+  });
+
   it("that is large is read while other work goes on", async () => {
     const large = asked(listOf(20_000));
     let turns = 0;
