@@ -62,12 +62,16 @@ export async function askUpstream(
   signal: AbortSignal,
   deps: Pick<Deps, "outbound" | "vault">,
 ): Promise<Upstream> {
-  const own = new URL(proxy.settings.url).origin;
+  const { origin: own, protocol } = new URL(proxy.settings.url);
   let authorization = await (login === undefined ? credentialsOf(proxy, deps) : login.begin());
   let mayLogIn = login !== undefined;
   let isLoggedIn = false;
   let at = url;
   for (let hops = 0; hops <= redirectsMax; hops += 1) {
+    // Documents name addresses as well as redirects do.
+    if (protocol === "https:" && !/^https:/i.test(at)) {
+      throw failed("The external registry sends to where there is no TLS.");
+    }
     const isOwn = URL.canParse(at) && new URL(at).origin === own;
     const sent = { ...headers, "accept-encoding": "identity", "user-agent": "ledgerforge" };
     const order = {
@@ -96,7 +100,7 @@ export async function askUpstream(
     }
     const next = new URL(location, at);
     if (new URL(at).protocol === "https:" && next.protocol !== "https:") {
-      throw failed("The external registry redirects to where there is no TLS.");
+      throw failed("The external registry sends to where there is no TLS.");
     }
     at = next.href;
   }
