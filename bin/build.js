@@ -76,6 +76,7 @@ async function bundle(outdir) {
     entryPoints: [
       ...["src/cli/main.ts", "src/main.ts", "src/platform/highlight-thread.ts"],
       "src/platform/markdown/render-thread.ts",
+      "src/platform/package/nuget/registration-thread.ts",
       "src/platform/package/packument-thread.ts",
       "src/platform/package/simple-index-thread.ts",
       "src/platform/pipeline-file/compiler-thread.ts",

@@ -42,7 +42,17 @@ export type PackumentAnswer =
   | Readonly<{ kind: "malformed" }>;
 
 /** Takes as long as the document is large: 64 MiB take seconds. */
-export function askPackument({ bytes, name, want }: PackumentQuestion): PackumentAnswer {
+export function askPackument(question: PackumentQuestion): PackumentAnswer {
+  try {
+    return answerTo(question);
+  } catch (error) {
+    // It nests too deep to be written.
+    if (error instanceof RangeError) return { kind: "malformed" };
+    throw error;
+  }
+}
+
+function answerTo({ bytes, name, want }: PackumentQuestion): PackumentAnswer {
   const document = packumentIn(bytes, name);
   if (document === undefined) return { kind: "malformed" };
   const { versions, "dist-tags": tags } = document;

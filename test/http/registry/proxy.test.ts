@@ -353,6 +353,9 @@ describe("proxies of other ecosystems", () => {
     expect((await get(`${own}/flat/vast/index.json`)).status).to.equal(502);
     json("/far/reg/vast/index.json", { count: 0, items: [], more: "x".repeat(2 * 1024 ** 2) });
     expect((await get(`${own}/registration-semver2/vast/index.json`)).status).to.equal(502);
+    const crowd = Array(5_001).fill({ catalogEntry: { version: "1" } });
+    json("/far/reg/crowd/index.json", { items: [{ ...page("1.0.0", false), items: crowd }] });
+    expect((await get(`${own}/registration-semver2/crowd/index.json`)).status).to.equal(502);
     json("/far/flat/odd/index.json", ["odd"]);
     expect((await get(`${own}/flat/odd/index.json`)).status).to.equal(502);
   });

@@ -52,6 +52,12 @@ describe("a document of npm from another registry", () => {
     }
   });
 
+  it("is refused when it nests too deep to be written", () => {
+    const deep = `{"name":"pad","more":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
+    const question = asked({ kind: "document", base }, new TextEncoder().encode(deep));
+    expect(askPackument(question)).to.deep.equal({ kind: "malformed" });
+  });
+
   it("tells where a tarball is at the other registry", () => {
     const { dist } = version("0.9.0");
     expect(askPackument(asked({ kind: "dist", file: "pad-0.9.0.tgz" }))).to.deep.equal({

@@ -1,8 +1,10 @@
 import { z } from "zod";
 
 import type { PackageName } from "../../../platform/package/coordinates.ts";
-import { compareNuget, nugetName, nugetVersion } from "../../../platform/package/nuget.ts";
-import { jsonAnswer } from "../../core/answer.ts";
+import type { RegistrationQuestion } from "../../../platform/package/nuget/registration.ts";
+import { readRegistration } from "../../../platform/package/nuget/registration-reader.ts";
+import { nugetName, nugetVersion } from "../../../platform/package/nuget.ts";
+import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import {
   fileNotFound,
@@ -27,30 +29,10 @@ const Resource = z.object({
 const ServiceIndex = z.object({ resources: z.array(z.unknown()).max(1_000) });
 const Versions = z.object({ versions: z.array(z.string().max(textMax)) });
 
-const Dependency = z.looseObject({ id: z.string().max(textMax) });
-const Group = z.looseObject({ dependencies: z.array(Dependency).nullish() });
-const Entry = z.looseObject({
-  version: z.string().max(textMax),
-  listed: z.boolean().optional(),
-  published: z.string().optional(),
-  dependencyGroups: z.array(Group).nullish(),
-});
-const Leaf = z.looseObject({ catalogEntry: Entry });
-type Leaf = z.output<typeof Leaf>;
-const Page = z.looseObject({
-  "@id": z.string().max(textMax),
-  count: z.int(),
-  lower: z.string().max(textMax),
-  upper: z.string().max(textMax),
-  items: z.array(Leaf).optional(),
-});
-type Page = z.output<typeof Page>;
-const Index = z.looseObject({ items: z.array(Page) });
-
 const names = (params: NativeRequest["params"]): PackageName => nugetName(params["id"] ?? "");
 
-/** Documents are read where they are, which must not hold up others. */
-const bytesMaxDefault = 1024 ** 2;
+/** Lists are read where they are, which must not hold up others. */
+const listBytesMax = 1024 ** 2;
 /** Those of large packages have some hundred versions with all their dependencies. */
 const registrationBytesMax = 2 * 1024 ** 2;
 
@@ -58,15 +40,14 @@ type DocumentOrder<Schema> = Readonly<{
   path: string;
   url: string;
   schema: Schema;
-  bytesMax?: number;
 }>;
 
 async function documentOf<Schema extends z.ZodType>(
   proxy: ProxyRepository,
-  { path, url, schema, bytesMax = bytesMaxDefault }: DocumentOrder<Schema>,
+  { path, url, schema }: DocumentOrder<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema>> {
-  const at = { path, url, accept: "application/json", bytesMax };
+  const at = { path, url, accept: "application/json", bytesMax: listBytesMax };
   const { bytes } = await upstreamDocument(proxy, at, deps);
   try {
     return schema.parse(JSON.parse(bytes.toString()));
@@ -157,93 +138,43 @@ const download: ProxyCall = {
   },
 };
 
-/** The registration of a package at the external registry, its pages with the versions in them or without. */
-async function pagesOf(native: NativeRequest, deps: Deps): Promise<readonly Page[]> {
+/**
+ * What the registration of a package at the external registry says: its index, and the page that the index names
+ * for what is asked for where it does not have that itself.
+ *
+ * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
+ */
+async function asked(
+  native: NativeRequest,
+  want: RegistrationQuestion["want"],
+  deps: Deps,
+): Promise<Answer> {
   const proxy = proxyOf(native.repository);
-  const { hive: asked = "" } = native.params;
+  const { hive = "" } = native.params;
   const { key } = orNotFound(() => names(native.params));
-  const url = `${await resourceOf(proxy, hives[asked] ?? [], deps)}${key}/index.json`;
-  const at = { path: `${asked}/${key}`, url, schema: Index, bytesMax: registrationBytesMax };
-  return (await documentOf(proxy, at, deps)).items.filter(isWritable);
-}
-
-/** Whether its bounds can stand in a path of ours. */
-const isWritable = ({ lower, upper }: Page): boolean =>
-  [lower, upper].every((version) => /^\d[0-9A-Za-z.+-]{0,127}$/.test(version));
-
-async function leavesOf(page: Page, native: NativeRequest, deps: Deps): Promise<readonly Leaf[]> {
-  if (page.items !== undefined) return page.items;
-  const proxy = proxyOf(native.repository);
-  const { hive: asked = "" } = native.params;
-  const { key } = orNotFound(() => names(native.params));
-  const path = `${asked}/${key}/${page.lower}/${page.upper}`;
-  const at = { path, url: page["@id"], schema: Page, bytesMax: registrationBytesMax };
-  const found = await documentOf(proxy, at, deps);
-  return found.items ?? [];
-}
-
-type Place = Readonly<{ native: NativeRequest; key: string; at: string }>;
-
-function placeOf(native: NativeRequest): Place {
-  const { key } = orNotFound(() => names(native.params));
-  return { native, key, at: `${native.base}/${native.params["hive"]}/${key}` };
-}
-
-function shownPage(page: Page, leaves: readonly Leaf[] | undefined, { native, key, at }: Place) {
-  const { lower, upper } = page;
-  const place = { native, key, at };
-  return {
-    "@id": `${at}/page/${lower}/${upper}.json`,
-    count: page.count,
-    lower,
-    upper,
-    parent: `${at}/index.json`,
-    ...(leaves !== undefined && { items: leaves.map((leaf) => shownLeaf(leaf, place)) }),
+  const read = async (of: RegistrationQuestion["of"], url: string) => {
+    const page = of === "index" ? "" : `/${of.lower}/${of.upper}`;
+    const at = { path: `${hive}/${key}${page}`, url, accept: "application/json" };
+    const { bytes } = await upstreamDocument(
+      proxy,
+      { ...at, bytesMax: registrationBytesMax },
+      deps,
+    );
+    return await readRegistration({ bytes, of, key, base: native.base, hive, want });
   };
-}
-
-/** As the external registry says it, with every address at this service. */
-function shownLeaf({ catalogEntry }: Leaf, { native, key, at }: Place) {
-  const version = versionKey(catalogEntry.version);
-  const packageContent = `${native.base}/flat/${key}/${version}/${key}.${version}.nupkg`;
-  const groups = catalogEntry.dependencyGroups?.map((group) => ({
-    ...group,
-    dependencies: group.dependencies?.map((each) => ({
-      ...each,
-      registration: `${at.slice(0, -key.length)}${each.id.toLowerCase()}/index.json`,
-    })),
-  }));
-  const shown = { ...catalogEntry, "@id": `${at}/${version}.json`, packageContent };
-  return {
-    "@id": `${at}/${version}.json`,
-    packageContent,
-    registration: `${at}/index.json`,
-    catalogEntry: { ...shown, ...(groups !== undefined && { dependencyGroups: groups }) },
-  };
-}
-
-function versionKey(version: string): string {
-  try {
-    return nugetVersion(version).key;
-  } catch {
-    throw failed("The external registry tells of a version that is none of NuGet.");
-  }
+  const url = `${await resourceOf(proxy, hives[hive] ?? [], deps)}${key}/index.json`;
+  const index = await read("index", url);
+  const answer = index?.kind === "elsewhere" ? await read(index.page, index.page.url) : index;
+  if (answer?.kind === "missing") throw versionNotFound();
+  if (answer?.kind === "json") return await registrationAnswer(native, answer.bytes);
+  throw failed("The external registry answered what is no registration of NuGet, or a large one.");
 }
 
 const getRegistration: ProxyCall = {
   path: new RegExp(`^${hive}/(?<id>[^/]+)/index\\.json$`),
   operationId: "get-proxied-nuget-registration",
   names,
-  async handle(native, deps) {
-    const pages = await pagesOf(native, deps);
-    const place = placeOf(native);
-    const items = pages.map((page) => shownPage(page, page.items, place));
-    return registrationAnswer(native, {
-      "@id": `${place.at}/index.json`,
-      count: items.length,
-      items,
-    });
-  },
+  handle: async (native, deps) => await asked(native, { kind: "index" }, deps),
 };
 
 const getPage: ProxyCall = {
@@ -251,12 +182,8 @@ const getPage: ProxyCall = {
   operationId: "get-proxied-nuget-registration-page",
   names,
   async handle(native, deps) {
-    const { lower, upper } = native.params;
-    const pages = await pagesOf(native, deps);
-    const page = pages.find((each) => each.lower === lower && each.upper === upper);
-    if (page === undefined) throw versionNotFound();
-    const leaves = await leavesOf(page, native, deps);
-    return registrationAnswer(native, shownPage(page, leaves, placeOf(native)));
+    const { lower = "", upper = "" } = native.params;
+    return await asked(native, { kind: "page", lower, upper }, deps);
   },
 };
 
@@ -265,18 +192,8 @@ const getLeaf: ProxyCall = {
   operationId: "get-proxied-nuget-registration-leaf",
   names,
   async handle(native, deps) {
-    const { key } = orNotFound(() => nugetVersion(native.params["version"] ?? ""));
-    const within = (page: Page) =>
-      compareNuget(key, versionKey(page.lower)) >= 0 &&
-      compareNuget(key, versionKey(page.upper)) <= 0;
-    const page = (await pagesOf(native, deps)).find(within);
-    const leaves = page === undefined ? [] : await leavesOf(page, native, deps);
-    const leaf = leaves.find(({ catalogEntry }) => versionKey(catalogEntry.version) === key);
-    if (leaf === undefined) throw versionNotFound();
-    const { catalogEntry, ...rest } = shownLeaf(leaf, placeOf(native));
-    const { listed, published } = catalogEntry;
-    const shown = { ...rest, listed, published, catalogEntry: catalogEntry["@id"] };
-    return registrationAnswer(native, shown);
+    const { key: version } = orNotFound(() => nugetVersion(native.params["version"] ?? ""));
+    return await asked(native, { kind: "leaf", version }, deps);
   },
 };
 

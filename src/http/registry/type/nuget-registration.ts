@@ -39,16 +39,21 @@ export const needsSemVer2 = ({ file, metadata }: NugetVersion): boolean =>
     dependencies.some(({ range }) => isSemVer2(range)),
   );
 
-/** The document as the registration that was asked for is sent: plain or compressed. */
+/** The document, or its JSON, as the registration that was asked for is sent: plain or compressed. */
 export async function registrationAnswer(
   native: NativeRequest,
   document: unknown,
 ): Promise<Answer> {
-  const plain = jsonAnswer(200, document);
+  const plain = document instanceof Uint8Array ? written(document) : jsonAnswer(200, document);
   if (!hives[native.params["hive"] as Hive].compressed) return plain;
-  const body = await promisify(gzip)(plain.body as string);
+  const body = await promisify(gzip)(plain.body as string | Buffer);
   return { ...plain, headers: { ...plain.headers, "Content-Encoding": "gzip" }, body };
 }
+
+const written = ({ buffer, byteOffset, byteLength }: Uint8Array): Answer => ({
+  ...jsonAnswer(200, null),
+  body: Buffer.from(buffer, byteOffset, byteLength),
+});
 
 const getIndex: NativeCall = {
   method: "GET",
