@@ -76,7 +76,7 @@ const manifest: ProxyRead = {
     const algorithm = told?.algorithm ?? "sha256";
     const { base, login } = upstreamImage(proxy, name.image, deps);
     const { bytes, type } = await upstreamDocument(
-      proxy,
+      { proxy, ctx },
       {
         path: `manifest/${name.image}/${reference}`,
         url: `${base}/manifests/${reference}`,
@@ -166,7 +166,7 @@ const tags: ProxyRead = {
     const limit = Math.min(tagsMax, /^\d{1,9}$/.test(asked) ? Number(asked) : tagsMax);
     const query = new URLSearchParams({ n: String(tagsMax), ...(last !== "" && { last }) });
     const document = await upstreamDocument(
-      proxy,
+      { proxy, ctx },
       {
         path: `tags/${name.image}`,
         url: `${base}/tags/list?${query.toString()}`,
@@ -200,7 +200,7 @@ const referrers: ProxyRead = {
     const { base, login } = upstreamImage(proxy, name.image, deps);
     const at = { path: "", url: `${base}/referrers/${text}`, accept: indexType, login };
     const passing = { ...at, isPassing: true, bytesMax: listBytesMax };
-    const document = await upstreamDocument(proxy, passing, deps);
+    const document = await upstreamDocument({ proxy, ctx }, passing, deps);
     const wanted = String(ctx.query["artifactType"] ?? "");
     const all = jsonOf(document, Referrers).manifests;
     const manifests = all.filter((each) => wanted === "" || each["artifactType"] === wanted);

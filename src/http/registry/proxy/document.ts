@@ -1,16 +1,20 @@
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import type { Context } from "koa";
 import { LRUCache } from "lru-cache";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
+import { documentRoom, documentsFor } from "./document-room.ts";
 import { findKept, type Kept, type KeptAt, keep, noteCheck, roomToKeep } from "./kept.ts";
+import type { Hold } from "./room.ts";
 import {
   askUpstream,
   failed,
   notThere,
   type ProxyRepository,
+  type Upstream,
   UpstreamDown,
   type UpstreamLogin,
 } from "./upstream.ts";
@@ -34,6 +38,8 @@ export type DocumentAt = Readonly<{
 
 /** What is read where it is must not hold up others; see DocumentAt. */
 const bytesMaxDefault = 16 * 1024 ** 2;
+/** A fetch takes so much beside what comes. */
+const fetchBytes = 512 * 1024;
 const totalMs = 120_000;
 /** So long a registry that failed is not asked for what is kept, or for the one thing that failed. */
 const pauseMs = 15_000;
@@ -50,20 +56,25 @@ const failedNames = new LRUCache<string, true>({ max: rememberedMax, ttl: pauseM
 const unanswered = new LRUCache<string, ReadonlySet<string>>({ max: rememberedMax, ttl: pauseMs });
 const absent = new LRUCache<string, true>({ max: rememberedMax, ttl: absentMs });
 
+/** For whom a document is read: the memory for it is held until the answer to them is sent. */
+export type DocumentAsked = Readonly<{ proxy: ProxyRepository; ctx: Pick<Context, "res"> }>;
+
 /**
  * A document of an external registry: the one that is kept when it is young enough, else asked for again; many who
  * ask for one at a time cause one request. While the registry fails, or is not to be asked, the old one serves.
  *
- * @throws Refusal 404; HttpRefusal 502
+ * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
 export async function upstreamDocument(
-  proxy: ProxyRepository,
+  { proxy, ctx }: DocumentAsked,
   at: DocumentAt,
   deps: Deps,
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
   const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
+  const hold = documentsFor(ctx);
   if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
+    hold.reach(hold.bytes + Number(kept.bytes));
     const document = await keptDocument(kept, deps);
     if (document !== undefined) return document;
   }
@@ -76,7 +87,30 @@ export async function upstreamDocument(
     document = fetched(proxy, { at, place, kept, key }, deps).finally(() => running.delete(key));
     running.set(key, document);
   }
-  return await document;
+  const found = await document;
+  hold.reach(hold.bytes + found.bytes.length);
+  return found;
+}
+
+/**
+ * The same as it is kept, where it is young enough, without being read into memory.
+ *
+ * @returns undefined when it is to be asked for
+ */
+export async function keptStream(
+  proxy: ProxyRepository,
+  { path }: Pick<DocumentAt, "path">,
+  deps: Deps,
+): Promise<Readonly<{ body: Readable; bytes: number }> | undefined> {
+  const place = { repositoryId: proxy.id, path };
+  const kept = await findKept(deps.db, place);
+  if (kept === undefined || !isFresh(proxy, place, kept, deps)) return undefined;
+  try {
+    return { body: await deps.blobs.read(kept.sha256), bytes: Number(kept.bytes) };
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined;
+    throw error;
+  }
 }
 
 function isFresh(
@@ -95,7 +129,17 @@ const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${pa
 
 type Fetch = Readonly<{ at: DocumentAt; place: KeptAt; kept: Kept | undefined; key: string }>;
 
-async function fetched(
+async function fetched(proxy: ProxyRepository, fetch: Fetch, deps: Deps): Promise<Document> {
+  const hold = documentRoom.take(fetchBytes + Number(fetch.kept?.bytes ?? 0));
+  try {
+    return await fetchedInto(hold, proxy, fetch, deps);
+  } finally {
+    hold.leave();
+  }
+}
+
+async function fetchedInto(
+  hold: Hold,
   proxy: ProxyRepository,
   { at, place, kept, key }: Fetch,
   deps: Deps,
@@ -115,7 +159,7 @@ async function fetched(
       return old;
     }
     const bytesMax = at.bytesMax ?? bytesMaxDefault;
-    const bytes = await wholeOf(body, headers, bytesMax);
+    const bytes = await wholeOf({ body, headers }, bytesMax, hold);
     const type = headers["content-type"] ?? "application/octet-stream";
     at.mustFit?.({ bytes, type });
     // What finds no room is fetched again each time.
@@ -127,12 +171,14 @@ async function fetched(
     failedNames.delete(nameOf(place));
     return { bytes, type };
   } catch (error) {
-    if (error instanceof Refusal && error.kind === "not_found") {
+    const kind = error instanceof Refusal ? error.kind : undefined;
+    if (kind === "not_found") {
       unanswered.delete(proxy.id);
       absent.set(key, true);
       throw error;
     }
-    failedNames.set(nameOf(place), true);
+    // A lack of room is no failure of the registry.
+    if (kind !== "unavailable") failedNames.set(nameOf(place), true);
     if (error instanceof UpstreamDown) noteUnanswered(proxy.id, nameOf(place));
     if (old !== undefined) return old;
     throw error;
@@ -142,12 +188,12 @@ async function fetched(
 /**
  * Some of NuGet's documents are compressed whatever is asked for. What comes out of them is bounded as well.
  *
- * @throws HttpRefusal 502 when it is too large, encoded otherwise, or breaks off
+ * @throws HttpRefusal 502 when it is too large, encoded otherwise, or breaks off; Refusal 503 `registry.busy`
  */
 async function wholeOf(
-  body: Readable,
-  headers: Readonly<Record<string, string>>,
+  { body, headers }: Pick<Upstream, "body" | "headers">,
   bytesMax: number,
+  hold: Hold,
 ): Promise<Buffer> {
   const encoding = headers["content-encoding"] ?? "identity";
   const isKnown = encoding === "identity" || encoding === "gzip";
@@ -157,14 +203,17 @@ async function wholeOf(
   }
   const content = encoding === "gzip" ? unpacked(body) : body;
   const chunks: Buffer[] = [];
+  const held = hold.bytes;
   let length = 0;
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > bytesMax) break;
+      hold.reach(held + length);
       chunks.push(chunk);
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
     throw failed("The answer of the external registry broke off.");
   }
   if (length > bytesMax) throw failed(`The external registry sends over ${bytesMax} bytes.`);

@@ -34,7 +34,7 @@ export class Places {
   }
 }
 
-function busy(): Refusal {
+export function busy(): Refusal {
   const message = "Too much is being fetched from external registries. Try again soon.";
   return new Refusal("unavailable", "registry.busy", message, { retryAfterSeconds });
 }

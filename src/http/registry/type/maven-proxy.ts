@@ -4,7 +4,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { HttpRefusal } from "../../core/errors.ts";
-import { upstreamDocument } from "../proxy/document.ts";
+import { type DocumentAsked, keptStream, upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
@@ -34,16 +34,19 @@ const get: ProxyCall = {
   path: /^(?<path>[^/]+(?:\/[^/]+){2,})$/,
   operationId: "get-proxied-maven-file",
   names,
-  async handle({ params, repository, request }, deps) {
+  async handle({ ctx, params, repository, request }, deps) {
     const proxy = proxyOf(repository);
     const { path = "" } = params;
     if (documentForm.test(path)) {
-      const { bytes } = await upstreamDocument(proxy, documentAt(proxy, path), deps);
+      const at = documentAt(proxy, path);
       const type = path.endsWith(".xml") ? "application/xml" : "text/plain";
+      const kept = await keptStream(proxy, at, deps);
+      if (kept !== undefined) return streamAnswer(200, { ...kept, type });
+      const { bytes } = await upstreamDocument({ proxy, ctx }, at, deps);
       return streamAnswer(200, { body: bytes, type, bytes: bytes.length });
     }
     const fileName = path.split("/").at(-1) ?? "";
-    const promised = await promisedFor(path, proxy, deps);
+    const promised = await promisedFor(path, { proxy, ctx }, deps);
     // The content of an unstamped snapshot changes; its sum tells the contents apart.
     const of = { path: `file/${path}/${promised?.hex ?? ""}`, fileName, promised };
     return await upstreamFile(
@@ -58,16 +61,17 @@ const get: ProxyCall = {
 /** By the sum beside the file, where there is one. */
 async function promisedFor(
   path: string,
-  proxy: ProxyRepository,
+  asked: DocumentAsked,
   deps: Deps,
 ): Promise<Promised | undefined> {
   try {
-    const at = documentAt(proxy, `${path}.sha1`);
-    const { bytes } = await upstreamDocument(proxy, at, deps);
+    const at = documentAt(asked.proxy, `${path}.sha1`);
+    const { bytes } = await upstreamDocument(asked, at, deps);
     const hex = /^[0-9a-f]{40}(?![0-9a-f])/i.exec(bytes.toString("latin1", 0, 200).trim())?.[0];
     return hex === undefined ? undefined : { algorithm: "sha1", hex: hex.toLowerCase() };
   } catch (error) {
-    if (error instanceof Refusal || error instanceof HttpRefusal) return undefined;
+    const isBusy = error instanceof Refusal && error.kind === "unavailable";
+    if (!isBusy && (error instanceof Refusal || error instanceof HttpRefusal)) return undefined;
     throw error;
   }
 }

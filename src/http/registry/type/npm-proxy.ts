@@ -12,6 +12,7 @@ import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, versionNotFound } from "../../package/request.ts";
 import { upstreamDocument } from "../proxy/document.ts";
+import { documentsFor } from "../proxy/document-room.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { findKept } from "../proxy/kept.ts";
@@ -53,9 +54,10 @@ async function asked(
   const path = `${isShort ? "short" : "full"}/${told}`;
   const at = { path, url, accept, bytesMax: documentBytesMax };
   const answer = await inTurn(async () => {
-    const { bytes } = await upstreamDocument(proxy, at, deps);
+    const { bytes } = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
     return await readPackument({ bytes, name: told, want });
   });
+  documentsFor(native.ctx).set(answer?.kind === "json" ? answer.bytes.length : 0);
   if (answer === undefined || answer.kind === "malformed") {
     throw failed("The external registry answered what is no document of this package.");
   }

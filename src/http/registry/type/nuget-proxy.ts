@@ -12,9 +12,10 @@ import {
   packageNotFound,
   versionNotFound,
 } from "../../package/request.ts";
-import { upstreamDocument } from "../proxy/document.ts";
+import { type DocumentAsked, upstreamDocument } from "../proxy/document.ts";
+import { documentsFor } from "../proxy/document-room.ts";
 import { upstreamFile } from "../proxy/file.ts";
-import { failed, type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
+import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 import { registrationAnswer } from "./nuget-registration.ts";
 import { serviceIndex } from "./nuget-service.ts";
@@ -43,12 +44,12 @@ type DocumentOrder<Schema> = Readonly<{
 }>;
 
 async function documentOf<Schema extends z.ZodType>(
-  proxy: ProxyRepository,
+  asked: DocumentAsked,
   { path, url, schema }: DocumentOrder<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema>> {
   const at = { path, url, accept: "application/json", bytesMax: listBytesMax };
-  const { bytes } = await upstreamDocument(proxy, at, deps);
+  const { bytes } = await upstreamDocument(asked, at, deps);
   try {
     return schema.parse(JSON.parse(bytes.toString()));
   } catch {
@@ -63,13 +64,15 @@ async function documentOf<Schema extends z.ZodType>(
  * @throws HttpRefusal 502
  */
 async function resourceOf(
-  proxy: ProxyRepository,
+  asked: DocumentAsked,
   types: readonly string[],
   deps: Deps,
 ): Promise<string> {
-  const { url: told } = proxy.settings;
-  const url = /\.json$/.test(new URL(told).pathname) ? told : upstreamUrl(proxy, "index.json");
-  const { resources } = await documentOf(proxy, { path: "index", url, schema: ServiceIndex }, deps);
+  const { url: told } = asked.proxy.settings;
+  const url = /\.json$/.test(new URL(told).pathname)
+    ? told
+    : upstreamUrl(asked.proxy, "index.json");
+  const { resources } = await documentOf(asked, { path: "index", url, schema: ServiceIndex }, deps);
   const known = resources.flatMap((each) => Resource.safeParse(each).data ?? []);
   for (const type of types) {
     const found = known.find((each) => [each["@type"]].flat().includes(type));
@@ -110,12 +113,12 @@ const listVersions: ProxyCall = {
   path: /^flat\/(?<id>[^/]+)\/index\.json$/,
   operationId: "list-proxied-nuget-versions",
   names,
-  async handle({ params, repository }, deps) {
-    const proxy = proxyOf(repository);
+  async handle({ ctx, params, repository }, deps) {
+    const asked = { ctx, proxy: proxyOf(repository) };
     const { key } = orNotFound(() => names(params));
-    const url = `${await resourceOf(proxy, flatTypes, deps)}${key}/index.json`;
+    const url = `${await resourceOf(asked, flatTypes, deps)}${key}/index.json`;
     const at = { path: `versions/${key}`, url, schema: Versions };
-    return jsonAnswer(200, { versions: (await documentOf(proxy, at, deps)).versions });
+    return jsonAnswer(200, { versions: (await documentOf(asked, at, deps)).versions });
   },
 };
 
@@ -123,7 +126,7 @@ const download: ProxyCall = {
   path: /^flat\/(?<id>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)\.(?<kind>nupkg|nuspec)$/,
   operationId: "download-proxied-nuget-file",
   names,
-  async handle({ params, repository, request }, deps) {
+  async handle({ ctx, params, repository, request }, deps) {
     const proxy = proxyOf(repository);
     const { file = "", version = "", kind = "" } = params;
     const { key: id } = orNotFound(() => names(params));
@@ -131,7 +134,7 @@ const download: ProxyCall = {
     const expected = kind === "nuspec" ? id : `${id}.${key}`;
     if (file.toLowerCase() !== expected) throw fileNotFound();
     const fileName = `${expected}.${kind}`;
-    const url = `${await resourceOf(proxy, flatTypes, deps)}${id}/${key}/${fileName}`;
+    const url = `${await resourceOf({ ctx, proxy }, flatTypes, deps)}${id}/${key}/${fileName}`;
     // The indexes promise no sum; clients check the signatures in the packages.
     const of = { path: `file/${id}/${key}/${fileName}`, fileName, url, promised: undefined };
     return await upstreamFile(proxy, of, request, deps);
@@ -149,22 +152,20 @@ async function asked(
   want: RegistrationQuestion["want"],
   deps: Deps,
 ): Promise<Answer> {
-  const proxy = proxyOf(native.repository);
+  const from = { ctx: native.ctx, proxy: proxyOf(native.repository) };
   const { hive = "" } = native.params;
   const { key } = orNotFound(() => names(native.params));
   const read = async (of: RegistrationQuestion["of"], url: string) => {
     const page = of === "index" ? "" : `/${of.lower}/${of.upper}`;
     const at = { path: `${hive}/${key}${page}`, url, accept: "application/json" };
-    const { bytes } = await upstreamDocument(
-      proxy,
-      { ...at, bytesMax: registrationBytesMax },
-      deps,
-    );
+    const bounded = { ...at, bytesMax: registrationBytesMax };
+    const { bytes } = await upstreamDocument(from, bounded, deps);
     return await readRegistration({ bytes, of, key, base: native.base, hive, want });
   };
-  const url = `${await resourceOf(proxy, hives[hive] ?? [], deps)}${key}/index.json`;
+  const url = `${await resourceOf(from, hives[hive] ?? [], deps)}${key}/index.json`;
   const index = await read("index", url);
   const answer = index?.kind === "elsewhere" ? await read(index.page, index.page.url) : index;
+  documentsFor(native.ctx).set(answer?.kind === "json" ? answer.bytes.length : 0);
   if (answer?.kind === "missing") throw versionNotFound();
   if (answer?.kind === "json") return await registrationAnswer(native, answer.bytes);
   throw failed("The external registry answered what is no registration of NuGet, or a large one.");

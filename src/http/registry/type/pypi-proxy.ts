@@ -9,6 +9,7 @@ import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { upstreamDocument } from "../proxy/document.ts";
+import { documentsFor } from "../proxy/document-room.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { failed, type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
@@ -35,8 +36,9 @@ async function asked(
   const { key } = orNotFound(() => names(native.params));
   const url = projectUrl(proxy, key);
   const at = { path: `simple/${key}`, url, accept };
-  const { bytes, type } = await upstreamDocument(proxy, at, deps);
+  const { bytes, type } = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
   const answer = await readSimpleIndex({ bytes, isJson: /json/.test(type), url, want });
+  documentsFor(native.ctx).set(answer?.kind === "list" ? answer.bytes.length : 0);
   if (answer === undefined || answer.kind === "malformed") {
     throw failed("The external registry answered what is no list of files.");
   }

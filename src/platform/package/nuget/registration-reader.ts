@@ -7,7 +7,7 @@ import {
 } from "./registration.ts";
 
 /** What is smaller takes a few milliseconds where it is. */
-const atOnceBytesMax = 64 * 1024;
+const atOnceBytesMax = 32 * 1024;
 
 const thread = new TimedThread<RegistrationQuestion, RegistrationAnswer>({
   program: "platform/package/nuget/registration-thread",

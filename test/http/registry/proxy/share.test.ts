@@ -1,6 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { expect } from "chai";
 
+import { documentRoom } from "../../../../src/http/registry/proxy/document-room.ts";
+import { asCaller } from "../../../../src/platform/caller-share.ts";
 import { startTestApp } from "../../../support/app.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { repositoriesAt } from "../../../support/registry.ts";
@@ -93,6 +95,56 @@ describe("what callers of proxies share", () => {
     for (const response of held) response.writeHead(404).end();
     const statuses = (await Promise.all(asked)).map(({ status }) => status).sort();
     expect(statuses).to.deep.equal([...Array(12).fill(200), ...Array(8).fill(404)]);
+  });
+
+  describe("hold memory for documents", () => {
+    const mebibyte = 1024 ** 2;
+    const roomLeft = 36 * mebibyte;
+    let token = "";
+    let leave = (): void => undefined;
+    const as = (name: string, by = token) =>
+      get(`${base}/roomy/${name}`, { authorization: `Bearer ${by}` });
+    const status = async (name: string) => {
+      const answer = await as(name);
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    before(async () => {
+      const erin = await givenReader("erin");
+      await at.proxy("roomy", "npm", { url: upstream.url, isCaching: true });
+      token = erin.token;
+      serve("bulky", "x".repeat(14 * mebibyte));
+      serve("vast", "x".repeat(40 * mebibyte));
+      serve("meanwhile", "content");
+      const taken = documentRoom.perCallerMax - roomLeft;
+      leave = asCaller(erin.id, () => documentRoom.take(taken)).leave;
+    });
+
+    it("until the answers made of them are read", async () => {
+      const unread = [await as("bulky"), await as("bulky")];
+      expect(unread.map((answer) => answer.status)).to.deep.equal([200, 200]);
+      const refused = await as("bulky");
+      expect([refused.status, refused.headers.get("retry-after")]).to.deep.equal([503, "5"]);
+      expect((await as("meanwhile", anna.token)).status).to.equal(200);
+      await Promise.all(unread.map((answer) => answer.arrayBuffer()));
+      await eventually(async () => (await status("bulky")) === 200);
+    });
+
+    it("while they come", async () => {
+      const held: ServerResponse[] = [];
+      upstream.answers.set("/trickled", (_request, response) => {
+        response.write(" ".repeat(30 * mebibyte), () => held.push(response));
+      });
+      const trickled = as("trickled");
+      await eventually(() => held.length === 1);
+      await eventually(async () => (await status("bulky")) === 503);
+      held[0]?.destroy();
+      expect((await trickled).status).to.equal(502);
+      expect(await status("bulky")).to.equal(200);
+      expect(await status("vast")).to.equal(503);
+      leave();
+      expect(await status("vast"), "it did not fail").to.equal(200);
+    });
   });
 
   it("lets one caller fetch so many files at a time, and others go on", async () => {
