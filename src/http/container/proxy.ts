@@ -8,7 +8,7 @@ import { type Answer, jsonAnswer, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Document, upstreamDocument } from "../registry/proxy/document.ts";
 import { upstreamFile } from "../registry/proxy/file.ts";
-import { findKept } from "../registry/proxy/kept.ts";
+import { findKept, ownsName } from "../registry/proxy/kept.ts";
 import { askUpstream, failed, notThere, proxyOf } from "../registry/proxy/upstream.ts";
 import { packageIdsIn, proxySources } from "../registry/source.ts";
 import { digestIn } from "./blob.ts";
@@ -51,6 +51,8 @@ export async function answerRead(
     } catch (error) {
       if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
     }
+    const { image } = request.name;
+    if (await ownsName(repository, [`tags/${image}`, `manifest/${image}/*`], deps.db)) break;
   }
   return await call.handle(request, deps);
 }

@@ -17,6 +17,7 @@ import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
 import { callAt } from "./call-at.ts";
+import { ownsName } from "./proxy/kept.ts";
 import { packageIdsIn, proxySources } from "./source.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "./type.ts";
 import { registryTypes } from "./types.ts";
@@ -143,7 +144,8 @@ async function fetchFromProxies(
   for (const call of type.proxy ?? []) {
     const params = call.path.exec(path)?.groups;
     if (params === undefined) continue;
-    const of = { type: type.packageType, name: orNotFound(() => call.names(params)) };
+    const name = orNotFound(() => call.names(params));
+    const of = { type: type.packageType, name };
     const claimed = await packageIdsIn(native.repository, of, deps);
     if (claimed.length > 0) return undefined;
     for (const repository of await proxySources(native.repository, deps)) {
@@ -152,6 +154,7 @@ async function fetchFromProxies(
       } catch (error) {
         if (!(error instanceof Refusal) || error.kind !== "not_found") throw error;
       }
+      if (await ownsName(repository, type.keptPaths?.(name) ?? [], deps.db)) return undefined;
     }
     return undefined;
   }

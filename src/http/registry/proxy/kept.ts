@@ -29,6 +29,33 @@ export function findKept(db: Knex, at: KeptAt): Promise<Kept | undefined> {
   return db<Kept>(table).where(where(at)).first();
 }
 
+/**
+ * Whether a proxy says for its name that no later one is asked: it has served something of that name, or is offline
+ * and cannot say whether there is such a thing. A stranger may have published under the name elsewhere.
+ *
+ * @param paths what is kept of the name; a star stands for one part of a path
+ */
+export async function ownsName(
+  { id, settings }: RegistryRepositoryRow,
+  paths: readonly string[],
+  db: Knex,
+): Promise<boolean> {
+  if (settings.type === "PROXY" && settings.isOffline) return true;
+  const exact = paths.filter((path) => !path.includes("*"));
+  const forms = paths.filter((path) => path.includes("*")).map(formOf);
+  const found = await db<KeptAt>(table)
+    .where("repository_id", id)
+    .where((some) => {
+      void some.whereIn("path", exact);
+      for (const form of forms) void some.orWhere("path", "~", form);
+    })
+    .first(db.raw("1"));
+  return found !== undefined;
+}
+
+const formOf = (path: string): string =>
+  `^${path.replaceAll(/[!-)+-.:-@[-`{-~]/g, "\\$&").replaceAll("*", "[^/]+")}$`;
+
 /** How much may still be kept, in bytes: what a proxy keeps counts for the quota of its project. */
 export async function roomToKeep(
   { owner_type, owner_id }: Pick<RegistryRepositoryRow, "owner_type" | "owner_id">,

@@ -76,4 +76,10 @@ async function promisedFor(
   }
 }
 
+/** What is kept of an artifact: metadata, and files of its versions with their sums. */
+export function mavenKeptPaths({ groupId, artifactId }: PackageName): readonly string[] {
+  const path = `${groupId.replaceAll(".", "/")}/${artifactId}`;
+  return [`document/${path}/maven-metadata.xml`, `document/${path}/*/*`, `file/${path}/*/*/*`];
+}
+
 export const mavenProxy: readonly ProxyCall[] = [get];

@@ -31,7 +31,7 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, packageIdsIn } from "../source.ts";
 import { receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
-import { mavenProxy } from "./maven-proxy.ts";
+import { mavenKeptPaths, mavenProxy } from "./maven-proxy.ts";
 
 const type = "maven";
 const sums = ["md5", "sha1", "sha256", "sha512"] as const;
@@ -159,6 +159,7 @@ async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps
 export const mavenType: RegistryType = {
   packageType: type,
   proxy: mavenProxy,
+  keptPaths: mavenKeptPaths,
   errorBody: plainError,
   calls: [
     {

@@ -137,4 +137,10 @@ function promisedBy({ integrity = "", shasum = "" }: PackumentDist): Promised | 
   return /^[0-9a-f]{40}$/.test(shasum) ? { algorithm: "sha1", hex: shasum } : undefined;
 }
 
+/** What is kept of a package. */
+export const npmKeptPaths = ({ name: told }: PackageName): readonly string[] => [
+  `short/${told}`,
+  `full/${told}`,
+];
+
 export const npmProxy: readonly ProxyCall[] = [getPackument, getTarball, getManifest];

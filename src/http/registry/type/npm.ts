@@ -29,7 +29,7 @@ import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { setTag } from "../tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { distTags, manifestOf, npmForm, packument } from "./npm-document.ts";
-import { npmProxy } from "./npm-proxy.ts";
+import { npmKeptPaths, npmProxy } from "./npm-proxy.ts";
 import { searchNpm } from "./npm-search.ts";
 
 const type = "npm";
@@ -374,6 +374,7 @@ const small = (
 export const npmType: RegistryType = {
   packageType: type,
   proxy: npmProxy,
+  keptPaths: npmKeptPaths,
   errorBody: (message) => ({
     type: "application/json",
     body: JSON.stringify({ error: message, reason: message }),

@@ -198,6 +198,10 @@ const getLeaf: ProxyCall = {
   },
 };
 
+/** What is kept of a package. */
+export const nugetKeptPaths = ({ key }: PackageName): readonly string[] =>
+  ["versions", ...Object.keys(hives)].map((place) => `${place}/${key}`);
+
 export const nugetProxy: readonly ProxyCall[] = [
   ...[getServiceIndex, listVersions, download],
   ...[getRegistration, getPage, getLeaf],

@@ -13,7 +13,7 @@ import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 import { nugetPackage, packageOf, type } from "./nuget-package.ts";
-import { nugetProxy } from "./nuget-proxy.ts";
+import { nugetKeptPaths, nugetProxy } from "./nuget-proxy.ts";
 import { registrationCalls } from "./nuget-registration.ts";
 import { searchCalls } from "./nuget-search.ts";
 import { serviceIndex } from "./nuget-service.ts";
@@ -120,6 +120,7 @@ export const nugetType: RegistryType = {
   packageType: type,
   errorBody: plainError,
   proxy: nugetProxy,
+  keptPaths: nugetKeptPaths,
   calls: [
     getServiceIndex,
     listVersions,

@@ -1,4 +1,5 @@
 import { invariant } from "../../../platform/invariant.ts";
+import type { PackageName } from "../../../platform/package/coordinates.ts";
 import { pypiName } from "../../../platform/package/pypi.ts";
 import type {
   SimpleIndexAnswer,
@@ -88,5 +89,8 @@ function promisedBy(hashes: Readonly<Record<string, string>>): Promised | undefi
   }
   return undefined;
 }
+
+/** What is kept of a project. */
+export const pypiKeptPaths = ({ key }: PackageName): readonly string[] => [`simple/${key}`];
 
 export const pypiProxy: readonly ProxyCall[] = [getProject, download];

@@ -24,7 +24,7 @@ import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { htmlPageType, jsonType, page, simple, wantsJson } from "./pypi-page.ts";
-import { pypiProxy } from "./pypi-proxy.ts";
+import { pypiKeptPaths, pypiProxy } from "./pypi-proxy.ts";
 
 const type = "pypi";
 /** Of the form around the file: twine sends the whole description. */
@@ -264,6 +264,7 @@ async function reasonIn({ incoming }: NativeRequest["request"]): Promise<string>
 export const pypiType: RegistryType = {
   packageType: type,
   proxy: pypiProxy,
+  keptPaths: pypiKeptPaths,
   errorBody: plainError,
   calls: [listProjects, getProject, download, upload, yank],
 };
