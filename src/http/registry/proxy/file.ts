@@ -5,13 +5,16 @@ import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
+import { flightRoom } from "./flight-room.ts";
 import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
 import { Places } from "./places.ts";
+import type { Hold } from "./room.ts";
 import {
   askUpstream,
   failed,
   notThere,
   type ProxyRepository,
+  type Upstream,
   type UpstreamLogin,
 } from "./upstream.ts";
 
@@ -36,7 +39,7 @@ type Coming = Readonly<{
 /** The largest file on a slow line takes hours. */
 const totalMs = 6 * 60 * 60_000;
 
-/** Files that come at one time, and of one caller: each takes a connection and room on this machine. */
+/** Files that come or are read as they came, and those of one caller: each takes a connection and room here. */
 const flights = new Places(256, 64);
 
 /** By proxy, settings and place: many who ask for a file at a time cause one request. */
@@ -65,11 +68,8 @@ export async function upstreamFile(
   let coming = running.get(key);
   if (coming === undefined || (await coming).flight.isOver) {
     const leave = flights.take();
-    const ended = (): void => {
-      leave();
-      forget(key, own);
-    };
-    const own: Promise<Coming> = begun(proxy, at, ended, deps);
+    const ended = (): void => forget(key, own);
+    const own: Promise<Coming> = begun(proxy, at, { ended, leave }, deps);
     coming = own;
     running.set(key, own);
   }
@@ -117,10 +117,17 @@ async function keptAnswer(
   }
 }
 
+type Ends = Readonly<{
+  /** Called when nobody can begin to read it any more. */
+  ended: () => void;
+  /** Called when nobody reads it any more. */
+  leave: () => void;
+}>;
+
 async function begun(
   proxy: ProxyRepository,
   at: FileAt,
-  ended: () => void,
+  { ended, leave }: Ends,
   deps: Deps,
 ): Promise<Coming> {
   const { packageFileBytesMax: bytesMax } = deps.config;
@@ -128,19 +135,18 @@ async function begun(
   try {
     const asked = { url: at.url, headers: { accept: "*/*" }, login: at.login };
     const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
-    const { headers, body, status } = await askUpstream(proxy, asked, signal, deps);
-    const told = headers["content-length"];
-    const bytes = told === undefined ? undefined : Number(told);
-    const encoding = headers["content-encoding"] ?? "identity";
-    if (status === 304 || encoding !== "identity" || (bytes ?? 0) > bytesMax) {
-      body.on("error", () => undefined).destroy();
-      throw failed("The external registry sends what was not asked for, or too much.");
-    }
-    const flight = new Flight(() => gone.abort());
+    const upstream = await askUpstream(proxy, asked, signal, deps);
+    const bytes = lengthOf(upstream, bytesMax);
+    const hold = holdFor(upstream, bytes);
+    const removed = (): void => {
+      hold.leave();
+      leave();
+    };
+    const flight = new Flight(() => gone.abort(), removed);
     const place = { repositoryId: proxy.id, path: at.path };
     const filled = flight.fill(
-      body,
-      { promised: at.promised, bytesMax },
+      upstream.body,
+      { promised: at.promised, bytesMax, reach: hold.reach },
       async (content, length) => {
         if (!proxy.settings.isCaching || length > (await roomToKeep(proxy, deps))) return;
         const blob = await deps.blobs.putPlain(content, { bytesMax });
@@ -153,6 +159,27 @@ async function begun(
     return { flight, bytes, filled };
   } catch (error) {
     ended();
+    leave();
+    throw error;
+  }
+}
+
+/** As the external registry says. @throws HttpRefusal 502 when it sends what was not asked for, or too much */
+function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number | undefined {
+  const told = headers["content-length"];
+  const bytes = told === undefined ? undefined : Number(told);
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (status !== 304 && encoding === "identity" && (bytes ?? 0) <= bytesMax) return bytes;
+  body.on("error", () => undefined).destroy();
+  throw failed("The external registry sends what was not asked for, or too much.");
+}
+
+/** Of the room on this machine; what has no length takes it as it comes. @throws Refusal 503 `registry.busy` */
+function holdFor({ body }: Upstream, bytes = 0): Hold {
+  try {
+    return flightRoom().take(bytes);
+  } catch (error) {
+    body.on("error", () => undefined).destroy();
     throw error;
   }
 }

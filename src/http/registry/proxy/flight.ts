@@ -11,6 +11,13 @@ export type Promised = Readonly<{
   hex: string;
 }>;
 
+export type FlightLimits = Readonly<{
+  promised: Promised | undefined;
+  bytesMax: number;
+  /** Called before the file grows to so many bytes. @throws where there is no room for them */
+  reach?: (bytes: number) => void;
+}>;
+
 const readBytes = 256 * 1024;
 /** Sent only when all is proved: a wrong file ends as one that was cut. */
 export const heldBackBytes = 64 * 1024;
@@ -32,6 +39,8 @@ export class Flight {
   constructor(
     /** Called when nobody reads any more before it is whole. */
     readonly abandoned: () => void,
+    /** Called when the file of this machine is removed; perhaps more than once. */
+    readonly removed: () => void = () => undefined,
   ) {}
 
   /** Whether it has come or failed, and nobody can begin to read it any more. */
@@ -53,7 +62,7 @@ export class Flight {
    */
   async fill(
     source: Readable,
-    { promised, bytesMax }: Readonly<{ promised: Promised | undefined; bytesMax: number }>,
+    { promised, bytesMax, reach }: FlightLimits,
     take: (content: Readable, bytes: number) => Promise<void>,
   ): Promise<void> {
     // What breaks before it is read is reported by the reading all the same.
@@ -64,6 +73,7 @@ export class Flight {
       const hash = promised && createHash(promised.algorithm);
       for await (const chunk of source as AsyncIterable<Buffer>) {
         if (this.#bytes + chunk.length > bytesMax) throw new Error(`Over ${bytesMax} bytes came.`);
+        reach?.(this.#bytes + chunk.length);
         hash?.update(chunk);
         await writeAll(handle, chunk, this.#bytes);
         this.#bytes += chunk.length;
@@ -132,8 +142,12 @@ export class Flight {
     if (!this.#isEnded || (this.#readers > 0 && this.#failure === undefined)) return;
     const handle = this.#handle;
     this.#handle = undefined;
-    await handle?.close();
-    await rm(this.#file, { force: true });
+    try {
+      await handle?.close();
+      await rm(this.#file, { force: true });
+    } finally {
+      this.removed();
+    }
   }
 }
 

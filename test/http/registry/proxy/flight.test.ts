@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
 import { Flight } from "../../../../src/http/registry/proxy/flight.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const bytesMax = 10 * 1024 ** 2;
 const content = Buffer.alloc(500_000, "content");
@@ -76,5 +77,40 @@ describe("a file that is read while it comes", () => {
     second.destroy();
     expect(await filled.catch(() => "failed")).to.equal("failed");
     expect(left).to.deep.equal(["all"]);
+  });
+
+  it("takes room until its last reader leaves", async () => {
+    const room: number[] = [];
+    let isRemoved = false;
+    const flight = new Flight(ignored, () => {
+      isRemoved = true;
+    });
+    const reader = flight.read();
+    const limits = { promised, bytesMax, reach: (bytes: number) => void room.push(bytes) };
+    await flight.fill(
+      Readable.from([content, content.subarray(0, 0)]),
+      limits,
+      async () => undefined,
+    );
+    expect([isRemoved, room]).to.deep.equal([false, [content.length, content.length]]);
+    const closed = new Promise((resolve) => reader.once("close", resolve));
+    expect((await buffer(reader)).equals(content)).to.equal(true);
+    await closed;
+    await eventually(() => isRemoved);
+  });
+
+  it("is cut where there is no room for more of it", async () => {
+    const full = (): void => {
+      throw new Error("There is no room.");
+    };
+    let isRemoved = false;
+    const flight = new Flight(ignored, () => {
+      isRemoved = true;
+    });
+    const read = buffer(flight.read()).catch(() => "cut");
+    const limits = { promised, bytesMax, reach: full };
+    const filled = flight.fill(Readable.from([content]), limits, async () => undefined);
+    expect(await filled.catch(() => "failed")).to.equal("failed");
+    expect([await read, isRemoved]).to.deep.equal(["cut", true]);
   });
 });

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { expect } from "chai";
 
 import { documentRoom } from "../../../../src/http/registry/proxy/document-room.ts";
+import { flightRoom } from "../../../../src/http/registry/proxy/flight-room.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
 import { startTestApp } from "../../../support/app.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -9,7 +10,8 @@ import { repositoriesAt } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const upstream = await startUpstream();
-const app = await startTestApp({ reachesLoopback: true });
+const config = { packageFileBytesMax: 64 * 1024 ** 2 };
+const app = await startTestApp({ reachesLoopback: true, config });
 const anna = await app.givenUser("anna");
 await app.givenProject(anna, "forge");
 const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
@@ -174,5 +176,41 @@ describe("what callers of proxies share", () => {
       await again.arrayBuffer();
       return again.status === 200;
     });
+  });
+
+  it("hold room on this machine for files until they are read", async () => {
+    const fay = await givenReader("fay");
+    const mebibyte = 1024 ** 2;
+    const { repositoryUuid } = await at.proxy("disk", "maven", {
+      ...{ url: `${upstream.url}/disk`, isCaching: true },
+    });
+    const taken = flightRoom().perCallerMax - 40 * mebibyte;
+    const { leave } = asCaller(fay.id, () => flightRoom().take(taken));
+    const content = Buffer.alloc(24 * mebibyte);
+    const ask = (n: number, by = fay.token, isSized = true) => {
+      const file = `org/demo/tool/${n}/tool-${n}.jar`;
+      upstream.answers.set(`/disk/${file}`, (_request, response) => {
+        if (isSized) response.setHeader("content-length", content.length);
+        response.write(content);
+        response.end();
+      });
+      return get(`${base}/disk/${file}`, { authorization: `Bearer ${by}` });
+    };
+    const unread = await ask(1);
+    expect(unread.status).to.equal(200);
+    const kept = app.deps.db("public.proxy_content").where("repository_id", repositoryUuid);
+    await eventually(async () => (await kept.clone().select("path")).length === 1);
+    expect((await ask(2)).status).to.equal(503);
+    const cut = await (await ask(3, fay.token, false)).arrayBuffer().catch(() => "cut");
+    expect(cut).to.equal("cut");
+    const others = await ask(4, anna.token);
+    expect((await others.arrayBuffer()).byteLength).to.equal(content.length);
+    expect((await unread.arrayBuffer()).byteLength).to.equal(content.length);
+    await eventually(async () => {
+      const again = await ask(2);
+      await again.arrayBuffer();
+      return again.status === 200;
+    });
+    leave();
   });
 });
