@@ -241,6 +241,26 @@ describe("a proxy of images", () => {
     expect((await get(`${own}/all/nowhere/manifests/1`)).status).to.equal(404);
     expect(upstream.requests.filter(({ url = "" }) => url.includes("/inner/"))).to.deep.equal([]);
   });
+
+  it("leaves an image to the first proxy that has served it", async () => {
+    const far = { url: upstream.url, username: "us", token: "very secret" };
+    const { repositoryUuid: first } = await at.proxy("first", "container", far);
+    const { repositoryUuid: second } = await at.proxy("second", "container", { url: stranger.url });
+    const includedRepositoryUuids = [first, second];
+    await at.virtual("both", "container", { includedRepositoryUuids, allowRemoteProxying: true });
+    serve("first/tool", "of the first");
+    for (const image of ["first/tool", "first/tool/other"]) {
+      stranger.answers.set(`/v2/${image}/manifests/2`, (_request, response) => {
+        response.setHeader("content-type", imageType);
+        response.end(manifestOf("of a stranger"));
+      });
+    }
+    const status = async (path: string) => (await get(`${own}/both/${path}`)).status;
+    expect(await status("first/tool/manifests/1")).to.equal(200);
+    expect(await status("first/tool/manifests/2")).to.equal(404);
+    expect(await status("first/tool/other/manifests/2")).to.equal(200);
+    expect(stranger.asked("/v2/first/tool/manifests/2")).to.have.length(0);
+  });
 });
 
 describe("skopeo", () => {
