@@ -120,9 +120,13 @@ export function inTurns(
     }
     first = own.reduce((next, { name }) => Math.max(next, turnOf(name) + 1), first);
   }
-  const groups: string[][] = [];
-  for (const { id, name } of jobs) if (some.has(id)) (groups[turnOf(name)] ??= []).push(id);
-  return groups.filter((group) => group !== undefined);
+  const groups = new Map<number, string[]>();
+  for (const { id, name } of jobs) {
+    if (!some.has(id)) continue;
+    const turn = turnOf(name);
+    groups.set(turn, [...(groups.get(turn) ?? []), id]);
+  }
+  return [...groups].sort(([one], [other]) => one - other).map(([, ids]) => ids);
 }
 
 /** Names of jobs that wait for one of these, directly or not. */
