@@ -28,9 +28,14 @@ export async function cancelPipeline(
   asked: Asked,
 ): Promise<bigint | undefined> {
   const canceled = await orderPipeline(deps, row, "CancelPipeline", asked);
-  const jobs = (await allJobs(deps.db, row.id)).filter(({ status }) => !isFinished(status));
+  const jobs = await allJobs(deps.db, row.id);
+  const open = jobs.filter(({ status }) => !isFinished(status));
   const order = { type: "CancelJob", by: asked.by, quietly: true } as const;
-  const position = later(canceled, await orderJobs(deps, jobs, order, asked));
+  let position = canceled;
+  // Those that wait come first: beside the end of what they wait for, a worker would skip them.
+  for (const turn of turnsOf(jobs, open).toReversed()) {
+    position = later(position, await orderJobs(deps, turn, order, asked));
+  }
   return goOn(deps, row.id, asked, position);
 }
 
@@ -113,13 +118,18 @@ async function resetJobs(
   const behind = jobs.filter(({ name, status }) => names.has(name) && status !== "SUCCESS");
   const reset = [...again, ...behind].filter(({ status }) => isFinished(status));
   const order = { type: "ResetJob", by: asked.by, quietly: true } as const;
-  const rows = new Map(reset.map((each) => [String(each.id), each]));
   let position = restarted;
-  for (const turn of inTurns(jobs.map(waiting), new Set(rows.keys()))) {
-    const together = turn.flatMap((id) => rows.get(id) ?? []);
-    position = later(position, await orderJobs(deps, together, order, asked));
+  for (const turn of turnsOf(jobs, reset)) {
+    position = later(position, await orderJobs(deps, turn, order, asked));
   }
   return goOn(deps, row.id, asked, position);
+}
+
+/** Some jobs of a pipeline in groups, each behind those that its jobs wait for. */
+function turnsOf(jobs: readonly JobRow[], some: readonly JobRow[]): readonly (readonly JobRow[])[] {
+  const rows = new Map<string, JobRow>(some.map((each) => [each.id, each]));
+  const turns = inTurns(jobs.map(waiting), new Set(rows.keys()));
+  return turns.map((ids) => ids.flatMap((id) => rows.get(id) ?? []));
 }
 
 /** Does what is next at once, so that the answer shows it. */
