@@ -42,14 +42,18 @@ const declaration = /^\ufeff?<\?xml\s[^<>?]{0,200}\?>/;
 /** Documents of SAML and NuGet have about ten. The parser copies what is declared above for each declaration. */
 const prefixesMax = 200;
 
+/** Those documents are some ten deep. The parser takes longer for each element the deeper it is. */
+const depthMax = 1_000;
+
 /**
  * @throws XmlRefused for what is no XML, holds a document type or a processing instruction, or has more
- *   elements, or prefixes of name spaces, than it may
+ *   elements, levels, or prefixes of name spaces, than it may
  */
 export function parseXml(text: string, elementsMax: number): XmlElement {
   const elements = text.split("<").length - 1;
   if (elements > elementsMax) throw new XmlRefused("It is out of all proportion.");
   if (prefixesOf(text) > prefixesMax) throw new XmlRefused("It has too many name spaces.");
+  if (isTooDeep(text)) throw new XmlRefused("It is nested too deep.");
   // Entities are defined there: nothing that is read here needs one.
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw new XmlRefused("It holds a document type.");
   // The parser takes the square of the length of one, and of how many there are.
@@ -81,4 +85,14 @@ function prefixesOf(text: string): number {
     if (prefixes.size > prefixesMax) break;
   }
   return prefixes.size;
+}
+
+/** By the beginnings and ends of elements, whatever they are called. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (const [found] of text.matchAll(/<[^!?]|\/>/g)) {
+    depth += found === "</" || found === "/>" ? -1 : 1;
+    if (depth > depthMax) return true;
+  }
+  return false;
 }

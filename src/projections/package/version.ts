@@ -11,10 +11,10 @@ import {
 } from "../../events/package/version.ts";
 import { registryRepositoryEvents } from "../../events/registry/repository.ts";
 import { companyEvents } from "../../events/team/company.ts";
-import { pypiShown } from "../../platform/package/pypi.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
+import { pypiShown } from "./pypi-shown.ts";
 
 export type PackageRow = Readonly<{
   id: PackageId;

@@ -178,8 +178,12 @@ describe("pages of merge requests", () => {
     }
     const merged = await press("merge", { removeSourceBranch: "true" });
     expect([merged.status, merged.location]).to.deep.equal([303, at]);
-    const { text } = await insider.see(at);
-    expect(text).to.contain('class="status s-merged"').and.contain("(deleted)");
+    // The branch is removed after the answer.
+    const text = await eventually(async () => {
+      const page = await insider.see(at);
+      return page.text.includes("(deleted)") ? page.text : undefined;
+    });
+    expect(text).to.contain('class="status s-merged"');
   });
 });
 

@@ -6,10 +6,11 @@ import {
   packageFileIdOf,
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
-import { PypiMetadata, PypiShown, pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
+import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
 import { readPypiFile } from "../../../platform/package/pypi-file.ts";
 import { escaped, pageAround } from "../../../platform/package/simple-page.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { PypiMetadata, PypiShown } from "../../../projections/package/pypi-shown.ts";
 import {
   findListedFile,
   type ListedFile,
