@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
-import type { Client } from "../../src/agent/client.ts";
+import type { Client, Sent } from "../../src/agent/client.ts";
 import type { Executor } from "../../src/agent/executor.ts";
 import { endLeftovers, noteRun } from "../../src/agent/leftover.ts";
 import { LogFile } from "../../src/agent/log-file.ts";
@@ -15,20 +15,47 @@ describe("what an agent that was killed left behind", () => {
   });
   afterEach(() => rm(workDirectory, { recursive: true, force: true }));
 
-  it("is removed also where nothing of it can be sent", async () => {
+  async function givenRun(): Promise<string> {
     const root = path.join(workDirectory, "jobs", "7-abc");
     await mkdir(path.join(root, "builds"), { recursive: true });
     await writeFile(path.join(root, "builds", "large"), "x");
-    // Its log is gone already.
     await noteRun(root, { id: 7, token: "glcbt-1" });
+    return root;
+  }
+
+  async function endedWith(client: Client): Promise<readonly string[]> {
     const reported: string[] = [];
-    await endLeftovers({
-      client: {} as Client,
-      executor: { name: "shell", clean: () => Promise.resolve() } as unknown as Executor,
-      workDirectory,
-      systemId: "s_1",
-      report: (text) => void reported.push(text),
+    const executor = { name: "shell", clean: () => Promise.resolve() } as unknown as Executor;
+    const report = (text: string) => void reported.push(text);
+    await endLeftovers({ client, executor, workDirectory, systemId: "s_1", report });
+    return reported;
+  }
+
+  it("fails at the next start, with the rest of its log", async () => {
+    const root = await givenRun();
+    await writeFile(path.join(root, "log"), "one line\n");
+    const sent: Sent[] = [];
+    const reported = await endedWith({
+      async send(one) {
+        sent.push(one);
+        return new Response(null, { status: one.method === "PATCH" ? 202 : 200 });
+      },
     });
+    const [piece, end] = [sent[0], sent.at(-1)];
+    expect(piece).to.deep.include({ method: "PATCH", path: "/jobs/7/trace?debug_trace=false" });
+    expect(String(piece?.body)).to.match(/^one line\n.*ERROR: Job failed: the agent was killed/s);
+    expect(end).to.include({ method: "PUT", path: "/jobs/7" });
+    expect(end?.json).to.include({
+      ...{ token: "glcbt-1", state: "failed", failure_reason: "runner_system_failure" },
+    });
+    expect(reported).to.deep.equal(["Job 7 failed: the agent was killed."]);
+    expect(await readdir(workDirectory)).to.deep.equal([]);
+  });
+
+  it("is removed also where nothing of it can be sent", async () => {
+    // Its log is gone already.
+    await givenRun();
+    const reported = await endedWith({ send: () => Promise.reject(new Error("unused")) });
     expect(reported).to.have.length(1);
     expect(reported[0]).to.match(/7-abc is removed unsent: Error: ENOENT/);
     expect(await readdir(workDirectory)).to.deep.equal([]);
