@@ -43,7 +43,7 @@ const declaration = /^\ufeff?<\?xml\s[^<>?]{0,200}\?>/;
 const prefixesMax = 200;
 
 /** Those documents are some ten deep. The parser takes longer for each element the deeper it is. */
-const depthMax = 1_000;
+const depthMax = 2_500;
 
 /**
  * @throws XmlRefused for what is no XML, holds a document type or a processing instruction, or has more
