@@ -1,5 +1,7 @@
 import type { Knex } from "knex";
 
+import type { FeedName } from "./checkpoint.ts";
+
 /** Where the projections say how far the read models are; see visible.ts. */
 export const channel = "projection";
 
@@ -7,17 +9,17 @@ export const channel = "projection";
 export const reread = "";
 
 /**
- * The live read models that answers are read from are at a position now, if they were before it; listeners hear of
- * it with the commit.
+ * The live read models of a feed are at a position now, if they were before it. Listeners hear of those that answers
+ * are read from, with the commit.
  */
-export async function moveAnswers(tx: Knex, position: bigint): Promise<void> {
+export async function moveFeed(tx: Knex, feed: FeedName, position: bigint): Promise<void> {
   await tx.raw(
     `with moved as (
        update projection_feed set position = :position, moved_at = now()
-       where name = 'answers' and position < :position
+       where name = :feed and position < :position
      )
-     select pg_notify(:channel, :payload)`,
-    { position, channel, payload: String(position) },
+     select pg_notify(:channel, :payload) where :feed::text = 'answers'`,
+    { feed, position, channel, payload: String(position) },
   );
 }
 

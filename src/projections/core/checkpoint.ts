@@ -95,15 +95,6 @@ export async function leaveFeed(tx: Knex.Transaction, names: readonly string[]):
   );
 }
 
-/** The live read models of the gathered feed are at a position now, if they were before it. */
-export async function moveGathered(tx: Knex.Transaction, position: bigint): Promise<void> {
-  await tx.raw(
-    `update projection_feed set position = :position, moved_at = now()
-     where name = 'gathered' and position < :position`,
-    { position },
-  );
-}
-
 /** Takes away positions of their own: these checkpoints are where the feed is. */
 export async function followFeed(tx: Knex.Transaction, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { announce, moveAnswers, reread } from "./announce.ts";
+import { announce, moveFeed, reread } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import {
   beforeEverything,
@@ -10,10 +10,15 @@ import {
   leaveFeed,
   lockFeed,
   moveCheckpoint,
-  moveGathered,
   type StoredCheckpoint,
 } from "./checkpoint.ts";
-import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
+import {
+  applyAfter,
+  feedOf,
+  type Projection,
+  type ProjectionContext,
+  type Tx,
+} from "./projection.ts";
 import { brief, mayPass } from "./retry.ts";
 
 /** The part of a logger that is used here; pino's loggers fit. */
@@ -86,8 +91,7 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
     tx,
     stored.filter(isJoining).map(({ name }) => name),
   );
-  if (feed === "answers") await moveAnswers(tx, batch.upTo);
-  else await moveGathered(tx, batch.upTo);
+  await moveFeed(tx, feed, batch.upTo);
 }
 
 /** The batch into one of them, which has a position of its own from then on. */
@@ -100,8 +104,6 @@ async function feedOne(deps: FeedDeps, projection: Projection, batch: Batch): Pr
     await moveCheckpoint(tx, projection.name, batch.upTo);
   });
 }
-
-const feedOf = ({ feed = "answers" }: Projection): FeedName => feed;
 
 const isFed = (row: Fed | undefined, projection: Projection): boolean =>
   row?.state === "live" && row.version === projection.version && row.feed === feedOf(projection);

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 import { beforeEverything, type CheckpointState, type StoredCheckpoint } from "./checkpoint.ts";
-import type { Projection, Tx } from "./projection.ts";
+import { feedOf, type Projection, type Tx } from "./projection.ts";
 
 /** The schema that queries read from. */
 export const liveSchema = "read_model";
@@ -19,7 +19,8 @@ export async function install(
 }
 
 export function firstCheckpoint(projection: Projection, state: CheckpointState) {
-  const { name, version, tables, feed = "answers" } = projection;
+  const { name, version, tables } = projection;
+  const feed = feedOf(projection);
   return { name, version, tables: [...tables], position: beforeEverything, state, feed };
 }
 

@@ -9,7 +9,7 @@ import {
 } from "./checkpoint.ts";
 import { type FeedDeps, readAfter } from "./feed.ts";
 import { inSchema } from "./install.ts";
-import { applyAfter, type Projection, type Tx } from "./projection.ts";
+import { applyAfter, feedOf, type Projection, type Tx } from "./projection.ts";
 
 /** What may be left to apply while everything else waits. */
 export const restEventsMax = 500;
@@ -27,8 +27,8 @@ export type Built = Readonly<{
  * others wait; nothing has changed then.
  */
 export async function join(deps: FeedDeps, projection: Projection, built: Built): Promise<boolean> {
-  const { feed = "answers" } = projection;
-  const together = deps.projections.filter((other) => (other.feed ?? "answers") === feed);
+  const feed = feedOf(projection);
+  const together = deps.projections.filter((other) => feedOf(other) === feed);
   const names = together.map(({ name }) => name);
   return deps.db.transaction(async (tx) => {
     const fed = await lockFeed(tx, feed);

@@ -44,6 +44,9 @@ export type Projection = Readonly<{
   announces?: Subject;
 }>;
 
+/** Which feed moves it while it is live. */
+export const feedOf = ({ feed = "answers" }: Projection): FeedName => feed;
+
 type Handler<Event extends AnyEvent> = (
   tx: Tx,
   event: Recorded<Event>,

@@ -17,7 +17,7 @@ import { Gathering } from "./gathering.ts";
 import { install } from "./install.ts";
 import { whileLeader } from "./leader.ts";
 import { untilLogReaches } from "./log-age.ts";
-import type { Tx } from "./projection.ts";
+import { feedOf, type Tx } from "./projection.ts";
 import { brief, retry } from "./retry.ts";
 
 /** Small enough that the locks of a batch are held for moments, large enough to catch up in bulk. */
@@ -92,7 +92,7 @@ async function prepare(db: Knex, projections: CatchUpDeps["projections"]): Promi
     const rows = await readCheckpoints(tx);
     const starts: bigint[] = [];
     for (const feed of feeds) {
-      const fed = projections.filter((projection) => (projection.feed ?? "answers") === feed);
+      const fed = projections.filter((projection) => feedOf(projection) === feed);
       if (fed.length > 0) starts.push(await prepareFeed(tx, feed, fed, rows));
     }
     const known = new Set(projections.map(({ name }) => name));

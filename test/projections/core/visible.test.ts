@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { announce, reread } from "../../../src/projections/core/announce.ts";
+import { announce, moveFeed, reread } from "../../../src/projections/core/announce.ts";
 import { type CheckpointState, moveCheckpoint } from "../../../src/projections/core/checkpoint.ts";
 import { type Watching, watchProjections } from "../../../src/projections/core/visible.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -120,6 +120,17 @@ describe("waiting until a position shows", () => {
     await impatient.close();
     expect(refusal).to.deep.include({ kind: "unavailable", code: "projection.lagging" });
     expect(refusal.details).to.deep.equal({ retryAfterSeconds: 1 });
+  });
+
+  it("is told of the feed that answers are read from, and of no other", async () => {
+    const heard: bigint[] = [];
+    watching.onPosition((position) => void heard.push(position));
+    await db.transaction((tx) => moveFeed(tx, "gathered", 30n));
+    await db.transaction((tx) => moveFeed(tx, "answers", 20n));
+    await eventually(() => heard.length > 0);
+    expect(heard).to.deep.equal([20n]);
+    const feeds = await db("projection_feed").orderBy("name").pluck("position");
+    expect(feeds).to.deep.equal([20n, 30n]);
   });
 
   it("is refused when nothing is live yet", async () => {
