@@ -25,6 +25,22 @@ export async function longestTurnMs(run: () => Promise<unknown>): Promise<number
   return longest;
 }
 
+/** How many turns the event loop makes while something runs. */
+export async function turnsWhile<Result>(
+  run: () => Promise<Result>,
+): Promise<Readonly<{ turns: number; result: Result }>> {
+  let turns = 0;
+  let ended = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!ended) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const result = await run();
+  ended = true;
+  return { turns, result };
+}
+
 /** The least of a few attempts: collecting garbage and compiling come in some of them. */
 export async function leastLongestTurnMs(run: () => Promise<unknown>): Promise<number> {
   const attempts: number[] = [];

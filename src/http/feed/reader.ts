@@ -73,7 +73,7 @@ export class FeedStream extends Readable implements FeedReader {
   wake(): void {
     if (!this.#wanting || this.#working || this.#isOver) return;
     const { hub } = this.#reading;
-    // Woken by its own reading: nothing is handed out, so nobody has to be asked.
+    // Woken by its own reading: no event is handed out, so no rights are checked.
     if (this.#isLive && this.#position === hub.upTo) return;
     if (this.#mustAsk()) this.#work(() => this.#ask());
     else if (hub.covers(this.#position)) {

@@ -27,7 +27,7 @@ export class SentMemory {
   }
 
   /**
-   * Counts the pieces until the body is closed. A single answer is admitted whatever its size.
+   * Counts the pieces until the body is closed. While no other is being sent, an answer of any size is let in.
    *
    * @throws Refusal 503 `registry.busy` when too much is being sent
    */
@@ -103,7 +103,7 @@ export class StillSent<Value extends object> {
     return this.#values.get(key)?.deref();
   }
 
-  /** @param pieces whoever has one of them has the value */
+  /** @param pieces each of them keeps the value in memory */
   set(key: string, value: Value, pieces: Iterable<Buffer>): void {
     this.#values.set(key, new WeakRef(value));
     this.#gone.register(value, key);

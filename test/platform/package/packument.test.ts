@@ -6,6 +6,7 @@ import {
   type PackumentQuestion,
 } from "../../../src/platform/package/packument.ts";
 import { readPackument } from "../../../src/platform/package/packument-reader.ts";
+import { turnsWhile } from "../../support/longest-turn.ts";
 
 const base = "https://forge.example.org/npm";
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -79,15 +80,7 @@ describe("a document of npm from another registry", () => {
 
   it("that is large is read while other work goes on", async () => {
     const question = asked({ kind: "document", base }, large);
-    let turns = 0;
-    let ended = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!ended) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const answer = await readPackument(question);
-    ended = true;
+    const { turns, result: answer } = await turnsWhile(() => readPackument(question));
     expect(turns).to.be.greaterThan(10);
     expect(jsonIn(answer)).to.deep.equal(jsonIn(askPackument(question)));
   });

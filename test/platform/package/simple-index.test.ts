@@ -5,6 +5,7 @@ import {
   type SimpleIndexQuestion,
 } from "../../../src/platform/package/simple-index.ts";
 import { readSimpleIndex } from "../../../src/platform/package/simple-index-reader.ts";
+import { turnsWhile } from "../../support/longest-turn.ts";
 
 const base = "https://forge.example.org/py";
 const url = "https://far.example.org/simple/tool/";
@@ -64,15 +65,7 @@ describe("a list of Python files from another registry", () => {
 
   it("that is large is read while other work goes on", async () => {
     const large = asked(listOf(20_000));
-    let turns = 0;
-    let ended = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!ended) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const there = await readSimpleIndex(large);
-    ended = true;
+    const { turns, result: there } = await turnsWhile(() => readSimpleIndex(large));
     expect(turns).to.be.greaterThan(10);
     const here = askSimpleIndex(large);
     if (here.kind !== "list" || there?.kind !== "list") throw new Error("a list was asked for");

@@ -118,9 +118,9 @@ async function keptAnswer(
 }
 
 type Ends = Readonly<{
-  /** Called when nobody can begin to read it any more. */
+  /** Called once no further reader can begin. */
   ended: () => void;
-  /** Called when nobody reads it any more. */
+  /** Called once the last reader has left. */
   leave: () => void;
 }>;
 

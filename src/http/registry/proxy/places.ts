@@ -1,16 +1,11 @@
-import { CallerShare, currentCaller } from "../../../platform/caller-share.ts";
-import { Refusal } from "../../../platform/refusal.ts";
+import { Room } from "./room.ts";
 
-const retryAfterSeconds = 5;
-
-/** Places that nobody waits for: who finds none is told to come again. */
+/** Places that requests do not wait for: who finds none is sent away for a moment. */
 export class Places {
-  #free: number;
-  readonly #share: CallerShare;
+  readonly #room: Room;
 
   constructor(placesMax: number, perCallerMax: number) {
-    this.#free = placesMax;
-    this.#share = new CallerShare(perCallerMax);
+    this.#room = new Room(placesMax, perCallerMax);
   }
 
   /**
@@ -20,21 +15,6 @@ export class Places {
    * @throws Refusal 503 `registry.busy`
    */
   take(): () => void {
-    const caller = currentCaller();
-    if (this.#free === 0 || !this.#share.hasRoom(caller)) throw busy();
-    this.#free -= 1;
-    this.#share.take(caller);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.#free += 1;
-      this.#share.giveBack(caller);
-    };
+    return this.#room.take(1).leave;
   }
-}
-
-export function busy(): Refusal {
-  const message = "Too much is being fetched from external registries. Try again soon.";
-  return new Refusal("unavailable", "registry.busy", message, { retryAfterSeconds });
 }

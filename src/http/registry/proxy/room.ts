@@ -1,5 +1,7 @@
 import { currentCaller } from "../../../platform/caller-share.ts";
-import { busy } from "./places.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+
+const retryAfterSeconds = 5;
 
 /** What is held of a room, which grows with what comes. */
 export type Hold = Readonly<{
@@ -67,4 +69,9 @@ export class Room {
     if (held > 0) this.#byCaller.set(caller, held);
     else this.#byCaller.delete(caller);
   }
+}
+
+function busy(): Refusal {
+  const message = "Too much is being fetched from external registries. Try again soon.";
+  return new Refusal("unavailable", "registry.busy", message, { retryAfterSeconds });
 }

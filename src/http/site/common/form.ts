@@ -44,7 +44,7 @@ export function button(
   return html`<form method="post" action="${action}">${formStart(visit)}${hidden(fields)}<button class="${kind}">${words}</button></form>`;
 }
 
-/** Whether a button that asks this operation is shown: to those whom its declared rights let in. */
+/** Whether the visitor has the rights that this operation declares: only then is its button shown. */
 export const mayPress = async (
   { session, ask }: Visit,
   operationId: string,

@@ -42,8 +42,8 @@ export const textOf = ({ typed }: Pick<Sheet, "typed">, name: string): string =>
 const final = new Set(["projection.lagging", "auth.session_over", "auth.token_invalid"]);
 
 /**
- * What to show beside the form; throws again what a form cannot mend. Of what a store that was away made, nobody
- * knows: the same sending, repeated by the browser, has one outcome, and another form would have a second.
+ * What to show beside the form; throws again what a form cannot mend. A store that was away may have made the
+ * change: the same sending, repeated by the browser, has one outcome, and a new form would make a second one.
  */
 export function failureOf(error: unknown, visit: Pick<Visit, "here" | "requestId">): Failure {
   const { status, code, body } = problemAnswer(error, visit.here, visit.requestId);

@@ -24,7 +24,7 @@ const pathOf = (of: Names, id: string): string =>
 
 const shownMax = 50;
 
-/** What administrators of the instance send again, whatever their role in the project. */
+/** Deliveries that administrators of the instance may send again without a role in the project. */
 export async function deliveriesPiece(base: string, visit: Visit, { db }: Deps): Promise<Html> {
   const deliveries = await troubledDeliveries(db, shownMax);
   if (deliveries.length === 0)

@@ -5,6 +5,7 @@ import {
   type RegistrationQuestion,
 } from "../../../../src/platform/package/nuget/registration.ts";
 import { readRegistration } from "../../../../src/platform/package/nuget/registration-reader.ts";
+import { turnsWhile } from "../../../support/longest-turn.ts";
 
 const base = "https://forge.example.org/net";
 const leaf = (version: string, more: object = {}) => ({ catalogEntry: { version, ...more } });
@@ -62,15 +63,7 @@ describe("a registration of NuGet from another registry", () => {
 
   it("that is large is read while other work goes on", async () => {
     const large = asked({ items: [page(versions(5_000))] });
-    let turns = 0;
-    let ended = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!ended) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const there = await readRegistration(large);
-    ended = true;
+    const { turns, result: there } = await turnsWhile(() => readRegistration(large));
     expect(turns).to.be.greaterThan(10);
     expect(there).to.deep.include({ kind: "json" });
   });
