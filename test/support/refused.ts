@@ -18,3 +18,14 @@ export async function refused(
   }
   expect.fail(`expected a refusal: ${code}`);
 }
+
+/** The code of the refusal; undefined when there is none. */
+export function codeOf(run: () => unknown): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return error.code;
+  }
+}

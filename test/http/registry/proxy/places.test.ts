@@ -2,18 +2,9 @@ import { expect } from "chai";
 
 import { Places } from "../../../../src/http/registry/proxy/places.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import type { Refusal } from "../../../../src/platform/refusal.ts";
+import { codeOf } from "../../../support/refused.ts";
 
 describe("places for what is fetched", () => {
-  const codeOf = (take: () => unknown): string | undefined => {
-    try {
-      take();
-      return undefined;
-    } catch (error) {
-      return (error as Refusal).code;
-    }
-  };
-
   it("are so many for all and fewer for one caller, and are given back once", () => {
     const places = new Places(3, 2);
     const take = (caller: string) => asCaller(caller, () => places.take());

@@ -2,17 +2,9 @@ import { expect } from "chai";
 
 import { Room } from "../../../../src/http/registry/proxy/room.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import type { Refusal } from "../../../../src/platform/refusal.ts";
+import { codeOf } from "../../../support/refused.ts";
 
 describe("room for what is fetched", () => {
-  const codeOf = (take: () => unknown): string | undefined => {
-    try {
-      take();
-      return undefined;
-    } catch (error) {
-      return (error as Refusal).code;
-    }
-  };
   const takeAs = (room: Room, caller: string, bytes: number) =>
     asCaller(caller, () => room.take(bytes));
 
