@@ -1,29 +1,15 @@
-import { Limiter } from "../limiter.ts";
-import { TimedThread } from "../timed-thread.ts";
+import { documentReader } from "../document-reader.ts";
 import {
   askSimpleIndex,
   type SimpleIndexAnswer,
   type SimpleIndexQuestion,
 } from "./simple-index.ts";
 
-/** What is smaller takes a few milliseconds where it is. */
-const atOnceBytesMax = 128 * 1024;
-
-const thread = new TimedThread<SimpleIndexQuestion, SimpleIndexAnswer>({
+/** The same as `askSimpleIndex`, large lists in a thread; see documentReader. */
+export const readSimpleIndex = documentReader<SimpleIndexQuestion, SimpleIndexAnswer>({
+  ask: askSimpleIndex,
   program: "platform/package/simple-index-thread",
-  ...{ startTimeoutMs: 60_000, timeoutMs: 30_000, mebibytesMax: 512, waitingMax: 16 },
+  atOnceBytesMax: 128 * 1024,
+  timeoutMs: 30_000,
+  mebibytesMax: 512,
 });
-/** Whoever waits here holds the list only. */
-const turns = new Limiter(4);
-
-/**
- * The same as `askSimpleIndex`; a large list is read in a thread.
- *
- * @returns undefined when it took too long or too much memory
- */
-export async function readSimpleIndex(
-  question: SimpleIndexQuestion,
-): Promise<SimpleIndexAnswer | undefined> {
-  if (question.bytes.length <= atOnceBytesMax) return askSimpleIndex(question);
-  return await turns.run(() => thread.ask(question));
-}
