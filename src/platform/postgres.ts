@@ -4,6 +4,7 @@ import knex, { type Knex } from "knex";
 import pg from "pg";
 
 import type { Session } from "./postgres-run.ts";
+import { prepareRepeated } from "./prepared.ts";
 
 /** Read models first, so that queries name their tables without a schema. */
 const searchPathDefault = ["read_model", "public"];
@@ -24,13 +25,12 @@ const connectTimeoutMs = 5_000;
 
 /** Opens nothing by itself: connections are made when first used. One a process, destroyed last. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
-  const { onConnect } = options;
-  const afterCreate = onConnect && { afterCreate: checked(onConnect) };
+  const { onConnect = async () => undefined } = options;
   return knex({
     client: "pg",
     connection: connectionConfig(url, options.applicationName),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
-    pool: { min: 0, max: options.poolMax ?? poolMaxDefault, ...afterCreate },
+    pool: { min: 0, max: options.poolMax ?? poolMaxDefault, afterCreate: checked(onConnect) },
     acquireConnectionTimeout: acquireTimeoutMs,
     // Errors quote the statement with its placeholders: values may be personal, and errors are logged.
     compileSqlOnError: false,
@@ -48,6 +48,7 @@ function checked(check: (session: Session) => Promise<void>) {
       await client.end().catch(() => undefined);
       done(error, client);
     };
+    prepareRepeated(client);
     check(client).then(() => done(undefined, client), refuse);
   };
 }
