@@ -16,7 +16,7 @@ import { ProjectId, UserId, WebhookDeliveryId, WebhookId } from "../src/events/c
 import { openPlatform } from "../src/main.ts";
 import { openBlobs } from "../src/platform/blob/open.ts";
 import { openGit } from "../src/platform/git/repositories.ts";
-import { openQueues } from "../src/platform/queue.ts";
+import { openQueues } from "../src/platform/queue/queue.ts";
 import { startProjections } from "../src/projections/role.ts";
 import { startWorkers } from "../src/workers/role.ts";
 import { spawnEventStore } from "../test/support/event-store-child.ts";

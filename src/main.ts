@@ -28,7 +28,7 @@ const modules = {
       import("./platform/key/vault.ts"),
     ]),
   git: () => import("./platform/git/repositories.ts"),
-  work: () => Promise.all([import("./platform/queue.ts"), import("./platform/blob/open.ts")]),
+  work: () => Promise.all([import("./platform/queue/queue.ts"), import("./platform/blob/open.ts")]),
   http: () => Promise.all([import("./first-administrator.ts"), import("./http/role.ts")]),
   hold: () => import("./workers/core/reactor-hold.ts"),
   reading: () => import("./projections/core/caught-up.ts"),

@@ -9,7 +9,7 @@ import { type Mailer, openMailer } from "../platform/mailer.ts";
 import { parseOutboundAllow } from "../platform/outbound/address.ts";
 import { openOutboundHttp } from "../platform/outbound/http.ts";
 import { openOutboundProxy } from "../platform/outbound/proxy.ts";
-import type { Queues } from "../platform/queue.ts";
+import type { Queues } from "../platform/queue/queue.ts";
 import { whileLeader } from "../projections/core/leader.ts";
 import { watchProjections } from "../projections/core/visible.ts";
 import { allReactors, allSweeps, allWorkers } from "./all.ts";

@@ -16,7 +16,7 @@ import { openBlobs } from "../../src/platform/blob/open.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { hashToken, newToken } from "../../src/platform/key/token.ts";
 import { openVault } from "../../src/platform/key/vault.ts";
-import { openQueues } from "../../src/platform/queue.ts";
+import { openQueues } from "../../src/platform/queue/queue.ts";
 import { startProjections } from "../../src/projections/role.ts";
 import { type SshRoleOptions, startSsh } from "../../src/ssh/role.ts";
 import { startWorkers } from "../../src/workers/role.ts";

@@ -7,7 +7,7 @@ import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openGit } from "../../src/platform/git/repositories.ts";
 import { openVault } from "../../src/platform/key/vault.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
-import { openQueues } from "../../src/platform/queue.ts";
+import { openQueues } from "../../src/platform/queue/queue.ts";
 import { limits } from "./limits.ts";
 
 /**

@@ -29,7 +29,7 @@ import { hashToken, newToken } from "../../src/platform/key/token.ts";
 import { openVault } from "../../src/platform/key/vault.ts";
 import { allowNothing } from "../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../src/platform/outbound/http.ts";
-import { openQueues } from "../../src/platform/queue.ts";
+import { openQueues } from "../../src/platform/queue/queue.ts";
 import { watchProjections } from "../../src/projections/core/visible.ts";
 import {
   type ProtectedProject,

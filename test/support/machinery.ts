@@ -17,7 +17,7 @@ import type { GitRepositories } from "../../src/platform/git/repositories.ts";
 import type { Directory } from "../../src/platform/identity/directory.ts";
 import type { Vault } from "../../src/platform/key/vault.ts";
 import type { OutboundHttp } from "../../src/platform/outbound/http.ts";
-import type { Queues } from "../../src/platform/queue.ts";
+import type { Queues } from "../../src/platform/queue/queue.ts";
 import { limits } from "./limits.ts";
 
 export const caller: Caller = {

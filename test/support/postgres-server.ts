@@ -72,7 +72,7 @@ async function startTestServer(): Promise<TestServer> {
 /** The tables of all read models and queues, as the service makes them when it first starts. */
 async function installAll(url: string): Promise<void> {
   // Not needed by runs without databases, which start at once.
-  const { openQueues } = await import("../../src/platform/queue.ts");
+  const { openQueues } = await import("../../src/platform/queue/queue.ts");
   const { allProjections } = await import("../../src/projections/all.ts");
   const { install } = await import("../../src/projections/core/install.ts");
   const queues = await openQueues({ databaseUrl: url, log: pino({ level: "silent" }) });

@@ -12,7 +12,7 @@ import { openVault } from "../../src/platform/key/vault.ts";
 import { parseOutboundAllow } from "../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../src/platform/outbound/http.ts";
 import { openOutboundProxy } from "../../src/platform/outbound/proxy.ts";
-import { openQueues } from "../../src/platform/queue.ts";
+import { openQueues } from "../../src/platform/queue/queue.ts";
 import { allProjections } from "../../src/projections/all.ts";
 import { runProjections } from "../../src/projections/core/runner.ts";
 import { watchProjections } from "../../src/projections/core/visible.ts";

@@ -8,7 +8,7 @@ import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Directory } from "../../platform/identity/directory.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
-import type { Queues } from "../../platform/queue.ts";
+import type { Queues } from "../../platform/queue/queue.ts";
 import type { Watching } from "../../projections/core/visible.ts";
 import type { Lockout } from "../access/login-lockout.ts";
 import type { SecondFactor } from "../access/second-factor.ts";

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from "koa";
 
-import type { Queues } from "../../platform/queue.ts";
+import type { Queues } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type Authenticate, basicCredentials } from "../access/authenticate.ts";
 import { type Caller, requireScope } from "../access/gate.ts";

@@ -7,7 +7,7 @@ import { type JobFailureReason, jobEvents } from "../../events/pipeline/job.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findRun } from "../../platform/job-log/store.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";

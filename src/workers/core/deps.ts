@@ -8,7 +8,7 @@ import type { Vault } from "../../platform/key/vault.ts";
 import type { Mailer } from "../../platform/mailer.ts";
 import type { OutboundHttp } from "../../platform/outbound/http.ts";
 import type { OutboundProxy } from "../../platform/outbound/proxy.ts";
-import type { Queues } from "../../platform/queue.ts";
+import type { Queues } from "../../platform/queue/queue.ts";
 
 /** What reactors and workers work with. One object a process, made by the role. */
 export type WorkerDeps = Readonly<{

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { upcast, withFormerTypes } from "../../events/core/upcast.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { Channel } from "./channel.ts";
 import type { WorkerDeps } from "./deps.ts";
 import type { Reactor } from "./reactor.ts";

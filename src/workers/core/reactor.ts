@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { currentRun } from "../../platform/postgres-run.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { mustReach } from "../../projections/core/log-age.ts";
 import type { WorkerDeps } from "./deps.ts";
 import { keepPositions, type PositionsLost, readReactorPositions } from "./reactor-checkpoint.ts";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
 import { upcast } from "../../events/core/upcast.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
-import { type Job, PermanentFailure } from "../../platform/queue.ts";
+import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
 import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { mayPass } from "../../projections/core/retry.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { PermanentFailure, type RunningWorker } from "../../platform/queue.ts";
+import { PermanentFailure, type RunningWorker } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "./deps.ts";
 
 export type WorkerDefinition<Payload extends z.ZodType> = Readonly<{

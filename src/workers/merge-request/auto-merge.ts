@@ -10,7 +10,7 @@ import {
   mergeRequestStream,
 } from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   awaitingMergeRequests,

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import type { Recorded } from "../../events/core/event.ts";
 import type { repositoryEvents } from "../../events/repository/repository.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { findBegunMerges } from "../../projections/merge-request/merge-request-query.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";

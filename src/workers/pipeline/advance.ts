@@ -5,7 +5,7 @@ import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { allJobs, findPipelineById, jobSpecs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";

@@ -9,7 +9,7 @@ import { repositoryStream } from "../../events/repository/repository.ts";
 import { inheritLfsObjects, lfsObjectsToInherit } from "../../git/lfs-inheritance.ts";
 import { type RefRecorderDeps, refRecorder } from "../../git/ref-recorder.ts";
 import { copyRepository } from "../../platform/git/copy.ts";
-import { PermanentFailure } from "../../platform/queue.ts";
+import { PermanentFailure } from "../../platform/queue/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import type { Reactor } from "../core/reactor.ts";

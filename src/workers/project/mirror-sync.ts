@@ -7,7 +7,7 @@ import type { EventMetadata } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { openRemote, RemoteFailure } from "../../platform/git/remote.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import {
   findMirrorSync,

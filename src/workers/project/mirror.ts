@@ -3,7 +3,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type MirrorEvent, mirrorEvents } from "../../events/project/mirror.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import { pushMirrors } from "../../projections/project/mirror-sync.ts";
 import { findProjectById } from "../../projections/project/project.ts";

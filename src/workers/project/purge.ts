@@ -8,7 +8,7 @@ import { idInStream } from "../../events/core/stream.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { projectEvents, projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { projectsDeletedBefore } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";

@@ -10,7 +10,7 @@ import { invitationEvents } from "../../events/user/invitation.ts";
 import { userEvents } from "../../events/user/user.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { MailRefused } from "../../platform/mailer.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { mailsBefore, waitingMails } from "../../projections/user/mail.ts";
 import { causedBy, type Loaded, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";

@@ -2,7 +2,7 @@ import { user } from "../../commands/user/user.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { NotificationKind } from "../../events/user/mail.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { possibleReaders } from "../../projections/team/reader.ts";

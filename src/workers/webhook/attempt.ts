@@ -11,7 +11,7 @@ import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import type { OutboundResponse } from "../../platform/outbound/http.ts";
-import { PermanentFailure } from "../../platform/queue.ts";
+import { PermanentFailure } from "../../platform/queue/queue.ts";
 import { causedBy, load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { HealthNotes } from "./health.ts";

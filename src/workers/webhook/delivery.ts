@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import { WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { defineWorker } from "../core/worker.ts";
 import { attempt, type Next, settingsReader } from "./attempt.ts";
 import { deliveryQueue, retryQueue } from "./dispatch.ts";

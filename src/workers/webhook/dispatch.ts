@@ -4,7 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { webhookDeliveryEvents } from "../../events/webhook/delivery.ts";
 import { webhookEvents } from "../../events/webhook/webhook.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { enqueue, type InLine } from "./outbox.ts";

@@ -4,7 +4,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { WebhookDeliveryId, type WebhookId } from "../../events/core/ids.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { Job } from "../../platform/queue.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
 import { addressesOf } from "../../projections/project/address.ts";
 import { findProjectById } from "../../projections/project/project.ts";

@@ -8,7 +8,7 @@ import type { Recorded } from "../../events/core/event.ts";
 import { type ProjectId, WebhookDeliveryId, WebhookId } from "../../events/core/ids.ts";
 import { type WebhookEvent, webhookEvents, webhookStream } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { type Job, PermanentFailure } from "../../platform/queue.ts";
+import { type Job, PermanentFailure } from "../../platform/queue/queue.ts";
 import { scheduledAmong } from "../../projections/webhook/delivery.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";

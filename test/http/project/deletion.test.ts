@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { projectStream } from "../../../src/events/project/project.ts";
-import type { Job } from "../../../src/platform/queue.ts";
+import type { Job } from "../../../src/platform/queue/queue.ts";
 import { projectPurgeWorker, sweepDeletedProjects } from "../../../src/workers/project/purge.ts";
 import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";

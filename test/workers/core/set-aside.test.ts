@@ -5,7 +5,7 @@ import { z } from "zod";
 
 import type { NewEvent, Recorded } from "../../../src/events/core/event.ts";
 import { StoreUnavailable } from "../../../src/platform/event-store/event-store.ts";
-import { type Job, PermanentFailure, type Queues } from "../../../src/platform/queue.ts";
+import { type Job, PermanentFailure, type Queues } from "../../../src/platform/queue/queue.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { type Reactor, runReactors } from "../../../src/workers/core/reactor.ts";

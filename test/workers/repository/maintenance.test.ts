@@ -6,7 +6,7 @@ import { expect } from "chai";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { heldPush } from "../../../src/platform/git/push/hold.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
-import { PermanentFailure } from "../../../src/platform/queue.ts";
+import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import {
   repositoryMaintenance,

@@ -9,7 +9,7 @@ import { mailStream } from "../../../src/events/user/mail.ts";
 import { userStream } from "../../../src/events/user/user.ts";
 import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { openMailer } from "../../../src/platform/mailer.ts";
-import { PermanentFailure } from "../../../src/platform/queue.ts";
+import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import { findMail } from "../../../src/projections/user/mail.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { accountLink } from "../../../src/workers/user/account-link.ts";

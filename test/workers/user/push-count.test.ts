@@ -5,7 +5,7 @@ import { repositoryEvents, repositoryStream } from "../../../src/events/reposito
 import { pushCountStream } from "../../../src/events/user/push-count.ts";
 import { refRecorder } from "../../../src/git/ref-recorder.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
-import { PermanentFailure } from "../../../src/platform/queue.ts";
+import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import {
   countPushes,
   pushCountReactor,

@@ -3,7 +3,7 @@ import { expect } from "chai";
 
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import { openOutboundHttp } from "../../../src/platform/outbound/http.ts";
-import { PermanentFailure } from "../../../src/platform/queue.ts";
+import { PermanentFailure } from "../../../src/platform/queue/queue.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import {
   webhookDeliveryWorker,

@@ -7,10 +7,10 @@ import {
   type Queues,
   type RunningWorker,
   type WorkOptions,
-} from "../../src/platform/queue.ts";
-import { testDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
-import { needsRedis, testRedis } from "../support/redis.ts";
+} from "../../../src/platform/queue/queue.ts";
+import { testDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
+import { needsRedis, testRedis } from "../../support/redis.ts";
 
 const backends = ["PostgreSQL", "Redis"];
 

@@ -10,8 +10,9 @@ import {
   withBackend,
 } from "bullmq";
 import type { Logger } from "pino";
-import { connectPostgres } from "./postgres.ts";
-import { occasionally } from "./throttled-log.ts";
+import { connectPostgres } from "../postgres.ts";
+import { occasionally } from "../throttled-log.ts";
+import { openQueuePool } from "./queue-pool.ts";
 
 /** Work to be done at least once. Adding one whose id is known to the queue changes nothing. */
 export type Job = Readonly<{
@@ -64,6 +65,8 @@ const backoffMaxMs = 60_000;
 const backoffMinMs = 500;
 const closeGraceMs = 5_000;
 const hourSeconds = 3_600;
+/** On PostgreSQL, adding jobs together makes two temporary tables, which costs as much as adding so many one by one. */
+const oneByOneMax = 8;
 
 const jobOptions: DefaultJobOptions = {
   attempts: attemptsMax,
@@ -93,31 +96,18 @@ async function migrate(databaseUrl: string): Promise<void> {
 
 /** The classes bound to one backend, and what each of them connects by. */
 type Backend = Pick<ReturnType<typeof withBackend<IQueueBackend, object>>, "Queue" | "Worker"> &
-  Readonly<{ connection: (purpose: string) => object }>;
+  Readonly<{ connection: () => object; close: () => Promise<void> }>;
 
 function postgresBackend(connectionString: string): Backend {
   const classes = withBackend(createPostgresBackend) as unknown as Backend;
-  return {
-    ...classes,
-    // A pool for each, because a worker holds one connection for LISTEN all its life.
-    connection: (purpose) => ({
-      connectionString,
-      max: 2,
-      application_name: purpose,
-      // Not waiting for the disk: a crash of Postgres may take back the last moments of the queue, all of
-      // it in order. Then jobs are done again that were done, and what is behind the reactors'
-      // checkpoints, which are written later, is still there.
-      options: "-c synchronous_commit=off",
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
-    }),
-  };
+  return { ...classes, ...openQueuePool(connectionString) };
 }
 
 function redisBackend(url: string): Backend {
   const classes = withBackend(createRedisBackend) as unknown as Backend;
   // A blocking read must not give up: the worker would end with it.
-  return { ...classes, connection: () => ({ url, maxRetriesPerRequest: null }) };
+  const connection = () => ({ url, maxRetriesPerRequest: null });
+  return { ...classes, connection, close: async () => undefined };
 }
 
 function queuesOn(backend: Backend, log: Logger): Queues {
@@ -130,7 +120,7 @@ function queuesOn(backend: Backend, log: Logger): Queues {
   function queue(name: string): Queue {
     const known = queues.get(name);
     if (known !== undefined) return known;
-    const connection = backend.connection(`queue ${name}`);
+    const connection = backend.connection();
     const made = new backend.Queue(name, { connection, defaultJobOptions: jobOptions });
     made.on("error", report(name));
     const shared = made as unknown as Queue;
@@ -142,21 +132,21 @@ function queuesOn(backend: Backend, log: Logger): Queues {
     queue,
     async add(jobs) {
       for (const name of new Set(jobs.map((job) => job.queue))) {
-        const inQueue = jobs.filter((job) => job.queue === name);
-        await queue(name).addBulk(
-          inQueue.map(({ id, data, delayMs = 0 }) => ({
-            name,
-            data,
-            opts: { jobId: id, delay: Math.max(0, Math.round(delayMs)) },
-          })),
-        );
+        const inQueue = jobs.filter((job) => job.queue === name).map(toAdd);
+        if (inQueue.length > oneByOneMax) await queue(name).addBulk(inQueue);
+        else for (const { data, opts } of inQueue) await queue(name).add(name, data, opts);
       }
     },
     work: (options) => work(backend, options, report(options.queue)),
     async close() {
       await Promise.all([...queues.values()].map((each) => each.close()));
+      await backend.close();
     },
   };
+}
+
+function toAdd({ queue: name, id, data, delayMs = 0 }: Job) {
+  return { name, data, opts: { jobId: id, delay: Math.max(0, Math.round(delayMs)) } };
 }
 
 async function work(
@@ -166,7 +156,7 @@ async function work(
 ): Promise<RunningWorker> {
   const ending = new AbortController();
   const options: WorkerOptions<object> = {
-    connection: backend.connection(`worker ${queue}`),
+    connection: backend.connection(),
     concurrency,
     // After a kill, its jobs go to others within half a minute.
     lockDuration: 15_000,
