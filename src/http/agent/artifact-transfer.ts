@@ -12,7 +12,7 @@ import { findArtifact } from "../../projections/agent/artifact.ts";
 import { findJobByNumber, findJobOfToken } from "../../projections/agent/job.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { dependenciesOf } from "../../workers/pipeline/job-run.ts";
+import { dependsOn } from "../../workers/pipeline/job-run.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -139,8 +139,7 @@ async function dependency(
   const wanted = await findJobByNumber(db, placeOfNumber(jobNumber));
   const spec = running && (await findJobSpec(db, running.id));
   if (running === undefined || wanted === undefined || spec === undefined) throw badToken();
-  const allowed = await dependenciesOf({ db }, running, spec);
-  if (allowed.some(({ id }) => id === wanted.id)) return wanted.id;
+  if (dependsOn(running, spec, wanted)) return wanted.id;
   throw new Refusal("forbidden", "artifact.no_dependency", "The job does not depend on that one.");
 }
 

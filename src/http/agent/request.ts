@@ -16,6 +16,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
+import { keepMasks } from "./masks.ts";
 import { AgentProof, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
 import { holdMsDefault, waitingFor } from "./queue.ts";
@@ -140,12 +141,14 @@ async function begun(
     token_hash: hashToken(token),
     contact_at: deps.now(),
   });
+  keepMasks(hashToken(token), token, payload.masked);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
 }
 
 /** What earlier jobs left for this one, in the order of stages. */
 async function archives({ db }: Deps, { dependencies, pipelineNumber }: JobPayload) {
+  if (dependencies.length === 0) return [];
   const ids = dependencies.map(({ id }) => id);
   const rows = await artifactsOf(db, ids, "archive");
   const byJob = new Map(rows.map((row) => [row.job_id, row]));

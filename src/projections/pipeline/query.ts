@@ -154,6 +154,75 @@ export async function findJobById(db: Knex, id: string): Promise<JobRow | undefi
   return db("pipeline_job").where({ id }).first("*");
 }
 
+const orderColumns = [
+  ...([
+    "id",
+    "name",
+    "stage_index",
+    "status",
+    "job_when",
+    "needs",
+    "may_fail",
+    "released",
+  ] as const),
+  ...(["delayed_until", "started_at", "finished_at", "failure_reason"] as const),
+] as const;
+
+/** What decides which job is next, and how a pipeline ends. */
+export type JobInOrder = Pick<JobRow, (typeof orderColumns)[number]>;
+
+/** All jobs of a pipeline, in the order of stages: as little of each as decides what comes next. */
+export async function jobsInOrder(db: Knex, pipelineId: string): Promise<readonly JobInOrder[]> {
+  return db("pipeline_job")
+    .where({ pipeline_id: pipelineId })
+    .orderBy("place")
+    .select<JobInOrder[]>([...orderColumns]);
+}
+
+/** Those of a few jobs, in no order. */
+export async function findJobs(db: Knex, ids: readonly string[]): Promise<readonly JobRow[]> {
+  return ids.length === 0 ? [] : db("pipeline_job").whereRaw("id = any(?)", [[...ids]]);
+}
+
+/**
+ * Whether the end of a job lets no other one begin, nor the pipeline end: others of its stage go on, and none that
+ * has not begun names it.
+ */
+export async function isFollowedByNone(
+  db: Knex,
+  { pipeline_id, stage_index, name }: Pick<JobRow, "pipeline_id" | "stage_index" | "name">,
+): Promise<boolean> {
+  const { rows } = await db.raw<{ rows: readonly { none: boolean }[] }>(
+    `select exists (
+         select from pipeline_job where pipeline_id = :pipeline_id and stage_index = :stage_index
+           and status in ('CREATED', 'PENDING', 'WAITING_FOR_RESOURCE', 'RUNNING'))
+       and not exists (
+         select from pipeline_job where pipeline_id = :pipeline_id and status = 'CREATED'
+           and needs @> array[:name]) as none`,
+    { pipeline_id, stage_index, name },
+  );
+  return rows[0]?.none === true;
+}
+
+/**
+ * Jobs of a pipeline that have artifacts, in the order of stages.
+ *
+ * @param of those of these names, or all of stages before this one
+ */
+export async function jobsWithArtifacts(
+  db: Knex,
+  pipeline_id: string,
+  of: Readonly<{ names: readonly string[] } | { stageBefore: number }>,
+): Promise<readonly JobRow[]> {
+  const query = db("pipeline_job")
+    .where({ pipeline_id })
+    .whereIn("id", db("job_artifact").where({ pipeline_id }).select("job_id"))
+    .orderBy("place");
+  if ("names" in of) query.whereRaw("name = any(?)", [[...of.names]]);
+  else query.where("stage_index", "<", of.stageBefore);
+  return query;
+}
+
 /** All jobs of a pipeline, in the order of stages. */
 export async function allJobs(db: Knex, pipelineId: string): Promise<readonly JobRow[]> {
   return db("pipeline_job").where({ pipeline_id: pipelineId }).orderBy("place");

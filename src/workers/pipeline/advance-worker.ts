@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
 import { jobEvents } from "../../events/pipeline/job.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
-import { findJobById } from "../../projections/pipeline/query.ts";
+import { findJobById, isFollowedByNone } from "../../projections/pipeline/query.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { advancePipeline, advanceQueue } from "./advance.ts";
@@ -67,8 +67,9 @@ export const pipelineAdvanceWorker = defineWorker({
   async run({ pipelineId, causeId, correlationId = causeId, position, leftJobId }, deps) {
     await deps.visible(position === null ? undefined : BigInt(position));
     const cause = { id: causeId, correlationId };
-    await advancePipeline(deps, pipelineId, cause);
     const left = leftJobId ? await findJobById(deps.db, leftJobId) : undefined;
+    const movesNone = left !== undefined && (await isFollowedByNone(deps.db, left));
+    if (!movesNone) await advancePipeline(deps, pipelineId, cause);
     if (left !== undefined) await freeGroup(deps, left, cause);
   },
 });

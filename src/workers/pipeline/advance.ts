@@ -6,7 +6,13 @@ import { bySystem } from "../../events/core/system.ts";
 import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import { allJobs, findPipelineById, jobSpecs } from "../../projections/pipeline/query.ts";
+import {
+  findJobs,
+  findPipelineById,
+  type JobInOrder,
+  jobSpecs,
+  jobsInOrder,
+} from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { VariableDeps } from "./job-run.ts";
@@ -37,7 +43,7 @@ export async function advancePipeline(
 ): Promise<bigint | undefined> {
   const row = await findPipelineById(deps.db, pipelineId);
   if (row === undefined || row.jobs === 0) return undefined;
-  const rows = await allJobs(deps.db, pipelineId);
+  const rows = await jobsInOrder(deps.db, pipelineId);
   // The rest of the plan is still to come.
   if (rows.length < row.jobs) return undefined;
   const jobs = new Map(rows.map((each) => [each.id as string, each]));
@@ -51,7 +57,7 @@ export async function advancePipeline(
   return later(position, await finish(deps, row, [...jobs.values()], cause));
 }
 
-export function waiting(row: JobRow): WaitingJob {
+export function waiting(row: JobInOrder): WaitingJob {
   return {
     id: row.id,
     name: row.name,
@@ -76,16 +82,22 @@ const statusAfter: Readonly<Record<WaitingStep, PipelineStatus>> = {
 async function takeSteps(
   deps: AdvanceDeps,
   steps: readonly Step[],
-  jobs: Map<string, JobRow>,
+  jobs: Map<string, JobInOrder>,
   cause: Cause,
 ): Promise<bigint | undefined> {
+  const found = await findJobs(
+    deps.db,
+    steps.map(({ jobId }) => jobId),
+  );
+  const rows = new Map(found.map((row) => [row.id as string, row]));
   const delays = steps.filter(({ step }) => step === "delay").map(({ jobId }) => jobId);
   const specs = await jobSpecs(deps.db, delays);
   let position: bigint | undefined;
   for (let at = 0; at < steps.length; at += commandsAtOnce) {
     const taken = steps.slice(at, at + commandsAtOnce).map(async ({ jobId, step }) => {
-      const row = jobs.get(jobId);
-      if (row === undefined) return undefined;
+      const row = rows.get(jobId);
+      const inOrder = jobs.get(jobId);
+      if (row === undefined || inOrder === undefined) return undefined;
       const startInSeconds = specs.get(jobId)?.startInSeconds ?? 0;
       const until = new Date(deps.now().getTime() + startInSeconds * 1_000);
       const result =
@@ -93,7 +105,7 @@ async function takeSteps(
           ? await queueOrRefuse(deps, row, cause)
           : { status: statusAfter[step], position: await take(deps, row, step, until, cause) };
       const delayed_until = step === "delay" ? until : row.delayed_until;
-      jobs.set(jobId, { ...row, status: result.status, delayed_until });
+      jobs.set(jobId, { ...inOrder, status: result.status, delayed_until });
       return result.position;
     });
     for (const reached of await Promise.all(taken)) position = later(position, reached);
@@ -172,7 +184,7 @@ export async function orderJob(
 async function finish(
   { store, now }: AdvanceDeps,
   row: PipelineRow,
-  jobs: readonly JobRow[],
+  jobs: readonly JobInOrder[],
   cause: Cause,
 ): Promise<bigint | undefined> {
   const counts = jobs.map(({ status, may_fail }) => ({
@@ -202,7 +214,7 @@ async function finish(
 
 const namedMax = 3;
 
-function failureOf(jobs: readonly JobRow[]): string {
+function failureOf(jobs: readonly JobInOrder[]): string {
   const failed = jobs.filter(({ status }) => status === "FAILED");
   const named = failed
     .slice(0, namedMax)

@@ -13,6 +13,7 @@ import type { Repository } from "../../platform/git/repository.ts";
 import { expandText, expandVariables } from "../../platform/pipeline-file/expand.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { storableText } from "../../platform/storable-text.ts";
+import { findJobSpec } from "../../projections/pipeline/query.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
@@ -43,6 +44,9 @@ export async function releaseByJob(
   job: JobRow,
   token: string,
 ): Promise<JobReleased> {
+  // Most jobs make none, and their plan says so.
+  const spec = await findJobSpec(deps.db, job.id);
+  if (!spec?.release) return undefined;
   const run = await findJobRun(deps, job);
   if (!run?.spec.release) return undefined;
   try {

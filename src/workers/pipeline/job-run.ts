@@ -1,6 +1,10 @@
 import type { UserId } from "../../events/core/ids.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
-import { allJobs, findJobSpec, findPipelineById } from "../../projections/pipeline/query.ts";
+import {
+  findJobSpec,
+  findPipelineById,
+  jobsWithArtifacts,
+} from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
@@ -18,6 +22,7 @@ export type JobRun = Readonly<{
   isProtected: boolean;
   /** In the whole service; 0 until it has one. */
   number: bigint;
+  /** Jobs that left artifacts for it. */
   dependencies: readonly JobRow[];
 }>;
 
@@ -43,16 +48,26 @@ export async function findJobRun(deps: VariableDeps, job: JobRow): Promise<JobRu
   return { deps, job, pipeline, project, spec, isProtected, number, dependencies };
 }
 
-/** With `dependencies` those named, with `needs` those that say so, else all of earlier stages. */
-export async function dependenciesOf(
-  { db }: Pick<VariableDeps, "db">,
-  job: JobRow,
-  { dependencies, needs }: JobSpec,
-): Promise<readonly JobRow[]> {
-  const jobs = await allJobs(db, job.pipeline_id);
+/** Names of the jobs whose artifacts a job is given; undefined for all of earlier stages. */
+function namesOfDependencies({ dependencies, needs }: JobSpec): readonly string[] | undefined {
   const fromNeeds = needs?.filter(({ artifacts }) => artifacts).map((need) => need.job);
-  const names = dependencies ?? fromNeeds;
-  if (names === undefined) return jobs.filter(({ stage_index }) => stage_index < job.stage_index);
-  const wanted = new Set(names);
-  return jobs.filter(({ name }) => wanted.has(name));
+  return dependencies ?? fromNeeds;
+}
+
+/** Whether a job is given the artifacts of the other: those named in its plan, or all of earlier stages. */
+export function dependsOn(job: JobRow, spec: JobSpec, other: JobRow): boolean {
+  if (other.pipeline_id !== job.pipeline_id) return false;
+  const names = namesOfDependencies(spec);
+  return names === undefined ? other.stage_index < job.stage_index : names.includes(other.name);
+}
+
+/** Those of the jobs it depends on that have artifacts, in the order of stages. */
+async function dependenciesOf(
+  { db }: Pick<VariableDeps, "db">,
+  { pipeline_id, stage_index }: JobRow,
+  spec: JobSpec,
+): Promise<readonly JobRow[]> {
+  const names = namesOfDependencies(spec);
+  if (names?.length === 0) return [];
+  return jobsWithArtifacts(db, pipeline_id, names ? { names } : { stageBefore: stage_index });
 }
