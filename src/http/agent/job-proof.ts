@@ -22,6 +22,9 @@ export const JobNumberParams = z.object({
     .refine(Number.isSafeInteger),
 });
 
+/** An agent that is silent for a minute is taken for gone; so often at most is its contact written. */
+const contactEveryMs = 5_000;
+
 export type ProvedRun = Readonly<{ job: JobRow; run: JobRunRow; token: string }>;
 
 /**
@@ -42,8 +45,10 @@ export async function provedRun(
   if (job === undefined || run === undefined) throw badToken();
   if (job.token_hash !== tokenHash) throw runIsOver(job, run);
   const at = deps.now();
-  await noteRunContact(deps.db, run, at);
-  await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
+  if (at.getTime() - run.contact_at.getTime() >= contactEveryMs) {
+    await noteRunContact(deps.db, run, at);
+    await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
+  }
   return { job, run, token };
 }
 

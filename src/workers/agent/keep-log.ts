@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { jobLog } from "../../commands/agent/job-log.ts";
 import { handle } from "../../commands/core/handle.ts";
+import type { Recorded } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import { jobEvents, jobStream } from "../../events/pipeline/job.ts";
@@ -16,6 +17,7 @@ import {
   readLog,
   sealRun,
 } from "../../platform/job-log/store.ts";
+import type { Job } from "../../platform/queue/queue.ts";
 import { findJobLog } from "../../projections/agent/job-log.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -33,25 +35,54 @@ const Ended = z.object({
   attempt: z.int().positive().optional(),
 });
 
+const EndedRun = Ended.extend({ causeId: z.string(), position: z.string() });
+type EndedRun = z.output<typeof EndedRun>;
+
 /** The log of a run that has ended becomes a blob, which an event names. */
 export const jobLogEnd: Reactor = {
   name: "job-log",
   types: new Set(["JobSucceeded", "JobFailed", "JobCanceled"]),
-  react: async ({ id, data, position }) => [
-    { queue, id, data: { ...Ended.parse(data), causeId: id, position: String(position) } },
-  ],
+  // Until then the log is read from its chunks.
+  gatherMs: 250,
+  react: (event) => endedLogs([event]),
+  reactAll: endedLogs,
 };
+
+async function endedLogs(events: readonly Recorded[]): Promise<readonly Job[]> {
+  const runs = events.map(({ id, data, position }) => ({
+    ...Ended.parse(data),
+    causeId: id,
+    position: String(position),
+  }));
+  return [{ queue, id: deterministicId("job log", ...events.map(({ id }) => id)), data: { runs } }];
+}
 
 export const jobLogWorker = defineWorker({
   queue,
   concurrency: 2,
-  payload: Ended.extend({ causeId: z.string(), position: z.string() }),
-  async run({ causeId, position, attempt: given, ...job }, deps) {
-    await deps.visible(BigInt(position));
-    const attempt = given ?? (await lastAttempt(deps.store, job.jobId, causeId));
-    if (attempt > 0) await keepLog(deps, { ...job, attempt });
+  /** Jobs of queues of before 2026-11-23 are of one run. */
+  payload: z.union([
+    z.object({ runs: z.array(EndedRun).min(1) }),
+    EndedRun.transform((run) => ({ runs: [run] })),
+  ]),
+  async run({ runs }, deps) {
+    const failures: unknown[] = [];
+    for (const run of runs) {
+      // One log that cannot be stored now does not keep the others.
+      await keepLogOf(deps, run).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   },
 });
+
+async function keepLogOf(
+  deps: KeepLogDeps,
+  { causeId, position, attempt: given, ...job }: EndedRun,
+): Promise<void> {
+  await deps.visible(BigInt(position));
+  const attempt = given ?? (await lastAttempt(deps.store, job.jobId, causeId));
+  if (attempt > 0) await keepLog(deps, { ...job, attempt });
+}
 
 /** The run that went on when somebody canceled the job; 0 when there was none. */
 async function lastAttempt(store: EventStore, jobId: string, causeId: string): Promise<number> {
@@ -70,11 +101,10 @@ type Run = Readonly<{
   attempt: number;
 }>;
 
+type KeepLogDeps = Pick<WorkerDeps, "db" | "store" | "blobs" | "visible" | "now">;
+
 /** May be stopped at any line and repeated: chunks go once readers find the blob. */
-export async function keepLog(
-  deps: Pick<WorkerDeps, "db" | "store" | "blobs" | "visible" | "now">,
-  run: Run,
-): Promise<void> {
+export async function keepLog(deps: KeepLogDeps, run: Run): Promise<void> {
   const { db, store, blobs, now } = deps;
   const key = { job_id: run.jobId, attempt: run.attempt };
   if ((await findJobLog(db, key)) === undefined) {

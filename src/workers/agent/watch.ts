@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { type JobCommand, job as jobSlice } from "../../commands/pipeline/job.ts";
+import type { Recorded } from "../../events/core/event.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { type JobFailureReason, jobEvents } from "../../events/pipeline/job.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
@@ -28,35 +29,58 @@ const overtimeMs = 15 * 60_000;
 /** While the service itself was down, no agent could be heard. */
 const startedAt = Date.now();
 
-const Watched = z.object({ jobId: z.string(), attempt: z.int().positive(), look: z.int() });
-type Watched = z.output<typeof Watched>;
+const Run = z.object({ jobId: z.string(), attempt: z.int().positive() });
+type Run = z.output<typeof Run>;
+/** Jobs of queues of before 2026-11-23 are of one run. */
+const Watched = z.union([
+  z.object({ runs: z.array(Run).min(1), look: z.int() }),
+  Run.extend({ look: z.int() }).transform(({ look, ...run }) => ({ runs: [run], look })),
+]);
 
-const lookAgain = (watched: Watched, delayMs: number): Job => ({
+const watch = (runs: readonly Run[], look: number, delayMs: number): Job => ({
   queue,
-  id: deterministicId("agent watch", watched.jobId, watched.attempt, watched.look),
-  data: watched,
+  id: deterministicId(
+    "agent watch",
+    look,
+    ...runs.flatMap(({ jobId, attempt }) => [jobId, attempt]),
+  ),
+  data: { runs, look },
   delayMs,
 });
 
-/** A run that was given to an agent is looked at until it is over. */
+/** A run that was given to an agent is looked at until it is over, with those that began at the same time. */
 export const agentWatch: Reactor = {
   name: "agent-watch",
   types: new Set(["JobAssigned"]),
-  react: async ({ id, data }) => {
-    const { jobId, attempt } = jobEvents.JobAssigned.parse(data);
-    // A job that was returned is assigned again in the same attempt.
-    return [{ queue, id, data: { jobId, attempt, look: 0 }, delayMs: confirmMs }];
-  },
+  gatherMs: 1_000,
+  react: (event) => watchAll([event]),
+  reactAll: watchAll,
 };
+
+async function watchAll(events: readonly Recorded[]): Promise<readonly Job[]> {
+  const runs = events.map(({ data }) => {
+    const { jobId, attempt } = jobEvents.JobAssigned.parse(data);
+    return { jobId, attempt };
+  });
+  // A job that was returned is assigned again in the same attempt: the position tells them apart.
+  return [watch(runs, Number(events.at(-1)?.position ?? 0n), confirmMs)];
+}
 
 export const agentWatchWorker = defineWorker({
   queue,
   concurrency: 2,
   payload: Watched,
-  async run(watched, deps) {
-    const next = await lookAt(deps, watched);
-    if (next === undefined) return;
-    await deps.queues.add([lookAgain({ ...watched, look: deps.now().getTime() }, next)]);
+  async run({ runs }, deps) {
+    const left: Run[] = [];
+    const next: number[] = [];
+    for (const run of runs) {
+      const lookInMs = await lookAt(deps, run);
+      if (lookInMs === undefined) continue;
+      left.push(run);
+      next.push(lookInMs);
+    }
+    if (left.length === 0) return;
+    await deps.queues.add([watch(left, deps.now().getTime(), Math.min(...next))]);
   },
 });
 
@@ -68,7 +92,7 @@ export const agentWatchWorker = defineWorker({
  */
 export async function lookAt(
   deps: Pick<WorkerDeps, "db" | "store" | "now">,
-  { jobId, attempt }: Pick<Watched, "jobId" | "attempt">,
+  { jobId, attempt }: Run,
   upSince = startedAt,
 ): Promise<number | undefined> {
   const row = await findJobById(deps.db, jobId);

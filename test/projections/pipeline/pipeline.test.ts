@@ -12,7 +12,9 @@ import { pipelineStream } from "../../../src/events/pipeline/pipeline.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import {
+  findJobById,
   findPipeline,
+  isFollowedByNone,
   lastPipeline,
   listJobs,
   listPipelines,
@@ -181,5 +183,48 @@ describe("the numbers that agents know", () => {
     expect(jobNumber(7n, 4_095)).to.be.below(jobNumber(8n, 0));
     expect(serviceNumberSubject(serviceNumberSubject(pipelineId))).to.equal(pipelineId);
     expect(serviceNumberSubject(pipelineId)).not.to.equal(pipelineId);
+  });
+});
+
+describe("whether something follows the end of a job", () => {
+  beforeEach(() => reset(db, pipelineProjection));
+
+  const given = (
+    jobs: readonly ReturnType<typeof specOf>[],
+    ended: readonly string[],
+    more: readonly Written[] = [],
+  ) =>
+    apply([
+      ofPipeline(created(jobs.length)),
+      ofPipeline(planned(...jobs)),
+      ...ended.flatMap((name): Written[] => [
+        ofJob(name, "JobQueued", { attempt: 1, queuedAt: at }),
+        ofJob(name, "JobSucceeded", { attempt: 1, finishedAt: at }),
+      ]),
+      ...more,
+    ]);
+  const nothingFollows = async (name: string) =>
+    isFollowedByNone(db, (await findJobById(db, jobIdOf(name)))!);
+
+  it("is not while others of its stage go on", async () => {
+    await given([specOf("a"), specOf("b"), specOf("c", { stageIndex: 3 })], ["a"]);
+    expect(await nothingFollows("a")).to.equal(true);
+  });
+
+  it("is with the last of its stage", async () => {
+    await given([specOf("a"), specOf("b"), specOf("c", { stageIndex: 3 })], ["a", "b"]);
+    expect(await nothingFollows("b")).to.equal(false);
+  });
+
+  it("is where a job that has not begun names it", async () => {
+    const needs = [{ job: "a", artifacts: true, optional: false }];
+    await given([specOf("a"), specOf("b"), specOf("c", { stageIndex: 3, needs })], ["a"]);
+    expect(await nothingFollows("a")).to.equal(false);
+  });
+
+  it("is when what is left waits to be started by hand", async () => {
+    const held = ofJob("b", "JobHeld", { heldAt: at });
+    await given([specOf("a"), specOf("b", { when: "manual" })], ["a"], [held]);
+    expect(await nothingFollows("a")).to.equal(false);
   });
 });

@@ -119,6 +119,28 @@ describe("the log of a run that has ended", () => {
     expect([await chunks(), await read()]).to.deep.equal([[], text]);
   });
 
+  it("is stored with those that end at the same time, also when another cannot be", async () => {
+    const runs = [await given("first\n"), await given("second\n")];
+    for (const { job } of runs) await put(job, { state: "success" });
+    const ids = runs.map(({ row }) => row.id);
+    const ends = (await Promise.all(ids.map((id) => eventsOf(id, "JobSucceeded")))).flat();
+    const [step, ...others] = await jobLogEnd.reactAll!(ends, deps);
+    expect(others).to.deep.equal([]);
+    const { blobs } = app.deps;
+    let puts = 0;
+    const putPlain: typeof blobs.putPlain = async (...given) => {
+      puts += 1;
+      if (puts === 1) throw new Refusal("unavailable", "test.full", "No space is left.");
+      return blobs.putPlain(...given);
+    };
+    const failing = { ...app.deps, blobs: { ...blobs, putPlain } } as never;
+    await refused(() => jobLogWorker.runJob(step!.data, failing, signal), "test.full");
+    const stored = async () => Promise.all(ids.map(async (id) => (await storedOf(id)).length));
+    expect(await stored()).to.deep.equal([0, 1]);
+    await jobLogWorker.runJob(step!.data, deps, signal);
+    expect(await stored()).to.deep.equal([1, 1]);
+  });
+
   it("is that of each run of a job, also of one that was canceled", async () => {
     const { row, path, read, localId } = await given();
     expect((await app.post(`${path}/cancel`, { token })).status).to.equal(200);

@@ -2,13 +2,22 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import type { Job } from "../../../src/platform/queue/queue.ts";
 import {
   noAgentAfterMs,
   stuckAfterMs,
   sweepJobsWithoutAgent,
   sweepStuckJobs,
 } from "../../../src/workers/agent/stuck.ts";
-import { lookAt, silenceMs } from "../../../src/workers/agent/watch.ts";
+import {
+  agentWatch,
+  agentWatchWorker,
+  confirmMs,
+  lookAt,
+  silenceMs,
+} from "../../../src/workers/agent/watch.ts";
 import { givenAgent } from "../../support/agent.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -97,6 +106,42 @@ describe("an agent that claims a job and dies", () => {
     const which = { jobId: row.id, attempt: row.attempt };
     expect(await lookAt({ db, store, now }, which, upSince)).to.be.within(50_000, 55_000);
     await put(job, { state: "success" });
+  });
+});
+
+describe("runs that were given to agents at the same time", () => {
+  it("are looked at by one step until the last of them is over", async () => {
+    const ids = ["one", "two"].map((name) => deterministicId("watched job", name));
+    const events = ids.map((jobId, n) => {
+      const data = { jobId, attempt: 1, pipelineId: jobId, projectId: search.id, agentId: jobId };
+      const more = { tokenHash: "a".repeat(64), assignedAt: new Date().toISOString() };
+      return { id: jobId, position: BigInt(n), type: "JobAssigned", data: { ...data, ...more } };
+    }) as unknown as readonly Recorded[];
+    const [job, ...others] = await agentWatch.reactAll!(events, undefined as never);
+    expect(others).to.deep.equal([]);
+    expect(job!.delayMs).to.equal(confirmMs);
+    const runs = ids.map((jobId) => ({ jobId, attempt: 1 }));
+    expect(job!.data["runs"]).to.deep.equal(runs);
+  });
+
+  it("are over once none is left, and those left are looked at again", async () => {
+    await givenPipeline();
+    const taken = await begin();
+    const row = await db("pipeline_job").where({ status: "RUNNING" }).first();
+    const added: Job[] = [];
+    const queues = { add: async (jobs: readonly Job[]) => void added.push(...jobs) };
+    const deps = { ...app.deps, queues } as never;
+    const gone = { jobId: deterministicId("a job that is gone"), attempt: 1 };
+    const left = { jobId: row.id, attempt: row.attempt };
+    const { signal } = new AbortController();
+    await agentWatchWorker.runJob({ runs: [gone, left], look: 0 }, deps, signal);
+    expect(added.map(({ data }) => data["runs"])).to.deep.equal([[left]]);
+    // As queues of before held them.
+    await agentWatchWorker.runJob({ ...left, look: 0 }, deps, signal);
+    expect(added).to.have.length(2);
+    await put(taken, { state: "success" });
+    await agentWatchWorker.runJob(added[0]!.data, deps, signal);
+    expect(added).to.have.length(2);
   });
 });
 
