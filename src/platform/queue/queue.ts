@@ -71,7 +71,9 @@ const oneByOneMax = 8;
 const jobOptions: DefaultJobOptions = {
   attempts: attemptsMax,
   backoff: { type: "custom" },
-  removeOnComplete: { age: 24 * hourSeconds, count: 1_000 },
+  // Long enough to know a job again that is added once more after a crash. Not by count: on PostgreSQL each
+  // job that ends would look at all that are kept.
+  removeOnComplete: { age: hourSeconds },
   removeOnFail: { age: 7 * 24 * hourSeconds, count: 5_000 },
 };
 
