@@ -1,0 +1,55 @@
+import { expect } from "chai";
+
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { pipelineCreateWorker, pipelinePush } from "../../../src/workers/pipeline/push.ts";
+import { startTestApp } from "../../support/app.ts";
+import { git, temporaryDirectory } from "../../support/git.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+// Without workers: what they do with the events of a push is said here.
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const { store } = app.deps;
+const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
+
+/** Pushes so many new branches in one go, and does what the workers do next. */
+async function pushed(prefix: string, count: number): Promise<readonly Recorded[]> {
+  const copy = await temporaryDirectory();
+  const url = new URL("/project/anna/search.git", app.url);
+  Object.assign(url, { username: "anna", password: anna.token });
+  await git(copy, "clone", "--quiet", url.href, ".");
+  const branches = Array.from({ length: count }, (_, n) => `HEAD:refs/heads/${prefix}-${n}`);
+  const head = await store.head();
+  await git(copy, "push", "--quiet", "origin", ...branches);
+  const events: Recorded[] = [];
+  for await (const event of store.readAll(head === undefined ? {} : { after: head })) {
+    if (pipelinePush.types.has(event.type)) events.push(event);
+  }
+  for (const event of events) {
+    for (const { data } of await pipelinePush.react(event, deps)) {
+      await pipelineCreateWorker.runJob(data, deps, new AbortController().signal);
+    }
+  }
+  await app.deps.visible(await store.head());
+  return events;
+}
+
+describe("a push of many branches", () => {
+  before(async () => {
+    await at.commit({ ".forge-ci.yaml": "a: {script: x}" });
+  });
+
+  it("starts a pipeline for each of a few", async () => {
+    expect(await pushed("few", 3)).to.have.length(3);
+    const refs = (await at.pipelines()).map(({ ref }) => ref);
+    expect(refs).to.have.members(["few-0", "few-1", "few-2"]);
+  });
+
+  it("starts none for 200 at once, and takes all of them", async () => {
+    const before = await at.pipelines("?size=200");
+    expect(await pushed("many", 200)).to.have.length(200);
+    expect(await at.pipelines("?size=200")).to.deep.equal(before);
+  });
+});
