@@ -1,7 +1,6 @@
 import { z } from "zod";
 
 import { type AgentCommand, agent, agentNotFound } from "../../commands/agent/agent.ts";
-import { handle } from "../../commands/core/handle.ts";
 import type { AgentSettings } from "../../events/agent/agent.ts";
 import { type AgentRow, findAgent, listAgents } from "../../projections/agent/agent.ts";
 import { forgetContact } from "../../projections/agent/contact.ts";
@@ -178,8 +177,7 @@ type Order = AgentCommand extends infer Each
 async function send(deps: Deps, request: Request, id: string, order: Order): Promise<void> {
   await mustFindAgent(deps, request, id);
   const command = { ...order, at: deps.now().toISOString() } as AgentCommand;
-  const metadata = await request.metadata();
-  await request.visible((await handle(deps.store, agent, { id, command, metadata })).position);
+  await request.execute(agent, id, command);
 }
 
 async function shown({ db }: Deps, request: Request, id: string) {

@@ -1,7 +1,6 @@
 import { z } from "zod";
 
 import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
-import { handle } from "../../commands/core/handle.ts";
 import {
   type ArtifactRow,
   findArtifact,
@@ -144,9 +143,7 @@ async function send(
 ): Promise<void> {
   const of = { jobId: job.id, projectId: job.project_id, by: request.userId };
   const command = { ...order, ...of, at: deps.now().toISOString() };
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, artifact, { id: job.id, command, metadata });
-  await request.visible(result.position);
+  await request.execute(artifact, job.id, command);
 }
 
 /** @throws Refusal 404, also for an artifact of another job */

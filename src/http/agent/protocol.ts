@@ -1,7 +1,6 @@
 import { z } from "zod";
 
 import { agent } from "../../commands/agent/agent.ts";
-import { handle } from "../../commands/core/handle.ts";
 import {
   AgentId,
   type AgentOwner,
@@ -75,9 +74,7 @@ const register = route({
       tokenHash: hashToken(token),
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const order = { id: agentId, command, metadata };
-    await request.visible((await handle(deps.store, agent, order)).position);
+    await request.execute(agent, agentId, command);
     return { id: agentNumber(agentId), token, token_expires_at: null };
   },
 });
@@ -147,8 +144,7 @@ const resetToken = route({
     const token = newToken(tokenPrefixes.agent);
     const at = deps.now().toISOString();
     const command = { type: "ResetAgentToken", tokenHash: hashToken(token), at } as const;
-    const metadata = await request.metadata();
-    await request.visible((await handle(deps.store, agent, { id, command, metadata })).position);
+    await request.execute(agent, id, command);
     return { id: agentNumber(id), token, token_expires_at: null };
   },
 });
@@ -166,8 +162,7 @@ const unregister = route({
   async handle({ body, request }, deps) {
     const { id } = await agentOf(request, deps, body.token);
     const command = { type: "RemoveAgent", by: null, at: deps.now().toISOString() } as const;
-    const metadata = await request.metadata();
-    await request.visible((await handle(deps.store, agent, { id, command, metadata })).position);
+    await request.execute(agent, id, command);
     await forgetContact(deps.db, id);
   },
 });

@@ -1,7 +1,6 @@
 import { z } from "zod";
 
 import { registration } from "../../commands/agent/registration.ts";
-import { handle } from "../../commands/core/handle.ts";
 import type { AgentOwner } from "../../events/agent/agent.ts";
 import { registrationIdOf } from "../../events/agent/registration.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
@@ -97,9 +96,7 @@ async function issue(
   const { userId: by } = request;
   const at = deps.now().toISOString();
   const command = { type: "IssueRegistrationToken", owner, generation, tokenHash, by, at } as const;
-  const metadata = await request.metadata();
-  const order = { id: registrationIdOf(owner), command, metadata };
-  await request.visible((await handle(deps.store, registration, order)).position);
+  await request.execute(registration, registrationIdOf(owner), command);
   const row = await findRegistration(deps.db, registrationIdOf(owner));
   if (row === undefined) {
     throw new Refusal("unavailable", "agent.registration_pending", "Ask again in a moment.");

@@ -1,5 +1,5 @@
 import { containerTag } from "../../commands/container/tag.ts";
-import { currentState, handle } from "../../commands/core/handle.ts";
+import { currentState } from "../../commands/core/handle.ts";
 import { type PackageId, UserId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
@@ -41,9 +41,7 @@ export async function setTag(
   const by = UserId.parse(request.userId);
   const of = { packageId, tag, by, at: deps.now().toISOString() };
   const command = { type: "SetContainerTag", ...of, digest, overwrite, freed } as const;
-  const metadata = await request.metadata();
-  const order = { id: streamId(packageId, tag), command, metadata };
-  await request.visible((await handle(deps.store, containerTag, order)).position);
+  await request.execute(containerTag, streamId(packageId, tag), command);
 }
 
 /** What the tag names when that is deleted, or was and came again without its tags. */
@@ -68,7 +66,5 @@ export async function removeTag(
   const by = UserId.parse(request.userId);
   const of = { packageId, tag, by, at: deps.now().toISOString() };
   const command = { type: "RemoveContainerTag", ...of } as const;
-  const metadata = await request.metadata();
-  const order = { id: streamId(packageId, tag), command, metadata };
-  await request.visible((await handle(deps.store, containerTag, order)).position);
+  await request.execute(containerTag, streamId(packageId, tag), command);
 }

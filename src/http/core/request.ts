@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
-import type { Actor, EventMetadata } from "../../events/core/event.ts";
+import type { Slice } from "../../commands/core/decider.ts";
+import type { Actor, EventMetadata, EventSchemas } from "../../events/core/event.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import type { Access, Role } from "../access/access.ts";
@@ -35,6 +36,17 @@ export type RequestContext = Readonly<{
    * @throws Refusal 403, 404 when the caller may not make the request any more
    */
   mustStillMay: () => Promise<void>;
+  /**
+   * Carries out a command under the envelope of this request, and waits until requests read what came of it.
+   *
+   * @param id what follows the category in the name of the stream
+   * @throws what `handle`, `metadata` and `visible` throw
+   */
+  execute: <State, Command, Schemas extends EventSchemas>(
+    slice: Slice<State, Command, Schemas>,
+    id: string,
+    command: Command,
+  ) => Promise<void>;
   /** See Deps.visible. */
   visible: (position: bigint | undefined) => Promise<void>;
   /** The answer is what this content id (a commit hash) names: it never changes. */

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Context } from "koa";
 
+import { handle } from "../../commands/core/handle.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { asCaller } from "../../platform/caller-share.ts";
@@ -293,6 +294,11 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
       return metadata;
     },
     mustStillMay,
+    async execute(slice, id, command) {
+      // A copy of a request may have an envelope of its own.
+      const order = { id, command, metadata: await this.metadata() };
+      await this.visible((await handle(deps.store, slice, order)).position);
+    },
     visible: deps.visible,
     immutable: (contentId) => {
       immutable.tag = contentId;

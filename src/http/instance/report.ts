@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { report } from "../../commands/instance/report.ts";
 import { ParentType } from "../../events/core/role.ts";
 import { Sealed } from "../../events/core/sealed.ts";
@@ -52,7 +51,7 @@ function file(place: Place): Route {
     reply: z.object({ id: z.uuid() }).meta({ id: "FiledReport" }),
     errors: [403, 404, 422],
     async handle({ body, request }, deps) {
-      const { store, vault, now } = deps;
+      const { vault, now } = deps;
       if (!(await deps.settings()).enableReports) {
         const message = "Reports are switched off on this instance.";
         throw new Refusal("forbidden", "report.disabled", message);
@@ -65,8 +64,7 @@ function file(place: Place): Route {
       const filed = { reportId, parentId, parentType, reporterId, reason: body.reason, text };
       const command = { type: "FileReport", report: filed, at: now().toISOString() } as const;
       const id = deterministicId("report", parentId, reporterId);
-      const metadata = await request.metadata();
-      await request.visible((await handle(store, report, { id, command, metadata })).position);
+      await request.execute(report, id, command);
       return { id: reportId };
     },
   });
@@ -105,14 +103,12 @@ const closeReport = route({
   reply: ReportView,
   errors: [403, 404],
   async handle({ params, request }, deps) {
-    const { store, db, now } = deps;
+    const { db, now } = deps;
     const row = await findReport(db, params.reportUuid);
     if (row === undefined) throw notFound();
     const at = now().toISOString();
     const command = { type: "CloseReport", reportId: row.id, by: request.userId, at } as const;
-    const metadata = await request.metadata();
-    const order = { id: row.pair_id, command, metadata };
-    await request.visible((await handle(store, report, order)).position);
+    await request.execute(report, row.pair_id, command);
     return present((await findReport(db, row.id)) ?? row, deps);
   },
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { type SettingsChanges, settings } from "../../commands/instance/settings.ts";
 import { LoginPage, Settings, settingsId } from "../../events/instance/settings.ts";
 import { findSettings } from "../../projections/instance/settings.ts";
@@ -62,7 +61,7 @@ function group<Body extends z.ZodType>(
     body: (body as z.ZodType).meta({ id: `Settings-${name}` }),
     reply: ServiceSettings,
     errors: [403, 422],
-    async handle({ body: given, request }, { store, db, now }) {
+    async handle({ body: given, request }, { db, now }) {
       const changes = changesOf(given as z.output<Body>);
       const at = now().toISOString();
       const administratorToken = await administratorHasToken(db);
@@ -73,9 +72,7 @@ function group<Body extends z.ZodType>(
         by: request.userId,
         at,
       } as const;
-      const metadata = await request.metadata();
-      const result = await handle(store, settings, { id: settingsId, command, metadata });
-      await request.visible(result.position);
+      await request.execute(settings, settingsId, command);
       return findSettings(db);
     },
   });

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { templateSetting } from "../../commands/instance/template-setting.ts";
 import { TemplateSettings } from "../../events/instance/template-setting.ts";
 import {
@@ -57,7 +56,7 @@ function change(place: Place): Route {
     body: Change,
     reply: TemplateSettingsView,
     errors: [403, 404, 422],
-    async handle({ body, request }, { db, store, now }) {
+    async handle({ body, request }, { db, now }) {
       const { id, type: parentType } = parentOf(request);
       const given = Object.entries(body).filter(([, value]) => value !== undefined);
       const command = {
@@ -68,9 +67,7 @@ function change(place: Place): Route {
         by: request.userId,
         at: now().toISOString(),
       } as const;
-      const metadata = await request.metadata();
-      const result = await handle(store, templateSetting, { id, command, metadata });
-      await request.visible(result.position);
+      await request.execute(templateSetting, id, command);
       return findTemplateSettings(db, id);
     },
   });

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { type LoginConnectionCommand, loginConnection } from "../../commands/login/connection.ts";
 import { LoginConnectionId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
@@ -18,7 +17,6 @@ import {
   listLoginConnections,
 } from "../../projections/login/connection.ts";
 import type { Deps } from "../core/deps.ts";
-import type { RequestFor } from "../core/request.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { bool, invalid } from "../core/schema.ts";
 
@@ -104,7 +102,7 @@ function createRoute(methods: AnyMethods): Route {
       const details = await detailsOf({ id, body, before: undefined }, deps);
       const stamp = { by: request.userId, at: deps.now().toISOString() };
       const command = { type: "CreateLoginConnection", connectionId: id, details, ...stamp };
-      await send(id, command as LoginConnectionCommand, request, deps);
+      await request.execute(loginConnection, id, command as LoginConnectionCommand);
       return shown(methods, id, deps);
     },
   });
@@ -127,7 +125,11 @@ function changeRoute(methods: AnyMethods): Route {
       const before = mustBeFound(await findLoginConnection(deps.db, kind, id));
       const details = await detailsOf({ id, body, before }, deps);
       const stamp = { by: request.userId, at: deps.now().toISOString() };
-      await send(id, { type: "ChangeLoginConnection", details, ...stamp }, request, deps);
+      await request.execute(loginConnection, id, {
+        type: "ChangeLoginConnection",
+        details,
+        ...stamp,
+      });
       return shown(methods, id, deps);
     },
   });
@@ -155,23 +157,18 @@ function statusRoute(methods: AnyMethods): Route {
       const enabled = query.isEnabled;
       if (enabled === undefined) throw missing("isEnabled");
       const stamp = { by: request.userId, at: deps.now().toISOString() };
-      await send(id, { type: "SetLoginConnectionStatus", kind, enabled, ...stamp }, request, deps);
+      await request.execute(loginConnection, id, {
+        type: "SetLoginConnectionStatus",
+        kind,
+        enabled,
+        ...stamp,
+      });
     },
   });
 }
 
 async function shown({ kind, present }: AnyMethods, id: string, deps: Deps) {
   return await present(mustBeFound(await findLoginConnection(deps.db, kind, id)), deps);
-}
-
-async function send(
-  id: LoginConnectionId,
-  command: LoginConnectionCommand,
-  request: RequestFor<"admin">,
-  { store }: Deps,
-): Promise<void> {
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, loginConnection, { id, command, metadata })).position);
 }
 
 function mustBeFound<Connection>(connection: Connection | undefined): Connection {

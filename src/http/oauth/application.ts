@@ -1,11 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
-import {
-  type OAuthApplicationCommand,
-  oauthApplication,
-} from "../../commands/oauth/application.ts";
+import { oauthApplication } from "../../commands/oauth/application.ts";
 import { OAuthApplicationId, type UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -16,7 +12,6 @@ import {
   type OAuthApplicationRow,
 } from "../../projections/oauth/application.ts";
 import type { Deps } from "../core/deps.ts";
-import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
 import { isRegistrable } from "./redirect.ts";
@@ -127,7 +122,7 @@ const create = route({
       clientSecret: await deps.vault.seal(userSubject(ownerId), secret),
       at: deps.now().toISOString(),
     } as const;
-    await send(id, command, request, deps);
+    await request.execute(oauthApplication, id, command);
     return shown(ownerId, id, deps);
   },
 });
@@ -146,7 +141,11 @@ const change = route({
   async handle({ params, body, request }, deps) {
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const details = detailsOf(body);
-    await send(params.id, { type: "ChangeOAuthApplication", details, ...stamp }, request, deps);
+    await request.execute(oauthApplication, params.id, {
+      type: "ChangeOAuthApplication",
+      details,
+      ...stamp,
+    });
     return shown(request.userId, params.id, deps);
   },
 });
@@ -163,7 +162,10 @@ const register = route({
   errors: [403, 404],
   async handle({ params, request }, deps) {
     const stamp = { by: request.userId, at: deps.now().toISOString() };
-    await send(params.id, { type: "RegisterOAuthApplication", ...stamp }, request, deps);
+    await request.execute(oauthApplication, params.id, {
+      type: "RegisterOAuthApplication",
+      ...stamp,
+    });
     return shown(request.userId, params.id, deps);
   },
 });
@@ -178,9 +180,12 @@ const remove = route({
   params,
   reply: "empty",
   errors: [403, 404],
-  handle: ({ params, request }, deps) => {
+  async handle({ params, request }, deps) {
     const stamp = { by: request.userId, at: deps.now().toISOString() };
-    return send(params.id, { type: "DeleteOAuthApplication", ...stamp }, request, deps);
+    await request.execute(oauthApplication, params.id, {
+      type: "DeleteOAuthApplication",
+      ...stamp,
+    });
   },
 });
 
@@ -197,18 +202,6 @@ function detailsOf(body: z.output<typeof NewApplication>) {
   const { name, description, homepageUrl, authCallbackUrl, standalone } = body;
   const texts = { description: description ?? "", homepageUrl: homepageUrl ?? "" };
   return { name, ...texts, authCallbackUrl, standalone };
-}
-
-async function send(
-  id: OAuthApplicationId,
-  command: OAuthApplicationCommand,
-  request: RequestFor<"user">,
-  { store }: Deps,
-): Promise<void> {
-  const metadata = await request.metadata();
-  await request.visible(
-    (await handle(store, oauthApplication, { id, command, metadata })).position,
-  );
 }
 
 async function shown(ownerId: UserId, id: OAuthApplicationId, deps: Deps) {

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { oauthAuthorization } from "../../commands/oauth/authorization.ts";
 import { OAuthApplicationId, OAuthAuthorizationId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -77,10 +76,7 @@ async function approve(request: AuthorizeRequest, visit: LoggedIn, deps: PageDep
     codeChallenge: request.codeChallenge,
     at: now.toISOString(),
   } as const;
-  const metadata = await visit.metadata();
-  await visit.visible(
-    (await handle(deps.store, oauthAuthorization, { id, command, metadata })).position,
-  );
+  await visit.execute(oauthAuthorization, id, command);
   return answerAt(request, { code }, deps);
 }
 

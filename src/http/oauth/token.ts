@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { oauthAuthorization } from "../../commands/oauth/authorization.ts";
 import { hashToken } from "../../platform/key/token.ts";
 import type { ClientRow } from "../../projections/oauth/application.ts";
@@ -151,9 +150,7 @@ const revoke = route({
       by: null,
       at,
     } as const;
-    const metadata = await request.metadata();
-    const order = { id: row.id, command, metadata };
-    await request.visible((await handle(deps.store, oauthAuthorization, order)).position);
+    await request.execute(oauthAuthorization, row.id, command);
   },
 });
 

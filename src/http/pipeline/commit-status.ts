@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { commitStatus } from "../../commands/pipeline/commit-status.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { commitStatusId } from "../../events/pipeline/commit-status.ts";
@@ -114,10 +113,7 @@ const postStatus = route({
       reportedAt: deps.now().toISOString(),
     } as const;
     const id = commitStatusId(project.id, commit.id);
-    const metadata = await request.metadata();
-    await request.visible(
-      (await handle(deps.store, commitStatus, { id, command, metadata })).position,
-    );
+    await request.execute(commitStatus, id, command);
     const row = await findCommitStatus(deps.db, project.id, commit.id, body.name);
     invariant(row !== undefined, "a reported status is shown");
     return present(row);

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { environment, environmentNotFound } from "../../commands/pipeline/environment.ts";
 import { EnvironmentState } from "../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
@@ -218,9 +217,7 @@ const deleteEnvironment = route({
     const place = { environmentId: id, projectId, name, state, at: deps.now().toISOString() };
     const inUse = await isEnvironmentInUse(deps.db, id);
     const command = { type: "DeleteEnvironment", ...place, by: request.userId, inUse } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, environment, { id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(environment, id, command);
   },
 });
 

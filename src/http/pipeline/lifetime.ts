@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { pipelineLifetime } from "../../commands/pipeline/lifetime.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findLifetime, pipelineLifetimeProjection } from "../../projections/pipeline/lifetime.ts";
@@ -90,9 +89,7 @@ const put = (place: Place): Route =>
         setById: request.userId,
         setAt: deps.now().toISOString(),
       } as const;
-      const metadata = await request.metadata();
-      const order = { id: parent.id, command, metadata };
-      await request.visible((await handle(deps.store, pipelineLifetime, order)).position);
+      await request.execute(pipelineLifetime, parent.id, command);
       return shown(deps, parent);
     },
   });

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { ObjectId } from "../../events/core/ids.ts";
@@ -244,9 +243,7 @@ const deletePipeline = route({
       status: row.status,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, pipeline, { id: row.id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(pipeline, row.id, command);
   },
 });
 

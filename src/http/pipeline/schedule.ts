@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import {
   type PipelineScheduleCommand,
   pipelineSchedule,
@@ -139,14 +138,12 @@ type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "
 async function write(
   order: Unplaced<PipelineScheduleCommand>,
   request: Writing,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
   const at = now().toISOString();
   // Each member of the union lost these fields, and gets them back.
   const command = { ...order, projectId: request.project.id, at } as PipelineScheduleCommand;
-  const metadata = await request.metadata();
-  const result = await handle(store, pipelineSchedule, { id: order.scheduleId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(pipelineSchedule, order.scheduleId, command);
 }
 
 const getSchedules = route({

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import {
   type PipelineTriggerCommand,
   pipelineTrigger,
@@ -62,14 +61,12 @@ type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "
 async function write(
   order: Unplaced<PipelineTriggerCommand>,
   request: Writing,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
   const placed = { projectId: request.project.id, by: request.userId, at: now().toISOString() };
   // Each member of the union lost these fields, and gets them back.
   const command = { ...order, ...placed } as PipelineTriggerCommand;
-  const metadata = await request.metadata();
-  const result = await handle(store, pipelineTrigger, { id: order.triggerId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(pipelineTrigger, order.triggerId, command);
 }
 
 const postTrigger = route({

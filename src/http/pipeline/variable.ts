@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import {
   type PipelineVariableCommand,
   pipelineVariable,
@@ -111,7 +110,7 @@ type Unplaced<Command> = Command extends unknown
 async function write(
   order: Unplaced<PipelineVariableCommand>,
   request: Request,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
   const { id: parentId, type: parentType } = parentOf(request);
   const at = now().toISOString();
@@ -123,9 +122,7 @@ async function write(
     by: request.userId,
     at,
   } as PipelineVariableCommand;
-  const metadata = await request.metadata();
-  const result = await handle(store, pipelineVariable, { id: parentId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(pipelineVariable, parentId, command);
 }
 
 const seal = (deps: Deps, request: Request, value: string) => {

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { type MirrorCommand, mirror } from "../../commands/project/mirror.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { MirrorType } from "../../events/project/mirror.ts";
@@ -157,9 +156,7 @@ type Order = MirrorCommand extends infer Command
 async function carriedOut(order: Order, request: AtProject, deps: Deps) {
   const { id } = request.project;
   const command = { ...order, by: request.userId, at: deps.now().toISOString() } as MirrorCommand;
-  const metadata = await request.metadata();
-  const { position } = await handle(deps.store, mirror, { id, command, metadata });
-  await request.visible(position);
+  await request.execute(mirror, id, command);
   const row = mustBeFound(await findProjectById(deps.db, id), "project");
   return presentProject(row, await addresses(deps));
 }

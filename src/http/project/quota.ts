@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { project } from "../../commands/project/project.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { allowedBytes } from "../../projections/project/repository-size.ts";
@@ -58,9 +57,7 @@ const changeQuota = route({
     await shown(deps, id);
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "ChangeProjectQuota", allowedBytes: bytes, ...stamp } as const;
-    const metadata = await request.metadata();
-    const { position } = await handle(deps.store, project, { id, command, metadata });
-    await request.visible(position);
+    await request.execute(project, id, command);
     return shown(deps, id);
   },
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { uploadedFile } from "../../commands/project/uploaded-file.ts";
 import { UploadedFileId } from "../../events/project/uploaded-file.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
@@ -120,14 +119,13 @@ async function store(
 async function record(
   { name, blob: { bytes, digests } }: Stored,
   request: Writing,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<UploadedFileId> {
   const uploadedFileId = UploadedFileId.parse(deterministicId(request.commandId, "file"));
   const { project, userId: uploadedById } = request;
   const file = { uploadedFileId, projectId: project.id, name, bytes, ...digests, uploadedById };
   const command = { type: "RecordUpload", file, at: now().toISOString() } as const;
-  const order = { id: uploadedFileId, command, metadata: await request.metadata() };
-  await request.visible((await handle(store, uploadedFile, order)).position);
+  await request.execute(uploadedFile, uploadedFileId, command);
   return uploadedFileId;
 }
 

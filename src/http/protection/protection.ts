@@ -219,8 +219,7 @@ async function write(
   if (type === "PROJECT") await recordApplied(id, request, { store, db, now });
   // Each member of the union lost these two fields, and gets them back.
   const command = { ...order, by: request.userId, at: now().toISOString() } as Asked;
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, protection, { id, command, metadata })).position);
+  await request.execute(protection, id, command);
 }
 
 /**

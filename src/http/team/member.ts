@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { type MembershipCommand, membership } from "../../commands/team/membership.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { Role } from "../../events/core/role.ts";
@@ -146,7 +145,7 @@ async function change(
   wish: Wish,
   userAlias: string,
   request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
-  { db, store, now }: Deps,
+  { db, now }: Deps,
 ): Promise<void> {
   const { id, type: parentType, ownerUserId: ownerId } = parentOf(request);
   const user = mustBeFound(await findUser(db, userAlias));
@@ -159,6 +158,5 @@ async function change(
     by: request.userId,
     at: now().toISOString(),
   };
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, membership, { id, command, metadata })).position);
+  await request.execute(membership, id, command);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { currentState, handle } from "../../commands/core/handle.ts";
+import { currentState } from "../../commands/core/handle.ts";
 import { project } from "../../commands/project/project.ts";
 import { reserveProjectName } from "../../commands/project/project-name.ts";
 import {
@@ -75,7 +75,7 @@ export async function offerTransfer(
   { id, type, ownerId }: Transferable,
   to: OwnerRow,
   request: Request,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
   const at = now();
   const offer = {
@@ -88,20 +88,14 @@ export async function offerTransfer(
     expiresAt: new Date(at.getTime() + lifeMs).toISOString(),
   };
   const command = { type: "OfferTransfer", offer, at: at.toISOString() } as const;
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, transferOffer, { id, command, metadata })).position);
+  await request.execute(transferOffer, id, command);
 }
 
 /** Ends an open offer of something, if there is one: it has another owner, or keeps its own. */
-export async function withdrawTransfer(
-  id: string,
-  request: Request,
-  { store, now }: Deps,
-): Promise<void> {
+export async function withdrawTransfer(id: string, request: Request, { now }: Deps): Promise<void> {
   const at = now().toISOString();
   const command = { type: "WithdrawTransfer", by: request.userId, at } as const;
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, transferOffer, { id, command, metadata })).position);
+  await request.execute(transferOffer, id, command);
 }
 
 export const TransferView = z
@@ -229,10 +223,9 @@ async function answer(
   type: Extract<TransferOfferCommand, { offerId: string }>["type"],
   { id: offerId, thing_id: id }: PendingTransferRow,
   request: Request,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
   const { userId } = request;
   const command = { type, offerId, userId, at: now().toISOString() } as const;
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, transferOffer, { id, command, metadata })).position);
+  await request.execute(transferOffer, id, command);
 }

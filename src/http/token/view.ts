@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { accessToken } from "../../commands/token/access-token.ts";
 import { AccessTokenId, type UserId } from "../../events/core/ids.ts";
 import { Scope, type TokenKind } from "../../events/token/access-token.ts";
@@ -49,7 +48,7 @@ export async function createToken(
   kind: TokenKind,
   { name, scopes, expiresAt }: NewToken,
   request: RequestFor<"user">,
-  { store, vault, now }: Deps,
+  { vault, now }: Deps,
 ) {
   const { userId, commandId } = request;
   for (const scope of scopes) requireScope(request, scope);
@@ -67,9 +66,7 @@ export async function createToken(
     expiresAt,
     at: now().toISOString(),
   } as const;
-  const metadata = await request.metadata();
-  const result = await handle(store, accessToken, { id: userId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(accessToken, userId, command);
   return { token, name, scopeSet: [...new Set(scopes)], expiresAt };
 }
 
@@ -99,7 +96,7 @@ export async function revokeToken(
   kind: TokenKind,
   name: string,
   request: RequestFor<"user">,
-  { store, db, now }: Deps,
+  { db, now }: Deps,
 ): Promise<void> {
   const { userId } = request;
   const row = await findTokenByName(db, { kind, userId, name });
@@ -107,7 +104,5 @@ export async function revokeToken(
   const tokenId = AccessTokenId.parse(row.id);
   const at = now().toISOString();
   const command = { type: "RevokeAccessToken", tokenId, by: userId, at } as const;
-  const metadata = await request.metadata();
-  const result = await handle(store, accessToken, { id: userId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(accessToken, userId, command);
 }

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import {
   changeUserAlias,
@@ -132,9 +131,7 @@ const putOwnProfile = route({
       by: userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, user, { id: userId, command, metadata });
-    await request.visible(result.position);
+    await request.execute(user, userId, command);
     const changed = mustBeFound(await findUserById(deps.db, userId));
     return { ...presentUser(changed), email: changed.email ?? "" };
   },

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { user } from "../../commands/user/user.ts";
 import { UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
@@ -32,7 +31,7 @@ const banUser = route({
   body: Ban,
   reply: "empty",
   errors: [400, 403, 404, 422],
-  async handle({ params, body, request }, { store, vault, now, db }) {
+  async handle({ params, body, request }, { vault, now, db }) {
     const id = params.userUuid;
     if (id === request.userId) {
       throw new Refusal("unprocessable", "user.self_block", "You cannot block yourself.");
@@ -46,8 +45,7 @@ const banUser = route({
       by: request.userId,
       at: now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    await request.visible((await handle(store, user, { id, command, metadata })).position);
+    await request.execute(user, id, command);
   },
 });
 
@@ -63,11 +61,10 @@ const unbanUser = route({
   params: Params,
   reply: "empty",
   errors: [403, 404],
-  async handle({ params, request }, { store, now }) {
+  async handle({ params, request }, { now }) {
     const id = params.userUuid;
     const command = { type: "UnbanUser", by: request.userId, at: now().toISOString() } as const;
-    const metadata = await request.metadata();
-    await request.visible((await handle(store, user, { id, command, metadata })).position);
+    await request.execute(user, id, command);
   },
 });
 

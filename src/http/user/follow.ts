@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { follow } from "../../commands/user/follow.ts";
 import { followPair } from "../../events/user/follow.ts";
 import {
@@ -120,14 +119,12 @@ async function change(
   type: "FollowUser" | "UnfollowUser",
   alias: string,
   request: RequestFor<"user">,
-  { store, db, now }: Deps,
+  { db, now }: Deps,
 ): Promise<void> {
   const followerId = request.userId;
   const { id: userId } = mustBeFound(await findUser(db, alias));
   const command = { type, followerId, userId, at: now().toISOString() } as const;
-  const metadata = await request.metadata();
-  const order = { id: followPair(followerId, userId), command, metadata };
-  await request.visible((await handle(store, follow, order)).position);
+  await request.execute(follow, followPair(followerId, userId), command);
 }
 
 async function followPage(

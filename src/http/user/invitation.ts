@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { currentState, handle } from "../../commands/core/handle.ts";
+import { currentState } from "../../commands/core/handle.ts";
 import { invitation } from "../../commands/user/invitation.ts";
 import { acceptInvitation, invite } from "../../commands/user/invite.ts";
 import { invalidLink, mustMatch } from "../../commands/user/link.ts";
@@ -87,7 +87,7 @@ function revoke(place: Place): Route {
     params: place.params.and(z.object({ invitationUuid: z.uuid() })),
     reply: "empty",
     errors: [403, 404],
-    async handle({ params, request }, { db, store, now }) {
+    async handle({ params, request }, { db, now }) {
       const { id: parentId } = parentOf(request);
       const row = await findInvitation(db, parentId, params.invitationUuid);
       if (row === undefined) {
@@ -100,9 +100,7 @@ function revoke(place: Place): Route {
         by: request.userId,
         at: now().toISOString(),
       } as const;
-      const metadata = await request.metadata();
-      const order = { id: row.place_id, command, metadata };
-      await request.visible((await handle(store, invitation, order)).position);
+      await request.execute(invitation, row.place_id, command);
     },
   });
 }

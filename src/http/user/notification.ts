@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { notificationPreference } from "../../commands/user/notification-preference.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { wantsMail } from "../../projections/user/notification-preference.ts";
@@ -52,11 +51,10 @@ export const notificationRoutes: readonly Route[] = [getNotification, putNotific
 export async function setNotificationMail(
   userId: UserId,
   isWanted: boolean,
-  request: Pick<RequestContext, "metadata" | "visible">,
-  { store, now }: Pick<Deps, "store" | "now">,
+  request: Pick<RequestContext, "execute">,
+  { now }: Pick<Deps, "store" | "now">,
 ): Promise<void> {
   const type = isWanted ? "ResumeNotificationMail" : "StopNotificationMail";
   const command = { type, userId, at: now().toISOString() } as const;
-  const order = { id: userId, command, metadata: await request.metadata() };
-  await request.visible((await handle(store, notificationPreference, order)).position);
+  await request.execute(notificationPreference, userId, command);
 }

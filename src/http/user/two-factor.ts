@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { type TwoFactorCommand, twoFactor } from "../../commands/access/two-factor.ts";
-import { handle } from "../../commands/core/handle.ts";
+import { twoFactor } from "../../commands/access/two-factor.ts";
 import { UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { newOtpSecret, newRecoveryCodes, otpAddress } from "../../platform/identity/otp.ts";
@@ -125,7 +124,7 @@ const reset = route({
   async handle({ params: { userUuid: id }, request }, deps) {
     mustBeFound(await findUserById(deps.db, id));
     const at = deps.now().toISOString();
-    await write(id, { type: "DisableTwoFactor", by: request.userId, at }, request, deps);
+    await request.execute(twoFactor, id, { type: "DisableTwoFactor", by: request.userId, at });
   },
 });
 
@@ -155,7 +154,12 @@ export async function prepare(password: string, request: Asking, deps: Deps) {
   const secret = newOtpSecret();
   const sealed = await deps.vault.seal(userSubject(userId), secret);
   const at = deps.now().toISOString();
-  await write(userId, { type: "PrepareTwoFactor", userId, secret: sealed, at }, request, deps);
+  await request.execute(twoFactor, userId, {
+    type: "PrepareTwoFactor",
+    userId,
+    secret: sealed,
+    at,
+  });
   // Codes of an older secret are no codes of this one: none of its was used yet.
   await deps.db("public.otp_step").where({ user_id: userId }).delete();
   return { secret, otpauthUrl: otpAddress(secret, user.alias) };
@@ -190,7 +194,7 @@ export async function enable(code: string, request: Asking, deps: Deps) {
   const at = deps.now().toISOString();
   const { secret } = row;
   const command = { type: "EnableTwoFactor", secret, recoveryDigests, at } as const;
-  await write(request.userId, command, request, deps);
+  await request.execute(twoFactor, request.userId, command);
   return { recoveryCodes };
 }
 
@@ -199,7 +203,11 @@ export async function renew(code: string, request: Asking, deps: Deps) {
   await mustBeCode(code, await enabledOf(request.userId, deps), request, deps);
   const { recoveryCodes, recoveryDigests } = makeRecoveryCodes(request.userId, deps);
   const at = deps.now().toISOString();
-  await write(request.userId, { type: "RenewRecoveryCodes", recoveryDigests, at }, request, deps);
+  await request.execute(twoFactor, request.userId, {
+    type: "RenewRecoveryCodes",
+    recoveryDigests,
+    at,
+  });
   return { recoveryCodes };
 }
 
@@ -208,7 +216,7 @@ export async function disable(code: string, request: Asking, deps: Deps): Promis
   const { userId: by } = request;
   await mustBeCode(code, await enabledOf(by, deps), request, deps);
   const at = deps.now().toISOString();
-  await write(by, { type: "DisableTwoFactor", by, at }, request, deps);
+  await request.execute(twoFactor, by, { type: "DisableTwoFactor", by, at });
 }
 
 async function enabledOf(userId: UserId, { db }: Deps): Promise<TwoFactorRow> {
@@ -231,16 +239,6 @@ function makeRecoveryCodes(userId: UserId, { vault }: Deps) {
   const recoveryCodes = [...newRecoveryCodes()];
   const recoveryDigests = recoveryCodes.map((code) => recoveryDigest(vault, userId, code));
   return { recoveryCodes, recoveryDigests };
-}
-
-async function write(
-  id: UserId,
-  command: TwoFactorCommand,
-  request: Asking,
-  { store }: Deps,
-): Promise<void> {
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, twoFactor, { id, command, metadata })).position);
 }
 
 function notAvailable(): Refusal {

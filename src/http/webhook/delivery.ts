@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
 import { WebhookDeliveryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
@@ -121,9 +120,7 @@ async function schedule(
   const whose = { deliveryId, webhookId, projectId };
   const at = deps.now().toISOString();
   const command = { type: "ScheduleDelivery", ...whose, ...message, at } as const;
-  const metadata = await request.metadata();
-  const order = { id: deliveryId, command, metadata };
-  await request.visible((await handle(deps.store, webhookDelivery, order)).position);
+  await request.execute(webhookDelivery, deliveryId, command);
   return presentSummary(await mustFindDelivery(deps, owner, deliveryId));
 }
 

@@ -161,9 +161,7 @@ const cancelReplay = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: owner.id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(webhook, owner.id, command);
     return presentReplay(await mustFindReplay(deps, owner, params.replayId));
   },
 });

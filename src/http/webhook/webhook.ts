@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
 import { WebhookId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
@@ -108,9 +107,7 @@ const postWebhook = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: webhookId, command, metadata });
-    await request.visible(result.position);
+    await request.execute(webhook, webhookId, command);
     return presentWebhook(await mustFindWebhook(deps, request, webhookId), deps);
   },
 });
@@ -140,9 +137,7 @@ const changeWebhook = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: params.id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(webhook, params.id, command);
     return presentWebhook(await mustFindWebhook(deps, request, params.id), deps);
   },
 });
@@ -164,9 +159,7 @@ const deleteWebhook = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, webhook, { id: params.id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(webhook, params.id, command);
   },
 });
 
