@@ -22,6 +22,8 @@ export type StreamReply = Readonly<{
   status?: number;
   /** Further headers of a protocol. */
   headers?: Readonly<Record<string, string>>;
+  /** Called when the body is sent, and not for HEAD or 304; of a body that is no stream. */
+  onSend?: () => void;
 }>;
 
 /** What a handler answers instead of its declared JSON, in a form that the caller asked for. */
@@ -36,6 +38,8 @@ export type Answer = Readonly<{
   body: string | Buffer | Readable;
   /** Of the refusal that it tells of. */
   code?: string;
+  /** See StreamReply. */
+  onSend?: () => void;
 }>;
 
 export function jsonAnswer(status: number, value: unknown): Answer {
@@ -59,7 +63,8 @@ export function streamAnswer(status: number, reply: StreamReply): Answer {
     ...reply.headers,
   };
   const usual = part === undefined ? status : 206;
-  return { status: reply.status ?? usual, headers, body: reply.body };
+  const { onSend } = reply;
+  return { status: reply.status ?? usual, headers, body: reply.body, ...(onSend && { onSend }) };
 }
 
 /** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */
@@ -104,6 +109,8 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   }
   if (ctx.status === 200 && carriesTag(ctx.get("if-none-match"), ctx.response.get("ETag"))) {
     ctx.status = 304;
+  } else if (ctx.method === "GET") {
+    answer.onSend?.();
   }
 }
 

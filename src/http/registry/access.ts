@@ -5,10 +5,7 @@ import type { RegistryOwner } from "../../events/registry/repository.ts";
 import { isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProject, type ProjectRow } from "../../projections/project/project.ts";
-import {
-  findRegistryRepositoryNamed,
-  type RegistryRepositoryRow,
-} from "../../projections/registry/repository.ts";
+import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
 import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
 import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gate.ts";
@@ -16,6 +13,7 @@ import { jobCaller } from "../access/job-caller.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
+import { repositoryNamed } from "./memory.ts";
 import { instanceOwner } from "./owner.ts";
 
 export type RegistryAccessDeps = Deps & Readonly<{ authenticate: Authenticate; gate: Gate }>;
@@ -79,9 +77,9 @@ export async function accessOf(
 async function repositoryOf(
   owner: NamedOwner | undefined,
   name: NativeName,
-  { db }: Pick<Deps, "db">,
+  deps: RegistryAccessDeps,
 ): Promise<Found | undefined> {
-  const row = owner && (await findRegistryRepositoryNamed(db, owner, name.repository));
+  const row = owner && (await repositoryNamed(owner, name.repository, deps));
   if (row === undefined) return undefined;
   const path = `/registry/${owner?.path}/repository/${encodeURIComponent(row.name)}`;
   return { repository: row, path };

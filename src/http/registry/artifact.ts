@@ -15,7 +15,7 @@ import { PackageVersionView } from "../package/view.ts";
 import { type RegistryPlace, registryPlaces } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { openFile } from "./send-file.ts";
-import { deploymentOf, packageIdsIn } from "./source.ts";
+import { deploymentOf, packageIdsFor } from "./source.ts";
 import { receive, record, uploadBytesMax } from "./store.ts";
 import { crateFileIds } from "./type/cargo.ts";
 
@@ -74,7 +74,7 @@ function routesAt(place: RegistryPlace): readonly Route[] {
         const repository = await mustFindOfType(given.repositoryUuid, "conda", request, deps);
         const named = orNotFound(() => condaNames(given.platform, given.fileName));
         const of = { type: "conda", name: named.packageName } as const;
-        const ids = await packageIdsIn(repository, of, deps);
+        const ids = await packageIdsFor(repository, of, deps);
         const fileIds = ids.map((id) =>
           packageFileIdOf(packageVersionIdOf(id, named.version), named.fileName),
         );

@@ -1,12 +1,14 @@
-import { findListedFile, type ListedFile } from "../../projections/package/registry.ts";
+import type { SentFile } from "../../projections/package/registry.ts";
 import { type Answer, type StreamReply, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
-import { requestedPortion } from "../file/byte-range.ts";
+import { type Portion, requestedPortion } from "../file/byte-range.ts";
 import { openReferred } from "../file/referred-blob.ts";
+import { smallBlob, smallBlobBytesMax } from "../file/small-blob.ts";
 import { contentTypeOf } from "../file/type.ts";
-import { countDownload } from "../package/download-count.ts";
+import { countDownload, countWhole } from "../package/download-count.ts";
 import { fileNotFound } from "../package/request.ts";
+import { fileToSend, forgetFiles } from "./memory.ts";
 
 /** The first of these files that there is; parts of it when asked by Range. @throws Refusal 404 */
 export async function sendFile(
@@ -26,23 +28,24 @@ export async function openFile(
   fileIds: readonly string[],
   request: Pick<RequestContext, "header">,
   deps: Deps,
-): Promise<Readonly<{ row: ListedFile; reply: StreamReply }>> {
-  const find = async (): Promise<ListedFile> => {
-    for (const id of fileIds) {
-      const row = await findListedFile(deps.db, id);
-      if (row !== undefined) return row;
-    }
-    throw fileNotFound();
+): Promise<Readonly<{ row: SentFile; reply: StreamReply }>> {
+  let looks = 0;
+  const find = async (): Promise<SentFile> => {
+    looks += 1;
+    // What was kept names a content that is gone.
+    if (looks > 1) forgetFiles(deps);
+    const row = await fileToSend(fileIds, deps);
+    if (row === undefined) throw fileNotFound();
+    return row;
   };
-  const open = async (row: ListedFile) => {
+  const open = async (row: SentFile) => {
     const portion = requestedPortion(request, { tag: row.sha256, bytes: Number(row.bytes) });
-    return { row, ...portion, stream: await deps.blobs.read(row.sha256, portion.part) };
+    return { row, portion, content: await contentOf(row, portion, deps) };
   };
-  const { row, part, bytes, last, stream } = await openReferred(find, open, ({ sha256 }) => sha256);
-  const endsIt = last === Number(row.bytes) - 1;
-  const body = countDownload(stream, { packageVersionId: row.version_id, bytes, endsIt }, deps);
+  const { row, portion, content } = await openReferred(find, open, ({ sha256 }) => sha256);
+  const { part, bytes } = portion;
   const reply: StreamReply = {
-    body,
+    ...content,
     type: contentTypeOf(row.name),
     bytes,
     fileName: row.name,
@@ -51,4 +54,19 @@ export async function openFile(
     ...(part && { part }),
   };
   return { row, reply };
+}
+
+/** Counts a download when the last byte of the file is sent. @throws BlobMissing */
+async function contentOf(
+  { version_id: packageVersionId, sha256, bytes: fileBytes }: SentFile,
+  { first, last, part, bytes }: Portion,
+  deps: Deps,
+): Promise<Pick<StreamReply, "body" | "onSend">> {
+  const endsIt = last === Number(fileBytes) - 1;
+  const counted = { packageVersionId, bytes, endsIt };
+  if (fileBytes > smallBlobBytesMax) {
+    return { body: countDownload(await deps.blobs.read(sha256, part), counted, deps) };
+  }
+  const whole = await smallBlob(sha256, deps.blobs);
+  return { body: whole.subarray(first, last + 1), onSend: () => countWhole(counted, deps) };
 }

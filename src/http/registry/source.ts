@@ -62,14 +62,26 @@ export async function proxySources(
   ).filter(({ settings }) => settings.type === "PROXY");
 }
 
+type Named = Readonly<{ type: PackageType; name: PackageName }>;
+
+/** Ids that a package has in each of the local repositories, in order, whether or not it is there. */
+export async function packageIdsFor(
+  repository: RegistryRepositoryRow,
+  { type, name }: Named,
+  deps: Db,
+): Promise<readonly PackageId[]> {
+  const isLocal = repository.settings.type === "LOCAL";
+  const sources = isLocal ? [repository] : await localSources(repository, deps);
+  return sources.map(({ id }) => packageIdOf(id, type, name));
+}
+
 /** Ids of a package in the local repositories that have it, deleted versions included, in order. */
 export async function packageIdsIn(
   repository: RegistryRepositoryRow,
-  { type, name }: Readonly<{ type: PackageType; name: PackageName }>,
+  named: Named,
   deps: Db,
 ): Promise<readonly PackageId[]> {
-  const sources = await localSources(repository, deps);
-  const ids = sources.map(({ id }) => packageIdOf(id, type, name));
+  const ids = await packageIdsFor(repository, named, deps);
   const existing = await packagesWithIds(deps.db, ids);
   return ids.filter((id) => existing.has(id));
 }

@@ -91,6 +91,26 @@ export async function findListedFile(db: Knex, fileId: string): Promise<ListedFi
   return row;
 }
 
+/** What a download needs of a file. */
+export type SentFile = Pick<
+  ListedFile,
+  "id" | "version_id" | "name" | "bytes" | "md5" | "sha1" | "sha256"
+>;
+
+/** The first of these files that is of a version that is not deleted. */
+export async function findSentFile(
+  db: Knex,
+  ids: readonly string[],
+): Promise<SentFile | undefined> {
+  const columns = ["id", "name", "bytes", "md5", "sha1", "sha256"].map((name) => `file.${name}`);
+  const rows = await listedFiles(db)
+    .clearSelect()
+    .select<SentFile[]>("version.id as version_id", ...columns)
+    .whereRaw("file.id = any(?::uuid[])", [[...ids]]);
+  const byId = new Map<string, SentFile>(rows.map((row) => [row.id, row]));
+  return ids.map((id) => byId.get(id)).find((row) => row !== undefined);
+}
+
 /** Of a version that is not deleted, by name. */
 export async function filesOfVersion(db: Knex, versionId: string): Promise<readonly ListedFile[]> {
   return listedFiles(db).where("version.id", versionId).orderBy("file.name");

@@ -33,6 +33,8 @@ export const registryRepositoryProjection = defineProjection({
   name: "registry_repository",
   version: 1,
   tables: [table],
+  // Who reads a repository without a token depends on its settings, and requests keep them.
+  announces: "access",
   async create(tx) {
     await tx.schema.createTable(table, (columns) => {
       columns.uuid("id").primary();

@@ -22,7 +22,7 @@ import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
 import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
+import { deploymentOf, localSources, packageIdsFor, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import type { NativeCall, RegistryType } from "../type.ts";
 import { cargoOwnerCalls } from "./cargo-owner.ts";
@@ -82,7 +82,7 @@ export async function crateFileIds(
   deps: Deps,
 ): Promise<readonly string[]> {
   const of = orNotFound(() => ({ name: cargoName(name), version: cargoVersion(version) }));
-  const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+  const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
   const versions = ids.map((id) => filesOfVersion(deps.db, packageVersionIdOf(id, of.version)));
   // The name as the version spelled it is part of the file's.
   return (await Promise.all(versions)).flatMap((files) => files.map(({ id }) => id));

@@ -19,7 +19,7 @@ import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
 import { dated, filesNamed, metadataOf, stateOfRepository } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, localSources, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -97,7 +97,7 @@ const download: NativeCall = {
   async handle(native, deps) {
     const packageName = nameIn(native);
     const version = orNotFound(() => composerVersion(native.params["version"] ?? ""));
-    const ids = await packageIdsIn(native.repository, { type, name: packageName }, deps);
+    const ids = await packageIdsFor(native.repository, { type, name: packageName }, deps);
     const file = composerFileName(packageName, version);
     if (native.params["file"] !== file) throw packageNotFound();
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), file));

@@ -31,7 +31,13 @@ import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound, packageNotFound } from "../../package/request.ts";
 import { filesNamed, metadataOf } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import {
+  deploymentOf,
+  localSources,
+  mustAllowDeletion,
+  packageIdsFor,
+  packageIdsIn,
+} from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -155,7 +161,7 @@ const getFile: NativeCall = {
       version: revisionIn(params),
       path: conanPath(params["path"] ?? ""),
     }));
-    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), of.path));
     return sendFile(fileIds, request, deps);
   },

@@ -24,7 +24,7 @@ import {
   stateOfRepository,
 } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -115,7 +115,7 @@ const download: NativeCall = {
   async handle({ params, repository, request }, deps) {
     const { subdir = "", file: name = "" } = params;
     const named = orNotFound(() => condaNames(subdir, name));
-    const ids = await packageIdsIn(repository, { type, name: named.packageName }, deps);
+    const ids = await packageIdsFor(repository, { type, name: named.packageName }, deps);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, named.version), name));
     return sendFile(fileIds, request, deps);
   },

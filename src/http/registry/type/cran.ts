@@ -21,7 +21,7 @@ import { emptyAnswer, jsonAnswer } from "../../core/answer.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated, keptDocument, metadataOf, stateOfRepository } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -96,7 +96,7 @@ const download: NativeCall = {
     const { packageName: name, version, fileName } = orNotFound(() => namedBy(native));
     const archived = native.params["archived"] ?? name.name;
     if (archived !== name.name) throw fileNotFound();
-    const ids = await packageIdsIn(native.repository, { type, name }, deps);
+    const ids = await packageIdsFor(native.repository, { type, name }, deps);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
     return sendFile(fileIds, native.request, deps);
   },

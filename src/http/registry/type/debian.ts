@@ -19,7 +19,7 @@ import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated } from "../document.ts";
 import { sendFile } from "../send-file.ts";
 import { getSigningKey } from "../signing.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -106,7 +106,7 @@ const download: NativeCall = {
       version: debianVersion(`${epoch}:${told}`),
     }));
     if (file !== debFileName(name, of.version.version, architecture)) throw fileNotFound();
-    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), file));
     return sendFile(fileIds, request, deps);
   },

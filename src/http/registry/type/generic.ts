@@ -15,7 +15,7 @@ import { HttpRefusal } from "../../core/errors.ts";
 import { receiveAttachedFile } from "../../file/attached.ts";
 import { versionNotFound } from "../../package/request.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor, packageIdsIn } from "../source.ts";
 import { change, type Inspected, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
 
@@ -32,7 +32,7 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
       operationId: `download-${type}-file`,
       async handle({ params, repository, request }, deps) {
         const { packageName: name, version, fileName } = namedBy(params);
-        const ids = await packageIdsIn(repository, { type, name }, deps);
+        const ids = await packageIdsFor(repository, { type, name }, deps);
         const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
         return sendFile(fileIds, request, deps);
       },

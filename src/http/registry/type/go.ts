@@ -22,7 +22,7 @@ import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
 import { filesNamed, metadataOf } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -94,7 +94,7 @@ const latest: NativeCall = {
 async function fileIdsAt(native: NativeRequest, deps: Deps): Promise<readonly string[]> {
   const name = moduleIn(native);
   const version = versionIn(native, name);
-  const ids = await packageIdsIn(native.repository, { type, name }, deps);
+  const ids = await packageIdsFor(native.repository, { type, name }, deps);
   return ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), goFileName(version)));
 }
 

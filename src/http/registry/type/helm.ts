@@ -22,7 +22,7 @@ import { receiveFiles } from "../../file/multipart.ts";
 import { fileNotFound, orNotFound, versionNotFound } from "../../package/request.ts";
 import { filesNamed, keptDocument, metadataOf, stateOfRepository } from "../document.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change, type Received, receive, record, uploadBytesMax } from "../store.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -99,7 +99,7 @@ const download: NativeCall = {
     if (!file.startsWith(`${name.name}-`)) throw fileNotFound();
     const told = file.slice(name.name.length + 1, -".tgz".length);
     const version = orNotFound(() => helmVersion(told));
-    const ids = await packageIdsIn(repository, { type, name }, deps);
+    const ids = await packageIdsFor(repository, { type, name }, deps);
     const fileName = `${file}${params["provenance"] ?? ""}`;
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
     return sendFile(fileIds, request, deps);

@@ -28,7 +28,7 @@ import { receiveAttachedFile } from "../../file/attached.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { joinedParts, type PartForm, partsOf } from "../part.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, packageIdsIn } from "../source.ts";
+import { deploymentOf, packageIdsFor, packageIdsIn } from "../source.ts";
 import { receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { mavenKeptPaths, mavenProxy } from "./maven-proxy.ts";
@@ -117,7 +117,7 @@ async function snapshotText(
 
 async function fileIdsAt(path: string, { repository }: NativeRequest, deps: Deps) {
   const { packageName: name, version, fileName } = orNotFound(() => namedBy(path));
-  const ids = await packageIdsIn(repository, { type, name }, deps);
+  const ids = await packageIdsFor(repository, { type, name }, deps);
   return ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
 }
 

@@ -24,7 +24,7 @@ import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound, versionNotFound } from "../../package/request.ts";
 import { partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { setTag } from "../tag.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
@@ -148,7 +148,7 @@ const getTarball: NativeCall = {
   operationId: "download-npm-tarball",
   async handle({ params, repository, request }, deps) {
     const { packageName, version } = orNotFound(() => tarballIn(params));
-    const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
+    const ids = await packageIdsFor(repository, { type, name: packageName }, deps);
     const file = fileNameOf(packageName, version.version);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), file));
     return sendFile(fileIds, request, deps);

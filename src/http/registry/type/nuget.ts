@@ -8,7 +8,7 @@ import { emptyAnswer, jsonAnswer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, packageIdsIn } from "../source.ts";
+import { deploymentOf, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -55,7 +55,7 @@ const download: NativeCall = {
       return streamAnswer(200, { body: one.metadata.nuspec, type: "application/xml" });
     }
     if (file.toLowerCase() !== expected) throw fileNotFound();
-    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileIds = ids.map((each) =>
       packageFileIdOf(packageVersionIdOf(each, of.version), `${expected}.nupkg`),
     );

@@ -21,7 +21,7 @@ import { receiveFiles } from "../../file/multipart.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { joinedParts, type PartForm, partsOf, pieceAnswer } from "../part.ts";
 import { sendFile } from "../send-file.ts";
-import { deploymentOf, localSources, packageIdsIn } from "../source.ts";
+import { deploymentOf, localSources, packageIdsFor, packageIdsIn } from "../source.ts";
 import { change, receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "../type.ts";
 import { htmlPageType, jsonType, page, simple, wantsJson } from "./pypi-page.ts";
@@ -150,7 +150,7 @@ const download: NativeCall = {
   async handle({ params, repository, request }, deps) {
     const { name = "", version = "", file = "" } = params;
     const of = orNotFound(() => ({ name: pypiName(name), version: pypiVersion(version) }));
-    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const isMetadata = file.endsWith(".metadata");
     const fileName = isMetadata ? file.slice(0, -".metadata".length) : file;
     const idOf = (id: (typeof ids)[number]) =>

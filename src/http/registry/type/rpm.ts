@@ -9,7 +9,7 @@ import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { dated } from "../document.ts";
 import { sendFile } from "../send-file.ts";
 import { getSigningKey } from "../signing.ts";
-import { deploymentOf, mustAllowDeletion, packageIdsIn } from "../source.ts";
+import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
 import { change } from "../store.ts";
 import { type NativeCall, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
@@ -66,7 +66,7 @@ const download: NativeCall = {
       name: rpmName(name),
       version: rpmVersion(`${epoch}:${file.slice(name.length + 1)}`),
     }));
-    const ids = await packageIdsIn(repository, { type, name: of.name }, deps);
+    const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileName = rpmFileName(name, of.version.version, architecture);
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, of.version), fileName));
     return sendFile(fileIds, request, deps);
