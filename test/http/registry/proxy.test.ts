@@ -209,6 +209,19 @@ describe("a proxy of packages", () => {
     expect(upstream.requests.length).to.equal(before);
   });
 
+  it("serves a document for its time, and the new one after it", async () => {
+    const settings = (metadataRetrievalIntervalSeconds: number) =>
+      ({ url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds }) as const;
+    const { repositoryUuid } = await at.proxy("fresh", "npm", settings(60));
+    const shown = async () => (await get(`${base}/fresh/fresh`)).text();
+    for (const content of ["one", "two"]) {
+      serve("fresh", content);
+      expect(await shown()).to.include(sha512("one"));
+    }
+    await at.change(repositoryUuid, { type: "PROXY", proxySettings: settings(0) });
+    expect(await shown()).to.include(sha512("two"));
+  });
+
   it("takes nothing that is uploaded", async () => {
     expect((await put(`${base}/npm/left`, "{}")).status).to.equal(405);
   });

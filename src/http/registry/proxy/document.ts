@@ -7,7 +7,15 @@ import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
 import { documentRoom, documentsFor } from "./document-room.ts";
-import { findKept, type Kept, type KeptAt, keep, noteCheck, roomToKeep } from "./kept.ts";
+import {
+  findKept,
+  type Kept,
+  type KeptAt,
+  keep,
+  noteCheck,
+  recallKept,
+  roomToKeep,
+} from "./kept.ts";
 import type { Hold } from "./room.ts";
 import {
   askUpstream,
@@ -20,7 +28,12 @@ import {
 } from "./upstream.ts";
 
 /** An index of an external registry. */
-export type Document = Readonly<{ bytes: Buffer; type: string }>;
+export type Document = Readonly<{
+  bytes: Buffer;
+  type: string;
+  /** Of what is kept. */
+  sha256?: string;
+}>;
 
 export type DocumentAt = Readonly<{
   /** What it is kept under. */
@@ -71,7 +84,7 @@ export async function upstreamDocument(
   deps: Deps,
 ): Promise<Document> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = at.isPassing === true ? undefined : await findKept(deps.db, place);
+  const kept = at.isPassing === true ? undefined : await findYoung(proxy, place, deps);
   const hold = documentsFor(ctx);
   if (kept !== undefined && isFresh(proxy, place, kept, deps)) {
     hold.reach(hold.bytes + Number(kept.bytes));
@@ -103,7 +116,7 @@ export async function keptStream(
   deps: Deps,
 ): Promise<Readonly<{ body: Readable; bytes: number }> | undefined> {
   const place = { repositoryId: proxy.id, path };
-  const kept = await findKept(deps.db, place);
+  const kept = await findYoung(proxy, place, deps);
   if (kept === undefined || !isFresh(proxy, place, kept, deps)) return undefined;
   try {
     return { body: await deps.blobs.read(kept.sha256), bytes: Number(kept.bytes) };
@@ -111,6 +124,34 @@ export async function keptStream(
     if (error instanceof BlobMissing) return undefined;
     throw error;
   }
+}
+
+/**
+ * The digest of the first of these documents that is kept and young enough to be served.
+ *
+ * @param paths what each is kept under
+ */
+export async function keptDigest(
+  proxy: ProxyRepository,
+  paths: readonly string[],
+  deps: Deps,
+): Promise<Readonly<{ path: string; sha256: string | undefined }> | undefined> {
+  const found = await recallKept(deps.db, proxy.id, paths);
+  if (found === undefined) return undefined;
+  const { path, kept } = found;
+  const isGood = isFresh(proxy, { repositoryId: proxy.id, path }, kept, deps);
+  return { path, sha256: isGood ? kept.sha256 : undefined };
+}
+
+/** What was kept a moment ago, where that is young enough, else what is kept now. */
+async function findYoung(
+  proxy: ProxyRepository,
+  place: KeptAt,
+  deps: Deps,
+): Promise<Kept | undefined> {
+  const found = await recallKept(deps.db, place.repositoryId, [place.path]);
+  if (found === undefined || isFresh(proxy, place, found.kept, deps)) return found?.kept;
+  return await findKept(deps.db, place);
 }
 
 function isFresh(
@@ -227,11 +268,11 @@ function unpacked(body: Readable): Readable {
   return gunzip;
 }
 
-async function keptDocument({ sha256, content_type }: Kept, { blobs }: Deps) {
+async function keptDocument({ sha256, content_type: type }: Kept, { blobs }: Deps) {
   try {
     const chunks: Buffer[] = [];
     for await (const chunk of await blobs.read(sha256)) chunks.push(chunk as Buffer);
-    return { bytes: Buffer.concat(chunks), type: content_type };
+    return { bytes: Buffer.concat(chunks), type, sha256 };
   } catch (error) {
     if (error instanceof BlobMissing) return undefined;
     throw error;

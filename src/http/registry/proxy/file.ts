@@ -3,10 +3,11 @@ import { type Answer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
+import { smallBlob, smallBlobBytesMax } from "../../file/small-blob.ts";
 import { contentTypeOf } from "../../file/type.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
 import { flightRoom } from "./flight-room.ts";
-import { findKept, type Kept, keep, noteUse, roomToKeep } from "./kept.ts";
+import { type Kept, keep, noteUse, recallKept, roomToKeep } from "./kept.ts";
 import { Places } from "./places.ts";
 import type { Hold } from "./room.ts";
 import {
@@ -57,7 +58,7 @@ export async function upstreamFile(
   deps: Deps,
 ): Promise<Answer> {
   const place = { repositoryId: proxy.id, path: at.path };
-  const kept = await findKept(deps.db, place);
+  const kept = (await recallKept(deps.db, proxy.id, [at.path]))?.kept;
   const answer = kept && (await keptAnswer(kept, at, request, deps));
   if (kept !== undefined && answer !== undefined) {
     await noteUse(deps.db, place, kept, deps.now());
@@ -102,14 +103,18 @@ async function keptAnswer(
 ): Promise<Answer | undefined> {
   try {
     const portion = requestedPortion(request, { tag: sha256, bytes: Number(bytes) });
+    const { first, last, part } = portion;
+    const isSmall = bytes <= smallBlobBytesMax;
     return streamAnswer(200, {
-      body: await blobs.read(sha256, portion.part),
+      body: isSmall
+        ? (await smallBlob(sha256, blobs)).subarray(first, last + 1)
+        : await blobs.read(sha256, part),
       type: contentTypeOf(fileName),
       bytes: portion.bytes,
       fileName,
       etag: sha256,
       acceptRanges: true,
-      ...(portion.part && { part: portion.part }),
+      ...(part && { part }),
     });
   } catch (error) {
     if (error instanceof BlobMissing) return undefined;

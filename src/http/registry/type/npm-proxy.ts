@@ -1,3 +1,4 @@
+import { BoundedCache } from "../../../platform/bounded-cache.ts";
 import { invariant } from "../../../platform/invariant.ts";
 import { Limiter } from "../../../platform/limiter.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
@@ -11,11 +12,10 @@ import { readPackument } from "../../../platform/package/packument-reader.ts";
 import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, versionNotFound } from "../../package/request.ts";
-import { upstreamDocument } from "../proxy/document.ts";
+import { keptDigest, upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-room.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
-import { findKept } from "../proxy/kept.ts";
 import { Places } from "../proxy/places.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
@@ -37,32 +37,66 @@ function names(params: NativeRequest["params"]): PackageName {
   return second === undefined ? npmName(undefined, first) : npmName(first, second);
 }
 
+type Asked = Readonly<{
+  /** Undefined for whichever is kept. */
+  isShort: boolean | undefined;
+  want: PackumentQuestion["want"];
+}>;
+
+type Given = Extract<PackumentAnswer, { kind: "json" | "dist" }>;
+
+/** What was made of documents that are kept, by their content and what was asked of them. */
+const given = new BoundedCache<Given>(16 * 1024 ** 2);
+/** Larger ones are made again each time. */
+const givenBytesMax = 256 * 1024;
+/** What an entry takes beside what is given, about. */
+const bytesBeside = 1_024;
+
 /**
  * What the document of a package says; short, it has what an installation needs.
  *
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
-async function asked(
-  native: NativeRequest,
-  { isShort, want }: Readonly<{ isShort: boolean; want: PackumentQuestion["want"] }>,
-  deps: Deps,
-): Promise<PackumentAnswer> {
+async function asked(native: NativeRequest, of: Asked, deps: Deps): Promise<Given> {
   const proxy = proxyOf(native.repository);
   const { name: told } = orNotFound(() => names(native.params));
+  const forms = of.isShort === undefined ? ["full", "short"] : [of.isShort ? "short" : "full"];
+  const kept = await keptDigest(
+    proxy,
+    forms.map((form) => `${form}/${told}`),
+    deps,
+  );
+  const keyOf = (sha256: string): string => JSON.stringify([sha256, told, of.want]);
+  const known = kept?.sha256 === undefined ? undefined : given.get(keyOf(kept.sha256));
+  if (known !== undefined) return known;
+  const path = kept?.path ?? `${of.isShort === false ? "full" : "short"}/${told}`;
+  const { answer, sha256 } = await readDocument(native, { path, told, want: of.want }, deps);
+  const bytes = answer.kind === "json" ? answer.bytes.length : 0;
+  if (sha256 !== undefined && bytes <= givenBytesMax) {
+    given.set(keyOf(sha256), answer, bytes + bytesBeside);
+  }
+  return answer;
+}
+
+type Reading = Readonly<{ path: string; told: string; want: PackumentQuestion["want"] }>;
+
+async function readDocument(native: NativeRequest, { path, told, want }: Reading, deps: Deps) {
+  const proxy = proxyOf(native.repository);
+  const isShort = path.startsWith("short/");
   const accept = isShort ? `${shortType}, application/json;q=0.8` : "application/json";
   const url = upstreamUrl(proxy, encodeURIComponent(told).replace(/^%40/, "@"));
-  const path = `${isShort ? "short" : "full"}/${told}`;
   const at = { path, url, accept, bytesMax: documentBytesMax };
-  const answer = await inTurn(async () => {
-    const { bytes } = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
-    return await readPackument({ bytes, name: told, want });
+  const { answer, sha256 } = await inTurn(async () => {
+    const document = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
+    const { bytes, sha256 } = document;
+    return { sha256, answer: await readPackument({ bytes, name: told, want }) };
   });
   documentsFor(native.ctx).set(answer?.kind === "json" ? answer.bytes.length : 0);
   if (answer === undefined || answer.kind === "malformed") {
     throw failed("The external registry answered what is no document of this package.");
   }
   if (answer.kind === "missing") throw versionNotFound();
-  return answer;
+  return { answer, sha256 };
 }
 
 /** @throws Refusal 503 `registry.busy` */
@@ -115,9 +149,8 @@ const getTarball: ProxyCall = {
     const { file = "" } = native.params;
     // A client that asked for the long document needs no other one.
     const { name: told } = orNotFound(() => names(native.params));
-    const long = await findKept(deps.db, { repositoryId: proxy.id, path: `full/${told}` });
     const want = { kind: "dist", file } as const;
-    const answer = await asked(native, { isShort: long === undefined, want }, deps);
+    const answer = await asked(native, { isShort: undefined, want }, deps);
     invariant(answer.kind === "dist", "a file was asked for");
     const promised = promisedBy(answer.dist);
     const of = { fileName: file, url: answer.dist.tarball, promised };
