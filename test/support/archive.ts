@@ -10,10 +10,15 @@ export type ArchiveFile = readonly [path: string, content: string | Buffer];
 type ZipOptions = Readonly<{
   /** What the list of files says of the size, in the place of the truth. */
   claimedBytes?: number;
+  /** Of every file, as Unix has it. */
+  mode?: number;
 }>;
 
 /** A zip archive, byte by byte: also such as no tool writes. */
-export function zip(files: readonly ArchiveFile[], { claimedBytes }: ZipOptions = {}): Buffer {
+export function zip(
+  files: readonly ArchiveFile[],
+  { claimedBytes, mode = 0 }: ZipOptions = {},
+): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
@@ -31,6 +36,7 @@ export function zip(files: readonly ArchiveFile[], { claimedBytes }: ZipOptions 
     common.writeUInt16LE(name.length, 22);
     const local = Buffer.concat([signature(0x04034b50), common, name, data]);
     const tail = Buffer.alloc(14);
+    tail.writeUInt16LE(mode, 8);
     tail.writeUInt32LE(offset, 10);
     const made = Buffer.alloc(2);
     directory.push(Buffer.concat([signature(0x02014b50), made, common, tail, name]));

@@ -7,7 +7,7 @@ import { createGunzip } from "node:zlib";
 import type { Parser, ReadEntry } from "tar";
 
 import { badFile } from "./coordinates.ts";
-import { entryPaths } from "./entry-path.ts";
+import { entryPaths, shadowOf } from "./entry-path.ts";
 import { manifestBytesMax, manifestText } from "./manifest-text.ts";
 import { bounded, compressedTwice, isPlain, refusalOf } from "./tarball.ts";
 
@@ -41,7 +41,7 @@ export async function walkTar(file: string, walk: TarWalk): Promise<void> {
   const refuse = (why: unknown): void => {
     state.refused ??= why;
   };
-  const pathOf = entryPaths(walk.entriesMax ?? entriesMaxUsual);
+  const pathOf = entryPaths(walk.entriesMax ?? entriesMaxUsual, { foldsCase: true });
   parser.on("entry", (entry: ReadEntry) => {
     try {
       const read = state.refused === undefined ? reader(entry, walk, pathOf) : undefined;
@@ -121,10 +121,12 @@ export async function tarFileText(
   check: (entry: TarEntry) => void = () => undefined,
 ): Promise<string> {
   const found: { bytes?: Buffer } = {};
+  const isShadow = shadowOf(path);
   await walkTar(file, {
     ...walk,
     entry(entry) {
       check(entry);
+      if (isShadow(entry.path)) throw badFile(`It holds more than one ${name}.`);
       if (!path.test(entry.path)) return undefined;
       if (!entry.isFile) throw badFile(`Its ${name} is no file.`);
       if (found.bytes !== undefined) throw badFile(`It holds more than one ${name}.`);

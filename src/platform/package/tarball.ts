@@ -8,7 +8,7 @@ import type { Parser, ReadEntry } from "tar";
 
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
-import { entryPaths } from "./entry-path.ts";
+import { entryPaths, shadowOf } from "./entry-path.ts";
 import { manifestBytesMax, manifestText } from "./manifest-text.ts";
 
 /** Packages unpack to some MiB; a small archive can hold a thousand times itself. */
@@ -47,10 +47,12 @@ export async function readTarEntry(
     state.refused ??= why;
   };
   const pathOf = entryPaths(entriesMax);
+  const isShadow = shadowOf(path);
   parser.on("entry", (entry: ReadEntry) => {
     if (!path.test(entry.path)) {
       try {
         mustStayInside(entry, pathOf, takesLinks);
+        if (isShadow(entry.path)) refuse(badFile(`It holds more than one ${name}.`));
       } catch (error) {
         refuse(error);
       }

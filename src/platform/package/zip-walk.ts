@@ -49,7 +49,7 @@ async function walkOpen(
   if (archive.entryCount > entriesMax) {
     throw badFile(`An archive has at most ${entriesMax} files.`);
   }
-  const pathOf = entryPaths(entriesMax);
+  const pathOf = entryPaths(entriesMax, { foldsCase: true });
   const contents = new Map<string, Buffer>();
   let bytes = 0;
   for await (const entry of archive.eachEntry()) {
@@ -57,15 +57,20 @@ async function walkOpen(
     const path = pathOf(entry.fileName);
     bytes += entry.uncompressedSize;
     if (bytes > bytesMax) throw badFile(`It unpacks to more than ${bytesMax} bytes.`);
-    if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) {
-      throw badFile("It holds a link.");
-    }
-    await mustAgree(archive, entry);
+    await mustBePlain(archive, entry);
     if (!wanted({ path, bytes: entry.uncompressedSize, isFile })) continue;
     // More bytes than the size says end the stream with an error.
     contents.set(path, await buffer(await archive.openReadStreamPromise(entry)));
   }
   return contents;
+}
+
+/** No link, and what stands before it says the same as the list of files. @throws Refusal 422 */
+export async function mustBePlain(archive: ZipFile, entry: Entry): Promise<void> {
+  if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) {
+    throw badFile("It holds a link.");
+  }
+  await mustAgree(archive, entry);
 }
 
 async function mustAgree(archive: ZipFile, entry: Entry): Promise<void> {

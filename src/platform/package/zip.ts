@@ -3,7 +3,9 @@ import type { Entry } from "yauzl";
 
 import { Refusal } from "../refusal.ts";
 import { badFile } from "./coordinates.ts";
+import { entryPaths, shadowOf } from "./entry-path.ts";
 import { manifestBytesMax, manifestText } from "./manifest-text.ts";
+import { mustBePlain } from "./zip-walk.ts";
 
 type Wanted = Readonly<{
   /** Of the path within the archive. */
@@ -17,7 +19,7 @@ const entriesMax = 100_000;
 
 /**
  * The text of the one file of a zip archive whose path fits; of several, of the one at the root.
- * Nothing is unpacked to disk, and of the archive only its list of files and this one are read.
+ * Nothing is unpacked to disk. Links, and what other readers could read in another way, are refused.
  *
  * @throws Refusal 422
  */
@@ -47,9 +49,14 @@ async function readEntry(file: string, { path, name }: Wanted, bytesMax: number)
     if (archive.entryCount > entriesMax) {
       throw badFile(`An archive has at most ${entriesMax} files.`);
     }
+    const pathOf = entryPaths(entriesMax);
+    const isShadow = shadowOf(path);
     const fitting: Entry[] = [];
     for await (const entry of archive.eachEntry()) {
-      if (path.test(entry.fileName)) fitting.push(entry);
+      await mustBePlain(archive, entry);
+      const { fileName } = entry;
+      if (path.test(fileName)) fitting.push(entry);
+      else if (isShadow(pathOf(fileName))) throw moreThanOne(name);
     }
     const entry = onlyOne(fitting, name);
     if (entry.uncompressedSize > bytesMax) {
@@ -66,9 +73,11 @@ function onlyOne(fitting: readonly Entry[], name: string): Entry {
   const atRoot = fitting.filter(({ fileName }) => !fileName.includes("/"));
   const [entry, ...more] = atRoot.length > 0 ? atRoot : fitting;
   if (entry === undefined) throw badFile(`It holds no ${name}.`);
-  if (more.length > 0) throw badFile(`It holds more than one ${name}.`);
+  if (more.length > 0) throw moreThanOne(name);
   return entry;
 }
+
+const moreThanOne = (name: string): Refusal => badFile(`It holds more than one ${name}.`);
 
 /** The library's own errors have no code; those of the disk are ours. */
 function isAboutTheArchive(error: unknown): error is Error {
