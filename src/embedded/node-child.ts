@@ -30,6 +30,8 @@ export type NodeChildOptions = Readonly<{
 
 export type NodeChild<Ready> = Running & Readonly<{ pid: number; ready: Ready }>;
 
+/** Of glibc: with one for each thread, what is freed in one is of no use to the others and stays with the process. */
+const arenasMax = "2";
 const readyTimeoutMs = 60_000;
 /** EX_CONFIG of sysexits.h: the child says what is wrong with its configuration. */
 export const exitConfig = 78;
@@ -51,7 +53,7 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   // Detached: a Ctrl-C in the terminal must reach the supervisor alone, which ends the rest in order.
   const child = fork(options.program, [...options.args], {
     detached: true,
-    env: { ...options.environment },
+    env: { MALLOC_ARENA_MAX: arenasMax, ...options.environment },
     stdio: ["ignore", log.fd, log.fd, "ipc"],
   });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));

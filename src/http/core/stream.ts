@@ -7,6 +7,9 @@ import { Refusal } from "../../platform/refusal.ts";
 import { HttpRefusal } from "./errors.ts";
 import { letSend } from "./expect-continue.ts";
 
+/** Less would stop the connection at each piece that comes. */
+const bodyBufferBytes = 128 * 1024;
+
 /**
  * The request's body, inflated when it came as gzip, cut off beyond the limit: a small body can hold
  * a very large one.
@@ -24,6 +27,7 @@ export function requestBody(ctx: Context, bytesMax: number): Readable {
   letSend(ctx.req);
   let bytes = 0;
   const bounded = new Transform({
+    highWaterMark: bodyBufferBytes,
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
       if (bytes <= bytesMax) done(null, chunk);

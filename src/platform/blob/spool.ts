@@ -1,8 +1,7 @@
 import { createHash, type Hash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
-import { type Readable, Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { addAbortSignal, type Readable } from "node:stream";
 
 import { Refusal } from "../refusal.ts";
 import type { Spooled } from "./store.ts";
@@ -68,42 +67,67 @@ async function gather(
   const file = path.join(directory, randomUUID());
   // md5 and sha1 are for those who ask for them; content is told apart by sha256.
   const hashes = names.map((name) => createHash(name));
-  const measured = { bytes: 0 };
   // Opened before anything can go wrong: a file that is opened late would come after its removal.
   const handle = await open(file, "wx");
-  const sink = handle.createWriteStream({ flush: true, highWaterMark: writeBytes });
+  if (signal !== undefined) addAbortSignal(signal, source);
   try {
-    await pipeline(source, measure(hashes, measured, bytesMax), sink, signal ? { signal } : {});
+    const bytes = await write(source, { handle, hashes, bytesMax });
+    await handle.sync();
+    await handle.close();
     const digests = new Map(hashes.map((hash, index) => [names[index], hash.digest("hex")]));
     const digestOf = (name: HashName): string => digests.get(name) ?? "";
-    const { bytes } = measured;
     const digest = digestOf("sha256");
     if (expected !== undefined) mustBe(expected, { sha256: digest, bytes });
     return { file, digest, bytes, digestOf };
   } catch (error) {
-    sink.destroy();
+    await handle.close().catch(() => undefined);
     await rm(file, { force: true });
     throw error;
   }
 }
 
-function measure(
-  hashes: readonly Hash[],
-  measured: { bytes: number },
-  bytesMax: number,
-): Transform {
-  return new Transform({
-    highWaterMark: writeBytes,
-    transform(chunk: Buffer, _encoding, done) {
-      measured.bytes += chunk.length;
-      if (measured.bytes > bytesMax) {
-        done(new Refusal("too_large", "blob.too_large", `The content is over ${bytesMax} bytes.`));
-        return;
+type Sink = Readonly<{ handle: FileHandle; hashes: readonly Hash[]; bytesMax: number }>;
+
+/** Hashes what comes while what came before is written. @returns how many bytes */
+async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Promise<number> {
+  let bytes = 0;
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let writing: Promise<void> = Promise.resolve();
+  const flush = async (): Promise<void> => {
+    await writing;
+    writing = writeAll(handle, waiting);
+    // Whoever waits for it gets the error.
+    writing.catch(() => undefined);
+    waiting = [];
+    waitingBytes = 0;
+  };
+  try {
+    for await (const piece of source as AsyncIterable<Buffer | string>) {
+      const chunk = typeof piece === "string" ? Buffer.from(piece) : piece;
+      bytes += chunk.length;
+      if (bytes > bytesMax) {
+        throw new Refusal("too_large", "blob.too_large", `The content is over ${bytesMax} bytes.`);
       }
       for (const hash of hashes) hash.update(chunk);
-      done(null, chunk);
-    },
-  });
+      waiting.push(chunk);
+      waitingBytes += chunk.length;
+      if (waitingBytes >= writeBytes) await flush();
+    }
+    if (waiting.length > 0) await flush();
+  } finally {
+    // The file is not closed while something is written to it.
+    await writing.catch(() => undefined);
+  }
+  await writing;
+  return bytes;
+}
+
+/** A file system may take less at a time than it is given. */
+async function writeAll(handle: FileHandle, chunks: readonly Buffer[]): Promise<void> {
+  const { bytesWritten } = await handle.writev(chunks);
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  if (bytesWritten < bytes) await handle.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
 }
 
 type Measured = Readonly<{ sha256: string; bytes: number }>;
