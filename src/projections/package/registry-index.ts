@@ -75,15 +75,19 @@ export async function searchNames(
   db: Knex,
   { registryIds, text, limit, offset }: NameSearch,
 ): Promise<FoundNames> {
-  type Row = Readonly<{ name: string; total: string }>;
+  type Row = Readonly<{ names: readonly string[]; total: string }>;
+  // The total is wanted beyond the last page as well: what others find comes behind it.
   const { rows } = await db.raw<{ rows: readonly Row[] }>(
-    `select min(p.name) as name, count(*) over () as total
-       from package p
-      where p.registry_id = any(?::text[]) and strpos(lower(p.name), ?) > 0
-        and exists (select 1 from package_version v
-                     where v.package_id = p.id and v.deleted_at is null)
-      group by lower(p.name) order by lower(p.name) limit ? offset ?`,
+    `with found as materialized (
+       select lower(p.name) as key, min(p.name) as name
+         from package p
+        where p.registry_id = any(?::text[]) and strpos(lower(p.name), ?) > 0
+          and exists (select 1 from package_version v
+                       where v.package_id = p.id and v.deleted_at is null)
+        group by lower(p.name))
+     select (select count(*) from found) as total,
+            array(select name from found order by key limit ? offset ?) as names`,
     [[...registryIds], text.toLowerCase(), limit, offset],
   );
-  return { names: rows.map(({ name }) => name), total: Number(rows[0]?.total ?? 0) };
+  return { names: rows[0]?.names ?? [], total: Number(rows[0]?.total ?? 0) };
 }

@@ -41,14 +41,17 @@ type DocumentOrder<Schema> = Readonly<{
   path: string;
   url: string;
   schema: Schema;
+  /** See DocumentAt. */
+  isPassing?: boolean;
 }>;
 
-async function documentOf<Schema extends z.ZodType>(
+/** @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502 */
+export async function documentOf<Schema extends z.ZodType>(
   asked: DocumentAsked,
-  { path, url, schema }: DocumentOrder<Schema>,
+  { schema, ...of }: DocumentOrder<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema>> {
-  const at = { path, url, accept: "application/json", bytesMax: listBytesMax };
+  const at = { ...of, accept: "application/json", bytesMax: listBytesMax };
   const { bytes } = await upstreamDocument(asked, at, deps);
   try {
     return schema.parse(JSON.parse(bytes.toString()));
@@ -63,7 +66,7 @@ async function documentOf<Schema extends z.ZodType>(
  *
  * @throws HttpRefusal 502
  */
-async function resourceOf(
+export async function resourceOf(
   asked: DocumentAsked,
   types: readonly string[],
   deps: Deps,

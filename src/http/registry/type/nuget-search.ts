@@ -1,12 +1,24 @@
+import type { PackageId } from "../../../events/core/ids.ts";
+import { packageIdOf } from "../../../platform/package/coordinates.ts";
 import { isPrerelease, nugetName } from "../../../platform/package/nuget.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { packagesWithIds } from "../../../projections/package/registry.ts";
 import { searchNames } from "../../../projections/package/registry-index.ts";
 import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
-import { localSources } from "../source.ts";
-import type { NativeCall, NativeRequest } from "../type.ts";
-import { type NugetVersion, nugetPackage } from "./nuget-package.ts";
+import { orNotFound, packageNotFound } from "../../package/request.ts";
+import type { DocumentAsked } from "../proxy/document.ts";
+import { proxyOf } from "../proxy/upstream.ts";
+import { localSources, packageIdsIn, proxySources } from "../source.ts";
+import type { NativeCall, NativeRequest, ProxyCall } from "../type.ts";
+import { type NugetVersion, nugetPackage, type } from "./nuget-package.ts";
 import { needsSemVer2, nuspecId } from "./nuget-registration.ts";
+import {
+  completeUpstream,
+  type FoundPage,
+  type Query,
+  searchUpstream,
+} from "./nuget-upstream-search.ts";
 
 const takeMax = 100;
 const takeDefault = 20;
@@ -89,6 +101,64 @@ function result({ id, key, versions }: Found, { base }: NativeRequest) {
   };
 }
 
+/** What is asked of external registries in the same words. */
+function queryFor(native: NativeRequest, part: Readonly<{ skip: number; take: number }>): Query {
+  const given = ["q", "id", "prerelease", "semVerLevel", "packageType"]
+    .map((name) => [name, queryText(native, name)] as const)
+    .filter(([, value]) => value !== "");
+  return { ...Object.fromEntries(given), skip: String(part.skip), take: String(part.take) };
+}
+
+type Ask = (asked: DocumentAsked, query: Query) => Promise<FoundPage>;
+
+/**
+ * What local members have, and behind it what the proxies find, as one list. A name that a local member has is not
+ * taken from a proxy; of a virtual repository, a proxy that fails finds nothing.
+ */
+async function withUpstream(
+  native: NativeRequest,
+  own: FoundPage,
+  ask: Ask,
+  deps: Deps,
+): Promise<FoundPage> {
+  const take = queryNumber(native, "take", takeMax, takeDefault);
+  const skip = queryNumber(native, "skip", skipMax, 0);
+  const found = new Map(own.items);
+  let { total } = own;
+  for (const row of await proxySources(native.repository, deps)) {
+    const proxy = proxyOf(row);
+    // It cannot say which names are its own.
+    if (proxy.settings.isOffline) break;
+    const part = { skip: Math.max(0, skip - total), take: Math.max(0, take - found.size) };
+    const asked = { ctx: native.ctx, proxy };
+    const page = await ask(asked, queryFor(native, part)).catch((error: unknown) => {
+      if (native.repository.settings.type === "PROXY") throw error;
+      return { total: 0, items: [] };
+    });
+    total += page.total;
+    const claimed = await claimedOf(native, page, deps);
+    const others = page.items.filter(([key]) => !claimed.has(key) && !found.has(key));
+    for (const [key, value] of others.slice(0, part.take)) found.set(key, value);
+  }
+  return { total, items: [...found] };
+}
+
+/** Which of the names that a proxy finds local members have. */
+async function claimedOf(
+  { repository }: NativeRequest,
+  { items }: FoundPage,
+  deps: Deps,
+): Promise<ReadonlySet<string>> {
+  const sources = await localSources(repository, deps);
+  const keyOfId = new Map(
+    sources.flatMap(({ id }) =>
+      items.map(([key]) => [packageIdOf(id, type, nugetName(key)), key] as const),
+    ),
+  );
+  const existing = await packagesWithIds(deps.db, [...keyOfId.keys()]);
+  return new Set([...existing.keys()].map((id) => keyOfId.get(id as PackageId) ?? ""));
+}
+
 const search: NativeCall = {
   method: "GET",
   path: /^query$/,
@@ -96,7 +166,10 @@ const search: NativeCall = {
   operationId: "search-nuget-packages",
   async handle(native, deps) {
     const { found, total } = await searched(native, deps);
-    return jsonAnswer(200, { totalHits: total, data: found.map((each) => result(each, native)) });
+    const own = { total, items: found.map((each) => [each.key, result(each, native)] as const) };
+    const ask: Ask = (asked, query) => searchUpstream(asked, { query, base: native.base }, deps);
+    const all = await withUpstream(native, own, ask, deps);
+    return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
   },
 };
 
@@ -107,13 +180,31 @@ const autocomplete: NativeCall = {
   operationId: "autocomplete-nuget-packages",
   async handle(native, deps) {
     const id = queryText(native, "id");
-    if (id !== "") {
+    const ask: Ask = (asked, query) => completeUpstream(asked, query, deps);
+    if (id === "") {
+      const { found, total } = await searched(native, deps);
+      const own = { total, items: found.map((each) => [each.key, each.id] as const) };
+      const all = await withUpstream(native, own, ask, deps);
+      return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
+    }
+    const name = orNotFound(() => nugetName(id));
+    const isOwn = (await packageIdsIn(native.repository, { type, name }, deps)).length > 0;
+    if (isOwn) {
       const { versions } = (await wanted(id, native, deps)) ?? { versions: [] };
       return jsonAnswer(200, { data: versions.map(({ file }) => file.version) });
     }
-    const { found, total } = await searched(native, deps);
-    return jsonAnswer(200, { totalHits: total, data: found.map((each) => each.id) });
+    const { items } = await withUpstream(native, { total: 0, items: [] }, ask, deps);
+    return jsonAnswer(200, { data: items.map(([, value]) => value) });
   },
 };
 
 export const searchCalls: readonly NativeCall[] = [search, autocomplete];
+
+/** A proxy has no packages of its own: the same calls ask the external registry alone. */
+export const proxiedSearchCalls: readonly ProxyCall[] = searchCalls.map((call) => ({
+  ...call,
+  operationId: `proxied-${call.operationId}`,
+  names: () => {
+    throw packageNotFound();
+  },
+}));

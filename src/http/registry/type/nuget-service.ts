@@ -1,6 +1,6 @@
 /**
  * What a repository tells clients of where its resources are: learn.microsoft.com/nuget/api/service-index. A proxy is
- * neither searched nor written to.
+ * not written to.
  *
  * @param base URL of the repository, without a slash at its end
  */
@@ -16,7 +16,7 @@ export function serviceIndex(base: string, kind: "own" | "proxy") {
       "RegistrationsBaseUrl/Versioned",
     ),
   ];
-  const ofOwn = [
+  const searches = [
     ...resource(
       "query",
       "SearchQueryService",
@@ -29,11 +29,11 @@ export function serviceIndex(base: string, kind: "own" | "proxy") {
       "SearchAutocompleteService/3.0.0-beta",
       "SearchAutocompleteService/3.5.0",
     ),
-    ...resource("package", "PackagePublish/2.0.0"),
   ];
+  const publishing = resource("package", "PackagePublish/2.0.0");
   const flat = resource("flat/", "PackageBaseAddress/3.0.0");
   return {
     version: "3.0.0",
-    resources: [...flat, ...registrations, ...(kind === "own" ? ofOwn : [])],
+    resources: [...flat, ...registrations, ...searches, ...(kind === "own" ? publishing : [])],
   };
 }

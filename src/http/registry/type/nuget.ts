@@ -15,7 +15,7 @@ import { storeUpload } from "../upload.ts";
 import { nugetPackage, packageOf, type } from "./nuget-package.ts";
 import { nugetKeptPaths, nugetProxy } from "./nuget-proxy.ts";
 import { registrationCalls } from "./nuget-registration.ts";
-import { searchCalls } from "./nuget-search.ts";
+import { proxiedSearchCalls, searchCalls } from "./nuget-search.ts";
 import { serviceIndex } from "./nuget-service.ts";
 
 const getServiceIndex: NativeCall = {
@@ -119,7 +119,7 @@ const relist: NativeCall = {
 export const nugetType: RegistryType = {
   packageType: type,
   errorBody: plainError,
-  proxy: nugetProxy,
+  proxy: [...nugetProxy, ...proxiedSearchCalls],
   keptPaths: nugetKeptPaths,
   calls: [
     getServiceIndex,

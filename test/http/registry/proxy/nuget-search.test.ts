@@ -1,0 +1,100 @@
+import { expect } from "chai";
+
+import { startTestApp } from "../../../support/app.ts";
+import { nupkg } from "../../../support/archive.ts";
+import { repositoriesAt } from "../../../support/registry.ts";
+import { startUpstream } from "../../../support/upstream.ts";
+
+const upstream = await startUpstream();
+const app = await startTestApp({ reachesLoopback: true });
+const anna = await app.givenUser("anna");
+await app.givenProject(anna, "forge");
+const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const headers = { authorization: `Bearer ${anna.token}` };
+const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
+
+type Found = Readonly<{ totalHits: number; data: readonly Readonly<Record<string, unknown>>[] }>;
+const json = async (path: string): Promise<Found> => {
+  const answer = await fetch(`${baseOf("")}${path}`, { headers });
+  expect(answer.status, path).to.equal(200);
+  return (await answer.json()) as Found;
+};
+const idsAt = async (path: string) => (await json(path)).data.map(({ id }) => id);
+
+function serve(path: string, document: unknown): void {
+  upstream.answers.set(path, (_request, response) => response.end(JSON.stringify(document)));
+}
+
+const result = (id: string) => ({
+  "@id": `${upstream.url}/far/registration/${id}`,
+  id,
+  version: "2.0.0",
+  authors: ["Somewhere"],
+  verified: true,
+  versions: [{ version: "2.0.0+build", downloads: 7, "@id": `${upstream.url}/far/leaf` }],
+});
+
+describe("a search through a proxy of NuGet", () => {
+  before(async () => {
+    const searches = [
+      { "@id": `${upstream.url}/far/query`, "@type": "SearchQueryService/3.0.0-rc" },
+      { "@id": `${upstream.url}/far/complete`, "@type": "SearchAutocompleteService" },
+    ];
+    serve("/nuget/index.json", { version: "3.0.0", resources: searches });
+    const both = [result("Far.Pad"), result("acme.pad"), { id: "Broken" }, result("../x")];
+    serve("/far/query?q=pad&skip=0&take=20", { totalHits: 9, data: both });
+    serve("/far/query?q=pad&skip=0&take=19", { totalHits: 9, data: both });
+    const next = [result("acme.pad"), result("Far.Other")];
+    serve("/far/query?q=pad&skip=1&take=1", { totalHits: 9, data: next });
+    serve("/far/complete?q=pad&skip=0&take=19", { totalHits: 9, data: ["Far.Pad", "acme.pad"] });
+    serve("/far/complete?id=Far.Pad&skip=0&take=20", { data: ["1.0.0", "2.0.0"] });
+    const own = await at.local("own", "nuget");
+    const far = await at.proxy("far", "nuget", { url: `${upstream.url}/nuget/index.json` });
+    const members = [own, far].map(({ repositoryUuid }) => repositoryUuid);
+    const settings = { includedRepositoryUuids: members };
+    await at.virtual("all", "nuget", { ...settings, allowRemoteProxying: true });
+    await at.virtual("closed", "nuget", settings);
+    const body = new FormData();
+    body.append("package", new Blob([new Uint8Array(nupkg("Acme.Pad", "1.0.0"))]), "package");
+    const stored = await fetch(`${baseOf("own")}/package`, { method: "PUT", headers, body });
+    expect(stored.status).to.equal(201);
+  });
+
+  it("finds what the external registry has, at addresses of this service", async () => {
+    const { totalHits, data } = await json("far/query?q=pad");
+    expect(totalHits).to.equal(9);
+    expect(data.map(({ id }) => id)).to.deep.equal(["Far.Pad", "acme.pad"]);
+    const registration = `${baseOf("far")}/registration-semver2/far.pad`;
+    expect(data[0]).to.deep.include({
+      registration: `${registration}/index.json`,
+      versions: [{ "@id": `${registration}/2.0.0.json`, version: "2.0.0+build", downloads: 7 }],
+    });
+    expect(JSON.stringify(data)).not.to.include(upstream.url);
+    const index = JSON.stringify(await json("far/index.json"));
+    expect(index)
+      .to.include(`${baseOf("far")}/query`)
+      .and.not.to.include("PackagePublish");
+  });
+
+  it("comes behind what local members have, and never shows a name of theirs as another's", async () => {
+    const { totalHits, data } = await json("all/query?q=pad");
+    expect(totalHits).to.equal(10);
+    expect(data.map(({ id, version }) => `${id} ${version}`)).to.deep.equal([
+      "Acme.Pad 1.0.0",
+      "Far.Pad 2.0.0",
+    ]);
+    expect(await idsAt("all/query?q=pad&skip=2&take=1")).to.deep.equal(["Far.Other"]);
+    expect(await idsAt("closed/query?q=pad")).to.deep.equal(["Acme.Pad"]);
+    const names = await json("all/autocomplete?q=pad");
+    expect(names.data).to.deep.equal(["Acme.Pad", "Far.Pad"]);
+    const versions = await json("all/autocomplete?id=Far.Pad");
+    expect(versions.data).to.deep.equal(["1.0.0", "2.0.0"]);
+  });
+
+  it("finds what local members have while the external registry fails", async () => {
+    upstream.answers.set("/far/query?q=acme&skip=0&take=19", (_request, response) =>
+      response.writeHead(500).end(),
+    );
+    expect(await idsAt("all/query?q=acme")).to.deep.equal(["Acme.Pad"]);
+  });
+});
