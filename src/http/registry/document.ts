@@ -75,6 +75,16 @@ const kept = new LRUCache<string, Kept>({
   sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + entryBytes,
 });
 const building = new Map<string, Promise<object>>();
+/** What is too large to be kept, for as long as it is still sent to somebody. */
+const sending = new LRUCache<string, WeakRef<object>>({ max: 100 });
+
+function keep<Value extends object>(key: string, value: Value, bytes: number): void {
+  kept.set(key, { value, bytes });
+  if (!kept.has(key)) sending.set(key, new WeakRef(value));
+}
+
+const recalled = (key: string): object | undefined =>
+  kept.get(key)?.value ?? sending.get(key)?.deref();
 
 /**
  * The document of this key, made once for all who ask at the same time and kept for those who ask later.
@@ -86,15 +96,15 @@ export async function keptDocument<Value extends object>(
   make: () => Promise<Value>,
   bytesOf: (value: Value) => number,
 ): Promise<Value> {
-  const known = kept.get(key);
-  if (known !== undefined) return known.value as Value;
+  const known = recalled(key);
+  if (known !== undefined) return known as Value;
   const begun = building.get(key);
   if (begun !== undefined) return (await begun) as Value;
   const made = make();
   building.set(key, made);
   try {
     const value = await made;
-    kept.set(key, { value, bytes: bytesOf(value) });
+    keep(key, value, bytesOf(value));
     return value;
   } finally {
     building.delete(key);
@@ -112,7 +122,7 @@ export async function currentDocument<Value extends Readonly<{ revision: bigint 
   make: (last: Value | undefined) => Promise<Value>,
   bytesOf: (value: Value) => number,
 ): Promise<Value> {
-  const last = kept.get(key)?.value as Value | undefined;
+  const last = recalled(key) as Value | undefined;
   if (last !== undefined && last.revision >= revision) return last;
   const step = `${key}@${revision}`;
   const begun = building.get(step);
@@ -121,7 +131,7 @@ export async function currentDocument<Value extends Readonly<{ revision: bigint 
   building.set(step, made);
   try {
     const value = await made;
-    kept.set(key, { value, bytes: bytesOf(value) });
+    keep(key, value, bytesOf(value));
     return value;
   } finally {
     building.delete(step);

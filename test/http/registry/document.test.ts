@@ -24,6 +24,22 @@ describe("documents of repositories that are kept", () => {
     expect(knownDocument("many 1")).to.deep.equal({ key: "many 1" });
   });
 
+  it("are shared while they are sent where they are too large to be kept", async () => {
+    let made = 0;
+    const large = () =>
+      keptDocument(
+        "large",
+        async () => {
+          made += 1;
+          return { number: made };
+        },
+        () => 129 * 1024 ** 2,
+      );
+    const first = await large();
+    expect(await large()).to.equal(first);
+    expect([made, knownDocument("large")]).to.deep.equal([1, undefined]);
+  });
+
   it("are none for a name that no distribution can have", async () => {
     const deps = {} as Parameters<typeof distributionOf>[2];
     const repository = {} as Parameters<typeof distributionOf>[0];
