@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { logKey, signedNote } from "../../platform/key/log-key.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { leafIndex, rangeHashes, rootAt, treeSize } from "../../projections/audit/log-tree.ts";
+import { findLeaf, rangeHashes, rootAt, treeSize } from "../../projections/audit/log-tree.ts";
 import { consistencyPath, inclusionPath, rangeOf } from "../../projections/audit/merkle.ts";
 import { untilGathered } from "../../projections/core/gathered.ts";
 import { Position } from "../audit/query.ts";
@@ -89,11 +89,10 @@ const getProof = route({
   errors: [403, 404, 422],
   async handle({ query }, { db }) {
     await untilGathered(db);
-    const [index, size] = await Promise.all([
-      leafIndex(db, BigInt(query.position)),
-      sizeOf(db, "size", query.size),
-    ]);
-    if (index === undefined) {
+    const leaf = await findLeaf(db, BigInt(query.position));
+    const size = sizeIn(leaf.size, "size", query.size);
+    const { index } = leaf;
+    if (index === null) {
       throw new Refusal("not_found", "log.not_found", "No event has this position.");
     }
     if (index >= size) throw wrongSize("size", "The event is not in a tree of this size.");
@@ -119,7 +118,7 @@ const getConsistency = route({
   errors: [403, 422],
   async handle({ query }, { db }) {
     await untilGathered(db);
-    const to = await sizeOf(db, "to", query.to);
+    const to = sizeIn(await treeSize(db), "to", query.to);
     const from = BigInt(query.from);
     if (from > to) throw wrongSize("from", "The earlier tree is larger than the later one.");
     const hashes = await base64Hashes(db, consistencyPath(from, to));
@@ -132,8 +131,7 @@ async function base64Hashes(db: Deps["db"], path: Parameters<typeof rangeHashes>
 }
 
 /** @throws Refusal 422 when the log has fewer events */
-async function sizeOf(db: Deps["db"], field: string, given: number | undefined): Promise<bigint> {
-  const size = await treeSize(db);
+function sizeIn(size: bigint, field: string, given: number | undefined): bigint {
   if (given === undefined) return size;
   if (BigInt(given) > size) throw wrongSize(field, `The log has ${size} events.`);
   return BigInt(given);

@@ -88,9 +88,16 @@ export async function treeSize(db: Knex): Promise<bigint> {
   return (await db<HeadRow>("log_tree_head").first("size"))?.size ?? 0n;
 }
 
-/** Which leaf the event at a position is. */
-export async function leafIndex(db: Knex, position: bigint): Promise<bigint | undefined> {
-  return (await db<LeafRow>("log_tree_leaf").where({ position }).first("index"))?.index;
+export type Leaf = Readonly<{ index: bigint | null; size: bigint }>;
+
+/** Which leaf the event at a position is, null when it is none, and how many the tree has. */
+export async function findLeaf(db: Knex, position: bigint): Promise<Leaf> {
+  const { rows } = await db.raw<{ rows: [Leaf] }>(
+    `select (select index from log_tree_leaf where position = ?) as index,
+       coalesce((select size from log_tree_head), 0) as size`,
+    [String(position)],
+  );
+  return rows[0];
 }
 
 /** Hashes of some ranges of leaves, each in the tree; read by one query. */
@@ -105,14 +112,14 @@ export async function rootAt(db: Knex, size: bigint): Promise<Buffer> {
   return rangeHash(range, await hashesOf(db, range));
 }
 
+/** The text of the statement is the same for any number of nodes, and each is found by the primary key. */
 async function hashesOf(db: Knex, nodes: readonly NodeId[]): Promise<NodeHash> {
-  const pairs = nodes.map(({ level, index }) => [level, index] as const);
-  const rows: readonly NodeRow[] =
-    pairs.length === 0
-      ? []
-      : await db<NodeRow>("log_tree_node")
-          .whereIn(["level", "index"], pairs as never)
-          .select("*");
+  const { rows } = await db.raw<{ rows: NodeRow[] }>(
+    `select node.level, node.index, node.hash
+     from unnest(?::smallint[], ?::bigint[]) as wanted (level, index)
+     join log_tree_node as node using (level, index)`,
+    [nodes.map(({ level }) => level), nodes.map(({ index }) => String(index))],
+  );
   const known = new Map(rows.map(({ level, index, hash }) => [`${level} ${index}`, hash]));
   return ({ level, index }) => {
     const hash = known.get(`${level} ${index}`);

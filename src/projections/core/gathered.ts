@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
-import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
+import { beforeEverything } from "./checkpoint.ts";
 import { lagging } from "./visible.ts";
 
 const waitMaxMsDefault = 5_000;
@@ -15,27 +15,27 @@ const [pollMinMs, pollMaxMs] = [10, 250];
  */
 export async function untilGathered(db: Knex, waitMaxMs = waitMaxMsDefault): Promise<void> {
   const deadline = performance.now() + waitMaxMs;
-  let rows = await progress(db);
-  const target = least(rows.filter((row) => row.feed === "answers" && isLive(row)));
+  let now = await progress(db);
+  const target = now.answers ?? beforeEverything;
   for (let pauseMs = pollMinMs; ; pauseMs = Math.min(pauseMs * 2, pollMaxMs)) {
-    const gathered = rows.filter(({ feed }) => feed === "gathered");
-    if (!gathered.every(isLive)) throw lagging();
-    if (least(gathered) >= target) return;
+    if (!now.isLive) throw lagging();
+    if ((now.gathered ?? beforeEverything) >= target) return;
     if (performance.now() > deadline) throw lagging();
     await delay(pauseMs);
-    rows = await progress(db);
+    now = await progress(db);
   }
 }
 
-type Progress = Pick<CheckpointRow, "feed" | "state" | "position">;
+/** Where the last of the live read models of answers is, and the last of the gathered ones. */
+type Progress = Readonly<{ answers: bigint | null; gathered: bigint | null; isLive: boolean }>;
 
-const progress = (db: Knex): Promise<Progress[]> =>
-  db<CheckpointRow>("projection_progress").select<Progress[]>("feed", "state", "position");
-
-const isLive = ({ state }: Progress): boolean => state === "live";
-
-const least = (rows: readonly Progress[]): bigint =>
-  rows.reduce<bigint | undefined>(
-    (least, { position }) => (least === undefined || position < least ? position : least),
-    undefined,
-  ) ?? beforeEverything;
+/** One row: every request for a proof asks for it. */
+async function progress(db: Knex): Promise<Progress> {
+  const { rows } = await db.raw<{ rows: [Progress] }>(
+    `select min(position) filter (where feed = 'answers' and state = 'live') as answers,
+       min(position) filter (where feed = 'gathered') as gathered,
+       coalesce(bool_and(state = 'live') filter (where feed = 'gathered'), true) as "isLive"
+     from projection_progress`,
+  );
+  return rows[0];
+}

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { checkHead } from "../../../src/projections/audit/head-check.ts";
 import {
-  leafIndex,
+  findLeaf,
   leafOf,
   logTreeProjection,
   rangeHashes,
@@ -58,12 +58,11 @@ describe("the tree of the log in the database", () => {
   it("proves an event by its position", async () => {
     await project(db, logTreeProjection, log, context);
     const event = log[201]!;
-    const leaf = await leafIndex(db, event.position);
-    expect(leaf).to.equal(201n);
+    expect(await findLeaf(db, event.position)).to.deep.equal({ index: 201n, size: 300n });
     const path = await rangeHashes(db, inclusionPath(201n, 300n));
     const claim = { leaf: 201n, size: 300n, root: await rootAt(db, 300n), hash: leafOf(event) };
     expect(provesInclusion(claim, path)).to.equal(true);
-    expect(await leafIndex(db, 9_999n)).to.equal(undefined);
+    expect(await findLeaf(db, 9_999n)).to.deep.equal({ index: null, size: 300n });
   });
 });
 
