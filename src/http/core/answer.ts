@@ -24,6 +24,8 @@ export type StreamReply = Readonly<{
   headers?: Readonly<Record<string, string>>;
   /** Called when the body is sent, and not for HEAD or 304; of a body that is no stream. */
   onSend?: () => void;
+  /** The connection's end is that of the body, so that what is sent needs no frame of its own. */
+  untilClose?: true;
 }>;
 
 /** What a handler answers instead of its declared JSON, in a form that the caller asked for. */
@@ -40,6 +42,7 @@ export type Answer = Readonly<{
   code?: string;
   /** See StreamReply. */
   onSend?: () => void;
+  untilClose?: true;
 }>;
 
 export function jsonAnswer(status: number, value: unknown): Answer {
@@ -63,8 +66,9 @@ export function streamAnswer(status: number, reply: StreamReply): Answer {
     ...reply.headers,
   };
   const usual = part === undefined ? status : 206;
-  const { onSend } = reply;
-  return { status: reply.status ?? usual, headers, body: reply.body, ...(onSend && { onSend }) };
+  const { body, onSend, untilClose } = reply;
+  const more = { ...(onSend && { onSend }), ...(untilClose && { untilClose }) };
+  return { status: reply.status ?? usual, headers, body, ...more };
 }
 
 /** RFC 6266: the exact name in `filename*`, an ASCII shadow of it for old clients. */
@@ -87,6 +91,11 @@ export function send(ctx: Context, answer: Answer, immutableTag: string | undefi
   ctx.body = answer.body;
   ctx.remove("Content-Type");
   ctx.set(answer.headers);
+  if (answer.untilClose === true) {
+    ctx.set("Connection", "close");
+    // Node.js sends a body in chunks unless the header was taken away.
+    ctx.remove("Transfer-Encoding");
+  }
   ctx.vary("Authorization");
   // A browser may get a page at the same address.
   if (ctx.method === "GET" || ctx.method === "HEAD") ctx.vary("Accept");

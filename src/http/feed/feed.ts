@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Refusal } from "../../platform/refusal.ts";
 import { typesOfKind } from "../../projections/audit/subject.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
 import { projectPlace } from "../access/owner-scope.ts";
 import { Position, Types } from "../audit/query.ts";
 import { Streamed } from "../core/answer.ts";
@@ -86,7 +85,7 @@ async function answer({ query, request, filter, mustStillMay }: Asked, deps: Dep
   request.signal.addEventListener("abort", () => stream.destroy(), { once: true });
   if (request.signal.aborted) stream.destroy();
   const headers = { "X-Accel-Buffering": "no" };
-  return new Streamed({ body: stream, type: "text/event-stream", headers });
+  return new Streamed({ body: stream, type: "text/event-stream", headers, untilClose: true });
 }
 
 /** @throws Refusal 422 for a position that is none, or that lies ahead */
@@ -147,7 +146,7 @@ const getProjectEvents = route({
     const filter = filterOf(query, role === "ADMIN" ? undefined : visibleToAll);
     const mustStillMay = async (): Promise<void> => {
       await request.mustStillMay();
-      const now = await projectRole(deps.db, project, userId);
+      const now = await hubOf(deps).roleIn(project, userId);
       // Another role sees other events: the client comes back with it.
       if (now !== role) throw rightsChanged();
     };

@@ -1,5 +1,8 @@
 import { CallerShare } from "../../platform/caller-share.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { type ProjectPlace, projectRole } from "../../projections/team/member-role.ts";
+import type { Role } from "../access/access.ts";
+import { type Remembered, remembered } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { type FeedFilter, type FeedItem, itemsAfter, newestPosition } from "./source.ts";
 
@@ -21,6 +24,8 @@ const keptCharactersMax = 16 * 1024 ** 2;
 const pageItemsMax = 500;
 const pageBytesMax = 4 * 1024 ** 2;
 const beatMs = 15_000;
+/** With each beat rights are asked for: not those of all readers at once, which would hold up what is new. */
+const beatSteps = 60;
 const retryMs = 1_000;
 /** Characters that one reader is handed at a time. */
 const handedCharactersMax = 64 * 1024;
@@ -34,7 +39,9 @@ const readersPerCallerMax = 32;
 export class FeedHub {
   readonly #deps: HubDeps;
   readonly #keptItemsMax: number;
-  readonly #readers = new Set<FeedReader>();
+  /** With the step of the beat that is theirs: readers of one caller share it, and what their rights say. */
+  readonly #readers = new Map<FeedReader, number>();
+  readonly #roles: Remembered<Role>;
   readonly #share = new CallerShare(readersPerCallerMax);
   #kept: FeedItem[] = [];
   #characters = 0;
@@ -55,8 +62,21 @@ export class FeedHub {
     this.#keptItemsMax = limits.keptItemsMax ?? keptItemsMax;
     deps.onPosition(() => void this.#pump());
     deps.onChange((subject) => {
-      if (subject !== "jobs" && subject !== "settings") this.rightsEpoch += 1;
+      if (subject === "jobs" || subject === "settings") return;
+      this.rightsEpoch += 1;
+      this.#roles.forget();
     });
+    this.#roles = remembered((key) => {
+      const [project, userId] = JSON.parse(key) as readonly [ProjectPlace, string];
+      return projectRole(deps.db, project, userId);
+    });
+  }
+
+  /** The role of a caller in a project, asked for once for all that they read. */
+  roleIn(project: ProjectPlace, userId: string): Promise<Role | undefined> {
+    const { id, owner_id, owner_user_id, owner_company_id, is_private } = project;
+    const place = { id, owner_id, owner_user_id, owner_company_id, is_private };
+    return this.#roles.get(JSON.stringify([place, userId]));
   }
 
   get upTo(): bigint {
@@ -67,7 +87,7 @@ export class FeedHub {
   async join(reader: FeedReader, callerId: string): Promise<void> {
     if (this.#readers.size >= readersMax || !this.#share.hasRoom(callerId)) throw tooMany();
     this.#share.take(callerId);
-    this.#readers.add(reader);
+    this.#readers.set(reader, stepOf(callerId));
     try {
       this.#starting ??= this.#start();
       await this.#starting;
@@ -91,7 +111,7 @@ export class FeedHub {
   }
 
   endAll(): void {
-    for (const reader of [...this.#readers]) reader.end();
+    for (const reader of [...this.#readers.keys()]) reader.end();
   }
 
   /** Whether everything after a position is kept. */
@@ -130,9 +150,11 @@ export class FeedHub {
     this.#upTo = await newestPosition(this.#deps.db);
     this.#from = this.#upTo;
     clearInterval(this.#beat);
+    let step = 0;
     this.#beat = setInterval(() => {
-      for (const reader of this.#readers) reader.beat();
-    }, beatMs);
+      step = (step + 1) % beatSteps;
+      for (const [reader, own] of this.#readers) if (own === step) reader.beat();
+    }, beatMs / beatSteps);
     this.#beat.unref();
   }
 
@@ -160,7 +182,7 @@ export class FeedHub {
   async #pumpPage(): Promise<boolean> {
     const started = this.#starting;
     const range = { after: this.#upTo, limit: pageItemsMax, bytesMax: pageBytesMax };
-    const { items } = await itemsAfter(this.#deps, {}, range);
+    const { items, isWhole } = await itemsAfter(this.#deps, {}, range);
     const last = items.at(-1);
     // All may have left while it was read, and others come: they begin elsewhere.
     if (last === undefined || started === undefined || this.#starting !== started) return false;
@@ -170,8 +192,8 @@ export class FeedHub {
     }
     this.#upTo = last.position;
     this.#forget();
-    for (const reader of this.#readers) reader.wake();
-    return true;
+    for (const reader of this.#readers.keys()) reader.wake();
+    return !isWhole;
   }
 
   #forget(): void {
@@ -190,6 +212,9 @@ export class FeedHub {
 
 const charactersOf = ({ text, textForGuests }: FeedItem): number =>
   text.length + (textForGuests === text ? 0 : textForGuests.length);
+
+/** Ids are random, so that callers are spread over the steps. */
+const stepOf = (callerId: string): number => Number.parseInt(callerId.slice(0, 8), 16) % beatSteps;
 
 function tooMany(): Refusal {
   const message = "Too many connections read the feed. Close one, or try again later.";

@@ -5,6 +5,7 @@ import { FeedHub } from "../../../src/http/feed/hub.ts";
 import { FeedStream } from "../../../src/http/feed/reader.ts";
 import { type ServedEvent, withoutTexts } from "../../../src/http/feed/served-event.ts";
 import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
 import { type Answer, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -54,7 +55,7 @@ async function follow(path: string, token: string, headers: Record<string, strin
     .then(() => {
       state.ended = true;
     });
-  return { told, state, stop: () => stop.abort() };
+  return { told, state, headers: response.headers, stop: () => stop.abort() };
 }
 
 function parsed(block: string): Told {
@@ -78,6 +79,8 @@ describe("the feed as server-sent events", () => {
     const lastEventId = { "last-event-id": first.told[1]?.id ?? "" };
     const second = await follow("/events?type=ProjectDetailsChanged", root.token, lastEventId);
     await eventually(() => expect(second.told).to.have.length(3));
+    // Every event to every reader would need a frame of its own.
+    expect(second.headers.get("transfer-encoding")).to.equal(null);
     await rename("six");
     await eventually(() => expect(second.told).to.have.length(4));
     const titles = second.told.map(({ data }) => JSON.parse(data).data.details.title);
@@ -124,6 +127,20 @@ describe("the feed as server-sent events", () => {
     expect([end?.event, JSON.parse(end?.data ?? "{}").code]).to.deep.equal([
       ...["end", "auth.role_missing"],
     ]);
+  });
+
+  it("asks for a role once for all streams of a caller", async () => {
+    const { db, log, store } = app.platform;
+    const { onChange, onPosition } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition });
+    const found = await findProjectById(db, forge.id);
+    const asked: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => asked.push(sql);
+    db.on("query", note);
+    const roles = await Promise.all([1, 2, 3].map(() => hub.roleIn(found!, bob.id)));
+    db.off("query", note);
+    expect(roles).to.deep.equal([undefined, undefined, undefined]);
+    expect(asked.filter((sql) => sql.includes('"member'))).to.have.length(1);
   });
 
   it("cuts a reader off who falls behind what is kept, with a last event to go on from", async () => {
