@@ -54,10 +54,12 @@ export function answerAsOf<Result>(
     const place = await placeOf(order, deps);
     mustReadPast(place, request);
     await mustBePast(until, deps);
-    if (!(await hadBegun(deps.db, place.stream, until))) notThere(place);
     const { kind, id } = place;
-    const above = asOf.above === true ? await aboveSince(place, until, deps) : [];
-    const events = await eventsAsOf({ asOf, until, placeId: id, above, params }, deps);
+    const reading = eventsAsOf({ asOf, until, place, params }, deps);
+    // Both are asked for at once; that there was nothing yet is said first.
+    reading.catch(() => undefined);
+    if (!(await hadBegun(deps.db, place.stream, until))) notThere(place);
+    const events = await reading;
     const { numbered } = asOf;
     const below = numbered?.below ? [numbered.below.readModel] : [];
     const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel, ...below] : [])];
@@ -93,16 +95,33 @@ function mustReadPast({ kind, id }: Place, request: AskedAsOf["request"]): void 
 const neverWritten = (): Promise<never> =>
   Promise.reject(new Error("a handler that answers of the past appends"));
 
+/** The end of the log when it was asked for last, which the read models have passed since. */
+const ends = new WeakMap<Deps["store"], Readonly<{ position: bigint; at: number }>>();
+
+/** Clocks of processes that append differ by less. */
+const clockDifferenceMs = 1_000;
+
 /** @throws Refusal 422; 503 when the read models do not get so far in time */
 async function mustBePast(until: Until, { store, now, visible }: Deps): Promise<void> {
+  const at = now();
+  if ("time" in until && until.time > at) {
+    throw wrongAsOf("as_of.future", "This time has not come yet.");
+  }
+  const end = ends.get(store);
+  if (end !== undefined && isBefore(until, end)) return;
   const head = await store.head();
-  if ("time" in until) {
-    if (until.time > now()) throw wrongAsOf("as_of.future", "This time has not come yet.");
-  } else if (head === undefined || until.position > head) {
+  if ("position" in until && (head === undefined || until.position > head)) {
     throw wrongAsOf("as_of.future", "The log does not reach this position yet.");
   }
-  if (head !== undefined) await visible(head);
+  if (head === undefined) return;
+  await visible(head);
+  ends.set(store, { position: head, at: at.getTime() });
 }
+
+const isBefore = (until: Until, end: Readonly<{ position: bigint; at: number }>): boolean =>
+  "position" in until
+    ? until.position <= end.position
+    : until.time.getTime() < end.at - clockDifferenceMs;
 
 /** The owners above a place, unless it had another one then: what those had handed down is not read. */
 async function aboveSince(
@@ -187,10 +206,8 @@ const bytesAtOnce = 4 * 1024 ** 2;
 type EventsOf = Readonly<{
   asOf: AsOf;
   until: Until;
-  placeId: string;
-  /** Ids of the owners above the place. */
-  above: readonly string[];
-  params: Readonly<Record<string, unknown>>;
+  place: Place;
+  params: Params;
 }>;
 
 /**
@@ -199,7 +216,9 @@ type EventsOf = Readonly<{
  * @throws Refusal 422 `as_of.too_many`
  */
 async function eventsAsOf(needed: EventsOf, deps: Deps): Promise<readonly Recorded[]> {
-  const { asOf, placeId, above, until } = needed;
+  const { asOf, place, until } = needed;
+  const { id: placeId } = place;
+  const above = asOf.above === true ? await aboveSince(place, until, deps) : [];
   const reading = new Reading(deps);
   for (const id of [placeId, ...above]) {
     const types = typesOf(asOf.readModels);
@@ -217,7 +236,7 @@ const countMax = eventsMax + 1;
 const theEnd: Until = { position: 2n ** 63n - 1n };
 
 async function readNumbered(
-  { asOf: { numbered }, placeId, until, params }: EventsOf,
+  { asOf: { numbered }, place: { id: placeId }, until, params }: EventsOf,
   reading: Reading,
   deps: Deps,
 ): Promise<void> {

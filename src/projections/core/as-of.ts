@@ -1,13 +1,11 @@
+import { createHash } from "node:crypto";
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { beforeEverything } from "./checkpoint.ts";
 import { inSchema } from "./install.ts";
-import { applyAfter, type Projection, type ProjectionContext, type Tx } from "./projection.ts";
-
-/** Applied together: as many as are worth one statement. */
-const eventsAtOnce = 2_000;
+import { fill } from "./kept-fold.ts";
+import type { Projection, ProjectionContext, Tx } from "./projection.ts";
 
 /**
  * Where a read model of the past grows. Its tables stay empty: what is written to them is seen by one
@@ -35,25 +33,20 @@ export async function withReadModelsOf<Result>(
   await prepareTables(db, sorted);
   const tx = await db.transaction();
   try {
-    // A limit of time counts for the statements after it.
-    await tx.raw(
-      `select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
-         set_config('search_path', ?, true)`,
-      [`${statementMaxMs}`, `${lockMaxMs}`, searchPathOf(sorted)],
-    );
-    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`as of ${place}`]);
-    await holdTables(tx, sorted);
+    await tx.raw(beginningOf(place, sorted));
     const until = performance.now() + applyMaxMs;
+    const mayGoOn = (): void => {
+      if (performance.now() > until) throw busy();
+    };
     for (const projection of sorted) {
-      for (let from = 0; from < events.length; from += eventsAtOnce) {
-        if (performance.now() > until) throw busy();
-        const some = events.slice(from, from + eventsAtOnce);
-        await applyAfter(tx, projection, beforeEverything, some, context);
-      }
+      await fill(db, tx, { projection, schema: schemaOf(projection), events, context, mayGoOn });
     }
     return await run(tx);
   } catch (error) {
-    throw isOutOfTime(error) ? busy() : error;
+    const isLate = isOutOfTime(error);
+    // The tables may be those that another version has dropped.
+    if (isLate) prepared.delete(db);
+    throw isLate ? busy() : error;
   } finally {
     await tx.rollback();
   }
@@ -84,20 +77,42 @@ function busy(): Refusal {
   return new Refusal("unavailable", "as_of.busy", message, { retryAfterSeconds: 10 });
 }
 
-/** Without one of them its name would mean the table of today; held, none can be dropped meanwhile. */
-async function holdTables(tx: Tx, projections: readonly Projection[]): Promise<void> {
-  const names = projections.flatMap((projection) =>
-    projection.tables.flatMap((table) => [schemaOf(projection), table]),
+/**
+ * One statement instead of four, which would take longer than to apply a few events: limits of time, the search
+ * path, the turn of the place, and the tables. Without one of them its name would mean the table of today; held, none
+ * can be dropped meanwhile.
+ */
+function beginningOf(place: string, projections: readonly Projection[]): string {
+  const tables = projections.flatMap((projection) =>
+    projection.tables.map((table) => `"${schemaOf(projection)}"."${table}"`),
   );
-  const places = Array.from({ length: names.length / 2 }, () => "??.??").join(", ");
-  await tx.raw(`lock table ${places} in row exclusive mode`, names);
+  const turn = createHash("sha256").update(`as of ${place}`).digest().readBigInt64BE();
+  return `do $beginning$ begin
+    perform set_config('statement_timeout', '${statementMaxMs}', true),
+      set_config('lock_timeout', '${lockMaxMs}', true),
+      set_config('search_path', '${searchPathOf(projections)}', true);
+    perform pg_advisory_xact_lock(${turn});
+    lock table ${tables.join(", ")} in row exclusive mode;
+  end $beginning$`;
 }
 
 const searchPathOf = (projections: readonly Projection[]): string =>
   [...projections.map(schemaOf), "read_model", "public"].map((name) => `"${name}"`).join(", ");
 
+/** Schemas whose tables this process has seen. */
+const prepared = new WeakMap<Knex, Set<string>>();
+
 /** Without them the names would mean the tables of today. */
 async function prepareTables(db: Knex, projections: readonly Projection[]): Promise<void> {
+  const seen = prepared.get(db) ?? new Set();
+  const unseen = projections.filter((projection) => !seen.has(schemaOf(projection)));
+  if (unseen.length === 0) return;
+  await makeMissing(db, unseen);
+  for (const projection of unseen) seen.add(schemaOf(projection));
+  prepared.set(db, seen);
+}
+
+async function makeMissing(db: Knex, projections: readonly Projection[]): Promise<void> {
   const tables = projections.flatMap((projection) =>
     projection.tables.map((table) => `${schemaOf(projection)}.${table}`),
   );
