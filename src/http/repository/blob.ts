@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from "node:stream";
 import { z } from "zod";
+import { branchPrefix } from "../../events/repository/repository.ts";
 
 import {
   type LfsPointer,
@@ -184,12 +185,14 @@ const getFileSize = route({
   }),
   reply: z.string(),
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request }, deps) {
     const branch = await findRef(deps.db, request.project.id, "branch", query.branchName);
     if (branch === undefined) {
       throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
     }
-    const { repository, commit } = await mustFindCommit(deps, request.project, branch.object_id);
+    const name = branchPrefix + query.branchName;
+    const { repository, commit } = await mustFindCommit(deps, request.project, name);
     const entry = await entryAt(repository, commit, query.filepath);
     const { id, bytes } = await mustBeFile(repository, entry);
     const pointer = entry && (await pointerIn(repository, { ...entry, id, bytes }));

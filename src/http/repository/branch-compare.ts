@@ -10,7 +10,7 @@ import { mustReadCommit } from "../access/repository-access.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
 import { ChangedFileView, presentChange } from "./changed-file-view.ts";
-import { mustFindRevision, revisionText } from "./revision.ts";
+import { mustFindRevision, refsAsOf, revisionText } from "./revision.ts";
 
 const name = z.string().min(1).max(nameLengthMax).meta({ description: revisionText });
 
@@ -27,6 +27,7 @@ const compareBranches = route({
   query: z.object({ base: name, compare: name }),
   reply: z.array(ChangedFileView),
   errors: [403, 404, 422],
+  asOf: refsAsOf,
   async handle({ query, request: { project } }, deps) {
     const [base, compare] = await Promise.all([
       mustFindRevision(deps, project, query.base),

@@ -50,7 +50,7 @@ export async function mustFindCommit(
   const repository = await git.find(project.id);
   if (repository !== undefined) {
     const id = lasting ? hash : await commitOf(db, project, repository, name);
-    const commit = id === undefined ? undefined : await repository.objects.commit(id);
+    const commit = id === undefined ? undefined : await heldCommit(repository, id, past);
     if (commit !== undefined) return { repository, commit, lasting };
     if (past && id !== undefined && !lasting) {
       const message = `${name} was at ${id} then, which the repository no longer holds.`;
@@ -58,6 +58,12 @@ export async function mustFindCommit(
     }
   }
   throw new Refusal("not_found", "commit.not_found", "There is no such commit.");
+}
+
+/** Of the past only what git itself still finds: what a deleted branch pointed to is pruned some day. */
+async function heldCommit(repository: Repository, id: string, past: Deps["past"]) {
+  const commit = await repository.objects.commit(id);
+  return commit !== undefined && past && !(await repository.holds(id)) ? undefined : commit;
 }
 
 /**

@@ -9,7 +9,7 @@ import { administration } from "./administration.ts";
 import { bytesBelow, removeLeftOverLocks, removeLeftOverObjects } from "./bytes.ts";
 import { gitEnvironment } from "./environment.ts";
 import { GitFailure } from "./failure.ts";
-import { isRefName } from "./name.ts";
+import { isObjectId, isRefName } from "./name.ts";
 import type { CatFilePool } from "./object/cat-file-pool.ts";
 import type { TreeEntry } from "./object/object.ts";
 import { type ObjectCaches, ObjectReader } from "./object/reader.ts";
@@ -139,6 +139,15 @@ export class Repository {
       if (commits.length === 2) break;
     }
     return commits;
+  }
+
+  /** Whether an object is there now; what was read of it before may still be kept by this process. */
+  async holds(id: string): Promise<boolean> {
+    if (!isObjectId(id)) return false;
+    const { exitCode } = await runGit(this.gitDir, ["cat-file", "-e", id], {
+      okCodes: [0, 1, 128],
+    });
+    return exitCode === 0;
   }
 
   /** Whether `descendant` contains `ancestor`; false when either is not here. */

@@ -25,7 +25,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
 export async function withReadModelsOf<Result>(
   db: Knex,
   projections: readonly Projection[],
-  { place, events, context }: Past,
+  { place, events, context, runMaxMs = runMaxMsDefault }: Past,
   run: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
   // One order for everybody, so that no two wait for each other.
@@ -41,7 +41,7 @@ export async function withReadModelsOf<Result>(
     for (const projection of sorted) {
       await fill(db, tx, { projection, schema: schemaOf(projection), events, context, mayGoOn });
     }
-    return await run(tx);
+    return await within(runMaxMs, run(tx));
   } catch (error) {
     const isLate = isOutOfTime(error);
     // The tables may be those that another version has dropped.
@@ -56,11 +56,28 @@ export type Past = Readonly<{
   place: string;
   events: readonly Recorded[];
   context: ProjectionContext;
+  /** For tests; 30 s unless given. */
+  runMaxMs?: number;
 }>;
 
 const statementMaxMs = 10_000;
 const lockMaxMs = 10_000;
 const applyMaxMs = 20_000;
+/** Of what reads the read models, git with it: it holds a connection, and the turn of the place. */
+const runMaxMsDefault = 30_000;
+
+/** What goes on afterwards finds its transaction ended. @throws Refusal 503 */
+async function within<Result>(limitMs: number, task: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(busy()), limitMs);
+  });
+  try {
+    return await Promise.race([task, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** `query_canceled`, `lock_not_available`, and a table or schema that another version has dropped. */
 const outOfTime = new Set(["57014", "55P03", "42P01", "3F000"]);

@@ -63,6 +63,18 @@ describe("branches, tags and files at a time", () => {
     expect(codeOf(await get(file, start))).to.deep.equal([404, "commit.not_found"]);
   });
 
+  it("tell what a branch had changed, and how large a file was", async () => {
+    const compared = async (asOf?: string) =>
+      (await get("/branch/compare?base=main&compare=short-lived", asOf)).body as unknown as Json[];
+    expect(await compared(then)).to.have.length(1);
+    const size = async (asOf?: string) => {
+      const query = `filepath=a.txt&branchName=short-lived${asOf ? `&asOf=${asOf}` : ""}`;
+      const path = `/project/${world.project.id}/file-size?${query}`;
+      return (await app.get(path, { token: people.anna.token })).text;
+    };
+    expect([await size(then), await size()]).to.deep.equal(['"5 bytes"', '"6 bytes"']);
+  });
+
   it("are there although they were deleted since", async () => {
     expect((await world.delete(people.anna, "/tag/v1")).status).to.equal(200);
     expect(codeOf(await get("/tag/v1"))).to.deep.equal([404, "tag.not_found"]);
@@ -73,15 +85,26 @@ describe("branches, tags and files at a time", () => {
     await git(world.copy, "checkout", "--quiet", "-b", "gone");
     const gone = await commitLocally(world.copy, "Gone", { "a.txt": "gone\n" });
     await git(world.copy, "push", "--quiet", "origin", "gone");
+    await git(world.copy, "checkout", "--quiet", "-b", "seen");
+    const seen = await commitLocally(world.copy, "Seen", { "a.txt": "seen\n" });
+    await git(world.copy, "push", "--quiet", "origin", "seen");
+    // Seen before, the commit itself is kept by the process that answers.
+    expect((await get(`/commit/${seen}`)).status).to.equal(200);
     const position = await now();
-    expect((await world.delete(people.anna, "/branch?branchName=gone")).status).to.equal(200);
+    for (const name of ["gone", "seen"]) {
+      const { status } = await world.delete(people.anna, `/branch?branchName=${name}`);
+      expect(status).to.equal(200);
+    }
     await git(world.gitDir, "--git-dir=.", "reflog", "expire", "--expire=now", "--all");
     await git(world.gitDir, "--git-dir=.", "gc", "--quiet", "--prune=now");
-    for (const at of ["/commits?branch=gone", "/blob?file=a.txt&commitHash=gone"]) {
+    const compared = "/branch/compare?base=main&compare=gone";
+    for (const at of ["/commits?branch=gone", "/blob?file=a.txt&commitHash=gone", compared]) {
       const answer = await get(at, position);
       expect(codeOf(answer)).to.deep.equal([404, "commit.gone"]);
       expect(answer.text).to.include(gone);
     }
+    const ofSeen = await get("/commits?branch=seen", position);
+    expect(codeOf(ofSeen)).to.deep.equal([404, "commit.gone"]);
     const { status, body } = await get("/branch?branchName=gone", position);
     expect([status, body["lastCommit"], body["merged"]]).to.deep.equal([200, null, false]);
     expect((await get("/branch", position)).status).to.equal(200);

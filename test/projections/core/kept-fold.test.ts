@@ -86,6 +86,14 @@ describe("rows that events of the past made", () => {
     expect((await rowsOf(log(70, sealed), "forgotten")).rows[0]?.opened).to.equal("forgotten");
   });
 
+  it("are given up when what reads them takes too long", async () => {
+    const context = { open: async () => null };
+    const past = { place: "here", events: log(1), context, runMaxMs: 20 };
+    const never = withReadModelsOf(db, [probe], past, () => new Promise(() => undefined));
+    await expect(never).to.be.rejectedWith("could not be made in time");
+    expect((await rowsOf(log(1))).rows).to.have.length(1);
+  });
+
   it("leave nothing behind", async () => {
     expect(await db("as_of_fold_probe_v1.fold_probe")).to.deep.equal([]);
   });
