@@ -71,18 +71,44 @@ export function browser(base: string) {
   };
 }
 
+export type Form = Readonly<{
+  action: string;
+  fields: readonly Readonly<{ name: string; value: string; type: string }>[];
+}>;
+
+/** The forms of a page that change something, with each field that a browser would send or a person fill in. */
+export function formsIn(page: string): readonly Form[] {
+  const forms = page.matchAll(
+    /<form\b[^>]*method="post"[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g,
+  );
+  return [...forms].map(([, action = "", content = ""]) => ({
+    action: unescaped(action),
+    fields: [...content.matchAll(/<(input|textarea|select|button)\b[^>]*\bname="[^>]*>/g)].map(
+      ([tag, element = ""], index, all) => {
+        const chosen = /<option value="([^"]*)" selected/.exec(
+          content.slice(all[index]?.index, all[index + 1]?.index),
+        );
+        const value = element === "select" ? (chosen?.[1] ?? "") : attributeOf(tag, "value");
+        return {
+          name: attributeOf(tag, "name"),
+          value: unescaped(value),
+          type: attributeOf(tag, "type") || element,
+        };
+      },
+    ),
+  }));
+}
+
 /** @throws when there is no such form */
 export function hiddenFields(page: string, action: string): Record<string, string> {
-  const forms = [...page.matchAll(/<form\b[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
-  const form = forms.find(([, target = ""]) => unescaped(target) === action);
+  const form = formsIn(page).find((one) => one.action === action);
   if (form === undefined) throw new Error(`no form to ${action} in ${page.slice(0, 2_000)}`);
-  const inputs = (form[2] ?? "").match(/<input\b[^>]*type="hidden"[^>]*>/g) ?? [];
-  const attribute = (input: string, name: string) =>
-    unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? "");
-  return Object.fromEntries(
-    inputs.map((input) => [attribute(input, "name"), attribute(input, "value")]),
-  );
+  const hidden = form.fields.filter(({ type }) => type === "hidden");
+  return Object.fromEntries(hidden.map(({ name, value }) => [name, value]));
 }
+
+const attributeOf = (tag: string, name: string): string =>
+  unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? "");
 
 const unescaped = (text: string): string =>
   text

@@ -52,6 +52,28 @@ export type FullSite = Readonly<{
   running: Running;
 }>;
 
+/** Each page that a person sees; in them a project with one of everything. */
+export const pagesOf = ({ webhookId, repositories, commit }: FullSite): readonly string[] => [
+  ...["/login", "/console", "/project/my", "/project", "/user/anna", "/user/transfer"],
+  ...["/team/the-team", "/company/the-company", "/user/audit", "/admin/audit", "/admin/runners"],
+  "/page/admin/operations",
+  forge,
+  ...[`${forge}/blob?commitHash=main&file=src/greeting.ts`, `${forge}/commits`],
+  ...[`${forge}/commit/${commit}`, `${forge}/branch`, `${forge}/tag`, `${forge}/tag/v1.0`],
+  ...[`${forge}/release`, `${forge}/issue`, `${forge}/issue/1`, `/page${forge}/issue/new`],
+  ...[`/page${forge}/issue/1/edit`, `${forge}/issue?q=none-of-these`, `${forge}/issue/1?asOf=9999`],
+  ...[`${forge}/merge-request/list`, `${forge}/merge-request/1`],
+  ...[`${forge}/merge-request/1/changes`, `${forge}/merge-request/1/commits`],
+  `${forge}/merge-request/1/changes?filePath=src%2Fgreeting.ts&newLine=1&oldLine=0`,
+  `/page${forge}/merge-request/new?sourceBranch=twice`,
+  ...[`${forge}/cicd/pipeline`, `${forge}/cicd/pipeline/1`, `${forge}/cicd/pipeline/1/artifacts`],
+  ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
+  ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
+  ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
+  ...[`/page${forge}/setting/webhook/${webhookId}/replay`, `${forge}/audit`, `/page${forge}/fork`],
+  "/project/anna/missing",
+];
+
 type Running = Readonly<{
   at: string;
   append: (text: string) => Promise<unknown>;
@@ -127,7 +149,9 @@ async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<Running> {
       await ci.report(row, "RecordJobStarted");
       const { id: job_id, attempt, project_id } = row;
       const run = { job_id, attempt, project_id, agent_id: ci.agentId };
-      await beginRun(db, { ...run, token_hash: row.id, contact_at: new Date() });
+      // Tests look at many pages meanwhile: the run is not ended for want of contact.
+      const contact_at = new Date(Date.now() + 3_600_000);
+      await beginRun(db, { ...run, token_hash: row.id, contact_at });
       const part = { first: 0, data: Buffer.from(log), forms: [] };
       await appendLog(db, { job_id, attempt }, part);
       return row;

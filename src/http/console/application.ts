@@ -1,6 +1,7 @@
 import { listAuthorizedApplications } from "../../projections/oauth/authorization.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, time } from "../page/layout.ts";
+import { time } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
 import { row, tableOf } from "../page/table.ts";
 
@@ -8,10 +9,10 @@ const applicationsMax = 100;
 
 /** The applications the person has let in. */
 export async function applicationSection(
-  { userId, csrf }: LoggedIn,
+  visit: LoggedIn,
   { db }: PageDeps,
 ): Promise<(base: string) => Html> {
-  const of = { userId, limit: applicationsMax, offset: 0 };
+  const of = { userId: visit.userId, limit: applicationsMax, offset: 0 };
   const { rows, total } = await listAuthorizedApplications(db, of);
   return (base) => html`<section aria-labelledby="applications">
 <h2 id="applications">Applications</h2>
@@ -28,7 +29,7 @@ ${
         time(one.first_at),
         one.used_at === null ? "never" : time(one.used_at),
         html`<form method="post" action="${base}/console/application/${one.application_id}/revoke">
-${csrfField(csrf)}<button class="quiet">Shut out</button></form>`,
+${formStart(visit)}<button class="quiet">Shut out</button></form>`,
       ),
     ),
   )

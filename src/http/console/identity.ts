@@ -15,7 +15,8 @@ import { isOffered } from "../login/method.ts";
 import { beginOidc } from "../login/oidc-login.ts";
 import { beginSaml } from "../login/saml-login.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, notice, time } from "../page/layout.ts";
+import { notice, time } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import {
   type LoggedIn,
   type PageAnswer,
@@ -118,7 +119,7 @@ async function offered({ db, settings }: PageDeps): Promise<readonly LoginConnec
 
 function card(
   base: string,
-  { csrf }: LoggedIn,
+  visit: LoggedIn,
   { id, details }: LoginConnection,
   identities: readonly ExternalIdentityRow[],
 ): Html {
@@ -126,7 +127,7 @@ function card(
   return html`<section class="card"><h2>${details.name}</h2>
 ${linked && html`<p>Connected since ${time(linked.linked_at)}.</p>`}
 <form method="post" action="${base}${identityPath}/${details.kind.toLowerCase()}/${id}">
-${csrfField(csrf)}
+${formStart(visit)}
 ${fieldsOf(details.kind, id)}
 <button class="quiet wide">${linked ? "Connect another identity" : "Connect"}</button>
 </form></section>`;

@@ -1,7 +1,8 @@
 import { listSessions, type SeenSessionRow } from "../../projections/access/session.ts";
 import { idleSince } from "../access/session.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, time } from "../page/layout.ts";
+import { time } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
 import { row, tableOf } from "../page/table.ts";
 
@@ -39,7 +40,7 @@ async function opened(row: SeenSessionRow, { vault }: PageDeps) {
   return { row, agent: agent ?? "unknown", ip: row.ip && (await vault.open(row.ip)) };
 }
 
-function endForm(base: string, { csrf }: LoggedIn, { id }: SeenSessionRow): Html {
-  return html`<form method="post" action="${base}/console/session/${id}/end">${csrfField(csrf)}
+function endForm(base: string, visit: LoggedIn, { id }: SeenSessionRow): Html {
+  return html`<form method="post" action="${base}/console/session/${id}/end">${formStart(visit)}
 <button class="quiet">End<span class="hidden"> session</span></button></form>`;
 }

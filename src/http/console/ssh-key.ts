@@ -5,7 +5,8 @@ import { sshKeyLengthMax } from "../../platform/key/ssh-key.ts";
 import { home } from "../access/session.ts";
 import { check, invalid, nameLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, time } from "../page/layout.ts";
+import { time } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import { type LoggedIn, type PageDeps, type PageRoute, page } from "../page/route.ts";
 import { row, tableOf } from "../page/table.ts";
 import { addKey, listedKeys, NewSshKey, removeKey } from "../user/ssh-key.ts";
@@ -34,7 +35,7 @@ ${
         publicKey.split(" ", 1)[0],
         expiresAt === null ? "never" : time(expiresAt),
         lastUsedAt === null ? "never" : time(lastUsedAt),
-        html`<form method="post" action="${base}${keyPath}/${uuid}/delete">${csrfField(visit.csrf)}
+        html`<form method="post" action="${base}${keyPath}/${uuid}/delete">${formStart(visit)}
 <button class="quiet">Delete<span class="hidden"> key ${title}</span></button></form>`,
       ),
     ),
@@ -43,7 +44,7 @@ ${
 ${totalElements > items.length && html`<p class="hint">The first ${items.length} of ${totalElements}.</p>`}
 <h3>New SSH key</h3>
 <form method="post" action="${base}${keyPath}">
-${csrfField(visit.csrf)}
+${formStart(visit)}
 <div class="field"><label for="key-title">Title</label>
 <input type="text" id="key-title" name="title" maxlength="255" required></div>
 <div class="field"><label for="key-text">Public key</label>

@@ -1,6 +1,7 @@
 import { Scope } from "../../events/token/access-token.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, time } from "../page/layout.ts";
+import { time } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import type { LoggedIn, PageDeps } from "../page/route.ts";
 import { row, tableOf } from "../page/table.ts";
 import { listTokens } from "../token/view.ts";
@@ -27,7 +28,7 @@ ${
         scopeSet.join(", "),
         expiresAt === null ? "never" : time(expiresAt),
         lastUsedAt === null ? "never" : time(lastUsedAt),
-        html`<form method="post" action="${base}/console/token/revoke">${csrfField(visit.csrf)}
+        html`<form method="post" action="${base}/console/token/revoke">${formStart(visit)}
 <input type="hidden" name="name" value="${name}"><button class="quiet">Revoke</button></form>`,
       ),
     ),
@@ -39,9 +40,9 @@ ${createForm(base, visit)}
 </section>`;
 }
 
-function createForm(base: string, { csrf }: LoggedIn): Html {
+function createForm(base: string, visit: LoggedIn): Html {
   return html`<form method="post" action="${base}/console/token">
-${csrfField(csrf)}
+${formStart(visit)}
 <div class="field"><label for="name">Name</label>
 <input type="text" id="name" name="name" maxlength="255" required></div>
 <fieldset><legend>What it opens</legend><div class="choices">${Scope.options.map(

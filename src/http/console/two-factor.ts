@@ -3,7 +3,8 @@ import { z } from "zod";
 import { otpSquares } from "../../platform/identity/otp.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField, notice } from "../page/layout.ts";
+import { notice } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import { qrCode } from "../page/qr-code.ts";
 import {
   type LoggedIn,
@@ -97,10 +98,10 @@ ${enabled && onSection(base, visit, recoveryCodesLeft)}
   };
 }
 
-function beginSection(base: string, { csrf }: LoggedIn): Html {
+function beginSection(base: string, visit: LoggedIn): Html {
   return html`<section><p>With a second factor, logging in takes a code of your phone beside the password,
 and git takes access tokens alone.</p>
-<form method="post" action="${base}${path}/prepare">${csrfField(csrf)}
+<form method="post" action="${base}${path}/prepare">${formStart(visit)}
 <div class="field"><label for="password">Your password</label>
 <input type="password" id="password" name="password" autocomplete="current-password"></div>
 <button>Set it up</button></form></section>`;
@@ -139,9 +140,9 @@ shown again.</p><ul>${recoveryCodes.map((code) => html`<li><code>${code}</code><
   };
 }
 
-function codeForm(base: string, { csrf }: LoggedIn, action: string, button: string): Html {
+function codeForm(base: string, visit: LoggedIn, action: string, button: string): Html {
   const id = `code-${action}`;
-  return html`<form method="post" action="${base}${path}/${action}">${csrfField(csrf)}
+  return html`<form method="post" action="${base}${path}/${action}">${formStart(visit)}
 <div class="field"><label for="${id}">Code</label>
 <input type="text" id="${id}" name="code" autocomplete="one-time-code" spellcheck="false"
  maxlength="64" required></div>

@@ -217,7 +217,7 @@ const visibleMaxMs = 60_000;
 const visiblePauseMs = 100;
 
 /** Waits for the read models for longer than the client does, and notes that something was appended. */
-export function toldOf(deps: Deps, { appended, answerEarly }: Progress): Deps {
+export function toldOf<D extends Deps>(deps: D, { appended, answerEarly }: Progress): D {
   const { store, visible } = deps;
   return {
     ...deps,

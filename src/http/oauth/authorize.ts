@@ -6,7 +6,7 @@ import { OAuthApplicationId, OAuthAuthorizationId } from "../../events/core/ids.
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { hashToken } from "../../platform/key/token.ts";
 import { type Html, html } from "../page/html.ts";
-import { csrfField } from "../page/layout.ts";
+import { formStart } from "../page/once.ts";
 import { type LoggedIn, type PageDeps, type PageRoute, page, type Visit } from "../page/route.ts";
 import { formTarget } from "./redirect.ts";
 import { type AuthorizeRequest, answerAt, readAuthorizeRequest, type Sent } from "./request.ts";
@@ -96,7 +96,7 @@ ${administers && html`<li><strong>administer this whole instance, as you can</st
 ${client.homepage_url !== "" && html`About it: <a href="${client.homepage_url}" rel="noreferrer">${client.homepage_url}</a>.`}
 You can take it back at any time in your console.</p>
 <form method="post" action="${base}${path}">
-${csrfField(visit.csrf)}
+${formStart(visit)}
 ${fieldsOf(request).map(
   ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
 )}

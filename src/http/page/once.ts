@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Context } from "koa";
+import { z } from "zod";
 
+import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Answer } from "../core/answer.ts";
 import type { AskAs } from "../core/ask.ts";
 import type { Idempotency } from "../core/idempotency.ts";
 import { stateOf } from "../core/state.ts";
-import { type Html, html } from "./html.ts";
+import { Html, html } from "./html.ts";
 import { csrfField } from "./layout.ts";
 import type { PageAnswer, PageRoute, Visit } from "./route.ts";
 
@@ -24,14 +27,21 @@ export function withoutStart<Fields extends Readonly<Record<string, unknown>>>(f
 
 type Fields = Readonly<Record<string, unknown>>;
 type Command = NonNullable<AskAs["command"]>;
-type Sent = Readonly<{ ctx: Context; route: PageRoute; fields: Fields; userId: string }>;
+type Sent = Readonly<{
+  ctx: Context;
+  route: PageRoute;
+  fields: Fields;
+  userId: string;
+  /** In front of every path of ours. */
+  base: string;
+}>;
 
 /**
  * Runs a form at most once for its key and what was typed. The second sending waits for the first and
- * leads where that led; what was refused may be sent again.
+ * leads where that led, or shows what that showed; what was refused may be sent again.
  */
 export async function onceSent(
-  { ctx, route, fields, userId }: Sent,
+  { ctx, route, fields, userId, base }: Sent,
   idempotency: Idempotency,
   run: (command?: Command) => Promise<PageAnswer>,
 ): Promise<PageAnswer> {
@@ -39,7 +49,7 @@ export async function onceSent(
   if (typeof key !== "string" || !keyForm.test(key)) return await run();
   let refused: unknown;
   let shown: PageAnswer | undefined;
-  const { headers } = await idempotency.once(
+  const { body } = await idempotency.once(
     {
       callerId: userId,
       operationId: route.operationId,
@@ -53,8 +63,8 @@ export async function onceSent(
     async (commandId, progress) => {
       try {
         const answer = await run({ id: commandId, progress });
-        if ("redirect" in answer) return leadsTo(answer.redirect);
         shown = answer;
+        if (isOutcome(answer)) return kept(answer, base);
       } catch (error) {
         if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
         refused = error;
@@ -63,13 +73,39 @@ export async function onceSent(
     },
   );
   if (refused !== undefined) throw refused;
-  return shown ?? { redirect: headers["Location"] ?? "/console" };
+  return shown ?? again(body);
 }
 
 const digestOf = (value: unknown): string =>
   createHash("sha256").update(JSON.stringify(value)).digest("base64url");
 
-const leadsTo = (address: string) => ({ status: 303, headers: { Location: address }, body: "" });
-
 /** Only answers that are texts are kept. */
 const notKept = { status: 303, headers: {}, body: Buffer.alloc(0) };
+
+type Outcome = Extract<PageAnswer, { title: string } | { redirect: string }>;
+
+/** Where it leads, or a page that says what was done, as one with a new token; not one with a refusal. */
+const isOutcome = (answer: PageAnswer): answer is Outcome =>
+  "redirect" in answer ||
+  ("title" in answer && (answer.status ?? 200) === 200 && answer.cookies === undefined);
+
+const Kept = z.union([
+  z.object({ redirect: z.string() }),
+  z.object({ title: z.string(), markup: z.string() }),
+]);
+
+/** As the body, which is sealed: a token may be in either. */
+function kept(answer: Outcome, base: string): Answer {
+  const outcome: z.input<typeof Kept> =
+    "redirect" in answer
+      ? { redirect: answer.redirect }
+      : { title: answer.title, markup: answer.body(base).markup };
+  return { status: 200, headers: {}, body: JSON.stringify(outcome) };
+}
+
+function again(body: Answer["body"]): PageAnswer {
+  invariant(typeof body === "string" && body !== "", "an outcome is a text");
+  const outcome = Kept.parse(JSON.parse(body));
+  if ("redirect" in outcome) return outcome;
+  return { title: outcome.title, body: () => new Html(outcome.markup) };
+}

@@ -19,7 +19,7 @@ import type { Idempotency } from "../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
 import { peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
-import { downloadLimits, requestContext } from "../core/serve.ts";
+import { downloadLimits, requestContext, toldOf } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
@@ -133,7 +133,7 @@ async function servePage(
   params: unknown,
   machinery: Machinery,
 ): Promise<void> {
-  const { deps, cookies, findSession, limit } = machinery;
+  const { deps, cookies, findSession, limit, base } = machinery;
   stateOf(ctx).operationId = route.operationId;
   const cookie = cookies.read(ctx, "session");
   const session = cookie === undefined ? undefined : await findSession(cookie);
@@ -169,12 +169,16 @@ async function servePage(
   const run = (command?: AskAs["command"]): Promise<PageAnswer> => {
     const asks = machinery.asker({ ctx, caller, stillThem, strangersWhen, command });
     const here = { here: ctx.path + ctx.search, ask: asks };
-    const visit: Visit = Object.assign(requestContext(ctx, deps, made), known, here);
-    return asCaller(share, () => route.handle({ ...given, visit }, deps));
+    const told = command === undefined ? deps : toldOf(deps, command.progress);
+    const under = { ...made, commandId: command?.id ?? made.commandId };
+    const visit: Visit = Object.assign(requestContext(ctx, told, under), known, here);
+    return asCaller(share, () => route.handle({ ...given, visit }, told));
   };
   const { userId } = caller;
   const answer = await orLogin(ctx, route, session, () =>
-    userId === null ? run() : onceSent({ ctx, route, fields, userId }, machinery.idempotency, run),
+    userId === null
+      ? run()
+      : onceSent({ ctx, route, fields, userId, base }, machinery.idempotency, run),
   );
   sendPage(ctx, answer, machinery, person);
 }

@@ -3,32 +3,10 @@ import type { Browser, BrowserContext } from "playwright-core";
 
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
-import { type FullSite, forge, givenFullSite } from "../../support/full-site.ts";
+import { type FullSite, forge, givenFullSite, pagesOf } from "../../support/full-site.ts";
 import { needsProgram } from "../../support/program.ts";
 
 const app = await startTestApp({ workers: true });
-
-/** Each page that a person sees; in them a project with one of everything. */
-const pathsOf = ({ webhookId, repositories, commit }: FullSite): readonly string[] => [
-  ...["/login", "/console", "/project/my", "/project", "/user/anna", "/user/transfer"],
-  ...["/team/the-team", "/company/the-company", "/user/audit", "/admin/audit", "/admin/runners"],
-  "/page/admin/operations",
-  forge,
-  ...[`${forge}/blob?commitHash=main&file=src/greeting.ts`, `${forge}/commits`],
-  ...[`${forge}/commit/${commit}`, `${forge}/branch`, `${forge}/tag`, `${forge}/tag/v1.0`],
-  ...[`${forge}/release`, `${forge}/issue`, `${forge}/issue/1`, `/page${forge}/issue/new`],
-  ...[`/page${forge}/issue/1/edit`, `${forge}/issue?q=none-of-these`, `${forge}/issue/1?asOf=9999`],
-  ...[`${forge}/merge-request/list`, `${forge}/merge-request/1`],
-  ...[`${forge}/merge-request/1/changes`, `${forge}/merge-request/1/commits`],
-  `${forge}/merge-request/1/changes?filePath=src%2Fgreeting.ts&newLine=1&oldLine=0`,
-  `/page${forge}/merge-request/new?sourceBranch=twice`,
-  ...[`${forge}/cicd/pipeline`, `${forge}/cicd/pipeline/1`, `${forge}/cicd/pipeline/1/artifacts`],
-  ...[`${forge}/cicd/job/1`, `${forge}/environment`, `${forge}/repositories`],
-  ...["npm", "generic"].map((type) => `${forge}/repositories/${repositories[type]}`),
-  ...[`${forge}/setting/webhook`, `${forge}/setting/webhook/${webhookId}/delivery`],
-  ...[`/page${forge}/setting/webhook/${webhookId}/replay`, `${forge}/audit`, `/page${forge}/fork`],
-  "/project/anna/missing",
-];
 
 const statusOf = (path: string): number => {
   if (path.endsWith("/missing")) return 404;
@@ -75,7 +53,7 @@ describe("pages in a browser", () => {
     ] as const) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize({ width, height: 900 });
-      for (const [index, path] of pathsOf(site).entries()) {
+      for (const [index, path] of pagesOf(site).entries()) {
         const answer = await page.goto(app.url + path);
         expect(answer?.status(), path).to.equal(statusOf(path));
         const name = `${String(index).padStart(2, "0")}${path.replaceAll(/\W+/g, "-").slice(0, 60)}-${width}`;

@@ -158,7 +158,11 @@ describe("a user with a second factor", () => {
     expect(wrong.status).to.equal(422);
     const begun = await visitor.submit(wrong, `${at}/prepare`, { password: anna.password });
     const secret = /<code class="secret">([A-Z2-7]+)</.exec(begun.text)?.[1] ?? "";
-    const codes = await visitor.submit(begun, `${at}/enable`, { code: codeAt(secret) });
+    const code = codeAt(secret);
+    const codes = await visitor.submit(begun, `${at}/enable`, { code });
+    // The code is spent, and a double click shows the answer of its second sending.
+    const again = await visitor.submit(begun, `${at}/enable`, { code });
+    expect([again.status, again.text]).to.deep.equal([200, codes.text]);
     const [, recovery = ""] = /<li><code>([^<]+)</.exec(codes.text) ?? [];
     expect((await visitor.open(at)).text).to.contain("Recovery codes left: 10");
     const page = await visitor.open(at);
