@@ -14,8 +14,14 @@ import type { Deps } from "../core/deps.ts";
 import { envelope, PageInfo, pageQuery, pageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { pathLengthMax } from "../core/schema.ts";
-import { ChangedFileView, presentChange } from "../repository/changed-file-view.ts";
-import { colouredLines } from "../repository/coloured-line.ts";
+import {
+  ChangedFileView,
+  lineRangeFields,
+  lineRangeOf,
+  presentChange,
+  presentPart,
+} from "../repository/changed-file-view.ts";
+import { colouredLines, colouredWindow } from "../repository/coloured-line.ts";
 import { CommitView, presentCommits } from "../repository/commit-view.ts";
 import { at, mustFindMergeRequest, reading } from "./place.ts";
 import type { Reading } from "./view.ts";
@@ -37,7 +43,10 @@ const getChanges = route({
   summary: "List the files that a merge request changes",
   description:
     "Against the common ancestor of the two branches. Without lines, but for the one file that `filePath` names.",
-  query: pageQuery().extend({ filePath: z.string().min(1).max(pathLengthMax).optional() }),
+  query: pageQuery().extend({
+    filePath: z.string().min(1).max(pathLengthMax).optional(),
+    ...lineRangeFields,
+  }),
   reply: ChangesView,
   async handle({ params, query, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
@@ -50,10 +59,16 @@ const getChanges = route({
       (change) => query.filePath === undefined || pathOf(change) === query.filePath,
     );
     const items: z.input<typeof ChangedFileView>[] = [];
+    const range = lineRangeOf(query);
     for (const change of wanted.slice(page.offset, page.offset + page.size)) {
-      const lines =
-        query.filePath === undefined ? [] : (await colouredLines(repository, change)).lines;
-      items.push(presentChange(change, between, undefined, lines));
+      if (query.filePath === undefined) items.push(presentChange(change, between, undefined));
+      else if (range === undefined) {
+        const { lines } = await colouredLines(repository, change);
+        items.push(presentChange(change, between, undefined, lines));
+      } else {
+        const part = await colouredWindow(repository, change, range);
+        items.push(presentPart(change, between, undefined, part));
+      }
     }
     return {
       commitBlobs: items,

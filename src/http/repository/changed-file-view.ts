@@ -3,10 +3,11 @@ import { z } from "zod";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { FileChange } from "../../platform/git/diff/diff.ts";
 import type { PatchLine } from "../../platform/git/diff/patch.ts";
+import type { LineRange, LineWindow } from "../../platform/git/diff/window.ts";
 import { isNullObjectId } from "../../platform/git/name.ts";
 import { type Commit, type Identity, subjectOf } from "../../platform/git/object/object.ts";
 import { escapeHtml } from "../../platform/highlight-html.ts";
-import { instant } from "../core/schema.ts";
+import { instant, int } from "../core/schema.ts";
 import { extensionOf, hasImageName } from "../file/type.ts";
 
 const links = z.array(z.never()).max(0).meta({ description: "Deprecated: always empty." });
@@ -67,9 +68,35 @@ export const ChangedFileView = z
     changeType: z.enum(["ADD", "MODIFY", "DELETE", "RENAME", "COPY"]),
     headers: z.array(z.string()).meta({ description: "As git prints them above the changes." }),
     lines: z.array(DiffLineView),
+    linesTotal: z.int().optional().meta({
+      description: "Lines of the whole diff; there when a part of them was asked for.",
+    }),
     links,
   })
   .meta({ id: "ChangedFile" });
+
+const linesAtOnce = 3_000;
+
+/** Of a query: a part of the lines of one file's diff. */
+export const lineRangeFields = {
+  lineOffset: int({ min: 0, max: 1_000_000_000 }).optional().meta({
+    description: "The first line of a part of the diff, from 0; 0 with `lineLimit` alone.",
+  }),
+  lineLimit: int({ min: 1, max: linesAtOnce })
+    .optional()
+    .meta({
+      description: `So many lines are answered, of a large file too: ${linesAtOnce} with \`lineOffset\` alone. Those of a large file are cut after 4 096 bytes.`,
+    }),
+};
+
+/** Undefined when no part was asked for. */
+export function lineRangeOf(
+  query: Readonly<{ lineOffset?: number | undefined; lineLimit?: number | undefined }>,
+): LineRange | undefined {
+  const { lineOffset, lineLimit } = query;
+  if (lineOffset === undefined && lineLimit === undefined) return undefined;
+  return { offset: lineOffset ?? 0, limit: lineLimit ?? linesAtOnce };
+}
 
 type ChangedFile = z.input<typeof ChangedFileView>;
 
@@ -85,6 +112,22 @@ const changeTypes = {
 /** Lines of a diff with the HTML of each. */
 export type ColouredLine = PatchLine & Readonly<{ html?: string | undefined }>;
 
+type Lines = readonly ColouredLine[];
+/** Lines of a diff that is not shown from its beginning. */
+type Part = Readonly<{ lines: Lines; window: LineWindow }>;
+
+/** @param part the lines that were asked for of a diff */
+export function presentPart(
+  change: FileChange,
+  between: string,
+  lastCommit: Commit | undefined,
+  { lines, window }: Part,
+): ChangedFile {
+  const view = presentChange(change, between, lastCommit);
+  const shown = presentLines(view.id, lines, window.before);
+  return { ...view, lines: shown, linesTotal: window.total };
+}
+
 /**
  * @param between names what is compared: a change of the same file between the same two has the same id
  */
@@ -92,7 +135,7 @@ export function presentChange(
   change: FileChange,
   between: string,
   lastCommit: Commit | undefined,
-  lines: readonly ColouredLine[] = [],
+  lines: Lines = [],
 ): ChangedFile {
   const isAdded = isNullObjectId(change.oldId);
   const isRemoved = isNullObjectId(change.newId);
@@ -126,9 +169,12 @@ export function presentChange(
  * A line is named by where it stands in the old and the new file, which no two lines of one file
  * share, since each of them is a step on in one of the two.
  */
-function presentLines(fileId: string, lines: readonly ColouredLine[]): ChangedFile["lines"] {
-  let removed = 0;
-  let added = 0;
+function presentLines(
+  fileId: string,
+  lines: Lines,
+  before: LineWindow["before"] = { removed: 0, added: 0 },
+): ChangedFile["lines"] {
+  let { removed, added } = before;
   return lines.map(({ type, op, body, html, ...numbers }) => {
     removed = numbers.removed ?? removed;
     added = numbers.added ?? added;

@@ -1,6 +1,7 @@
 import { Answers } from "../../platform/git/answers.ts";
-import { changedLines, type FileChange } from "../../platform/git/diff/diff.ts";
-import { textLines } from "../../platform/git/diff/patch.ts";
+import { changedLines, changedLinesIn, type FileChange } from "../../platform/git/diff/diff.ts";
+import { type PatchLine, textLines } from "../../platform/git/diff/patch.ts";
+import type { LineRange, LineWindow } from "../../platform/git/diff/window.ts";
 import { isNullObjectId } from "../../platform/git/name.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { type Coloured, Highlighter } from "../../platform/highlight.ts";
@@ -24,20 +25,40 @@ const colouredKept = new Answers<readonly string[] | null>(32 * 1024 ** 2, (line
 export async function colouredLines(
   repository: Repository,
   change: FileChange,
-): Promise<Readonly<{ lines: readonly ColouredLine[]; complete: boolean }>> {
+): Promise<ColouredLines> {
   const lines = await changedLines(repository, change);
+  return await withColours(repository, change, lines);
+}
+
+/** A part of them, of a large file too. */
+export async function colouredWindow(
+  repository: Repository,
+  change: FileChange,
+  range: LineRange,
+): Promise<ColouredLines & Readonly<{ window: LineWindow }>> {
+  const window = await changedLinesIn(repository, change, range);
+  return { ...(await withColours(repository, change, window.lines)), window };
+}
+
+type ColouredLines = Readonly<{ lines: readonly ColouredLine[]; complete: boolean }>;
+
+async function withColours(
+  repository: Repository,
+  change: FileChange,
+  lines: readonly PatchLine[],
+): Promise<ColouredLines> {
   const needsOld = lines.some(({ op }) => op === "remove");
   const needsNew = lines.some(({ added }) => added !== null);
   const [before, after] = await Promise.all([
     needsOld ? colouredFile(repository, change.oldMode, change.oldId, change.oldPath) : null,
     needsNew ? colouredFile(repository, change.newMode, change.newId, change.newPath) : null,
   ]);
-  const coloured = lines.map((line) => {
+  const all = lines.map((line) => {
     const { added, removed } = line;
     const html = added !== null ? after?.[added - 1] : before?.[(removed ?? 0) - 1];
     return { ...line, html };
   });
-  return { lines: coloured, complete: before !== undefined && after !== undefined };
+  return { lines: all, complete: before !== undefined && after !== undefined };
 }
 
 /** HTML of the lines of a file; null when it is shown without colours, undefined when it is so this time. */

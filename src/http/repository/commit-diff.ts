@@ -9,8 +9,14 @@ import { Refusal } from "../../platform/refusal.ts";
 import { mustReadCommit } from "../access/repository-access.ts";
 import { type Route, route } from "../core/route.ts";
 import { pathLengthMax } from "../core/schema.ts";
-import { ChangedFileView, presentChange } from "./changed-file-view.ts";
-import { colouredLines } from "./coloured-line.ts";
+import {
+  ChangedFileView,
+  lineRangeFields,
+  lineRangeOf,
+  presentChange,
+  presentPart,
+} from "./changed-file-view.ts";
+import { colouredLines, colouredWindow } from "./coloured-line.ts";
 import { CommitView, presentCommits } from "./commit-view.ts";
 import { mustFindCommit, revisionText } from "./revision.ts";
 
@@ -49,18 +55,27 @@ const getFileDiff = route({
   path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/diff",
   operationId: "getFileDiff",
   summary: "Get what a commit changed in a file",
-  description: "A renamed file is found by its new path. Binary and large ones have no lines.",
+  description:
+    "A renamed file is found by its new path. Binary ones have no lines; large ones only in parts.",
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
   params: z.object({ ...names, commitId: revision }),
-  query: FileQuery,
+  query: FileQuery.extend(lineRangeFields),
   reply: ChangedFileView,
   errors: [403, 404, 422],
   async handle({ params, query, request }, deps) {
     const found = await mustFindCommit(deps, request.project, params.commitId);
     const { repository, commit, lasting } = found;
     const change = mustBeChanged(await filesOf(repository, commit), query.filePath);
+    const range = lineRangeOf(query);
+    if (range !== undefined) {
+      const part = await colouredWindow(repository, change, range);
+      const view = presentPart(change, commit.id, commit, part);
+      const named = `${view.id}-${range.offset}-${range.limit}`;
+      if (part.complete && lasting) request.immutable(named);
+      return view;
+    }
     const { lines, complete } = await colouredLines(repository, change);
     const view = presentChange(change, commit.id, commit, lines);
     if (complete && lasting) request.immutable(view.id);

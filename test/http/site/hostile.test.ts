@@ -16,6 +16,8 @@ const turnMaxMs = 100;
 let anna: TestUser;
 let insider: Visitor;
 let commit: string;
+/** One file with 100,000 changed lines. */
+let changed: string;
 let ci: ReturnType<typeof pipelinesOf>;
 let jobId: unknown;
 
@@ -34,8 +36,11 @@ before(async function () {
   const many = Object.fromEntries(
     Array.from({ length: 6 }, (_, index) => [`many/${index}.txt`, "line of text\n".repeat(17_000)]),
   );
+  const rows = (text: string) => `${text} of a long file\n`.repeat(50_000);
   const files = { "README.md": deep, "big/README.md": "x ".repeat(2_600_000), ...many };
-  commit = await committed(app, anna, base, files);
+  commit = await committed(app, anna, base, { ...files, "rows.txt": rows("row") });
+  const from = { branch: "rows", startBranch: "main", action: "UPDATE" };
+  changed = await committed(app, anna, base, { "rows.txt": rows("other") }, from);
   ci = pipelinesOf(app, anna, project);
   await ci.commit({ ".forge-ci.yaml": pipelineFile });
   const job = await eventually(async () => {
@@ -49,6 +54,9 @@ before(async function () {
   await beginRun(app.deps.db, { ...run, token_hash: "x", contact_at: new Date() });
   const part = { first: 0, data: Buffer.from(bomb), forms: [] };
   await appendLog(app.deps.db, { job_id, attempt }, part);
+  await post(`${base}/merge-request`, {
+    ...{ title: "Rows", sourceBranch: { id: "rows" }, targetBranch: { id: "main" } },
+  });
   await post(`${base}/issue`, { title: "x".repeat(200), description: deep.slice(0, 60_000) });
 });
 
@@ -62,11 +70,21 @@ describe("pages of hostile content", () => {
     ["a README that nests and opens without end", () => base, /README\.md/],
     ["a README of 5 MiB", () => `${base}/blob?commitHash=main&file=big`, /too large to be shown/],
     ["the 5 MiB as a file", () => `${base}/blob?commitHash=main&file=big/README.md`, /README/],
-    ["a commit of 100,000 lines", () => `${base}/commit/${commit}`, /8 files changed/],
+    ["a commit of 100,000 lines", () => `${base}/commit/${commit}`, /9 files changed/],
     [
       "a page of a change of 17,000 lines",
       () => `${base}/commit/${commit}?file=many/3.txt&page=3`,
       /<tr class="op-add"/,
+    ],
+    [
+      "the last page of 100,000 changed lines of one file",
+      () => `${base}/commit/${changed}?file=rows.txt&page=33`,
+      /99001–100000 of 100000[\s\S]*<tr class="op-add"/,
+    ],
+    [
+      "the same of a merge request",
+      () => `${base}/merge-request/1/changes?filePath=rows.txt&page=16`,
+      /<tr class="op-remove"[\s\S]*<tr class="op-add"[\s\S]*Next →/,
     ],
     ["a pipeline of 1,000 jobs", () => `${base}/cicd/pipeline/1`, /<svg/],
     ["a log full of sequences", () => `${base}/cicd/job/${jobId}?part=0`, /id="L1"/],

@@ -11,7 +11,7 @@ import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
 import { brief, nothing } from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
-import { alonePiece, commitTable } from "../repository/commit-page.ts";
+import { alonePiece, commitTable, linePart } from "../repository/commit-page.ts";
 import { type ChangedFile, diffPiece, openLinesMax } from "../repository/diff.ts";
 import { at, LocalParams, requestPath } from "./address.ts";
 import { type LineTalk, lineTalk, type OpenAt } from "./line-comment.ts";
@@ -79,7 +79,9 @@ async function allPiece({ address, params, talkOf, ask }: Changes, number: numbe
   for (const file of changes.commitBlobs) {
     const count = file.addedLinesCount + file.removedLinesCount;
     const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
-    const lines = isOpen ? (await changeOf(params, file.filePath, ask))?.lines : undefined;
+    const lines = isOpen
+      ? (await changeOf(params, { filePath: file.filePath }, ask))?.lines
+      : undefined;
     left -= lines?.length ?? 0;
     const alone = address + queryOf({ filePath: file.filePath });
     pieces.push(diffPiece({ file, alone, lines, parts: await talk.partsOf(file) }));
@@ -91,8 +93,11 @@ async function allPiece({ address, params, talkOf, ask }: Changes, number: numbe
 ${talk.hint}${pages}${pieces}${pages}`;
 }
 
-async function changeOf(params: Params, filePath: string, ask: Visit["ask"]) {
-  const query = { filePath };
+async function changeOf(
+  params: Params,
+  query: Readonly<{ filePath: string; lineOffset?: number; lineLimit?: number }>,
+  ask: Visit["ask"],
+) {
   const changes = await ask.one("getMergeRequestChanges", ChangesView, { params, query });
   return changes.commitBlobs[0];
 }
@@ -103,7 +108,7 @@ async function onePiece(
   { address, params, talkOf, ask }: Changes,
   { filePath, page, ...openAt }: One,
 ): Promise<Html> {
-  const file = await changeOf(params, filePath, ask);
+  const file = await changeOf(params, { filePath, ...linePart(page) }, ask);
   const back = html`<p><a href="${address}">All files of the merge request</a></p>`;
   if (file === undefined)
     return html`${back}${nothing("The merge request does not change this file now.")}`;

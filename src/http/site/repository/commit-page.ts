@@ -137,7 +137,9 @@ async function filesPiece(
   for (const file of some) {
     const count = file.addedLinesCount + file.removedLinesCount;
     const isOpen = !file.isBinary && !file.isLarge && !file.isCollapsed && count <= left;
-    const lines = isOpen ? (await diffOf(names, hash, file.filePath, ask)).lines : undefined;
+    const lines = isOpen
+      ? (await diffOf(names, hash, { filePath: file.filePath }, ask)).lines
+      : undefined;
     left -= lines?.length ?? 0;
     pieces.push(diffPiece({ file, alone: `${address}${queryOf({ file: file.filePath })}`, lines }));
   }
@@ -145,35 +147,42 @@ async function filesPiece(
   return html`<h2>${all.length} ${all.length === 1 ? "file" : "files"} changed</h2>${pages}${pieces}${pages}`;
 }
 
-const diffOf = (names: Names, commitId: string, file: string, ask: Visit["ask"]) =>
-  ask.one("getFileDiff", ChangedFileView, {
-    params: { ...names, commitId },
-    query: { filePath: file },
-  });
+const diffOf = (
+  names: Names,
+  commitId: string,
+  query: Readonly<{ filePath: string }> & Partial<LinePart>,
+  ask: Visit["ask"],
+) => ask.one("getFileDiff", ChangedFileView, { params: { ...names, commitId }, query });
 
 async function filePiece(
   base: string,
   names: Names,
   { hash }: Commit,
-  { file: path, page: number }: Readonly<{ file: string; page: number }>,
+  { file: path, page }: Readonly<{ file: string; page: number }>,
   { ask }: Visit,
 ): Promise<Html> {
-  const file = await diffOf(names, hash, path, ask);
+  const file = await diffOf(names, hash, { filePath: path, ...linePart(page) }, ask);
   const address = base + commitPath(names, hash);
   const back = html`<p><a href="${address}">All files of the commit</a></p>`;
-  return html`${back}${alonePiece(file, `${address}${queryOf({ file: path })}`, number)}`;
+  return html`${back}${alonePiece(file, `${address}${queryOf({ file: path })}`, page)}`;
 }
 
-/** One file with all of its lines, a page of them at a time. */
+/** The lines of one file's diff that a page of it shows. */
+export const linePart = (page: number) => ({
+  lineOffset: page * aloneLinesMax,
+  lineLimit: aloneLinesMax,
+});
+type LinePart = ReturnType<typeof linePart>;
+
+/** One file whose lines are those of the page, see `linePart`. */
 export function alonePiece(
   file: ChangedFile,
   address: string,
   number: number,
   parts?: LineParts,
 ): Html {
-  const first = number * aloneLinesMax;
-  const lines = file.lines.slice(first, first + aloneLinesMax);
-  const pages = pager({ address, number, size: aloneLinesMax, total: file.lines.length });
+  const { lines, linesTotal: total = lines.length } = file;
+  const pages = pager({ address, number, size: aloneLinesMax, total });
   return html`${pages}${diffPiece({ file, alone: address, lines, parts })}${pages}`;
 }
 

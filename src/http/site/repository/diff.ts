@@ -55,10 +55,12 @@ function contentOf(
   { below, commentAt }: LineParts,
 ): Html {
   if (file.isBinary) return html`<p class="hint">Binary file.</p>`;
-  if (file.isLarge)
-    return html`<p class="hint">There are too many changes to be shown: open the file.</p>`;
   if (lines === undefined) return html`<p class="hint"><a href="${alone}">Show the changes</a></p>`;
-  if (lines.length === 0) return html`<p class="hint">No line changed.</p>`;
+  if (lines.length === 0) {
+    const isPast = (file.linesTotal ?? 0) > 0;
+    const none = file.isLarge ? "The file is too large to be compared here." : "No line changed.";
+    return html`<p class="hint">${isPast ? "There are no lines on this page." : none}</p>`;
+  }
   return html`<div class="scroll code" role="region" aria-label="Changes in ${seen(file.filePath)}" tabindex="0"><table class="lines"><tbody>${lines.map(
     (line) => html`${lineOf(line, commentAt)}${talkRow(below?.(line))}`,
   )}</tbody></table></div>`;

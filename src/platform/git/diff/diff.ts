@@ -6,8 +6,9 @@ import { isNullObjectId } from "../name.ts";
 import type { Repository } from "../repository.ts";
 import { runGit } from "../run.ts";
 import { compareTrees } from "../tree-walk.ts";
-import { type PatchLine, parsePatch, wholeFile } from "./patch.ts";
+import { HunkReader, type PatchLine, parsePatch, wholeFile } from "./patch.ts";
 import { type ChangeRecord, type CountedChange, DiffReader } from "./records.ts";
+import { type LineRange, type LineWindow, WindowReader, windowOf } from "./window.ts";
 
 /** What happened to one file between two trees. */
 export type FileChange = CountedChange &
@@ -91,8 +92,12 @@ export async function changedFiles(
     });
   });
   if (changes !== "refused") return changes;
+  throw tooComplex();
+}
+
+function tooComplex(): Refusal {
   const message = "The comparison takes too long. Compare in a clone.";
-  throw new Refusal("unprocessable", "diff.too_complex", message);
+  return new Refusal("unprocessable", "diff.too_complex", message);
 }
 
 /** Undefined when git did not come to an end within its time and memory. */
@@ -194,6 +199,80 @@ export async function changedLines(
   if (change.isBinary || change.isLarge || change.oldId === change.newId) return [];
   const key = [change.oldMode, change.oldId, change.newMode, change.newId].join(" ");
   return linesKept.get(key, () => findLines(repository, change));
+}
+
+const windowsKept = new Answers<LineWindow>(16 * mebibyte, ({ lines }) =>
+  lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0),
+);
+
+/**
+ * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
+ * does not look into.
+ *
+ * @throws Refusal 422 `diff.too_complex`
+ */
+export async function changedLinesIn(
+  repository: Repository,
+  change: FileChange,
+  range: LineRange,
+): Promise<LineWindow> {
+  if (!change.isLarge) return windowOf(await changedLines(repository, change), range);
+  const isBeyond = (await largestSide(repository, change)) > thorough.fileBytesMax;
+  if (change.isBinary || isBeyond) return windowOf([], range);
+  const { oldMode, oldId, newMode, newId } = change;
+  const key = [oldMode, oldId, newMode, newId, range.offset, range.limit].join(" ");
+  return windowsKept.get(key, () =>
+    diffsAtOnce.run(() => findWindow(repository, change, new WindowReader(range))),
+  );
+}
+
+async function findWindow(
+  repository: Repository,
+  { status, oldMode, oldId, newMode, newId }: FileChange,
+  reader: WindowReader,
+): Promise<LineWindow> {
+  if (["A", "D", "T"].includes(status)) {
+    await pushSide(repository, { mode: oldMode, id: oldId, op: "remove" }, reader);
+    await pushSide(repository, { mode: newMode, id: newId, op: "add" }, reader);
+    return reader.end();
+  }
+  const hunks = new HunkReader();
+  const take = (line: Buffer) => hunks.take(line);
+  const args = [...shownAs.patch, ...patchOptions, "--end-of-options", oldId, newId] as const;
+  const onStdout = (chunk: Buffer): void => reader.push(chunk, take);
+  const bytesMax = Number.MAX_SAFE_INTEGER;
+  try {
+    await runGit(repository.gitDir, ["diff", ...args], {
+      ...limitsOf(thorough),
+      bytesMax,
+      onStdout,
+    });
+  } catch (error) {
+    throw error instanceof GitFailure ? tooComplex() : error;
+  }
+  reader.endText(take);
+  return reader.end();
+}
+
+type Side = Readonly<{ mode: string; id: string; op: "add" | "remove" }>;
+
+/** A file that was added or removed whole, as it streams by. */
+async function pushSide(
+  repository: Repository,
+  { mode, id, op }: Side,
+  reader: WindowReader,
+): Promise<void> {
+  if (isNullObjectId(id)) return;
+  let count = 0;
+  const take = (body: Buffer) => {
+    count += 1;
+    const numbers =
+      op === "add" ? { added: count, removed: null } : { added: null, removed: count };
+    return { type: "line", op, body, ...numbers } as const;
+  };
+  if (mode === submoduleMode) reader.push(await sideOf(repository, mode, id), take);
+  else for await (const chunk of repository.blobStream(id)) reader.push(chunk as Buffer, take);
+  if (!reader.endText(take)) reader.remark();
 }
 
 async function findLines(

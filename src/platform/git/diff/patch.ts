@@ -5,6 +5,7 @@
  */
 
 const newline = 0x0a;
+const space = 0x20;
 const plus = 0x2b;
 const minus = 0x2d;
 const at = 0x40;
@@ -120,33 +121,58 @@ export const noNewline: PatchLine = {
 
 /** The lines of one file's patch, which is in memory whole. */
 export function parsePatch(patch: Buffer): readonly PatchLine[] {
-  const lines: PatchLine[] = [];
-  let inHunk = false;
-  let removed = 1;
-  let added = 1;
-  for (const bytes of linesOf(patch)) {
-    const first = bytes[0];
-    if (first === at) {
-      const hunk = hunkStart(bytes);
-      if (hunk.removed > removed || hunk.added > added) lines.push(separator(decodeLine(bytes)));
-      ({ removed, added } = hunk);
-      inHunk = true;
-    } else if (inHunk) {
-      const body = decodeLine(bytes.subarray(1));
-      if (first === plus) {
-        lines.push({ type: "line", op: "add", body, added, removed: null });
-        added += 1;
-      } else if (first === minus) {
-        lines.push({ type: "line", op: "remove", body, added: null, removed });
-        removed += 1;
-      } else if (first === 0x20) {
-        lines.push({ type: "line", op: "none", body, added, removed });
-        added += 1;
-        removed += 1;
-      } else lines.push(noNewline);
+  const reader = new HunkReader();
+  return linesOf(patch).flatMap((bytes) => {
+    const line = reader.take(bytes);
+    return line === undefined ? [] : [decoded(line)];
+  });
+}
+
+/** A line of a diff whose text is not decoded yet. */
+export type RawLine = Omit<PatchLine, "body"> & Readonly<{ body: Buffer }>;
+
+export const decoded = ({ body, ...line }: RawLine): PatchLine => ({
+  ...line,
+  body: decodeLine(body),
+});
+
+/** Reads one file's patch line by line, and counts where each line stands in both files. */
+export class HunkReader {
+  #inHunk = false;
+  #removed = 1;
+  #added = 1;
+
+  /** @returns undefined for a line that is no part of what is shown */
+  take(bytes: Buffer): RawLine | undefined {
+    if (bytes[0] === at) return this.#begin(bytes);
+    if (!this.#inHunk) return undefined;
+    const body = bytes.subarray(1);
+    const [removed, added] = [this.#removed, this.#added];
+    switch (bytes[0]) {
+      case plus:
+        this.#added += 1;
+        return { type: "line", op: "add", body, added, removed: null };
+      case minus:
+        this.#removed += 1;
+        return { type: "line", op: "remove", body, added: null, removed };
+      case space:
+        this.#added += 1;
+        this.#removed += 1;
+        return { type: "line", op: "none", body, added, removed };
+      default:
+        return { ...noNewline, body: Buffer.from(noNewline.body) };
     }
   }
-  return lines;
+
+  #begin(bytes: Buffer): RawLine | undefined {
+    const { removed, added } = hunkStart(bytes);
+    const isGap = removed > this.#removed || added > this.#added;
+    this.#removed = removed;
+    this.#added = added;
+    this.#inHunk = true;
+    if (!isGap) return undefined;
+    return { type: "separator", op: "none", body: bytes, added: null, removed: null };
+  }
 }
 
 /** The lines of a file that was added or removed whole. */
@@ -194,8 +220,4 @@ function hunkStart(bytes: Buffer): Readonly<{ removed: number; added: number }> 
     removed: Number(removed) + (removedCount === "0" ? 1 : 0),
     added: Number(added) + (addedCount === "0" ? 1 : 0),
   };
-}
-
-function separator(body: string): PatchLine {
-  return { type: "separator", op: "none", body, added: null, removed: null };
 }

@@ -7,9 +7,12 @@ import {
   attempt,
   changedFiles,
   changedLines,
+  changedLinesIn,
   counting,
   type FileChange,
 } from "../../../../src/platform/git/diff/diff.ts";
+import type { PatchLine } from "../../../../src/platform/git/diff/patch.ts";
+import { lineBytesMax, windowOf } from "../../../../src/platform/git/diff/window.ts";
 import { openGit } from "../../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../../src/platform/git/repository.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../../support/git.ts";
@@ -298,7 +301,44 @@ describe("a change of many lines", () => {
       20_000,
     );
     expect(await changedLines(many.repository, named(changes, "million.txt"))).to.deep.equal([]);
+    const last = { offset: 999_999, limit: 3_000 };
+    const window = await changedLinesIn(many.repository, named(changes, "million.txt"), last);
+    expect(window.total).to.equal(1_000_000);
+    expect(window.before).to.deep.equal({ removed: 0, added: 999_999 });
+    const body = "a line of twenty chars";
+    expect(window.lines).to.deep.equal([
+      { type: "line", op: "add", body, added: 1_000_000, removed: null },
+    ]);
+    const wide = named(changes, "wide.txt");
+    const { lines } = await changedLinesIn(many.repository, wide, { offset: 0, limit: 1 });
+    expect(lines[0]?.body).to.equal("x".repeat(lineBytesMax));
   });
+
+  it("is read in parts that make up what git prints, whatever was edited", async () => {
+    const large = await newCase("parts");
+    const random = randomNumbers(11);
+    const rows = Array.from({ length: 30_000 }, (_, index) => `row ${index} ähm`);
+    await commit(large.copy, "Before", { "a.txt": rows.join("\n"), "gone.txt": rows.join("\n") });
+    const after = rows.flatMap((row) => (random(3) > 0 ? [`${row}!`] : random(9) > 0 ? [row] : []));
+    const text = `${after.slice(0, 9_000).join("\n")}\n${rows.slice(9_000).join("\n")}\n`;
+    await git(large.copy, "rm", "--quiet", "gone.txt");
+    await commit(large.copy, "After", { "a.txt": `${text}${after.join("\n")}\n` });
+    const changes = await lastChanges(large);
+    for (const path of ["a.txt", "gone.txt"]) {
+      const change = changes.find(({ oldPath }) => oldPath === path)!;
+      expect(change.isLarge).to.equal(true);
+      const whole = await changedLines(large.repository, { ...change, isLarge: false });
+      const limit = 7_001;
+      const parts: PatchLine[] = [];
+      for (let offset = 0; offset < whole.length; offset += limit) {
+        const part = await changedLinesIn(large.repository, change, { offset, limit });
+        expect(part.total).to.equal(whole.length);
+        expect(part).to.deep.equal(windowOf(whole, { offset, limit }));
+        parts.push(...part.lines);
+      }
+      expect(parts).to.deep.equal(whole);
+    }
+  }).timeout(120_000);
 
   it("is large when git does not look into the file, text or not", async () => {
     const huge = await newCase("huge");
@@ -310,6 +350,10 @@ describe("a change of many lines", () => {
     const changes = await lastChanges(huge);
     expect(named(changes, "huge.txt")).to.deep.include({ isLarge: true, isBinary: false });
     expect(named(changes, "huge.bin")).to.deep.include({ isLarge: true, isBinary: true });
+    for (const change of changes) {
+      const { total } = await changedLinesIn(huge.repository, change, { offset: 0, limit: 9 });
+      expect(total).to.equal(0);
+    }
   });
 });
 

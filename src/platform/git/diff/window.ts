@@ -1,0 +1,112 @@
+import { decoded, noNewline, type PatchLine, type RawLine } from "./patch.ts";
+
+/** A part of the lines of a diff: so many, from the one with this number, counted from 0. */
+export type LineRange = Readonly<{ offset: number; limit: number }>;
+
+export type LineWindow = Readonly<{
+  lines: readonly PatchLine[];
+  /** Of the whole diff. */
+  total: number;
+  /** Lines of the old and the new file that stand before the window. */
+  before: Readonly<{ removed: number; added: number }>;
+}>;
+
+/** A longer line is cut: what is held grows with the number of lines alone. */
+export const lineBytesMax = 4_096;
+const newline = 0x0a;
+
+/** The part of lines that are in memory whole. */
+export function windowOf(all: readonly PatchLine[], { offset, limit }: LineRange): LineWindow {
+  const before = { removed: 0, added: 0 };
+  for (const { removed, added } of all.slice(0, offset)) {
+    before.removed = removed ?? before.removed;
+    before.added = added ?? before.added;
+  }
+  return { lines: all.slice(offset, offset + limit), total: all.length, before };
+}
+
+/**
+ * Keeps a part of the lines of a diff that streams by, and counts the others, in memory that grows
+ * neither with the diff nor with the length of a line.
+ */
+export class WindowReader {
+  readonly #range: LineRange;
+  readonly #lines: PatchLine[] = [];
+  #before = { removed: 0, added: 0 };
+  #total = 0;
+  /** The line that has not ended yet, at most as much of it as is kept. */
+  #open: Buffer = Buffer.alloc(0);
+  #isOpen = false;
+
+  constructor(range: LineRange) {
+    this.#range = range;
+  }
+
+  /** @param read gives the line of the diff that a line of text stands for, if any */
+  push(chunk: Buffer, read: (line: Buffer) => RawLine | undefined): void {
+    let position = 0;
+    while (position < chunk.length) {
+      const end = chunk.indexOf(newline, position);
+      const until = end < 0 ? chunk.length : end;
+      this.#hold(chunk.subarray(position, until));
+      if (end >= 0) this.#finish(read);
+      position = until + 1;
+    }
+  }
+
+  /** Ends a text. @returns whether its last line had a newline */
+  endText(read: (line: Buffer) => RawLine | undefined): boolean {
+    if (!this.#isOpen) return true;
+    this.#finish(read);
+    return false;
+  }
+
+  end(): LineWindow {
+    return { lines: this.#lines, total: this.#total, before: this.#before };
+  }
+
+  /** Git's remark on the line before. */
+  remark(): void {
+    this.#take({ ...noNewline, body: Buffer.from(noNewline.body) });
+  }
+
+  #hold(part: Buffer): void {
+    this.#isOpen = true;
+    const room = lineBytesMax - this.#open.length;
+    // Copied: a line kept must not keep the whole chunk.
+    if (room > 0 && part.length > 0) {
+      this.#open = Buffer.concat([this.#open, part.subarray(0, room)]);
+    }
+  }
+
+  #finish(read: (line: Buffer) => RawLine | undefined): void {
+    const raw = read(this.#open);
+    this.#open = Buffer.alloc(0);
+    this.#isOpen = false;
+    if (raw !== undefined) this.#take(raw);
+  }
+
+  #take(raw: RawLine): void {
+    const { offset, limit } = this.#range;
+    const index = this.#total;
+    this.#total += 1;
+    if (index >= offset && index < offset + limit) {
+      this.#lines.push(decoded({ ...raw, body: withoutHalf(raw.body) }));
+    } else if (index < offset) {
+      this.#before.removed = raw.removed ?? this.#before.removed;
+      this.#before.added = raw.added ?? this.#before.added;
+    }
+  }
+}
+
+/** Of a line that was cut, without the first bytes of a character whose last ones are gone (RFC 3629). */
+function withoutHalf(line: Buffer): Buffer {
+  if (line.length < lineBytesMax - 1) return line;
+  for (let back = 1; back <= 3; back += 1) {
+    const byte = line.at(-back) ?? 0;
+    if (byte < 0x80) return line;
+    const bytes = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 0;
+    if (bytes > 0) return bytes > back ? line.subarray(0, -back) : line;
+  }
+  return line;
+}
