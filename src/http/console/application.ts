@@ -16,7 +16,7 @@ export async function applicationSection(
   const { rows, total } = await listAuthorizedApplications(db, of);
   return (base) => html`<section aria-labelledby="applications">
 <h2 id="applications">Applications</h2>
-${rows.length === 0 && html`<p class="hint">You have let no application in.</p>`}
+${rows.length === 0 && html`<p class="hint">No applications authorized.</p>`}
 ${
   rows.length > 0 &&
   tableOf(
@@ -29,7 +29,7 @@ ${
         time(one.first_at),
         one.used_at === null ? "never" : time(one.used_at),
         html`<form method="post" action="${base}/console/application/${one.application_id}/revoke">
-${formStart(visit)}<button class="quiet">Shut out</button></form>`,
+${formStart(visit)}<button class="quiet">Revoke<span class="hidden"> access of ${one.name}</span></button></form>`,
       ),
     ),
   )

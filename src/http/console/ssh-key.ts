@@ -23,12 +23,12 @@ export async function sshKeySection(
   const { items, totalElements } = await listedKeys(visit.userId, first, deps);
   return (base) => html`<section aria-labelledby="ssh-keys">
 <h2 id="ssh-keys">SSH keys</h2>
-<p class="hint">A key opens git over SSH.</p>
+<p class="hint">SSH keys give access to git over SSH.</p>
 ${
   items.length > 0 &&
   tableOf(
     "SSH keys",
-    ["Title", "Type", "Ends", "Last used", ""],
+    ["Title", "Type", "Expires", "Last used", ""],
     items.map(({ uuid, title, publicKey, expiresAt, lastUsedAt }) =>
       row(
         title,
@@ -50,7 +50,7 @@ ${formStart(visit)}
 <div class="field"><label for="key-text">Public key</label>
 <textarea id="key-text" name="publicKey" rows="3" required aria-describedby="key-hint"></textarea>
 <p class="hint" id="key-hint">The line in a file like ~/.ssh/id_ed25519.pub.</p></div>
-<div class="field"><label for="key-end">Last day</label>
+<div class="field"><label for="key-end">Expires after</label>
 <input type="date" id="key-end" name="expiresAt"></div>
 <button>Add key</button>
 </form>

@@ -16,12 +16,12 @@ export async function tokenSection(
   const { items, totalElements } = await listTokens("ACCESS", visit.userId, first, deps);
   return (base) => html`<section aria-labelledby="tokens">
 <h2 id="tokens">Access tokens</h2>
-<p class="hint">A token opens the REST interface, and git in the place of a password.</p>
+<p class="hint">A token gives access to the REST interface, and to git in place of a password.</p>
 ${
   items.length > 0 &&
   tableOf(
     "Access tokens",
-    ["Name", "Scopes", "Ends", "Last used", ""],
+    ["Name", "Scopes", "Expires", "Last used", ""],
     items.map(({ name, scopeSet, expiresAt, lastUsedAt }) =>
       row(
         name,
@@ -29,7 +29,7 @@ ${
         expiresAt === null ? "never" : time(expiresAt),
         lastUsedAt === null ? "never" : time(lastUsedAt),
         html`<form method="post" action="${base}/console/token/revoke">${formStart(visit)}
-<input type="hidden" name="name" value="${name}"><button class="quiet">Revoke</button></form>`,
+<input type="hidden" name="name" value="${name}"><button class="quiet">Revoke<span class="hidden"> token ${name}</span></button></form>`,
       ),
     ),
   )
@@ -45,12 +45,12 @@ function createForm(base: string, visit: LoggedIn): Html {
 ${formStart(visit)}
 <div class="field"><label for="name">Name</label>
 <input type="text" id="name" name="name" maxlength="255" required></div>
-<fieldset><legend>What it opens</legend><div class="choices">${Scope.options.map(
+<fieldset><legend>Scopes</legend><div class="choices">${Scope.options.map(
     (scope) => html`<label><input type="checkbox" name="scopes" value="${scope}"> ${scope}</label>`,
   )}</div></fieldset>
-<div class="field"><label for="expiresAt">Last day</label>
+<div class="field"><label for="expiresAt">Expires after</label>
 <input type="date" id="expiresAt" name="expiresAt" aria-describedby="expiresAt-hint">
-<p class="hint" id="expiresAt-hint">Left empty, it never ends.</p></div>
+<p class="hint" id="expiresAt-hint">Empty: it never expires.</p></div>
 <button>Create token</button>
 </form>`;
 }

@@ -36,6 +36,16 @@ function opensAddress(ctx: Context): boolean {
   return reads && ctx.get("authorization") === "" && /\btext\/html\b/.test(ctx.get("accept"));
 }
 
+/** For those whose name in HTTP says little to a person. */
+const plainTitles: Readonly<Record<number, string>> = {
+  403: "Not allowed",
+  404: "Not found",
+  409: "Not possible now",
+  422: "Not possible",
+  500: "Something went wrong",
+  503: "Not available now",
+};
+
 /** `isRest`: there is no page at the address, only an operation of the REST interface. */
 export function problemPage(
   { title, message, status }: Problem,
@@ -46,5 +56,5 @@ export function problemPage(
   const body = html`<p class="notice error" role="alert">${message}</p>
 ${restOnly && html`<p>This address belongs to the REST interface, which takes a token.</p>`}
 <p class="actions"><a class="button quiet" href="${base}/project/my">My projects</a> <a class="button quiet" href="${base}/console">Console</a></p>`;
-  return wholePage({ title, base, body, person });
+  return wholePage({ title: plainTitles[status] ?? title, base, body, person });
 }

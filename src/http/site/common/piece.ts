@@ -62,6 +62,12 @@ export const labelPiece = ({ title, hexColor }: Label): Html =>
 export const statusPiece = (id: string, title = id): Html =>
   html`<span class="status s-${id.toLowerCase().replaceAll("_", "-")}">${title.replaceAll("_", " ").toLowerCase()}</span>`;
 
+const wordLengthMax = 32;
+
+/** A name of ours as it is, such as a code: not broken into lines where there is room. */
+export const word = (text: string): Html | string =>
+  text.length > wordLengthMax ? text : html`<span class="word">${text}</span>`;
+
 export const nothing = (text: string): Html => html`<p class="hint">${text}</p>`;
 
 /** An empty list: what it would hold, and how the first comes about. */

@@ -125,8 +125,10 @@ input[type=search] { padding: .5rem .7rem; font: inherit; color: inherit; backgr
 .graph .s-running .mark { fill: var(--s-run); }
 .graph .s-pending .mark, .graph .s-manual .mark, .graph .s-warning .mark, .graph .s-waiting-for-resource .mark,
 .graph .s-created .mark { fill: var(--s-wait); }
-.plot .bar { fill: var(--main); } .plot text { fill: var(--soft); font: 11px system-ui, sans-serif; }
-.plot svg { width: 100%; height: auto; }
+.plot .bar { fill: var(--main); } .plot svg { display: block; width: 100%; height: 11rem; }
+.plot .ends { display: flex; justify-content: space-between; margin: .35rem 0 0; }
+.word { white-space: nowrap; }
+@media (max-width: 47.99rem) { .word { white-space: normal; } }
 .line { display: flex; } .line .n { flex: none; width: 4.5em; padding-right: .8em; text-align: right; color: var(--soft);
   text-decoration: none; user-select: none; }
 .line code { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 0; } .line:target { background: var(--good-ground); }

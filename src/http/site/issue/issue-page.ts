@@ -63,7 +63,7 @@ const showIssues = page({
       lead: lead("issues"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${issuesPath(of)}/new">New issue</a></p>`}
 ${filterForm(address, IssueStatus.options, filter)}
-${rows.length === 0 ? empty("No issues.", isFiltered ? html`None fits. <a href="${address}">Show all</a>` : "What is to be done or is broken is written down here.") : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
+${rows.length === 0 ? empty("No issues.", isFiltered ? html`No issue matches the filter. <a href="${address}">Show all</a>` : "Create one for a task or a defect.") : tableOf("Issues", ["Issue", "Status", "Assigned", "Changed"], rows)}
 ${pager({ address: address + queryOf(filter), number, total })}</section>`,
     };
   },

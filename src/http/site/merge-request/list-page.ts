@@ -52,7 +52,7 @@ const showRequests = page({
       lead: lead("merge-requests"),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button" href="${base}/page${projectPath(of)}/merge-request/new">New merge request</a></p>`}
 ${filterForm(address, statuses, filter)}
-${rows.length === 0 ? empty("No merge requests.", isFiltered ? html`None fits. <a href="${address}">Show all</a>` : "Push a branch, then ask here for it to be merged.") : tableOf("Merge requests", head, rows)}
+${rows.length === 0 ? empty("No merge requests.", isFiltered ? html`No merge request matches the filter. <a href="${address}">Show all</a>` : "Push a branch, then ask here for it to be merged.") : tableOf("Merge requests", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

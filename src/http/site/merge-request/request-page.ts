@@ -21,7 +21,7 @@ export type Request = z.output<typeof MergeRequestView>;
 
 const requirementWords: Readonly<Record<string, string>> = {
   LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded, where that is asked",
-  WORK_NOT_IN_PROGRESS: "It is no draft",
+  WORK_NOT_IN_PROGRESS: "It is not a draft",
   RIGHTS_TO_MERGE: "You may merge",
   NO_CONFLICTS: "There are no conflicts",
   BRANCH_NOT_PROTECTED_FOR_USER: "You may change the target branch",

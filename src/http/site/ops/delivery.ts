@@ -10,7 +10,7 @@ import { type Row, row, tableOf } from "../../page/table.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { button, simpleAct } from "../common/form.ts";
 import { formPages } from "../common/form-page.ts";
-import { nothing, seen, statusPiece, when } from "../common/piece.ts";
+import { nothing, seen, statusPiece, when, word } from "../common/piece.ts";
 import { lineField, sheetNotice, textOf } from "../common/sheet.ts";
 import { baseOf } from "../common/text.ts";
 
@@ -37,10 +37,10 @@ export async function deliveriesPiece(base: string, visit: Visit, { db }: Deps):
     const to = base + pathOf({ ownerAlias, projectAlias }, one.webhook_id);
     const cells = row(
       html`${seen(ownerAlias)}/${seen(projectAlias)}<div class="hint">to ${seen(new URL(one.hook_url).host)}</div>`,
-      one.action,
+      word(one.action),
       statusPiece(one.status),
       one.attempts,
-      seen(one.abandoned_because ?? one.last_failure ?? String(one.last_status ?? "")),
+      word(seen(one.abandoned_because ?? one.last_failure ?? String(one.last_status ?? ""))),
       when(one.created_at.toISOString()),
       html`<div class="actions">${button(`${to}/delivery/${one.id}/redeliver`, visit, "Send again")} <a href="${to}/replay">History again</a></div>`,
     );

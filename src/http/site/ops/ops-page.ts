@@ -76,24 +76,25 @@ async function queueTable({ queues, log }: Deps): Promise<Html> {
   return tableOf("Queues", ["Queue", "Waiting", "Active", "Delayed", "Failed"], rows);
 }
 
-const sizes = { width: 900, height: 220, bottom: 24, top: 16 };
+const sizes = { width: 900, height: 180 };
 
-/** Events of each day as bars, with the largest number beside the highest. */
+/** Events of each day as bars. The words stand around it: within, a narrow screen would shrink them. */
 function plot(some: readonly AuditDay[]): Html {
   const days = everyDay(some);
   const most = Math.max(0, ...days.map(({ positions }) => positions));
   if (most === 0) return nothing("Nothing has happened yet.");
-  const { width, height, bottom, top } = sizes;
+  const { width, height } = sizes;
   const step = width / days.length;
   const bars = days.map(({ day, positions }, index) => {
-    const tall = Math.max(1, (positions / most) * (height - bottom - top));
-    const bar = { x: (index * step).toFixed(1), y: (height - bottom - tall).toFixed(1) };
+    const tall = Math.max(1, (positions / most) * height);
+    const bar = { x: (index * step).toFixed(1), y: (height - tall).toFixed(1) };
     return html`<rect class="bar" x="${bar.x}" y="${bar.y}" width="${Math.max(1, step - 2).toFixed(1)}" height="${tall.toFixed(1)}"><title>${day}: ${positions}</title></rect>`;
   });
   const [first, last] = [days[0]?.day, days.at(-1)?.day];
-  return html`<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Events of each day from ${first} to ${last}, at most ${most}">
-${bars}<text x="0" y="${height - 6}">${first}</text><text x="${width}" y="${height - 6}" text-anchor="end">${last}</text>
-<text x="0" y="11">${most} events</text></svg>`;
+  return html`<p class="hint">At most ${most} ${most === 1 ? "event" : "events"} a day</p>
+<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="Events of each day from ${first} to ${last}, at most ${most}">
+${bars}</svg>
+<p class="ends hint"><time datetime="${first}">${first}</time> <time datetime="${last}">${last}</time></p>`;
 }
 
 const dayMs = 24 * 60 * 60_000;

@@ -29,7 +29,7 @@ type Shown = Readonly<{
 
 function projectTable(base: string, projects: readonly Shown[]): Html {
   if (projects.length === 0)
-    return empty("No projects.", "What people here create and may be seen is listed.");
+    return empty("No projects.", "Projects that you may see are listed here.");
   const rows = projects.map(({ ownerAlias, alias, title, description, isPrivate }) =>
     row(
       html`<a href="${base}${projectPath({ ownerAlias, projectAlias: alias })}">${seen(ownerAlias)}/${seen(alias)}</a>`,
@@ -84,7 +84,7 @@ const showUser = page({
     return {
       title: seen(user.fullName),
       wide: true,
-      body: () => html`<p>${seen(user.username)}</p>${projects}`,
+      body: () => html`<p class="hint">@${seen(user.username)}</p>${projects}`,
     };
   },
 });

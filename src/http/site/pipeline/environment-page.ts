@@ -66,7 +66,7 @@ const showEnvironments = page({
       wide: true,
       lead: lead("environments"),
       body: () => html`<section>${filterForm(address, EnvironmentState.options, { status: filter.state, q: filter.q })}
-${rows.length === 0 ? empty("No environments.", html`A job with <code>environment</code> deploys to one; it is listed here then.`) : tableOf("Environments", head, rows)}
+${rows.length === 0 ? empty("No environments.", html`An environment appears when a job with <code>environment</code> deploys to it.`) : tableOf("Environments", head, rows)}
 ${pager({ address: address + queryOf(filter), number, total: listed.totalElements })}</section>`,
     };
   },

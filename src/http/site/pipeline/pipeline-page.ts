@@ -183,7 +183,11 @@ export function artifactTable(
   base: string,
   artifacts: readonly z.output<typeof ArtifactView>[],
 ): Html {
-  if (artifacts.length === 0) return nothing("No artifacts.");
+  if (artifacts.length === 0)
+    return empty(
+      "No artifacts.",
+      html`Files that a job names under <code>artifacts</code> appear here.`,
+    );
   const rows = artifacts.map((one) =>
     row(
       html`<a href="${base}${one.downloadUrl}">${seen(one.fileName)}</a>`,

@@ -67,7 +67,7 @@ const showRepositories = (place: RegistryPlace): PageRoute =>
         title: "Packages",
         wide: true,
         ...(lead && { lead }),
-        body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(place.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages of", "Kind", "Description"], rows)}
+        body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(place.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages", "Kind", "Description"], rows)}
 ${pager({ address, number, total })}</section>`,
       };
     },
@@ -103,7 +103,7 @@ const showRepository = (place: RegistryPlace): PageRoute =>
         title: brief(repository.title),
         wide: true,
         ...(lead && { lead }),
-        body: () => html`<section><p>${repository.description}</p><p class="hint">${repository.repositoryType.toLowerCase()}, packages of ${repository.packageType}</p>
+        body: () => html`<section>${repository.description && html`<p>${repository.description}</p>`}<p class="hint">A ${repository.repositoryType.toLowerCase()} repository of ${repository.packageType} packages.</p>
 ${clientPiece(lines, repository.repositoryType === "LOCAL", `${deps.publicUrl}/console`)}</section>
 <section aria-labelledby="packages"><h2 id="packages">Packages</h2>${rows.length === 0 ? empty("No packages.", "Publish the first one with the lines above.") : tableOf("Packages", ["Name", "Newest version"], rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
