@@ -110,7 +110,7 @@ export function hiddenFields(page: string, action: string): Record<string, strin
 const attributeOf = (tag: string, name: string): string =>
   unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? "");
 
-const unescaped = (text: string): string =>
+export const unescaped = (text: string): string =>
   text
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")

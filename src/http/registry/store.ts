@@ -36,6 +36,8 @@ export type Upload = Readonly<{
   target: RegistryRepositoryRow;
   /** Inspects the bytes as a file of this machine. @throws Refusal */
   inspect: (file: string, bytes: number) => Promise<Inspected>;
+  /** A file without bytes means something; elsewhere it is a body that did not come. */
+  mayBeEmpty?: boolean | undefined;
 }>;
 
 /** @throws Refusal 413 when the owner has no room left */
@@ -49,7 +51,7 @@ export async function uploadBytesMax(target: RegistryRepositoryRow, deps: Deps):
 /** Stores the bytes and holds them. Nothing is left when they are refused. @throws Refusal */
 export async function receive(
   content: Readable,
-  { target, inspect }: Upload,
+  { target, inspect, mayBeEmpty = false }: Upload,
   request: Pick<RequestContext, "signal">,
   deps: Deps,
 ): Promise<Received> {
@@ -58,7 +60,9 @@ export async function receive(
     bytesMax: await uploadBytesMax(target, deps),
     signal: request.signal,
     async inspect(file, bytes) {
-      if (bytes === 0) throw new Refusal("unprocessable", "package.file_empty", "No file came.");
+      if (bytes === 0 && !mayBeEmpty) {
+        throw new Refusal("unprocessable", "package.file_empty", "No file came.");
+      }
       found.inspected = await inspections.run(() => inspect(file, bytes));
     },
   });

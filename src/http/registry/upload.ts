@@ -16,18 +16,20 @@ export type TypeUpload = Readonly<{
   inspect: (file: string, bytes: number) => Promise<Inspected>;
   /** Whether a stored file keeps its content whatever the repository says. */
   isImmutable?: boolean;
+  /** See `Upload` of store.ts. */
+  mayBeEmpty?: boolean;
 }>;
 
 /** Stores the one file of a request: its body, or the file of a form under any key. @throws Refusal */
 export async function storeUpload(
   { repository, request, mustStill }: NativeRequest,
-  { type, inspect, isImmutable }: TypeUpload,
+  { type, inspect, isImmutable, mayBeEmpty }: TypeUpload,
   deps: Deps,
 ): Promise<Received & Readonly<{ target: RegistryRepositoryRow }>> {
   const target = await deploymentOf(repository, deps);
   const incoming = request.incoming((await uploadBytesMax(target, deps)) + formBytesMax);
   const take = (content: Parameters<typeof receive>[0]) =>
-    receive(content, { target, inspect }, request, deps);
+    receive(content, { target, inspect, mayBeEmpty }, request, deps);
   const received = /^multipart\/form-data\b/i.test(incoming.contentType)
     ? await receiveFiles(incoming, {
         key: "file",

@@ -187,8 +187,9 @@ const putFile: NativeCall = {
       if (fileName !== conanInfo) return of;
       return { ...of, metadata: { content: await smallText(file, conanInfo) } };
     };
-    // A revision is named after what it holds.
-    await storeUpload(native, { type, inspect, isImmutable: true }, deps);
+    // A revision is named after what it holds. The information of a package without settings is empty.
+    const mayBeEmpty = fileName === conanInfo;
+    await storeUpload(native, { type, inspect, isImmutable: true, mayBeEmpty }, deps);
     return emptyAnswer(201);
   },
 };

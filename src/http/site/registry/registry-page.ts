@@ -111,9 +111,11 @@ ${pager({ address, number, total: listed.totalElements })}</section>`,
     },
   });
 
-const clientPiece = ({ install, publish }: ClientLines, takes: boolean, at: string): Html =>
-  html`<h2>Install</h2><pre class="plain" tabindex="0">${install.join("\n")}</pre>
-${takes && html`<h2>Publish</h2><pre class="plain" tabindex="0">${publish.join("\n")}</pre>`}
+const linesPiece = (title: string, lines: readonly string[]): Html =>
+  html`<h2>${title}</h2><pre class="plain" tabindex="0">${lines.join("\n")}</pre>`;
+
+const clientPiece = ({ setUp, install, publish }: ClientLines, takes: boolean, at: string): Html =>
+  html`${setUp.length > 0 && linesPiece("Set up", setUp)}${linesPiece("Install", install)}${takes && linesPiece("Publish", publish)}
 <p class="hint">TOKEN is an access token with READ_REGISTRY, or WRITE_REGISTRY to publish: <a href="${at}">make one</a>. Words in capitals stand for your own.</p>`;
 
 function namedBy(

@@ -71,6 +71,14 @@ describe("a repository of Conan", () => {
     expect((await send("DELETE", `${base}/v2/conans/none/1.0/_/_`)).status).to.equal(404);
   });
 
+  it("takes the empty information of a package without settings", async () => {
+    const recipe = `${base}/v2/conans/bare/1.0/_/_/revisions/${first}`;
+    const files = `${recipe}/packages/${id}/revisions/${prev}/files`;
+    expect(await put(`${files}/conaninfo.txt`, "")).to.equal(201);
+    expect(await textOf(`${files}/conaninfo.txt`)).to.equal("");
+    expect(await put(`${files}/conan_package.tgz`, "")).to.equal(422);
+  });
+
   it("refuses what its manifest does not name so, odd paths and other content", async () => {
     const files = `${base}/v2/conans/bad/1.0/_/_/revisions/${first}/files`;
     expect(await put(`${files}/conanfile.py`, conanfile)).to.equal(201);

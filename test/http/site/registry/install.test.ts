@@ -9,10 +9,12 @@ const images = "forge.example/anna/forge/all";
 describe("the lines of clients of packages", () => {
   for (const type of PackageType.options) {
     it(`install and publish ${type} with a token at the address`, () => {
-      const { install, publish } = clientLines({ type, title: "all", address, images });
-      const text = [...install, ...publish].join("\n").replace("token:TOKEN@", "");
+      const { setUp, install, publish } = clientLines({ type, title: "all", address, images });
+      const text = [...setUp, ...install, ...publish].join("\n").replace("token:TOKEN@", "");
       expect(text).to.contain(type === "container" ? images : address.replace(/\/$/, ""));
-      expect(text.includes("TOKEN") || install.join("\n").includes("token:TOKEN@")).to.equal(true);
+      expect(
+        text.includes("TOKEN") || /token:TOKEN@/.test([...setUp, ...install].join("\n")),
+      ).to.equal(true);
       expect(publish).to.have.length.greaterThan(0);
       expect(text).not.to.match(/--trusted-host|secure-http|insecure/);
     });
@@ -20,8 +22,10 @@ describe("the lines of clients of packages", () => {
 
   it("allow plain HTTP where clients refuse it", () => {
     const plain = address.replace("https:", "http:");
-    const lines = (type: PackageType) =>
-      clientLines({ type, title: "all", address: plain, images }).install.join("\n");
+    const lines = (type: PackageType) => {
+      const { setUp, install } = clientLines({ type, title: "all", address: plain, images });
+      return [...setUp, ...install].join("\n");
+    };
     expect(lines("pypi")).to.contain("--trusted-host forge.example");
     expect(lines("composer")).to.contain("secure-http false");
     expect(lines("nuget")).to.contain("--allow-insecure-connections");
