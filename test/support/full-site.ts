@@ -54,7 +54,15 @@ export type FullSite = Readonly<{
 
 /** Each page that a person sees; in them a project with one of everything. */
 export const pagesOf = ({ webhookId, repositories, commit }: FullSite): readonly string[] => [
-  ...["/login", "/console", "/project/my", "/project", "/user/anna", "/user/transfer"],
+  ...[
+    "/login?choose=1",
+    "/console",
+    "/console/two-factor",
+    "/project/my",
+    "/project",
+    "/user/anna",
+    "/user/transfer",
+  ],
   ...["/team/the-team", "/company/the-company", "/user/audit", "/admin/audit", "/admin/runners"],
   "/page/admin/operations",
   forge,

@@ -37,6 +37,7 @@ h3 { font-size: 1rem; margin: 1.5rem 0 .75rem; }
 section, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 1.25rem; margin: 0 0 1.25rem; }
 section > :last-child, .card > :last-child { margin-bottom: 0; }
+section > p:first-child { margin-top: 0; }
 a { color: var(--main); }
 label { display: block; font-weight: 600; margin: 0 0 .25rem; }
 .field { margin: 0 0 1rem; }

@@ -114,6 +114,9 @@ function optionsFor(place: Place): sanitize.IOptions {
       th: ["colspan", "rowspan"],
       details: ["open"],
       li: ["class"],
+      // Only those that are set here get through `transformTags`.
+      pre: ["tabindex"],
+      table: ["tabindex"],
       span: ["class"],
       code: ["class"],
     },
@@ -126,6 +129,8 @@ function optionsFor(place: Place): sanitize.IOptions {
       "*": (tagName, attribs) => ({ tagName, attribs: ownIds(attribs) }),
       a: (tagName, attribs) => ({ tagName, attribs: linkOf(ownIds(attribs), place) }),
       img: (tagName, attribs) => imageOf(tagName, attribs, place),
+      pre: scrolled,
+      table: scrolled,
     },
   };
 }
@@ -137,6 +142,12 @@ function ownIds(attribs: Attributes): Attributes {
   if (id === undefined) return rest;
   return { ...rest, id: id.startsWith(idPrefix) ? id : idPrefix + id };
 }
+
+/** What may be wider than the page scrolls within itself, by the keyboard as well. */
+const scrolled = (tagName: string, attribs: Attributes): sanitize.Tag => ({
+  tagName,
+  attribs: { ...ownIds(attribs), tabindex: "0" },
+});
 
 function linkOf({ href, ...rest }: Attributes, place: Place): Attributes {
   if (href === undefined) return rest;

@@ -5,6 +5,7 @@ import { startTestApp, type TestUser } from "../../support/app.ts";
 import { cutTables, overflows, seriousFindings, startChromium } from "../../support/chromium.ts";
 import { type FullSite, forge, givenFullSite, pagesOf } from "../../support/full-site.ts";
 import { needsProgram } from "../../support/program.ts";
+import { committed } from "../../support/site-world.ts";
 
 const app = await startTestApp({ workers: true });
 
@@ -69,6 +70,38 @@ describe("pages in a browser", () => {
     expect(elsewhere).to.deep.equal([]);
     await page.close();
   }).timeout(600_000);
+
+  it("keeps texts without a place to break within a narrow page", async () => {
+    const word = "unbreakable".repeat(15);
+    const project = "/project/anna/wide";
+    await app.givenProject(root, "wide", { private: false });
+    const nested = `${"> ".repeat(30)}deep\n\n\`\`\`\n${word}\n\`\`\`\n\n|a|b|\n|-|-|\n|${word}|c|\n`;
+    const files = { "README.md": `# ${word}\n\n${nested}`, [word]: `${word}${word}\n` };
+    const commit = await committed(app, root, project, files, { message: word });
+    const branch = { branch: word, startBranch: "main", action: "UPDATE", message: word };
+    await committed(app, root, project, { [word]: `${word}\n` }, branch);
+    for (const [at, body] of [
+      ["/issue", { title: word, description: nested }],
+      ["/release", { title: word, tagName: word, description: nested }],
+      ["/merge-request", { title: word, sourceBranch: { id: word }, targetBranch: { id: "main" } }],
+    ] as const) {
+      const answer = await app.post(project + at, { token: root.token, body });
+      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+    }
+    const page = await context.newPage();
+    await page.setViewportSize({ width: 390, height: 900 });
+    for (const path of [
+      ...["", "/release", "/issue", "/issue/1", "/branch", `/tag/${word}`, `/commit/${commit}`],
+      ...["/merge-request/1", "/merge-request/1/changes", `/blob?commitHash=main&file=${word}`],
+    ]) {
+      await page.goto(app.url + project + path);
+      expect(await overflows(page), path).to.equal(false);
+      expect(await cutTables(page), path).to.equal(0);
+    }
+    await page.goto(app.url + project);
+    expect(await seriousFindings(page)).to.deep.equal([]);
+    await page.close();
+  }).timeout(300_000);
 
   it("is used by keyboard alone: to the content, and along visible links", async () => {
     const page = await context.newPage();

@@ -81,7 +81,8 @@ describe("pages of a project", () => {
     expect(text).to.contain("&lt;img src=x");
     expect(text).not.to.contain("\u202e");
     expect(text).to.contain("&lt;U+202E&gt;");
-    expect((await stranger.see(fileAt(turnedName))).text).to.contain("turned");
+    const turned = (await stranger.see(fileAt(turnedName))).text;
+    expect(turned).to.contain("turned").and.contain("<h1>a&lt;U+202E&gt;txt.exe</h1>");
     expect((await stranger.see(fileAt(evilName))).status).to.equal(200);
   });
 

@@ -21,7 +21,7 @@ describe("renderMarkdown", () => {
     ],
     [
       "|a|\n|-:|\n|1|",
-      '<table>\n<thead>\n<tr>\n<th align="right">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align="right">1</td>\n</tr>\n</tbody>\n</table>',
+      '<table tabindex="0">\n<thead>\n<tr>\n<th align="right">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align="right">1</td>\n</tr>\n</tbody>\n</table>',
     ],
   ] as const) {
     it(`renders ${JSON.stringify(text)}`, () => expect(render(text)).to.equal(html));

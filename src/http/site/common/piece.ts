@@ -15,10 +15,25 @@ export function seen(name: string): string {
   });
 }
 
+/** The same for a text of several lines. */
+export const seenText = (text: string): string =>
+  text
+    .split(/(\r?\n|\t)/)
+    .map(lineOrBreak)
+    .join("");
+
+const lineOrBreak = (part: string, index: number): string => (index % 2 === 0 ? seen(part) : part);
+
 /** Without names' tricks, and short enough for one line. */
 export function brief(text: string, lengthMax = 120): string {
   const line = seen(text.replaceAll(/\s+/g, " ").trim());
   return line.length <= lengthMax ? line : `${line.slice(0, lengthMax).toWellFormed()}…`;
+}
+
+/** The name of a file: nothing in it is taken for a space. */
+export function briefName(name: string, lengthMax = 120): string {
+  const shown = seen(name);
+  return shown.length <= lengthMax ? shown : `${shown.slice(0, lengthMax).toWellFormed()}…`;
 }
 
 /** An instant of an answer, as text and for programs. */
@@ -38,6 +53,7 @@ export function size(bytes: number): string {
     value /= 1_024;
     unit += 1;
   }
+  if (bytes === 1) return "1 byte";
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 

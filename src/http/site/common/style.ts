@@ -19,7 +19,8 @@ const stylesheet = `
   }
 }
 main.site { max-width: 76rem; }
-main.site h1 { overflow-wrap: anywhere; }
+main.site h1, main.site h2, main.site .actions { overflow-wrap: anywhere; }
+.actions > * { min-width: 0; }
 main.site td:first-child { min-width: 0; }
 main.site td:last-child { text-align: left; white-space: normal; }
 .empty { text-align: center; padding: 1.5rem 1rem; } .empty p { margin: 0 0 .5rem; }
@@ -83,6 +84,9 @@ main.site .lines .talk > td { white-space: normal; padding: .75rem .6rem; font-s
 .prose table { width: auto; display: block; overflow-x: auto; }
 .prose th, .prose td { border: 1px solid var(--line); padding: .3rem .6rem; white-space: normal; }
 .prose blockquote { margin: 0 0 1rem; padding-left: 1rem; border-left: 4px solid var(--line); color: var(--soft); }
+/* Deeper ones stand straight below each other: there is no room for a step each. */
+.prose :is(blockquote blockquote blockquote, li li li li) :is(blockquote, ul, ol) {
+  margin-left: 0; padding-left: 0; border-left-width: 1px; list-style-position: inside; }
 .prose .task { list-style: none; }
 .prose .task::before { content: "☐"; margin-left: -1.3em; margin-right: .4em; }
 .prose .task.done::before { content: "☑"; }

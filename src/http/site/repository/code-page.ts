@@ -8,7 +8,7 @@ import { type PageRoute, page, type Visit } from "../../page/route.ts";
 import { type Names, projectPath } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber } from "../common/pager.ts";
-import { brief, empty, seen } from "../common/piece.ts";
+import { brief, briefName, empty, seen } from "../common/piece.ts";
 import { baseOf, markdownPiece, plainPiece } from "../common/text.ts";
 import { filePiece } from "./file.ts";
 import { FileQuery, findEntry, ProjectParams, readable } from "./found.ts";
@@ -130,7 +130,7 @@ const showFile = page({
       content = html`<section>${await filePiece(base, found, asked)}</section>`;
     }
     return {
-      title: brief(parts.at(-1) ?? project.title),
+      title: parts.length > 0 ? briefName(parts.at(-1) ?? "") : brief(project.title),
       wide: true,
       lead: (of) =>
         html`${lead("code")(of)}${crumbs(of, { names, revision, parts, title: project.alias })}`,

@@ -16,7 +16,16 @@ import {
 } from "../common/address.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
-import { brief, empty, person, seen, shortHash, when } from "../common/piece.ts";
+import {
+  brief,
+  briefName,
+  empty,
+  person,
+  seen,
+  seenText,
+  shortHash,
+  when,
+} from "../common/piece.ts";
 import { baseOf } from "../common/text.ts";
 import {
   aloneLinesMax,
@@ -66,7 +75,7 @@ const showCommits = page({
     const base = baseOf(deps);
     const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
     return {
-      title: path ? `History of ${brief(path)}` : "Commits",
+      title: path ? `History of ${briefName(path)}` : "Commits",
       wide: true,
       lead: lead("commits"),
       body: () => html`<section><p>Of <code>${seen(branch ?? project.defaultBranch)}</code></p>
@@ -109,7 +118,7 @@ const bodyLengthMax = 20_000;
 function aboutCommit(base: string, names: Names, commit: Commit): Html {
   const { message, hash, parentCommitIds, verificationResult } = commit;
   return html`<section aria-label="Commit">
-${message.trim() !== "" && html`<pre class="plain">${message.slice(0, bodyLengthMax).toWellFormed().trim()}</pre>`}
+${message.trim() !== "" && html`<pre class="plain">${seenText(message.slice(0, bodyLengthMax).toWellFormed().trim())}</pre>`}
 <dl><dt>Author</dt><dd>${authorOf(base, commit)}, ${when(commit.authorIdent.when)}</dd>
 <dt>Commit</dt><dd><code>${hash}</code></dd>
 <dt>Parents</dt><dd>${parentCommitIds.length === 0 && "none"}${parentCommitIds.map(
