@@ -1,3 +1,4 @@
+import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { countRunningReplays } from "../../projections/webhook/replay.ts";
@@ -8,6 +9,8 @@ const runningMax = 5;
 
 /** Each holds a connection while it waits for its turn and for the read models. */
 const asking = new Limiter(2, 1);
+/** Those of one project wait for each other before they take a slot, so that the other one is for other projects. */
+const turns = keyedLock();
 
 type Replay = Readonly<{ projectId: string; replayId: string }>;
 
@@ -22,7 +25,7 @@ export function withinRunningLimit<Result>(
   { db, store, visible }: Pick<Deps, "db" | "store" | "visible">,
   append: () => Promise<Result>,
 ): Promise<Result> {
-  return asking.run(() =>
+  const inTransaction = () =>
     db.transaction(async (tx) => {
       const lock = `webhook replays of ${projectId}`;
       await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [lock]);
@@ -30,6 +33,6 @@ export function withinRunningLimit<Result>(
       if ((await countRunningReplays(db, projectId, replayId)) < runningMax) return append();
       const message = `At most ${runningMax} replays of a project run at once.`;
       throw new Refusal("conflict", "webhook_replay.too_many_running", message);
-    }),
-  );
+    });
+  return turns(projectId, () => asking.run(inTransaction));
 }

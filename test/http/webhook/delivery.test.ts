@@ -4,6 +4,8 @@ import { expect } from "chai";
 import { handle } from "../../../src/commands/core/handle.ts";
 import { webhookDelivery } from "../../../src/commands/webhook/delivery.ts";
 import { webhook } from "../../../src/commands/webhook/webhook.ts";
+import { withinRunningLimit } from "../../../src/http/webhook/replay-limit.ts";
+import { asCaller } from "../../../src/platform/caller-share.ts";
 import { startTestApp } from "../../support/app.ts";
 import { metadataFor } from "../../support/history.ts";
 
@@ -232,5 +234,21 @@ describe("replaying history", () => {
     const canceled = await app.post(`${hooks}/${ids[0]}/replay/${running[0]}/cancel`, as);
     expect(canceled.status, canceled.text).to.equal(200);
     expect((await replay(5)).status).to.equal(200);
+  });
+
+  it("does not let requests of one project hold up those of others", async () => {
+    const [projectId, other] = [randomUUID(), randomUUID()];
+    let free = (): void => undefined;
+    const freed = new Promise<void>((resolve) => {
+      free = resolve;
+    });
+    const ask = (caller: string, id: string, append: () => Promise<void>) =>
+      asCaller(caller, () =>
+        withinRunningLimit({ projectId: id, replayId: randomUUID() }, app.deps, append),
+      );
+    const waiting = ["one", "two", "three"].map((caller) => ask(caller, projectId, () => freed));
+    await ask("four", other, () => Promise.resolve());
+    free();
+    await Promise.all(waiting);
   });
 });
