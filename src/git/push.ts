@@ -20,6 +20,7 @@ import type { GitCaller, GitPlace } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import type { Push } from "./push-intent.ts";
+import { offersFor } from "./push-offer.ts";
 import { optionRemarks, optionsFor, type PushOptions, readPushOptions } from "./push-option.ts";
 import { takenBefore } from "./push-repeated.ts";
 import { type PushFront, readPushHead } from "./push-stream.ts";
@@ -38,6 +39,7 @@ export type PushDeps = PushProtection &
     visible: (position: bigint | undefined) => Promise<void>;
     /** Bytes that may still come into the project's repository. */
     bytesLeft: (project: GitPlace["project"]) => Promise<number>;
+    publicUrl: string;
   }>;
 
 /** Who pushes, where to, and what everything that comes of it is found by. */
@@ -60,6 +62,8 @@ export type PreparedPush = Readonly<{
   sideBand: boolean;
   /** Lines for the pusher beside git's report. */
   remarks: readonly string[];
+  /** Such lines by ref, for those that git changes. */
+  offers: ReadonlyMap<string, string>;
 }>;
 
 /**
@@ -103,7 +107,11 @@ export async function preparePush(
   const inputBytesMax = Math.min(room, pushBytesMax);
   const atomic = head.capabilities.has("atomic");
   const remarks = optionRemarks(options);
-  const allowed = { refused, denyForced, gate, inputBytesMax };
+  const offers =
+    options.mergeRequest === null
+      ? offersFor(asked, pusher.project, deps.publicUrl)
+      : new Map<string, string>();
+  const allowed = { offers, refused, denyForced, gate, inputBytesMax };
   return { push, commands, together, atomic, sideBand, remarks, ...allowed };
 }
 
@@ -166,15 +174,20 @@ export async function carryOut(
   underway: Underway,
   deps: PushDeps,
 ): Promise<Readonly<{ exitCode: number | null }> | undefined> {
-  const { push, refused, sideBand, answer, requestId, remarks } = underway;
+  const { push, refused, sideBand, answer, requestId, remarks, offers } = underway;
   try {
     const { report, exitCode } = await runGit(underway, deps.log);
     const repository = await deps.git.find(push.projectId);
     const taken = repository && (await takenBefore(repository, underway, report.raced()));
     const recorded = push.refs.length === 0 ? [] : await record(push, report, deps);
     const standing = [...(taken ?? [])].map((ref) => `${ref} is where you want it.`);
-    if (sideBand)
-      for (const line of [...remarks, ...standing, ...recorded]) answer.write(remark(line));
+    const made = report.made();
+    const offered = [...offers].flatMap(([ref, line]) => (made?.has(ref) ? [line] : []));
+    if (sideBand) {
+      for (const line of [...remarks, ...standing, ...recorded, ...offered]) {
+        answer.write(remark(line));
+      }
+    }
     answer.end(report.rest(refused, taken));
     return { exitCode };
   } catch (error) {

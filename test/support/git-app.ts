@@ -49,6 +49,8 @@ export const password = "correct horse battery";
 export type TestUser = Readonly<{ id: UserId; alias: string; token: string }>;
 export type TestProject = Readonly<{ id: ProjectId; owner: string; alias: string; path: string }>;
 
+const publicUrl = "http://127.0.0.1";
+
 async function startServices(options: Partial<GitHttpDeps>) {
   const closing: (() => Promise<void>)[] = [];
   // Registered before the database's own hook, which drops it and needs it to be left alone.
@@ -94,11 +96,11 @@ async function startServices(options: Partial<GitHttpDeps>) {
       visible,
       protections,
       locking,
+      publicUrl,
       placeNow: (pusher) => placeOfPusher(db, pusher, now()),
       ...options,
     }),
   ];
-  const publicUrl = "http://127.0.0.1";
   const outbound = openOutboundHttp({ allow: allowNothing });
   const out = {
     outbound,

@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { routes } from "../../../src/http/routes.ts";
@@ -7,6 +9,7 @@ import { agentTalk } from "../../support/agent-job.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forge, givenFullSite } from "../../support/full-site.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { startMailbox } from "../../support/mailbox.ts";
 import { startReceiver } from "../../support/receiver.ts";
 import { loggedIn, visitor } from "../../support/site-world.ts";
@@ -42,11 +45,13 @@ const ofPrograms: readonly (readonly [RegExp, string])[] = [
 const sent = [
   ...[/\/issue\/3$/, /\/merge-request\/1$/, /\/cicd\/pipeline\/\d+$/, /\/cicd\/job\/\d+$/],
   ...[/\/account\/reset-password\?/, /\/account\/unsubscribe\?/, /^\/user\/transfer$/, /\/fork$/],
+  ...[/^\/page\/project\/anna\/forge\/merge-request\/new\?sourceBranch=pushed/],
   ...[/^\/project\/anna\/forge$/, /^\/project\/anna\/forge\.git$/, /^\/rest-api$/],
 ];
 
 /** Files of the source that write addresses of the service; what a new one writes belongs into this test. */
 const builders = [
+  "git/push-offer.ts",
   ...["http/container/access.ts", "http/git/lfs-object.ts", "http/login/oidc-endpoint.ts"],
   ...["http/login/saml-endpoint.ts", "http/oauth/metadata.ts", "http/project/view.ts"],
   ...["http/registry/native.ts", "http/release/view.ts", "http/site/ops/ops-page.ts"],
@@ -66,6 +71,7 @@ before(async function () {
   const site = await givenFullSite(app, anna, receiver.url);
   await mailsBegin();
   await variables();
+  await push();
   await answers(site.commit);
   await eventually(() => mailbox.to("bob@example.org").length >= 3, 60_000);
   await eventually(() => receiver.received.length >= 5, 60_000);
@@ -100,6 +106,18 @@ async function variables(): Promise<void> {
   const agent = await givenAgent(app, { base: `${forge}/runners`, token: anna.token });
   const job = await eventually(() => agentTalk(app, agent.token).take(), 60_000);
   note("job", JSON.stringify(job));
+}
+
+/** What git prints of a push. */
+async function push(): Promise<void> {
+  const copy = await workingCopy(await temporaryDirectory(), "copy");
+  await git(copy, "fetch", "--quiet", `${app.url}${forge}.git`, "main");
+  await git(copy, "checkout", "--quiet", "-b", "pushed/1", "FETCH_HEAD");
+  await commit(copy, "Pushed", { "pushed.txt": "pushed\n" });
+  const remote = `${app.url.replace("//", `//anna:${anna.token}@`)}${forge}.git`;
+  const run = promisify(execFile);
+  const { stderr } = await run("git", ["-C", copy, "push", remote, "HEAD:refs/heads/pushed/1"]);
+  note("push", stderr);
 }
 
 /** What the REST interface answers about the project. */
