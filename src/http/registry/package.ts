@@ -9,6 +9,7 @@ import {
   UserId,
 } from "../../events/core/ids.ts";
 import {
+  countLivePackages,
   findLivePackage,
   findVersionOf,
   listDeletedVersions,
@@ -18,6 +19,7 @@ import {
 } from "../../projections/package/live.ts";
 import type { PackageRow } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
+import type { PageRequest } from "../core/paging.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -28,6 +30,7 @@ import {
   presentPackages,
   presentPackageVersions,
 } from "../package/view.ts";
+import { keptDocument, type RepositoryState, stateOfRepository } from "./document.ts";
 import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
@@ -35,6 +38,8 @@ import { change } from "./store.ts";
 
 const tag = "Registry repositories";
 const deletedAtOnce = 100;
+/** Of a count that is kept, about. */
+const countBytes = 64;
 const dayMs = 24 * 60 * 60_000;
 
 const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
@@ -78,13 +83,8 @@ function readingAt(place: RegistryPlace): readonly Route[] {
       list: "simplePackageInfoModelList",
       reply: PackageView,
       errors: [403, 404],
-      async handle({ params, page: { size, offset }, request }, deps) {
-        const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
-        const page = { limit: size, offset };
-        const { rows, total } = await listLivePackages(deps.db, ids, page);
-        const items = await presentPackages(deps.db, rows, ownerView(request));
-        return { items, totalElements: total };
-      },
+      handle: ({ params: { registryRepositoryUuid: id }, page, request }, deps) =>
+        listedPackages(id, page, request, deps),
     }),
     route({
       ...reading,
@@ -193,6 +193,28 @@ async function registriesOf(
 ): Promise<readonly string[]> {
   const sources = await localSources(await mustFindRepository(id, request, deps), deps);
   return sources.map((source) => source.id);
+}
+
+async function listedPackages(
+  id: string,
+  { size, offset }: PageRequest,
+  request: RequestContext,
+  deps: Deps,
+) {
+  const state = await stateOfRepository(await mustFindRepository(id, request, deps), deps);
+  const ids = state.sources.map((source) => source.id);
+  const [rows, totalElements] = await Promise.all([
+    listLivePackages(deps.db, ids, { limit: size, offset }),
+    packageCount(state, deps),
+  ]);
+  return { items: await presentPackages(deps.db, rows, ownerView(request)), totalElements };
+}
+
+/** Counted once for each change: it takes longer the more packages there are. */
+async function packageCount({ key, sources }: RepositoryState, { db }: Deps): Promise<number> {
+  const ids = sources.map(({ id }) => id);
+  const make = async () => ({ total: await countLivePackages(db, ids) });
+  return (await keptDocument(`packages:${key}`, make, () => countBytes)).total;
 }
 
 async function mustFindPackage(

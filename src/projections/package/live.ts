@@ -26,12 +26,14 @@ export async function listLivePackages(
   db: Knex,
   registryIds: readonly string[],
   { limit, offset }: Page,
-): Promise<Slice<PackageRow>> {
-  const [rows, counted] = await Promise.all([
-    livePackages(db, registryIds).orderBy(["name", "id"]).limit(limit).offset(offset),
-    livePackages(db, registryIds).count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+): Promise<readonly PackageRow[]> {
+  return livePackages(db, registryIds).orderBy(["name", "id"]).limit(limit).offset(offset);
+}
+
+/** Takes as long as there are many. */
+export async function countLivePackages(db: Knex, registryIds: readonly string[]): Promise<number> {
+  const counted = await livePackages(db, registryIds).count({ total: "*" }).first();
+  return Number(counted?.["total"] ?? 0);
 }
 
 export function findLivePackage(
