@@ -11,6 +11,10 @@ const names: Readonly<Record<string, z.ZodBoolean>> = Object.fromEntries(
   requirementNames.map((name) => [name, z.boolean()]),
 );
 
+const MergeError = z
+  .object({ field: z.enum(requirementNames), code: z.string(), message: z.string() })
+  .meta({ id: "MergeError" });
+
 export const MergeRequestView = z
   .object({
     id: z.uuid(),
@@ -37,6 +41,9 @@ export const MergeRequestView = z
     userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
     canMerge: z.boolean().meta({ description: "By the caller, now." }),
     mergeRequirements: z.object(names).meta({ id: "MergeRequirements" }),
+    mergeErrors: z.array(MergeError).meta({
+      description: "Why requirements do not hold, where their names do not say it.",
+    }),
     hasConflicts: z.boolean(),
     conflicts: z.array(z.string()).meta({ description: "Paths of files." }),
     hasLockConflicts: z.boolean(),

@@ -110,10 +110,12 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
   };
 }
 
-function presentJudgement({ requirements, canMerge, conflicts, lockConflicts }: Judgement) {
+function presentJudgement(judgement: Judgement) {
+  const { requirements, canMerge, conflicts, lockConflicts, reasons } = judgement;
   return {
     canMerge,
     mergeRequirements: requirements,
+    mergeErrors: [...reasons],
     hasConflicts: conflicts.length > 0,
     conflicts: [...conflicts],
     hasLockConflicts: lockConflicts.length > 0,

@@ -19,7 +19,7 @@ import {
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { type Approver, barredFromApproving, countingApprovers, rulesOf } from "./approver.ts";
 import { type Comparison, compareHeads } from "./compare.ts";
-import { ownerDemands, ownersAgree } from "./owners.ts";
+import { type OwnerDemands, ownerDemands, ownersAgree } from "./owners.ts";
 import {
   type PipelineVerdicts,
   pipelineRequirements,
@@ -43,6 +43,8 @@ export type Requirements = Readonly<Record<RequirementName, boolean>>;
 /** Who would merge, and what they are in the target project. */
 export type Viewer = Readonly<{ userId: string | null; role: Role | undefined }>;
 
+export type Reason = Readonly<{ field: RequirementName; code: string; message: string }>;
+
 export type Judgement = Readonly<{
   requirements: Requirements;
   /** All of them are true, and it is open. */
@@ -53,6 +55,8 @@ export type Judgement = Readonly<{
   conflicts: readonly string[];
   /** Paths of the request that others have locked. */
   lockConflicts: readonly string[];
+  /** Why requirements do not hold, where their names do not say it. */
+  reasons: readonly Reason[];
   rules: readonly ApprovalRule[];
   approvers: readonly Approver[];
   pipelines: PipelineVerdicts;
@@ -95,7 +99,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const { comparison } = sides;
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
     const approvers = await countingApprovers(db, project, row, { rules, barred });
-    const demands = comparison && (await ownerDemands(repository, sides.head, comparison.paths));
+    const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
     const verdicts = await pipelineVerdicts(db, {
       projectId: row.project_id,
       sourceProjectId: row.source_project_id,
@@ -112,12 +116,14 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       BRANCH_NOT_PROTECTED_FOR_USER: !(await protectedFor(row.target_branch)),
       HAS_ALL_APPROVERS: rules.every((rule) => isSatisfied(rule, approvers)),
       HAS_ALL_CODEOWNERS:
-        comparison === undefined ||
-        (demands !== undefined && (await ownersAgree(db, project, demands, approvers))),
+        owning === undefined ||
+        (owning.demands !== undefined &&
+          (await ownersAgree(db, project, owning.demands, approvers))),
     };
     const canMerge = Object.values(requirements).every(Boolean);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
-    const found = { conflicts: sides.conflicts, lockConflicts, rules, approvers };
+    const reasons = owning === undefined ? [] : reasonsOf(owning);
+    const found = { conflicts: sides.conflicts, lockConflicts, reasons, rules, approvers };
     return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
   };
 }
@@ -125,6 +131,11 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
 const isSatisfied = (rule: ApprovalRule, approvers: readonly Approver[]): boolean =>
   approvers.filter(({ userId }) => rule.allowedApproverIds.includes(userId)).length >=
   rule.minimalApprovals;
+
+const reasonsOf = (owning: OwnerDemands): readonly Reason[] =>
+  owning.demands === undefined
+    ? [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }]
+    : [];
 
 type Sides = Readonly<{
   head: string;
@@ -158,7 +169,7 @@ export const noRequirements = Object.fromEntries(
 /** A request that is not open cannot be merged, whatever else holds. */
 export function settled(targetHead: string | undefined): Judgement {
   const requirements = noRequirements;
-  const nothing = { conflicts: [], lockConflicts: [], rules: [], approvers: [] };
+  const nothing = { conflicts: [], lockConflicts: [], reasons: [], rules: [], approvers: [] };
   const pipelines = { last: null, mergeResult: null, pending: false };
   return { requirements, canMerge: false, targetHead, ...nothing, pipelines };
 }

@@ -179,13 +179,14 @@ function mustBeOpen({ status }: MergeRequestRow): void {
 }
 
 function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refusal {
-  const { conflicts } = judgement;
-  const errors = unmet.map((field) => ({
-    field,
-    code: "merge.requirement",
-    message: `The requirement ${field} is not met.`,
-  }));
-  const message = `Not met: ${unmet.join(", ")}.`;
+  const { conflicts, reasons } = judgement;
+  const errors = unmet.map((field) => {
+    const message = `The requirement ${field} is not met.`;
+    const reason = reasons.find((one) => one.field === field);
+    return reason ?? { field, code: "merge.requirement", message };
+  });
+  const why = reasons.filter(({ field }) => unmet.includes(field)).map((reason) => reason.message);
+  const message = [`Not met: ${unmet.join(", ")}.`, ...why].join(" ");
   const extra = conflicts.length > 0 ? { files: conflicts } : {};
   return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
 }

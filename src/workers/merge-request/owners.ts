@@ -1,89 +1,122 @@
-import { setImmediate as turn } from "node:timers/promises";
 import type { Knex } from "knex";
 import { BoundedCache } from "../../platform/bounded-cache.ts";
-import { type OwnerEntry, parseCodeOwners } from "../../platform/git/code-owners.ts";
+import { Answers } from "../../platform/git/answers.ts";
 import {
-  compileSection,
-  decidingEntry,
-  type SectionMatcher,
-  TooManySteps,
-} from "../../platform/git/owner-match.ts";
+  askOwners,
+  type OwnerAnswer,
+  type OwnerDemand,
+  type OwnerQuestion,
+} from "../../platform/git/owners/owner-demand.ts";
 import type { Repository } from "../../platform/git/repository.ts";
+import { TimedThread } from "../../platform/timed-thread.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import type { Approver } from "./approver.ts";
+import type { Comparison } from "./compare.ts";
 
 /** Where the file may be, in the order in which it is looked for. */
 const places = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"] as const;
 const fileBytesMax = 1024 ** 2;
-/** Of one request: some seconds of work, with pauses. */
-const stepsMax = 50_000_000;
-const pathsBetweenPauses = 50;
+const ownersMax = 10_000;
+/** Of one request, in the thread: about three seconds. */
+const stepsMax = 20_000_000;
+/** What is smaller than these is matched at once, in a few milliseconds, and else in the thread. */
+const atOnce = { textLengthMax: 16 * 1024, pathsMax: 1_000, stepsMax: 50_000 } as const;
+const unansweredMs = 60_000;
 
-/** Owners who have to agree, and how many of them. */
-export type OwnerDemand = Readonly<{
-  section: string;
-  pattern: string;
-  owners: readonly string[];
-  approvals: number;
-}>;
+export type OwnerDemands =
+  | Readonly<{ demands: readonly OwnerDemand[] }>
+  /** It could not be found out within bounds. */
+  | Readonly<{ demands?: undefined; code: string; message: string }>;
 
-const compiled = new BoundedCache<readonly SectionMatcher[]>(32 * 1024 ** 2);
+const known = new Answers<OwnerAnswer>(16 * 1024 ** 2, (answer) =>
+  answer === "too many steps" ? 0 : sizeOf(answer),
+);
+/** Until when a question is not asked again that had no answer. */
+const unanswered = new BoundedCache<number>(1024 ** 2);
+
+const thread = new TimedThread<OwnerQuestion, OwnerAnswer>({
+  program: "platform/git/owners/owner-thread",
+  startTimeoutMs: 60_000,
+  timeoutMs: 15_000,
+  mebibytesMax: 512,
+  waitingMax: 64,
+});
+
+const sizeOf = (demands: readonly OwnerDemand[]): number =>
+  demands.flatMap(({ owners }) => owners).reduce((sum, { length }) => sum + 2 * length + 50, 0);
 
 /**
- * What a CODEOWNERS file demands for some files, each demand once.
- *
- * @param paths undefined: too many to be looked at
- * @returns undefined when it could not be found out within bounds
+ * What the CODEOWNERS file of the target demands for the files of a request, each demand once. Remembered by the
+ * file and what is compared; large files are matched in a thread.
  */
 export async function ownerDemands(
   repository: Repository,
   targetHead: string,
-  paths: readonly string[] | undefined,
-): Promise<readonly OwnerDemand[] | undefined> {
-  const sections = await sectionsAt(repository, targetHead);
-  if (sections?.length === 0) return [];
-  if (sections === undefined || paths === undefined) return undefined;
-  const demands = new Map<OwnerEntry, OwnerDemand>();
-  const budget = { steps: stepsMax };
-  try {
-    for (const [at, path] of paths.entries()) {
-      if (at % pathsBetweenPauses === pathsBetweenPauses - 1) await turn();
-      for (const matcher of sections) {
-        const entry = decidingEntry(matcher, path.split("/"), budget);
-        if (entry === undefined || entry.owners.length === 0) continue;
-        const { name, approvals } = matcher.section;
-        const { pattern, owners } = entry;
-        demands.set(entry, { section: name, pattern, owners, approvals });
-      }
-    }
-  } catch (error) {
-    if (error instanceof TooManySteps) return undefined;
-    throw error;
+  comparison: Comparison,
+): Promise<OwnerDemands> {
+  const file = await ownersFileAt(repository, targetHead);
+  if (file === undefined) return { demands: [] };
+  if (file.bytes > fileBytesMax) {
+    const message = `CODEOWNERS is larger than ${fileBytesMax} bytes.`;
+    return { code: "code_owners.too_large", message };
   }
-  return [...demands.values()];
+  if (comparison.paths === undefined) return tooComplex();
+  const { paths, baseTree, sourceTree } = comparison;
+  const key = `${file.id} ${baseTree ?? ""} ${sourceTree}`;
+  if (known.peek(key) === undefined && (unanswered.get(key) ?? 0) > performance.now()) {
+    return noAnswer();
+  }
+  try {
+    const answer = await known.get(key, async () => {
+      const text = (await repository.objects.blob(file.id))?.toString("utf8") ?? "";
+      const found = await askWithin({ textId: file.id, text, paths, stepsMax });
+      if (found === undefined) throw new Unanswered("the owners were not found out");
+      return found;
+    });
+    return answer === "too many steps" || hasTooManyOwners(answer)
+      ? tooComplex()
+      : { demands: answer };
+  } catch (error) {
+    if (!(error instanceof Unanswered)) throw error;
+    unanswered.set(key, performance.now() + unansweredMs, 2 * key.length + 50);
+    return noAnswer();
+  }
 }
 
-/** Undefined when the file is too large. Optional sections demand nothing and are left out. */
-async function sectionsAt(
-  { gitDir, objects }: Repository,
-  commitId: string,
-): Promise<readonly SectionMatcher[] | undefined> {
+class Unanswered extends Error {
+  override readonly name = "Unanswered";
+}
+
+async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer | undefined> {
+  const { text, paths } = question;
+  if (text.length <= atOnce.textLengthMax && paths.length <= atOnce.pathsMax) {
+    const answer = askOwners({ ...question, stepsMax: atOnce.stepsMax });
+    if (answer !== "too many steps") return answer;
+  }
+  return thread.ask(question);
+}
+
+const hasTooManyOwners = (demands: readonly OwnerDemand[]): boolean =>
+  new Set(demands.flatMap(({ owners }) => owners)).size > ownersMax;
+
+function tooComplex(): OwnerDemands {
+  const message = "CODEOWNERS has too many patterns or owners for the files of this request.";
+  return { code: "code_owners.too_complex", message };
+}
+
+function noAnswer(): OwnerDemands {
+  const message = "The owners could not be found out now. They are looked for again in a minute.";
+  return { code: "code_owners.no_answer", message };
+}
+
+async function ownersFileAt({ objects }: Repository, commitId: string) {
   for (const place of places) {
     const entry = await objects.entry(commitId, place.split("/"));
     if (entry?.kind !== "file" && entry?.kind !== "executable") continue;
-    const key = `${gitDir} ${entry.id}`;
-    const known = compiled.get(key);
-    if (known !== undefined) return known;
-    const bytes = (await objects.info(entry.id))?.bytes ?? 0;
-    if (bytes > fileBytesMax) return undefined;
-    const text = (await objects.blob(entry.id))?.toString("utf8") ?? "";
-    const sections = parseCodeOwners(text).filter(({ optional }) => !optional);
-    const matchers = sections.map(compileSection);
-    compiled.set(key, matchers, 10 * bytes + key.length);
-    return matchers;
+    return { id: entry.id, bytes: (await objects.info(entry.id))?.bytes ?? 0 };
   }
-  return [];
+  return undefined;
 }
 
 /**
@@ -134,14 +167,15 @@ async function peopleBehind(
     .select("id", "alias_normalised");
   const groups = await groupMembers(db, project, wanted);
   const authors = await findCommitAuthors(db, emails);
+  const userByAlias = new Map(users.map(({ alias_normalised, id }) => [alias_normalised, id]));
   const idsOf = (name: string): ReadonlySet<string> => {
     if (!name.startsWith("@")) {
       const author = authors.get(name.toLowerCase());
       return new Set(author === undefined ? [] : [author.id]);
     }
     const alias = name.slice(1).toLowerCase();
-    const user = users.filter(({ alias_normalised }) => alias_normalised === alias);
-    return new Set([...user.map(({ id }) => id), ...(groups.get(alias) ?? [])]);
+    const user = userByAlias.get(alias);
+    return new Set([...(user === undefined ? [] : [user]), ...(groups.get(alias) ?? [])]);
   };
   return new Map(names.map((name) => [name, idsOf(name)]));
 }

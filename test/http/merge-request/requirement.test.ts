@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
 import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
@@ -145,6 +146,32 @@ describe("the requirements of a merge request", () => {
     await expectOnly("HAS_ALL_CODEOWNERS");
     await approve(carl);
     expect(await unmet()).to.deep.equal([]);
+  });
+
+  it("take no turn for long where CODEOWNERS has thousands of patterns, and say that it is too much", async () => {
+    // Every pattern has to be compared with every name.
+    const patterns = Array.from({ length: 10_000 }, (_, n) => {
+      return `*x${"?".repeat(n % 60)}*${"?x".repeat(n / 300)}*y @dora`;
+    });
+    await world.push("main", { CODEOWNERS: patterns.join("\n") });
+    const named = Array.from({ length: 1_000 }, (_, n) => [`${"x".repeat(80)}${n}.txt`, "1\n"]);
+    await world.push("feature", Object.fromEntries(named));
+    const measured = async (run: () => Promise<unknown>) => {
+      const before = process.cpuUsage();
+      const turnMs = await longestTurnMs(run);
+      const { user, system } = process.cpuUsage(before);
+      return { turnMs, cpuMs: (user + system) / 1_000 };
+    };
+    const first = await measured(() => world.open());
+    expect(first.turnMs).to.be.lessThan(300);
+    const again = await measured(() => expectOnly("HAS_ALL_CODEOWNERS"));
+    expect(again.cpuMs).to.be.lessThan(first.cpuMs / 3);
+    const { body } = await world.get(bob, "/merge-request/1");
+    const codes = (body["mergeErrors"] as Json[]).map(({ field, code }) => [field, code]);
+    expect(codes).to.deep.equal([["HAS_ALL_CODEOWNERS", "code_owners.too_complex"]]);
+    const { body: refused } = await world.post(bob, "/merge-request/1/merge");
+    expect((refused["errors"] as Json[])[0]).to.include({ code: "code_owners.too_complex" });
+    expect(refused["detail"]).to.match(/too many patterns/);
   });
 
   it("ask nothing of a CODEOWNERS file in the source", async () => {

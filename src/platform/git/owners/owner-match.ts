@@ -1,44 +1,42 @@
 import type { OwnerEntry, OwnerSection } from "./code-owners.ts";
-import { compileGlob, type Glob } from "./path-glob.ts";
+import { GlobIndex } from "./glob-index.ts";
+import { type Budget, compileGlob, spend } from "./path-glob.ts";
 
 /** A place among the directories that patterns name, shared by all patterns that begin alike. */
 type Place = {
   readonly literals: Map<string, Place>;
-  readonly globs: Map<string, readonly [Glob, Place]>;
+  readonly globs: GlobIndex<Place>;
   /** After `**`: any directories may come before what follows. */
   any: Place | undefined;
   readonly isAny: boolean;
-  /** Indexes of the entries whose patterns end here. */
-  readonly ends: number[];
+  /** Index of the last entry whose pattern ends here. */
+  last: number;
+  /** One of those entries excludes what matches. */
+  excludes: boolean;
 };
 
 const newPlace = (isAny = false): Place => ({
   literals: new Map(),
-  globs: new Map(),
+  globs: new GlobIndex(),
   any: undefined,
   isAny,
-  ends: [],
+  last: -1,
+  excludes: false,
 });
-
-/** What matching may cost; see `matchOwners`. */
-export type Budget = { steps: number };
-
-export class TooManySteps extends Error {
-  override readonly name = "TooManySteps";
-}
 
 /** The patterns of one section, ready to be asked for many paths. */
 export type SectionMatcher = Readonly<{ section: OwnerSection; root: Place }>;
 
 export function compileSection(section: OwnerSection): SectionMatcher {
   const root = newPlace();
-  for (const [index, { pattern }] of section.entries.entries()) {
+  for (const [index, { pattern, excludes }] of section.entries.entries()) {
     const parts = pattern.slice(1).split("/");
     let place = root;
     for (const [at, part] of parts.entries()) {
       place = at < parts.length - 1 && part === "**" ? anyOf(place) : childOf(place, part);
     }
-    place.ends.push(index);
+    place.last = index;
+    place.excludes ||= excludes;
   }
   return { section, root };
 }
@@ -51,13 +49,9 @@ function anyOf(place: Place): Place {
 
 function childOf(place: Place, part: string): Place {
   const glob = compileGlob(part);
-  if (typeof glob === "string") {
-    const known = place.literals.get(glob) ?? newPlace();
-    place.literals.set(glob, known);
-    return known;
-  }
-  const [, known] = place.globs.get(part) ?? [glob, newPlace()];
-  place.globs.set(part, [glob, known]);
+  if (typeof glob !== "string") return place.globs.add(part, glob, newPlace);
+  const known = place.literals.get(glob) ?? newPlace();
+  place.literals.set(glob, known);
   return known;
 }
 
@@ -81,19 +75,15 @@ export function decidingEntry(
       if (place.isAny) next.push(place);
       const literal = place.literals.get(part);
       if (literal !== undefined) next.push(literal);
-      for (const [glob, child] of place.globs.values()) {
-        spend(budget, 1 + part.length);
-        if (glob(part)) next.push(child);
-      }
+      next.push(...place.globs.matching(part, budget));
     }
     places = withAny(next);
   }
   let last = -1;
-  for (const { ends } of places) {
-    for (const index of ends) {
-      if (section.entries[index]?.excludes === true) return undefined;
-      last = Math.max(last, index);
-    }
+  for (const place of places) {
+    spend(budget, 1);
+    if (place.excludes) return undefined;
+    last = Math.max(last, place.last);
   }
   return section.entries[last];
 }
@@ -103,9 +93,4 @@ function withAny(places: readonly Place[]): ReadonlySet<Place> {
   const all = new Set(places);
   for (const { any } of places) if (any !== undefined) all.add(any);
   return all;
-}
-
-function spend(budget: Budget, steps: number): void {
-  budget.steps -= steps;
-  if (budget.steps < 0) throw new TooManySteps("the patterns take too many steps");
 }

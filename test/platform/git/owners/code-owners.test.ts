@@ -1,11 +1,9 @@
 import { expect } from "chai";
 
-import { parseCodeOwners } from "../../../src/platform/git/code-owners.ts";
-import {
-  compileSection,
-  decidingEntry,
-  TooManySteps,
-} from "../../../src/platform/git/owner-match.ts";
+import { parseCodeOwners } from "../../../../src/platform/git/owners/code-owners.ts";
+import { askOwners } from "../../../../src/platform/git/owners/owner-demand.ts";
+import { compileSection, decidingEntry } from "../../../../src/platform/git/owners/owner-match.ts";
+import { TooManySteps } from "../../../../src/platform/git/owners/path-glob.ts";
 
 /** Section → owners of a file; sections that say nothing about it are left out. */
 function ownersOf(
@@ -156,8 +154,31 @@ describe("a CODEOWNERS file", () => {
     expect(cpuMs() - started).to.be.lessThan(10_000);
   });
 
+  it("compares a name with the patterns alone whose text it contains", () => {
+    const text = Array.from({ length: 10_000 }, (_, n) => `*x${n}d*y* @user${n}`).join("\n");
+    const paths = Array.from({ length: 1_000 }, (_, n) => `src/deep/x${n}dyy.txt`);
+    const question = { textId: "one pattern a name", text, paths };
+    // Ten thousand patterns for a thousand names are ten million comparisons.
+    const demands = askOwners({ ...question, stepsMax: 500_000 });
+    expect(demands).to.have.length(1_000);
+    expect(askOwners({ ...question, stepsMax: 5_000 })).to.equal("too many steps");
+  });
+
+  it("pays for what a pattern looks at", () => {
+    const cpuMs = () => process.cpuUsage().user / 1_000;
+    const started = cpuMs();
+    const name = "a".repeat(250);
+    const hostile = [`*${"a".repeat(120)}b`, `*[${"b".repeat(100_000)}]`, "*".repeat(100_000)];
+    const repeated = Array.from({ length: 10_000 }, () => "* @x").join("\n");
+    for (const text of [...hostile.map((pattern) => `${pattern} @x`), repeated]) {
+      const paths = Array.from({ length: 20_000 }, (_, n) => `${name}/${n}/${name}`);
+      askOwners({ textId: text, text, paths, stepsMax: 200_000 });
+    }
+    expect(cpuMs() - started).to.be.lessThan(4_000);
+  });
+
   it("ends when it takes more steps than it may", () => {
-    const text = Array.from({ length: 1_000 }, (_, n) => `*${n}* @x`).join("\n");
+    const text = Array.from({ length: 500 }, (_, n) => `*${"?".repeat(n)}a* @x`).join("\n");
     expect(() => ownersOf(text, "a/b/c", 1_000)).to.throw(TooManySteps);
   });
 });

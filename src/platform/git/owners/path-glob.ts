@@ -1,9 +1,29 @@
-/** Whether a part of a path, without slashes, matches. */
-export type Glob = (part: string) => boolean;
+/** What matching may cost. */
+export type Budget = { steps: number };
+
+export class TooManySteps extends Error {
+  override readonly name = "TooManySteps";
+}
+
+/** @throws TooManySteps when the budget is used up */
+export function spend(budget: Budget, steps: number): void {
+  budget.steps -= steps;
+  if (budget.steps < 0) throw new TooManySteps("the patterns take too many steps");
+}
+
+/** Whether the characters of a part of a path, without slashes, match; pays for each comparison. */
+export type Glob = (part: readonly string[], budget: Budget) => boolean;
 
 type Token =
   | Readonly<{ kind: "run" }>
-  | Readonly<{ kind: "one"; matches: (character: string) => boolean }>;
+  | Readonly<{
+      kind: "one";
+      matches: (character: string) => boolean;
+      /** Steps that one comparison takes. */
+      cost: number;
+      /** The one character that matches, where there is only one. */
+      literal?: string | undefined;
+    }>;
 
 /**
  * Compiles one part of a pattern as fnmatch(3) reads it: `*`, `?`, `[…]`, a backslash before what stands for
@@ -14,7 +34,17 @@ type Token =
 export function compileGlob(pattern: string): Glob | string {
   if (!/[*?[]/.test(pattern)) return pattern.replaceAll(/\\(.)/g, "$1");
   const tokens = tokensOf(pattern);
-  return (part) => matches(tokens, [...part]);
+  return (part, budget) => matches(tokens, part, budget);
+}
+
+/** Texts that every part matched by the pattern contains, in order. */
+export function literalPieces(pattern: string): readonly string[] {
+  const pieces = [""];
+  for (const token of tokensOf(pattern)) {
+    if (token.kind === "run" || token.literal === undefined) pieces.push("");
+    else pieces.push((pieces.pop() ?? "") + token.literal);
+  }
+  return pieces.filter((piece) => piece !== "");
 }
 
 function tokensOf(pattern: string): readonly Token[] {
@@ -26,22 +56,32 @@ function tokensOf(pattern: string): readonly Token[] {
     const character = characters[at] ?? "";
     if (character === "*") {
       if (tokens.at(-1)?.kind !== "run") tokens.push({ kind: "run" });
-    } else if (character === "?") tokens.push({ kind: "one", matches: () => true });
+    } else if (character === "?") tokens.push({ kind: "one", matches: () => true, cost: 1 });
     else if (character === "[") {
       const set: CharacterSet | undefined = closes ? setAt(characters, at) : undefined;
       closes = set !== undefined;
-      tokens.push({ kind: "one", matches: set?.matches ?? ((other) => other === "[") });
+      tokens.push(set === undefined ? literally("[") : { kind: "one", ...set });
       at = set?.end ?? at;
     } else {
       if (character === "\\" && at + 1 < characters.length) at += 1;
-      const literal = characters[at];
-      tokens.push({ kind: "one", matches: (other) => other === literal });
+      tokens.push(literally(characters[at] ?? ""));
     }
   }
   return tokens;
 }
 
-type CharacterSet = Readonly<{ end: number; matches: (character: string) => boolean }>;
+const literally = (literal: string): Token => ({
+  kind: "one",
+  matches: (other) => other === literal,
+  cost: 1,
+  literal,
+});
+
+type CharacterSet = Readonly<{
+  end: number;
+  matches: (character: string) => boolean;
+  cost: number;
+}>;
 
 /** `[abc]`, `[a-z]`, `[!a]`, `[^a]`; undefined when no bracket closes it. */
 function setAt(characters: readonly string[], start: number): CharacterSet | undefined {
@@ -60,15 +100,17 @@ function setAt(characters: readonly string[], start: number): CharacterSet | und
   }
   const holds = (character: string): boolean =>
     ranges.some(([from, to]) => from <= character && character <= to);
-  return { end: at, matches: (character) => holds(character) !== negated };
+  const cost = 1 + ranges.length;
+  return { end: at, matches: (character) => holds(character) !== negated, cost };
 }
 
-function matches(tokens: readonly Token[], part: readonly string[]): boolean {
+function matches(tokens: readonly Token[], part: readonly string[], budget: Budget): boolean {
   let token = 0;
   let at = 0;
   let run: readonly [token: number, at: number] | undefined;
   while (at < part.length) {
     const current = tokens[token];
+    spend(budget, current?.kind === "one" ? current.cost : 1);
     if (current?.kind === "run") {
       run = [token + 1, at];
       token += 1;
@@ -81,5 +123,7 @@ function matches(tokens: readonly Token[], part: readonly string[]): boolean {
       [token, at] = run;
     } else return false;
   }
-  return tokens.slice(token).every(({ kind }) => kind === "run");
+  // Runs do not follow each other.
+  if (tokens[token]?.kind === "run") token += 1;
+  return token === tokens.length;
 }
