@@ -51,15 +51,22 @@ export function mayApprove(
   );
 }
 
+type Counted = Readonly<{
+  rules: readonly ApprovalRule[];
+  barred: ReadonlySet<string>;
+  /** Those who approved, where it is not about now. */
+  approverIds?: ReadonlySet<UserId> | undefined;
+}>;
+
 /** Those of the approvals that count now: roles, the author and the commits may have changed since. */
 export async function countingApprovers(
   db: Knex,
   project: ProjectRow,
-  row: MergeRequestRow,
-  { rules, barred }: Readonly<{ rules: readonly ApprovalRule[]; barred: ReadonlySet<string> }>,
+  { id }: Pick<MergeRequestRow, "id">,
+  { rules, barred, approverIds }: Counted,
 ): Promise<readonly Approver[]> {
-  const approvals = await approvalsOf(db, row.id);
-  const ids = approvals.map(({ approver_id }) => approver_id).filter((id) => !barred.has(id));
+  const approved = approverIds ?? (await approvalsOf(db, id)).map((row) => row.approver_id);
+  const ids = [...approved].filter((userId) => !barred.has(userId));
   if (ids.length === 0) return [];
   const users = await findUsersById(db, ids);
   const approvers: Approver[] = [];
@@ -77,7 +84,7 @@ export async function countingApprovers(
 export async function barredFromApproving(
   db: Knex,
   repository: Repository,
-  row: MergeRequestRow,
+  row: Pick<MergeRequestRow, "author_id" | "source_commit">,
   comparison: Comparison | undefined,
   configuration: ApprovalConfiguration,
 ): Promise<ReadonlySet<string>> {

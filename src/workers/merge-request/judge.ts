@@ -1,4 +1,5 @@
 import type { Knex } from "knex";
+import type { UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
 import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
@@ -62,6 +63,19 @@ export type Judgement = Readonly<{
   pipelines: PipelineVerdicts;
 }>;
 
+/** What of a request is judged. */
+export type Judged = Pick<
+  MergeRequestRow,
+  | ("id" | "status" | "project_id" | "local_id" | "source_project_id" | "source_commit")
+  | ("target_branch" | "is_draft" | "author_id" | "approval_rules")
+>;
+
+/** What held at another time than now. */
+export type Then = Readonly<{
+  targetHead?: string | undefined;
+  approverIds?: ReadonlySet<UserId>;
+}>;
+
 export type JudgeDeps = Readonly<{ db: Knex; git: Pick<GitRepositories, "find"> }>;
 
 /** Judges requests of one project for one person; what holds for all of them is read once. */
@@ -87,10 +101,10 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     return locks.map(({ path }) => path);
   };
 
-  return async (row: MergeRequestRow): Promise<Judgement> => {
+  return async (row: Judged, then: Then = {}): Promise<Judgement> => {
     const repository = await git.find(project.id);
     const target = await findRef(db, project.id, "branch", row.target_branch);
-    const targetHead = target?.object_id;
+    const targetHead = then.targetHead ?? target?.object_id;
     if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
     const configuration = await configuring;
     const kept = mergeChecks(db, project.id);
@@ -98,7 +112,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const rules = await rulesOf(db, project, row, configuration);
     const { comparison } = sides;
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-    const approvers = await countingApprovers(db, project, row, { rules, barred });
+    const { approverIds } = then;
+    const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
     const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
     const verdicts = await pipelineVerdicts(db, {
       projectId: row.project_id,

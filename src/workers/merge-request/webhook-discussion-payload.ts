@@ -20,20 +20,22 @@ export const discussionPayload: PayloadBuilder = {
     const { type, data } = decode(discussionEvents, recorded);
     if (type === "DiscussionStarted") {
       const { discussionId: id, message, startedById: userId, line } = data;
+      const place = { mergeRequestId: data.mergeRequestId, position: recorded.position };
       const note = { id, rootId: null, message, userId, line };
       return {
         projectId: data.projectId,
         topic: "DISCUSSION_CREATE",
-        fields: () => fieldsOf(note, data.mergeRequestId, deps),
+        fields: () => fieldsOf(note, place, deps),
       };
     }
     if (type !== "DiscussionReplied") return undefined;
     const { noteId: id, message, repliedById: userId } = data;
+    const place = { mergeRequestId: data.mergeRequestId, position: recorded.position };
     const note = { id, rootId: idInStream(recorded.stream), message, userId, line: null };
     return {
       projectId: data.projectId,
       topic: "DISCUSSION_COMMENT_CREATE",
-      fields: () => fieldsOf(note, data.mergeRequestId, deps),
+      fields: () => fieldsOf(note, place, deps),
     };
   },
 };
@@ -48,7 +50,7 @@ type Note = Readonly<{
 
 async function fieldsOf(
   { id, rootId, message, userId, line }: Note,
-  mergeRequestId: string,
+  { mergeRequestId, position }: Readonly<{ mergeRequestId: string; position: bigint }>,
   deps: WorkerDeps,
 ) {
   return {
@@ -63,6 +65,6 @@ async function fieldsOf(
       new_path: line?.newPath ?? null,
       old_path: line?.oldPath ?? null,
     },
-    merge_request: await requestOf(mergeRequestId, deps),
+    merge_request: await requestOf(mergeRequestId, position, deps),
   };
 }

@@ -16,6 +16,7 @@ import {
   findMergeRequestById,
   mergeRequestIdsOf,
 } from "../../projections/merge-request/merge-request-query.ts";
+import { columnsOf } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { whoMovedRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
@@ -46,33 +47,43 @@ export const mergeRequestPayload: PayloadBuilder = {
   async build(recorded, deps) {
     const event = decode(mergeRequestEvents, recorded);
     const topic = topics[event.type];
-    const state = await stateAt(event, deps);
-    if (topic === undefined || state === undefined) return undefined;
-    return { projectId: state.projectId, topic, fields: () => fieldsOf(event, state, deps) };
+    const isUpTo = ({ revision }: Recorded) => revision <= event.revision;
+    const then = await stateAt(event.stream, isUpTo, deps);
+    if (topic === undefined || then === undefined) return undefined;
+    return { projectId: then.state.projectId, topic, fields: () => fieldsOf(event, then, deps) };
   },
 };
 
-/** The request as an event left it. */
+type StateThen = Readonly<{
+  state: ExistingMergeRequest;
+  /** Head of the target before it was merged, where that came later. */
+  targetHead: string | undefined;
+}>;
+
+/** The request as it was once the events up to one had happened. */
 async function stateAt(
-  event: Recorded<MergeRequestEvent>,
+  stream: string,
+  isUpTo: (recorded: Recorded) => boolean,
   { store }: WorkerDeps,
-): Promise<ExistingMergeRequest | undefined> {
+): Promise<StateThen | undefined> {
   let state = mergeRequest.decider.initialState;
-  for await (const recorded of store.readStream(event.stream)) {
-    if (recorded.revision > event.revision) break;
-    state = mergeRequest.decider.evolve(state, decode(mergeRequestEvents, recorded));
+  let last = state;
+  for await (const recorded of store.readStream(stream)) {
+    last = mergeRequest.decider.evolve(last, decode(mergeRequestEvents, recorded));
+    if (isUpTo(recorded)) state = last;
   }
-  return state.status === "absent" ? undefined : state;
+  if (state.status === "absent" || last.status === "absent") return undefined;
+  const { targetBranch } = state;
+  const merge = last.status === "MERGED" ? [...last.begun.values()].at(-1) : undefined;
+  const targetHead = merge?.targetBranch === targetBranch ? merge.targetBefore : undefined;
+  return { state, targetHead };
 }
 
-async function fieldsOf(
-  event: Recorded<MergeRequestEvent>,
-  state: ExistingMergeRequest,
-  deps: WorkerDeps,
-) {
+async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, deps: WorkerDeps) {
+  const { state } = then;
   const initiatorId = await initiatorOf(event, state, deps);
-  const requirements = await requirementsOf(state, initiatorId, deps);
   const localId = await numberOf(event, state, deps);
+  const requirements = await requirementsOf(then, localId, initiatorId, deps);
   const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
   const fields = {
     merge_request: await presentInPayload(state, { localId, canMerge }, deps),
@@ -138,17 +149,37 @@ async function numberOf(
   return (await assignLocalId({ store, now: clock }, toNumber, metadata)).localId;
 }
 
-/** For whoever brought the event about: whether they could merge the request as it is now. */
+/**
+ * Whether the initiator of the event could merge the request as it was then: its version, status, draft, rules
+ * and approvals. The target branch, pipelines, rights and the configuration are those of now, but the head of the target
+ * is the one before the merge.
+ */
 async function requirementsOf(
-  state: ExistingMergeRequest,
+  { state, targetHead }: StateThen,
+  localId: number | null,
   userId: string | null,
   { db, git }: WorkerDeps,
 ) {
-  const row = await findMergeRequestById(db, state.mergeRequestId);
   const project = await findProjectById(db, state.projectId);
-  if (row === undefined || project === undefined) return noRequirements;
-  const role = await projectRole(db, project, userId);
-  return (await mergeJudge({ db, git }, project, { userId, role })(row)).requirements;
+  if (project === undefined) return noRequirements;
+  const judged = {
+    id: state.mergeRequestId,
+    status: state.status,
+    project_id: state.projectId,
+    // No pipeline belongs to a request without a number.
+    local_id: localId ?? 0,
+    source_project_id: state.sourceProjectId,
+    source_commit: state.sourceCommit,
+    target_branch: state.targetBranch,
+    is_draft: columnsOf(state.details).is_draft,
+    author_id: state.authorId,
+    approval_rules: state.rules,
+  };
+  const judge = mergeJudge({ db, git }, project, {
+    userId,
+    role: await projectRole(db, project, userId),
+  });
+  return (await judge(judged, { targetHead, approverIds: state.approverIds })).requirements;
 }
 
 async function initiatorOf(
@@ -165,15 +196,14 @@ async function userOf(id: string | null, { db }: WorkerDeps) {
   return { id, name: id === null ? null : ((await findUserById(db, id))?.alias ?? null) };
 }
 
-/** For payloads about what happens on a request. */
-export async function requestOf(mergeRequestId: string, deps: WorkerDeps) {
-  let state = mergeRequest.decider.initialState;
-  for await (const recorded of deps.store.readStream(mergeRequestStream(mergeRequestId))) {
-    state = mergeRequest.decider.evolve(state, decode(mergeRequestEvents, recorded));
-  }
-  if (state.status === "absent") return null;
+/** For payloads about what happens on a request: as it was at a position of the log. */
+export async function requestOf(mergeRequestId: string, position: bigint, deps: WorkerDeps) {
+  const isUpTo = (recorded: Recorded) => recorded.position <= position;
+  const then = await stateAt(mergeRequestStream(mergeRequestId), isUpTo, deps);
+  if (then === undefined) return null;
+  const { state } = then;
   const localId = (await findMergeRequestById(deps.db, mergeRequestId))?.local_id ?? null;
-  const requirements = await requirementsOf(state, state.authorId, deps);
+  const requirements = await requirementsOf(then, localId, state.authorId, deps);
   const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
   return presentInPayload(state, { localId, canMerge }, deps);
 }

@@ -90,6 +90,23 @@ describe("what webhooks are sent of merge requests", () => {
       ["MERGE_REQUEST_UPDATE", "Feature", "OPENED", moved, annas],
       ["MERGE", "Feature", "MERGED", moved, bobs],
     ]);
+    const able = sent.map(({ merge_request, merge_requirements }) => {
+      const names = Object.entries(merge_requirements as Json).filter(
+        ([, isMet]) => isMet !== true,
+      );
+      return [names.map(([name]) => name), (merge_request as Json)["can_merge"]];
+    });
+    const open = [[], true];
+    expect(able).to.deep.equal([
+      open,
+      [["WORK_NOT_IN_PROGRESS"], false],
+      open,
+      open,
+      [requirementNames, false],
+      open,
+      open,
+      [requirementNames, false],
+    ]);
     const head = (await world.refs()).get("refs/heads/main");
     expect(sent.at(-1)).to.include({ merge_commit: head });
     expect((sent.at(-1)!["merge_request"] as Json)["status_title"]).to.equal("Merged");
@@ -151,5 +168,11 @@ describe("what webhooks are sent of merge requests", () => {
       },
     ]);
     expect((sent[0]!["merge_request"] as Json)["local_id"]).to.equal(1);
+
+    await world.post(anna, "/merge-request/1/close");
+    const later = await sentOf(discussionStream(String(root["uuid"])));
+    for (const { merge_request } of later) {
+      expect(merge_request).to.include({ status: "OPENED", can_merge: true });
+    }
   });
 });
