@@ -44,6 +44,10 @@ export const MergeRequestView = z
     mergeErrors: z.array(MergeError).meta({
       description: "Why requirements do not hold, where their names do not say it.",
     }),
+    hasCommonHistory: z.boolean().nullable().meta({
+      description:
+        "False: the two branches share no commit; they are merged all the same. Null where they are not compared: the request is not open, or a branch is missing.",
+    }),
     hasConflicts: z.boolean(),
     conflicts: z.array(z.string()).meta({ description: "Paths of files." }),
     hasLockConflicts: z.boolean(),

@@ -111,11 +111,12 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
 }
 
 function presentJudgement(judgement: Judgement) {
-  const { requirements, canMerge, conflicts, lockConflicts, reasons } = judgement;
+  const { requirements, canMerge, conflicts, lockConflicts, reasons, hasCommonHistory } = judgement;
   return {
     canMerge,
     mergeRequirements: requirements,
     mergeErrors: [...reasons],
+    hasCommonHistory,
     hasConflicts: conflicts.length > 0,
     conflicts: [...conflicts],
     hasLockConflicts: lockConflicts.length > 0,

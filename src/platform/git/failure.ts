@@ -7,6 +7,8 @@ export class GitFailure extends Error {
     readonly exitCode: number | null,
     /** The end of what it printed. */
     readonly stderr: string,
+    /** It was ended for the time it took. */
+    readonly timedOut = false,
   ) {
     super(`git ${command} ended with ${exitCode ?? "a signal"}: ${stderr.trim().slice(0, 500)}`);
   }

@@ -2,9 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 
 import { Limiter } from "../limiter.ts";
-import { Refusal } from "../refusal.ts";
 import { Answers } from "./answers.ts";
-import { GitFailure } from "./failure.ts";
+import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
 import type { Repository } from "./repository.ts";
 import { type RunOptions, runGit } from "./run.ts";
 
@@ -15,6 +14,8 @@ export type CommitMerge =
   | Readonly<{ treeId: string; conflicts?: undefined }>
   /** Paths that could not be brought together, in path order. */
   | Readonly<{ conflicts: readonly string[] }>;
+
+type Refused = Readonly<{ refused: MergeLimit }>;
 
 /** Where outcomes are kept beyond this process. */
 export type KeptMerges = Readonly<{
@@ -27,21 +28,19 @@ const mebibyte = 1024 ** 2;
 
 /** A merge holds three versions of a file and indexes of their lines in memory. */
 const mergesAtOnce = new Limiter(2);
-const limits = {
-  timeoutMs: 30_000,
-  memoryBytesMax: 2_560 * mebibyte,
-  settings: {
-    // Pairs that renames are looked for among; beyond it files count as removed and added.
-    "merge.renameLimit": "1000",
-    // Of the packs, what is in memory at a time: git would map all of them.
-    "core.packedGitWindowSize": "32m",
-    "core.packedGitLimit": "256m",
-  },
-} as const satisfies RunOptions;
+export type MergeLimits = Readonly<{ timeoutMs: number; memoryBytesMax: number }>;
+const limitsDefault = { timeoutMs: 30_000, memoryBytesMax: 2_560 * mebibyte };
+const settings = {
+  // Pairs that renames are looked for among; beyond it files count as removed and added.
+  "merge.renameLimit": "1000",
+  // Of the packs, what is in memory at a time: git would map all of them.
+  "core.packedGitWindowSize": "32m",
+  "core.packedGitLimit": "256m",
+} as const;
 
 /** That a pair is too much is kept as well: it takes the longest to find out. */
-const checked = new Answers<CommitMerge | "refused">(16 * mebibyte, (merge) =>
-  merge === "refused" ? 100 : sizeOf(merge),
+const checked = new Answers<CommitMerge | Refused>(16 * mebibyte, (merge) =>
+  "refused" in merge ? 100 : sizeOf(merge),
 );
 
 const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
@@ -51,37 +50,38 @@ const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
  * Finds out how two commits merge, writing nothing into the repository; see git-merge-tree(1). Renames are
  * followed. Remembered by the pair, in this process and in `kept`.
  *
- * @throws Refusal 422 `merge.too_complex`
+ * @throws Refusal 422 `merge.too_complex`, 503 `merge.unavailable`; GitFailure when an object cannot be read
  */
 export async function checkMerge(
   repository: Repository,
   heads: MergeHeads,
   kept?: KeptMerges,
+  limits: MergeLimits = limitsDefault,
 ): Promise<CommitMerge> {
   const merge = await checked.get(`${heads.ours} ${heads.theirs}`, async () => {
     const known = await kept?.find(heads);
     if (known !== undefined) return known;
-    const found = await tryMerge(repository, heads);
+    const found = await tryMerge(repository, heads, limits);
     // A limit of time or memory may be the machine's of that moment: not kept for others.
-    if (found !== "refused") await kept?.keep(heads, found);
+    if (!("refused" in found)) await kept?.keep(heads, found);
     return found;
   });
-  if (merge === "refused") throw tooComplex();
-  return merge;
+  return withinLimits(merge, limits);
 }
 
 /** Merges into a directory of objects that is thrown away. */
 async function tryMerge(
   repository: Repository,
   heads: MergeHeads,
-): Promise<CommitMerge | "refused"> {
+  limits: MergeLimits,
+): Promise<CommitMerge | Refused> {
   const objects = path.join(repository.gitDir, "objects");
   // Upkeep removes what a process that died left under such a name.
   const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
   const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
-  const settings = { ...limits.settings, "core.fsync": "none" };
+  const own = { ...settings, "core.fsync": "none" };
   try {
-    return await mergeTree(repository, heads, { ...limits, env, settings });
+    return await mergeTree(repository, heads, { ...limits, env, settings: own });
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
@@ -90,22 +90,33 @@ async function tryMerge(
 /**
  * Merges two commits, leaving the merged tree in the repository.
  *
- * @throws Refusal 422 `merge.too_complex`
+ * @throws as `checkMerge`
  */
 export async function mergeCommits(
   repository: Repository,
   heads: MergeHeads,
+  limits: MergeLimits = limitsDefault,
 ): Promise<CommitMerge> {
-  const merge = await mergeTree(repository, heads, limits);
-  if (merge === "refused") throw tooComplex();
-  return merge;
+  return withinLimits(await mergeTree(repository, heads, { ...limits, settings }), limits);
+}
+
+function withinLimits(
+  merge: CommitMerge | Refused,
+  { timeoutMs, memoryBytesMax }: MergeLimits,
+): CommitMerge {
+  if (!("refused" in merge)) return merge;
+  throw tooComplex(
+    merge.refused === "time"
+      ? `${timeoutMs / 1_000} seconds`
+      : `${Math.floor(memoryBytesMax / mebibyte)} MiB of memory`,
+  );
 }
 
 async function mergeTree(
   { gitDir }: Repository,
   { ours, theirs }: MergeHeads,
   options: RunOptions,
-): Promise<CommitMerge | "refused"> {
+): Promise<CommitMerge | Refused> {
   const ran = await mergesAtOnce.run(() =>
     runGit(
       gitDir,
@@ -115,24 +126,14 @@ async function mergeTree(
         ...["--end-of-options", ours, theirs],
       ],
       { ...options, okCodes: [0, exitConflict], writes: true },
-    ).catch(refusedForLimits),
+    ).catch((error: unknown): Refused => {
+      const refused = limitOf(error);
+      if (refused === undefined) throw mergeFailure(error);
+      return { refused };
+    }),
   );
-  if (ran === "refused") return ran;
+  if ("refused" in ran) return ran;
   const { exitCode, stdout } = ran;
   const [treeId = "", ...paths] = stdout.toString().split("\0").filter(Boolean);
   return exitCode === 0 ? { treeId } : { conflicts: [...new Set(paths)].sort() };
-}
-
-/** Git was ended for its time or its memory; any other failure is one of the repository. */
-function refusedForLimits(error: unknown): "refused" {
-  const isLimit =
-    error instanceof GitFailure &&
-    (error.exitCode === null || /out of memory|memory limit|mmap failed/i.test(error.stderr));
-  if (isLimit) return "refused";
-  throw error;
-}
-
-function tooComplex(): Refusal {
-  const message = "The merge takes too much time or memory. Merge in a clone and push.";
-  return new Refusal("unprocessable", "merge.too_complex", message);
 }

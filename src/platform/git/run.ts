@@ -66,6 +66,7 @@ function start(
       `${key}=${value}`,
     ]);
     const all = [`--git-dir=${gitDir}`, ...settings, ...args];
+    const startedAt = performance.now();
     const held = options.changesRefs === true ? heldPush(gitDir, all) : (["git", all] as const);
     const child = spawn(...within(options.memoryBytesMax, held), {
       cwd: "/",
@@ -97,7 +98,8 @@ function start(
         resolve({ exitCode, stdout: Buffer.concat(chunks) });
       } else {
         const why = bytes > bytesMax ? `printed more than ${bytesMax} bytes` : stderr;
-        reject(new GitFailure(command, exitCode, why));
+        const timedOut = exitCode === null && performance.now() - startedAt >= timeoutMs;
+        reject(new GitFailure(command, exitCode, why, timedOut));
       }
     });
   });

@@ -4,6 +4,7 @@ import type { Role } from "../../events/core/role.ts";
 import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { checkMerge, type KeptMerges } from "../../platform/git/merge-commits.ts";
+import { isFinalFailure, mergeFailure } from "../../platform/git/merge-failure.ts";
 import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -52,6 +53,8 @@ export type Judgement = Readonly<{
   canMerge: boolean;
   /** Head of the target branch; undefined when it is gone. */
   targetHead: string | undefined;
+  /** Of the two branches; null where they are not compared. Without one they are merged all the same. */
+  hasCommonHistory: boolean | null;
   /** Paths that both sides changed in different ways. */
   conflicts: readonly string[];
   /** Paths of the request that others have locked. */
@@ -108,7 +111,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
     const configuration = await configuring;
     const kept = mergeChecks(db, project.id);
-    const sides = await sidesOf(repository, kept, targetHead, row.source_commit);
+    const sides = await sidesOf(repository, kept, targetHead, row);
     const rules = await rulesOf(db, project, row, configuration);
     const { comparison } = sides;
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
@@ -127,7 +130,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       ...pipelineRequirements(configuration, verdicts),
       WORK_NOT_IN_PROGRESS: !row.is_draft,
       RIGHTS_TO_MERGE: viewer.role !== undefined && reaches(viewer.role, "DEVELOPER"),
-      NO_CONFLICTS: comparison !== undefined && sides.conflicts.length === 0,
+      NO_CONFLICTS: sides.reasons.length === 0 && sides.conflicts.length === 0,
       BRANCH_NOT_PROTECTED_FOR_USER: !(await protectedFor(row.target_branch)),
       HAS_ALL_APPROVERS: rules.every((rule) => isSatisfied(rule, approvers)),
       HAS_ALL_CODEOWNERS:
@@ -137,8 +140,15 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     };
     const canMerge = Object.values(requirements).every(Boolean);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
-    const reasons = owning === undefined ? [] : reasonsOf(owning);
-    const found = { conflicts: sides.conflicts, lockConflicts, reasons, rules, approvers };
+    const reasons = [...sides.reasons, ...reasonsOf(owning)];
+    const found = {
+      ...historyOf(comparison),
+      conflicts: sides.conflicts,
+      lockConflicts,
+      reasons,
+      rules,
+      approvers,
+    };
     return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
   };
 }
@@ -147,15 +157,21 @@ const isSatisfied = (rule: ApprovalRule, approvers: readonly Approver[]): boolea
   approvers.filter(({ userId }) => rule.allowedApproverIds.includes(userId)).length >=
   rule.minimalApprovals;
 
-const reasonsOf = (owning: OwnerDemands): readonly Reason[] =>
-  owning.demands === undefined
-    ? [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }]
-    : [];
+const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
+  owning === undefined || owning.demands !== undefined
+    ? []
+    : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
+
+const historyOf = (comparison: Comparison | undefined) => ({
+  hasCommonHistory: comparison === undefined ? null : comparison.baseId !== null,
+});
 
 type Sides = Readonly<{
   head: string;
   comparison: Comparison | undefined;
   conflicts: readonly string[];
+  /** Why it is not known whether they merge. */
+  reasons: readonly Reason[];
 }>;
 
 /** Without a target branch there is nothing to compare with; nor beyond the limits of a merge. */
@@ -163,18 +179,29 @@ async function sidesOf(
   repository: Repository,
   kept: KeptMerges,
   targetHead: string | undefined,
-  sourceCommit: string,
+  { source_commit: theirs, target_branch: branch }: Judged,
 ): Promise<Sides> {
-  if (targetHead === undefined) return { head: "", comparison: undefined, conflicts: [] };
+  const unknown = (code: string, message: string): Sides => {
+    const reasons = [{ field: "NO_CONFLICTS", code, message } as const];
+    return { head: targetHead ?? "", comparison: undefined, conflicts: [], reasons };
+  };
+  if (targetHead === undefined) {
+    return unknown("branch.not_found", `The target branch ${branch} does not exist.`);
+  }
   try {
-    const comparison = await compareHeads(repository, targetHead, sourceCommit);
-    const merged = await checkMerge(repository, { ours: targetHead, theirs: sourceCommit }, kept);
-    return { head: targetHead, comparison, conflicts: merged.conflicts ?? [] };
+    const comparison = await compareHeads(repository, targetHead, theirs);
+    const merged = await checkMerge(repository, { ours: targetHead, theirs }, kept);
+    return { head: targetHead, comparison, conflicts: merged.conflicts ?? [], reasons: [] };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return { head: targetHead, comparison: undefined, conflicts: [] };
+    const failure = mergeFailure(error);
+    if (failure instanceof Refusal) return unknown(failure.code, failure.message);
+    if (isFinalFailure(failure)) return unknown(mergeFailed, failure.message);
+    throw failure;
   }
 }
+
+/** Code of a reason that makes the request FAILED when it is merged. */
+export const mergeFailed = "merge.failed";
 
 /** None of them is met. */
 export const noRequirements = Object.fromEntries(
@@ -184,7 +211,14 @@ export const noRequirements = Object.fromEntries(
 /** A request that is not open cannot be merged, whatever else holds. */
 export function settled(targetHead: string | undefined): Judgement {
   const requirements = noRequirements;
-  const nothing = { conflicts: [], lockConflicts: [], reasons: [], rules: [], approvers: [] };
+  const nothing = {
+    hasCommonHistory: null,
+    conflicts: [],
+    lockConflicts: [],
+    reasons: [],
+    rules: [],
+    approvers: [],
+  };
   const pipelines = { last: null, mergeResult: null, pending: false };
   return { requirements, canMerge: false, targetHead, ...nothing, pipelines };
 }

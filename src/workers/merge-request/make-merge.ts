@@ -1,5 +1,6 @@
 import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
 import { mergeCommits } from "../../platform/git/merge-commits.ts";
+import { tooComplex } from "../../platform/git/merge-failure.ts";
 import { emptyTree, mergeTrees } from "../../platform/git/merge-tree.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
 import { type NewObject, writeObjects } from "../../platform/git/object/pack-writer.ts";
@@ -80,7 +81,7 @@ async function rebase(making: Making): Promise<string> {
   let treeId = (await mustRead(repository, targetHead)).treeId;
   const made: NewObject[] = [];
   for (const id of await commitsToRebase(making)) {
-    if (performance.now() > deadline) throw tooComplex();
+    if (performance.now() > deadline) throw tooComplex(`${rebaseMaxMs / 1_000} seconds`);
     const commit = await mustRead(repository, id);
     const [first] = commit.parentIds;
     const base = first === undefined ? emptyTree.id : (await mustRead(repository, first)).treeId;
@@ -147,9 +148,4 @@ function notFastForward(): Refusal {
 function nothing(): Refusal {
   const message = "The target branch already has everything that the source has.";
   return new Refusal("unprocessable", "merge.nothing", message);
-}
-
-function tooComplex(): Refusal {
-  const message = "The merge takes too much time or memory. Merge in a clone and push.";
-  return new Refusal("unprocessable", "merge.too_complex", message);
 }

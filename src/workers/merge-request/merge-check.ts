@@ -57,7 +57,8 @@ export const mergeCheckWorker = defineWorker({
       if (target?.object_id !== head || signal.aborted || now().getTime() > endsAt) return;
       const heads = { ours: head, theirs: row.source_commit };
       await checkMerge(repository, heads, kept).catch((error: unknown) => {
-        if (!(error instanceof Refusal)) throw error;
+        // What is too much for a merge is found out once; other trouble may pass.
+        if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
       });
     }
   },

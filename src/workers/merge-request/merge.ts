@@ -10,7 +10,7 @@ import { branchPrefix } from "../../events/repository/repository.ts";
 import { changesOfCommand } from "../../git/push-intent.ts";
 import { changeRefs, type RefChangeDeps } from "../../git/ref-change.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { GitFailure } from "../../platform/git/failure.ts";
+import { isFinalFailure, mergeFailure } from "../../platform/git/merge-failure.ts";
 import { identLine } from "../../platform/git/object/writer.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
@@ -19,7 +19,7 @@ import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.t
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import { finishMerge } from "./finish-merge.ts";
-import { type Judgement, mergeJudge } from "./judge.ts";
+import { type Judgement, mergeFailed, mergeJudge } from "./judge.ts";
 import { inConflict, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
 import { withNewestSource } from "./source.ts";
@@ -162,6 +162,7 @@ async function mustBeMergeable(
   const judgement = await mergeJudge(deps, project, { userId, role })(row);
   const { requirements, conflicts, lockConflicts, targetHead } = judgement;
   const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
+  await mustBeReadable(deps, row, judgement, unmet);
   if (unmet.length === 1 && conflicts.length > 0) throw inConflict(conflicts);
   if (unmet.length > 0 || targetHead === undefined) throw requirementsUnmet(judgement, unmet);
   if (lockConflicts.length > 0) {
@@ -170,6 +171,22 @@ async function mustBeMergeable(
     throw new Refusal("conflict", "lfs_lock.of_others", message, { extra });
   }
   return targetHead;
+}
+
+/** @throws Refusal 503 when git had trouble that may pass; 422 when it cannot read the branches, which is final */
+async function mustBeReadable(
+  deps: MergeDeps,
+  row: MergeRequestRow,
+  { reasons }: Judgement,
+  unmet: readonly string[],
+): Promise<void> {
+  const passing = reasons.find(({ code }) => code === "merge.unavailable");
+  if (passing !== undefined) {
+    const { code, message } = passing;
+    throw new Refusal("unavailable", code, message, { retryAfterSeconds: 10 });
+  }
+  const broken = reasons.find(({ code }) => code === mergeFailed);
+  if (unmet.length === 1 && broken !== undefined) throw await failed(deps, row, broken.message);
 }
 
 function mustBeOpen({ status }: MergeRequestRow): void {
@@ -191,7 +208,7 @@ function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refu
   return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
 }
 
-/** @throws Refusal, see makeMerge; a request that git cannot merge for another reason has failed */
+/** @throws Refusal, see makeMerge; a request whose branches git cannot read has failed */
 async function made(
   deps: MergeDeps,
   { project, userId, choice }: MergeOrder,
@@ -217,22 +234,21 @@ async function made(
         own ?? filledMessage(template, { ...subject, publicUrl: deps.publicUrl }),
     });
   } catch (error) {
-    if (!(error instanceof GitFailure) || error.exitCode === null) throw error;
-    throw await failed(deps, row, error);
+    if (!isFinalFailure(error)) throw mergeFailure(error);
+    throw await failed(deps, row, error.message);
   }
 }
 
-/** Git itself broke on what the branches hold: another attempt would end the same. */
+/** Git cannot read what the branches hold: another attempt would end the same. */
 async function failed(
   { store, now, visible }: MergeDeps,
   { id }: MergeRequestRow,
-  error: GitFailure,
+  reason: string,
 ): Promise<Refusal> {
   const at = now().toISOString();
-  const reason = error.message;
   const commandId = deterministicId(id, "failed", at);
   const metadata = bySystem({ commandId }, at);
   const command = { type: "RecordFailure", reason, at } as const;
   await visible((await handle(store, mergeRequest, { id, command, metadata })).position);
-  return new Refusal("unprocessable", "merge.failed", "Git could not merge the two branches.");
+  return new Refusal("unprocessable", mergeFailed, "Git could not merge the two branches.");
 }

@@ -141,7 +141,9 @@ describe("merging", () => {
     await commit(world.copy, "Island", { "island.txt": "i\n" });
     await git(world.copy, "push", "--quiet", "origin", "island");
     const opened = await world.open({ sourceBranch: { id: "island" } });
-    expect(opened).to.include({ hasConflicts: false, canMerge: true });
+    const said = { hasConflicts: false, canMerge: true, hasCommonHistory: false };
+    expect(opened).to.include(said);
+    expect(await world.open()).to.include({ hasCommonHistory: true });
     await merged();
     expect(await git(world.copy, "show", `${await fetched()}:island.txt`)).to.equal("i");
   });

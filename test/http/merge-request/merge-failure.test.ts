@@ -1,0 +1,105 @@
+import { accessSync, constants } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+
+import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
+import { startTestApp } from "../../support/app.ts";
+import { git } from "../../support/git.ts";
+import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { skipWithout } from "../../support/program.ts";
+
+const isWritable = (directory: string): boolean => {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+// Git gives a merge program its files in the directory that it runs in.
+skipWithout(isWritable("/") ? [] : ["the right to write files at /"]);
+
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { anna, bob } = people;
+
+let world: MergeWorld;
+beforeEach(async () => {
+  world = await newWorld();
+});
+
+const repositoryOf = async ({ project }: MergeWorld) => (await app.deps.git.find(project.id))!;
+const view = async () => (await world.get(bob, "/merge-request/1")).body;
+const reasons = async () =>
+  ((await view())["mergeErrors"] as Json[]).map(({ field, code }) => [field, code]);
+
+/** Both branches change a file that git gives to a program, which does this instead of merging. */
+async function givenDriver(script: string): Promise<() => Promise<void>> {
+  await world.push("main", { "a.txt": "elsewhere\n" });
+  const { gitDir } = await repositoryOf(world);
+  const attributes = path.join(gitDir, "info", "attributes");
+  await mkdir(path.dirname(attributes), { recursive: true });
+  await writeFile(attributes, "a.txt merge=failing\n");
+  await git(gitDir, "config", "merge.failing.driver", script);
+  return () => rm(attributes);
+}
+
+/** Git ends with an error once the file with the result is gone. */
+const failing = (text: string) => `echo '${text}' >&2; rm -f %O %A %B`;
+
+describe("a merge that git fails at", () => {
+  it("is refused for the moment when the machine has trouble, and made once it has none", async () => {
+    const repaired = await givenDriver(failing("fatal: write error: No space left on device"));
+    await world.open();
+    expect(await reasons()).to.deep.equal([["NO_CONFLICTS", "merge.unavailable"]]);
+    const answer = await world.post(bob, "/merge-request/1/merge");
+    expect(codeOf(answer), answer.text).to.deep.equal([503, "merge.unavailable"]);
+    expect((await view())["status"]).to.include({ id: "OPENED" });
+    await repaired();
+    await world.push("main", { "a.txt": "a, changed\n" });
+    expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
+  });
+
+  it("is over when git cannot read what is to be merged", async () => {
+    await givenDriver(failing("error: unable to read sha1 file of a.txt"));
+    await world.open();
+    expect(await reasons()).to.deep.equal([["NO_CONFLICTS", "merge.failed"]]);
+    const answer = await world.post(bob, "/merge-request/1/merge");
+    expect(codeOf(answer), answer.text).to.deep.equal([422, "merge.failed"]);
+    const failed = await view();
+    expect(failed["status"]).to.include({ id: "FAILED" });
+    expect(failed["failureReason"]).to.match(/unable to read/);
+  });
+
+  it("names the limit of memory where that ends it", async () => {
+    await givenDriver(failing("fatal: Out of memory, malloc failed"));
+    await world.open();
+    expect(await reasons()).to.deep.equal([["NO_CONFLICTS", "merge.too_complex"]]);
+    const answer = await world.post(bob, "/merge-request/1/merge");
+    expect(codeOf(answer)).to.deep.equal([422, "merge.requirements"]);
+    expect((answer.body["errors"] as Json[])[0]).to.include({ code: "merge.too_complex" });
+    expect(answer.body["detail"]).to.match(/more than 2560 MiB of memory/);
+  });
+
+  it("names the limit of time where that ends it", async () => {
+    await givenDriver("rm -f %O %A %B; exec >/dev/null 2>&1; sleep 10");
+    const repository = await repositoryOf(world);
+    const [ours = "", theirs = ""] = (await git(world.copy, "rev-parse", "main", "feature")).split(
+      "\n",
+    );
+    const limits = { timeoutMs: 300, memoryBytesMax: 1024 ** 3 };
+    const merging = checkMerge(repository, { ours, theirs }, undefined, limits);
+    await expect(merging).to.be.rejectedWith(/more than 0.3 seconds/);
+  });
+
+  it("says that the target branch is gone", async () => {
+    await git(world.copy, "push", "--quiet", "origin", "main:refs/heads/target");
+    await world.open({ targetBranch: { id: "target" } });
+    await git(world.copy, "push", "--quiet", "origin", ":refs/heads/target");
+    expect(await reasons()).to.deep.equal([["NO_CONFLICTS", "branch.not_found"]]);
+    const answer = await world.post(bob, "/merge-request/1/merge");
+    expect(answer.body["detail"]).to.match(/target branch target does not exist/);
+    expect((await world.get(anna, "/merge-request/list")).status).to.equal(200);
+  });
+});
