@@ -251,11 +251,13 @@ export async function jobSpecs(
 export async function lastPipeline(
   db: Knex,
   projectId: string,
-  where: Readonly<{ commitId: string } | { ref: string; isTag: boolean }>,
+  where: Readonly<{ commitId: string; ofBranch?: boolean } | { ref: string; isTag: boolean }>,
 ): Promise<Pick<PipelineRow, "id" | "local_id" | "status" | "commit_id"> | undefined> {
   const query = db("pipeline").where({ project_id: projectId }).whereNotNull("local_id");
   if ("commitId" in where) query.where({ commit_id: where.commitId });
   else query.where({ ref: where.ref, is_tag: where.isTag });
+  if ("ofBranch" in where && where.ofBranch)
+    query.where({ is_tag: false }).whereNull("merge_request");
   // Child pipelines count through the job that started them.
   return query
     .whereNull("parent_pipeline_id")

@@ -219,6 +219,12 @@ export function settled(targetHead: string | undefined): Judgement {
     rules: [],
     approvers: [],
   };
-  const pipelines = { last: null, mergeResult: null, pending: false };
+  const pipelines = {
+    last: null,
+    branch: null,
+    mergeRequest: null,
+    mergeResult: null,
+    pending: false,
+  };
   return { requirements, canMerge: false, targetHead, ...nothing, pipelines };
 }

@@ -2,7 +2,8 @@ import type { Knex } from "knex";
 
 import type { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
 import { type CommitCheck, checkOf, commitCheck } from "../../projections/pipeline/check.ts";
-import { lastMergeRequestPipeline } from "../../projections/pipeline/query.ts";
+import { lastMergeRequestPipeline, lastPipeline } from "../../projections/pipeline/query.ts";
+import type { PipelineRow } from "../../projections/pipeline/table.ts";
 
 /** Which commit pipelines are asked about. */
 export type PipelineQuestion = Readonly<{
@@ -22,6 +23,10 @@ export type PipelineQuestion = Readonly<{
 export type PipelineVerdicts = Readonly<{
   /** Of the source commit. */
   last: boolean | null;
+  /** Of the pipeline of a branch on the source commit. */
+  branch: boolean | null;
+  /** Of the pipeline of the request for the source commit. */
+  mergeRequest: boolean | null;
   /** Of what the merge would give. */
   mergeResult: boolean | null;
   /** One of them has not ended. */
@@ -40,7 +45,11 @@ export async function pipelineVerdicts(
   const { projectId, sourceProjectId, sourceCommit, localId, targetHead, isUpToDate } = question;
   const projectIds = [...new Set([sourceProjectId, projectId])];
   const place = { projectId, localId };
-  const [own, result, ...others] = await Promise.all([
+  const branching = Promise.all(
+    projectIds.map((id) => lastPipeline(db, id, { commitId: sourceCommit, ofBranch: true })),
+  );
+  const [branches, own, result, ...others] = await Promise.all([
+    branching,
     lastMergeRequestPipeline(db, place, { sourceCommit }),
     targetHead && lastMergeRequestPipeline(db, place, { sourceCommit, targetCommit: targetHead }),
     ...projectIds.map((id) => commitCheck(db, id, sourceCommit)),
@@ -49,26 +58,37 @@ export async function pipelineVerdicts(
   const last = verdictOf(checks);
   const ofResult = result ? verdictOf(new Set([checkOf(result.status)])) : null;
   const mergeResult = result ? ofResult : isUpToDate ? last : null;
-  return { last, mergeResult, pending: checks.has("RUNNING") };
+  const branch = ofPipelines(branches);
+  const mergeRequest = ofPipelines([own]);
+  return { last, branch, mergeRequest, mergeResult, pending: checks.has("RUNNING") };
 }
+
+const ofPipelines = (rows: readonly (Pick<PipelineRow, "status"> | undefined)[]) =>
+  verdictOf(new Set(rows.flatMap((row) => (row === undefined ? [] : [checkOf(row.status)]))));
 
 function verdictOf(checks: ReadonlySet<CommitCheck>): boolean | null {
   if (checks.has("FAILED")) return false;
   return checks.has("PASSED") && !checks.has("RUNNING") ? true : null;
 }
 
-/** A pipeline that is demanded must have succeeded; one that is not demanded is no obstacle. */
+/**
+ * A pipeline that is demanded must have succeeded. One that is not demanded is no obstacle until it fails.
+ * `checkCiCdStatus` is content with any check of the source commit, the other flags each with one kind of pipeline.
+ */
 export function pipelineRequirements(
   configuration: ApprovalConfiguration,
-  { last, mergeResult }: Pick<PipelineVerdicts, "last" | "mergeResult">,
+  { last, branch, mergeRequest, mergeResult }: Omit<PipelineVerdicts, "pending">,
 ): Readonly<{ LAST_PIPELINE_SUCCESS: boolean; MERGE_RESULTS_PIPELINE_SUCCESS: boolean }> {
-  const demandsLast =
-    configuration.checkCiCdStatus ||
-    configuration.branchPipelineStatusCheckEnabled ||
-    configuration.mergeRequestPipelineStatusCheckEnabled;
-  const demandsResult = configuration.mergeResultPipelineStatusCheckEnabled;
+  const holds = (isDemanded: boolean, verdict: boolean | null): boolean =>
+    isDemanded ? verdict === true : verdict !== false;
   return {
-    LAST_PIPELINE_SUCCESS: !demandsLast || last === true,
-    MERGE_RESULTS_PIPELINE_SUCCESS: !demandsResult || mergeResult === true,
+    LAST_PIPELINE_SUCCESS:
+      holds(configuration.checkCiCdStatus, last) &&
+      holds(configuration.branchPipelineStatusCheckEnabled, branch) &&
+      holds(configuration.mergeRequestPipelineStatusCheckEnabled, mergeRequest),
+    MERGE_RESULTS_PIPELINE_SUCCESS: holds(
+      configuration.mergeResultPipelineStatusCheckEnabled,
+      mergeResult,
+    ),
   };
 }

@@ -90,7 +90,7 @@ describe("a merge request from a fork", () => {
 
   it("shows pipelines of a private fork to its readers only, and counts them for all", async () => {
     const configuration = world.at("/merge-request/approval/configuration/edit");
-    const body = { branchPipelineStatusCheckEnabled: true };
+    const body = { checkCiCdStatus: true };
     await app.send("PATCH", configuration, { token: anna.token, body });
     await push(".forge-ci.yaml", "build:\n  script: [make]\n");
     await open();

@@ -120,6 +120,32 @@ describe("the pipeline of a merge request", () => {
     expect(again.body["commitId"]).not.to.equal(commitId);
   });
 
+  for (const [kind, rules, branch, request] of [
+    ["its branch", "", true, false],
+    ["the request", '{if: $CI_PIPELINE_SOURCE == "merge_request_event"}', false, true],
+  ] as const) {
+    it(`of ${kind} alone is what the flag for that kind demands`, async () => {
+      const world = await newWorld();
+      const ci = pipelinesOf(app, anna, world.project);
+      const job = `check:\n  script: x\n${rules && `  rules: [${rules}]\n`}`;
+      await world.push("feature", { ".forge-ci.yaml": job });
+      await world.open();
+      await ci.run();
+      const met = async (flag: string) => {
+        const at = world.at("/merge-request/approval/configuration/edit");
+        const change = async (isOn: boolean) =>
+          app.send("PATCH", at, { token: anna.token, body: { [flag]: isOn } });
+        await change(true);
+        const { LAST_PIPELINE_SUCCESS } = (await requirements(world)) as Json;
+        await change(false);
+        return LAST_PIPELINE_SUCCESS;
+      };
+      await eventually(async () => expect(await met("checkCiCdStatus")).to.equal(true));
+      expect(await met("branchPipelineStatusCheckEnabled")).to.equal(branch);
+      expect(await met("mergeRequestPipelineStatusCheckEnabled")).to.equal(request);
+    });
+  }
+
   it("runs on the source where that is in conflict, and is refused for a closed request", async () => {
     const { world } = await given();
     const source = await world.push("feature", { "main.txt": "other\n" });

@@ -74,6 +74,28 @@ describe("the requirements of a merge request", () => {
     });
   }
 
+  it("are content with a status from outside by checkCiCdStatus alone, and never with one that failed", async () => {
+    await world.open();
+    const hash = await git(world.copy, "rev-parse", "feature");
+    const reported = (status: string) =>
+      world.post(bob, `/commit/${hash}/status`, { name: "outside", status });
+    expect((await reported("SUCCESS")).status).to.equal(200);
+    await configure({ checkCiCdStatus: true });
+    expect(await unmet()).to.deep.equal([]);
+    for (const flag of [
+      "branchPipelineStatusCheckEnabled",
+      "mergeRequestPipelineStatusCheckEnabled",
+    ]) {
+      await configure({ [flag]: true });
+      await expectOnly("LAST_PIPELINE_SUCCESS");
+      await configure({ [flag]: false });
+    }
+    await configure({ checkCiCdStatus: false });
+    expect(await unmet()).to.deep.equal([]);
+    await reported("FAILED");
+    expect(await unmet()).to.include("LAST_PIPELINE_SUCCESS");
+  });
+
   it("demand a pipeline of the merge result when that is configured", async () => {
     await world.open();
     await configure({ mergeResultPipelineStatusCheckEnabled: true });

@@ -19,7 +19,7 @@ const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as ne
 let world: MergeWorld;
 beforeEach(async () => {
   world = await newWorld();
-  await configure({ branchPipelineStatusCheckEnabled: true });
+  await configure({ checkCiCdStatus: true });
   await world.open();
 });
 
@@ -53,7 +53,7 @@ describe("merging when the pipeline succeeds", () => {
     expect(answer.body).to.include({ mergeWhenPipelineSucceeds: true, canMerge: false });
     await look();
     expect(idOf((await view())["status"])).to.equal("OPENED");
-    await configure({ branchPipelineStatusCheckEnabled: false });
+    await configure({ checkCiCdStatus: false });
     await look();
     await look();
     const merged = await view();
@@ -80,7 +80,7 @@ describe("merging when the pipeline succeeds", () => {
   });
 
   it("ends without a merge when a pipeline fails, even one that is not demanded", async () => {
-    await configure({ branchPipelineStatusCheckEnabled: false });
+    await configure({ checkCiCdStatus: false });
     await status("RUNNING");
     expect((await wait()).body).to.include({ mergeWhenPipelineSucceeds: true });
     await status("FAILED");
@@ -121,14 +121,14 @@ describe("merging when the pipeline succeeds", () => {
     await world.put(anna, "/merge-request/1", { workInProgress: true });
     expect(codeOf(await wait())).to.deep.equal([422, "merge.requirements"]);
     await world.put(anna, "/merge-request/1", { workInProgress: false });
-    await configure({ branchPipelineStatusCheckEnabled: false });
+    await configure({ checkCiCdStatus: false });
     expect(idOf((await wait()).body["status"])).to.equal("MERGED");
   });
 
   it("ends without a merge when who asked for it lost the right to", async () => {
     await wait();
     await app.delete(world.at("/member/bob"), { token: anna.token });
-    await configure({ branchPipelineStatusCheckEnabled: false });
+    await configure({ checkCiCdStatus: false });
     await look();
     const after = await view();
     expect(after).to.include({ mergeWhenPipelineSucceeds: false });
