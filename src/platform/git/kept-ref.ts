@@ -6,9 +6,41 @@ import { runGit } from "./run.ts";
 export const keptPrefix = "refs/merge-requests/";
 export const keptRef = /^refs\/merge-requests\/[1-9]\d{0,9}\/(?:head|merge)$/;
 
-/** Points one of the service's own refs to an object, wherever it pointed before. */
-export async function keepRef({ gitDir }: Repository, ref: string, id: string): Promise<void> {
+/** Another process moved the ref since it was read. */
+export class KeptRefMoved extends Error {
+  override readonly name = "KeptRefMoved";
+}
+
+/** What one of the service's own refs points to; null while there is none. */
+export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<string | null> {
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", ref] as const;
+  const { stdout } = await runGit(gitDir, args, { okCodes: [0, 1] });
+  return stdout.toString("latin1").trim() || null;
+}
+
+/**
+ * Points one of the service's own refs to an object.
+ *
+ * @param before what it has to point to; undefined: whatever it is
+ * @throws KeptRefMoved when it points elsewhere
+ */
+export async function keepRef(
+  repository: Repository,
+  ref: string,
+  id: string,
+  before?: string | null,
+): Promise<void> {
   if (!keptRef.test(ref) || !isObjectId(id)) throw new Error(`${ref} is no ref of the service`);
-  const input = ["start", `update ${ref} ${id}`, "prepare", "commit", ""].join("\n");
-  await runGit(gitDir, ["update-ref", "--stdin"], { input, writes: true, changesRefs: true });
+  const expected = before === undefined ? "" : ` ${before ?? "0".repeat(id.length)}`;
+  const input = ["start", `update ${ref} ${id}${expected}`, "prepare", "commit", ""].join("\n");
+  const options = { input, writes: true, changesRefs: true };
+  try {
+    await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
+  } catch (error) {
+    if (before === undefined) throw error;
+    const now = await readKeptRef(repository, ref);
+    if (now === id) return;
+    if (now === before) throw error;
+    throw new KeptRefMoved(`${ref} points to ${now}`);
+  }
 }

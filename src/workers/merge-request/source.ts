@@ -8,7 +8,7 @@ import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { copyCommits } from "../../platform/git/copy-commits.ts";
 import { GitFailure } from "../../platform/git/failure.ts";
-import { keepRef } from "../../platform/git/kept-ref.ts";
+import { KeptRefMoved, keepRef, readKeptRef } from "../../platform/git/kept-ref.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -21,8 +21,9 @@ import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { bringLfsObjects, type SourceDeps } from "./source-lfs.ts";
 
-/** Within this process; another process that does the same at the same time does no harm. */
+/** Within this process; what another process does at the same time is seen by the ref. */
 const inTurn = keyedLock();
+const attemptsMax = 5;
 
 /**
  * Brings what the source branch holds now into the request, if it is open: the commits, the ref
@@ -37,27 +38,42 @@ export async function withNewestSource(
 ): Promise<MergeRequestRow> {
   if ((await sourceHead(deps.db, row)) === row.source_commit) return row;
   return inTurn(row.id, async () => {
-    const current = (await findMergeRequestById(deps.db, row.id)) ?? row;
-    const head = await sourceHead(deps.db, current);
-    if (head === current.source_commit) return current;
-    const target = await findProjectById(deps.db, current.project_id);
-    if (target === undefined) return current;
-    const sourceCommit = ObjectId.parse(head);
-    const repository = await bringCommit(deps, current.source_project_id, target, sourceCommit);
-    const brought = {
-      sourceProjectId: current.source_project_id,
-      target,
-      repository,
-      sourceCommit,
-    };
-    const metadata = bySystem({ commandId: randomUUID() }, deps.now().toISOString());
-    await bringLfsObjects(deps, brought, metadata, {
-      open: async () => undefined,
-      keep: () => keepRef(repository, headRefOf(current.local_id), sourceCommit),
-    });
-    await deps.visible(await recordMove(deps, current, target, sourceCommit));
-    return (await findMergeRequestById(deps.db, row.id)) ?? current;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await bringNewest(deps, row);
+      } catch (error) {
+        if (!(error instanceof KeptRefMoved) || attempt === attemptsMax) throw error;
+      }
+    }
   });
+}
+
+/** @throws KeptRefMoved when another process brought a version meanwhile */
+async function bringNewest(deps: SourceDeps, row: MergeRequestRow): Promise<MergeRequestRow> {
+  const ref = headRefOf(row.local_id);
+  const kept = await deps.git.find(row.project_id);
+  // Read before the version is chosen, so that an older version never takes the place of a newer one.
+  const before = kept === undefined ? null : await readKeptRef(kept, ref);
+  const current = (await findMergeRequestById(deps.db, row.id)) ?? row;
+  const head = await sourceHead(deps.db, current);
+  if (head === current.source_commit) return current;
+  const target = await findProjectById(deps.db, current.project_id);
+  if (target === undefined) return current;
+  const sourceCommit = ObjectId.parse(head);
+  const repository = await bringCommit(deps, current.source_project_id, target, sourceCommit);
+  const brought = {
+    sourceProjectId: current.source_project_id,
+    target,
+    repository,
+    sourceCommit,
+  };
+  const metadata = bySystem({ commandId: randomUUID() }, deps.now().toISOString());
+  await bringLfsObjects(deps, brought, metadata, {
+    open: async () => undefined,
+    keep: () => keepRef(repository, ref, sourceCommit, before),
+  });
+  await deps.visible(await recordMove(deps, current, target, sourceCommit));
+  return (await findMergeRequestById(deps.db, row.id)) ?? current;
 }
 
 /**
