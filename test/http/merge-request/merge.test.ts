@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { changeRefs } from "../../../src/git/ref-change.ts";
+import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
+import { merge } from "../../../src/workers/merge-request/merge.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { commit, git } from "../../support/git.ts";
 import {
@@ -158,7 +160,7 @@ describe("merging", () => {
     expect(codeOf(await merging())).to.deep.equal([422, "merge_request.final"]);
   });
 
-  it("removes the source branch if asked to, unless somebody pushed, a rule or another request needs it", async () => {
+  it("removes the source branch if asked to, unless a rule or another request needs it", async () => {
     await world.open({ removeSourceBranch: true });
     await merged();
     expect((await world.refs()).has("refs/heads/feature")).to.equal(false);
@@ -217,19 +219,74 @@ describe("merging at the same time", () => {
     expect(await moves()).to.have.length(3);
   });
 
+  /** Merges, and does something between the judgement and the making of the merge, once. */
+  async function mergingWhile(happens: () => Promise<unknown>, removeSourceBranch = false) {
+    let done = false;
+    const ensure: typeof app.deps.git.ensure = async (...args) => {
+      if (!done) {
+        done = true;
+        await happens();
+      }
+      return app.deps.git.ensure(...args);
+    };
+    await merge(
+      { ...app.deps, git: { ...app.deps.git, ensure } },
+      await orderOf(removeSourceBranch),
+    );
+    expect(done).to.equal(true);
+  }
+
+  const orderOf = async (removeSourceBranch: boolean) => {
+    const row = await findMergeRequest(app.deps.db, world.project.id, 1);
+    const messages = { mergeCommitMessage: null, squashCommitMessage: null };
+    return {
+      mergeRequestId: row!.id,
+      project: (await findProjectById(app.deps.db, world.project.id))!,
+      role: "DEVELOPER" as const,
+      userId: bob.id,
+      metadata: { ...(await metadataOf()), commandId: randomUUID() },
+      choice: { strategy: "MERGE_COMMIT" as const, removeSourceBranch, ...messages },
+    };
+  };
+
   it("meets a push into the target at that instant, and loses neither", async () => {
     await world.open();
-    await git(world.copy, "checkout", "--quiet", "main");
-    const pushed = await commit(world.copy, "Meanwhile", { "meanwhile.txt": "m\n" });
-    const pushing = git(world.copy, "push", "--quiet", "origin", "main");
-    const [answer] = await Promise.all([merging(), pushing.catch(() => undefined)]);
-    expect(answer.status, answer.text).to.equal(200);
+    let pushed = "";
+    await mergingWhile(async () => {
+      pushed = await world.push("main", { "meanwhile.txt": "m\n" });
+    });
     const head = await fetched();
-    const isIn = await git(world.copy, "branch", "--remotes", "--contains", pushed).catch(() => "");
-    // Either the push came first and is in the merge, or git refused it as not fast-forward.
-    if (isIn.includes("origin/main")) expect(await moves()).to.have.length(2);
-    else expect(await moves()).to.have.length(1);
+    expect(await moves()).to.have.length(2);
+    await git(world.copy, "merge-base", "--is-ancestor", pushed, head);
     await git(world.copy, "merge-base", "--is-ancestor", "origin/feature", head);
+  });
+
+  it("does not go through a protected branch by another target between check and merge", async () => {
+    await git(world.copy, "push", "--quiet", "origin", "main:refs/heads/release");
+    const rule = { branchTemplate: "release", allowedToPush: "ADMINS", allowedToMerge: "ADMINS" };
+    expect((await world.post(anna, "/branch-protection/create", rule)).status).to.equal(200);
+    await world.open();
+    const before = await world.refs();
+    const retarget = () => world.put(anna, "/merge-request/1", { targetBranch: { id: "release" } });
+    await expect(mergingWhile(retarget)).to.be.rejectedWith(/BRANCH_NOT_PROTECTED_FOR_USER/);
+    const after = await world.refs();
+    for (const branch of ["refs/heads/main", "refs/heads/release"]) {
+      expect(after.get(branch)).to.equal(before.get(branch));
+    }
+  });
+
+  it("leaves the source branch that was to be removed where it was pushed to meanwhile", async () => {
+    await world.open();
+    let pushed = "";
+    const visible: typeof app.deps.visible = async (position) => {
+      await app.deps.visible(position);
+      if (pushed === "" && (await moves()).length > 0) {
+        pushed = await world.push("feature", { "late.txt": "l\n" });
+      }
+    };
+    await merge({ ...app.deps, visible }, await orderOf(true));
+    expect((await world.refs()).get("refs/heads/feature")).to.equal(pushed);
+    expect((await world.get(anna, "/merge-request/1")).body["status"]).to.include({ id: "MERGED" });
   });
 
   it("is answered again under the same Idempotency-Key", async () => {
