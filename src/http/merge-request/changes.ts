@@ -1,12 +1,13 @@
 import { z } from "zod";
 
+import { branchPrefix } from "../../events/repository/repository.ts";
 import { changedFiles } from "../../platform/git/diff/diff.ts";
 import { isNullObjectId } from "../../platform/git/name.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMerge } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
-import { findRef } from "../../projections/repository/git-ref.ts";
+import { findRef, headBeforeDeletion } from "../../projections/repository/git-ref.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { withNewestSourceShown } from "../../workers/merge-request/source.ts";
 import { commitsBetween } from "../../workers/merge-request/source-commits.ts";
@@ -111,9 +112,10 @@ export type Range = Readonly<{
 }>;
 
 /**
- * What a request compares: the two heads of now, or of the moment it was merged.
+ * What a request compares: the two heads of now, or of the moment it was merged. A target branch that is gone
+ * counts as it was, as long as the repository holds its commits.
  *
- * @throws Refusal 404 `branch.not_found` when the target branch is gone
+ * @throws Refusal 404 `branch.not_found` when nothing is left of the target branch
  */
 export async function rangeOf(
   deps: Deps,
@@ -123,10 +125,21 @@ export async function rangeOf(
   const repository = await deps.git.find(project.id);
   const merge = row.merge_id === null ? undefined : await findMerge(deps.db, row.merge_id);
   const target = await findRef(deps.db, project.id, "branch", row.target_branch);
-  const targetHead = merge?.target_before ?? target?.object_id;
+  const known = merge?.target_before ?? target?.object_id;
+  const targetHead = known ?? (await lastHead(deps, repository, row));
   if (repository === undefined || targetHead === undefined) {
     throw new Refusal("not_found", "branch.not_found", "The target branch is gone.");
   }
   const newest = await withNewestSourceShown(deps, row);
   return { repository, targetHead, sourceCommit: merge?.source_commit ?? newest.source_commit };
+}
+
+async function lastHead(
+  { db }: Deps,
+  repository: Repository | undefined,
+  { project_id, target_branch }: MergeRequestRow,
+): Promise<string | undefined> {
+  const id = await headBeforeDeletion(db, project_id, branchPrefix + target_branch);
+  const isHeld = id !== undefined && (await repository?.objects.info(id)) !== undefined;
+  return isHeld ? id : undefined;
 }

@@ -56,7 +56,12 @@ export async function presentMergeRequests(
       ...presentPlain(row, users),
       ...presentJudgement(judgement),
       labels: row.label_ids.flatMap((id) => labels.get(id) ?? []).map(presentLabel),
-      sourceBranch: branchSelected(row.source_branch, row.source_commit, gone[index] === true),
+      sourceBranch: branchSelected(
+        row.source_branch,
+        row.source_commit,
+        // The branches of a deleted project stay until it is purged.
+        deps.past !== true && (gone[index] === true || !sources.has(row.source_project_id)),
+      ),
       targetBranch: branchSelected(
         row.target_branch,
         judgement.targetHead ?? null,

@@ -377,3 +377,16 @@ export async function whoMovedRef(
     .first("changed_by_id");
   return change?.changed_by_id ?? null;
 }
+
+/** Where a ref pointed when it was deleted the last time; undefined when it never was. */
+export async function headBeforeDeletion(
+  db: Knex,
+  projectId: string,
+  ref: string,
+): Promise<string | undefined> {
+  const change = await db<GitRefChangeRow>("git_ref_change")
+    .where({ project_id: projectId, ref, after: null })
+    .orderBy("revision", "desc")
+    .first("before");
+  return change?.before ?? undefined;
+}

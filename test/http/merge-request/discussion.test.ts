@@ -220,3 +220,21 @@ describe("a discussion about a line", () => {
     expect(await place()).to.deep.equal(["renamed.txt", 3, false]);
   });
 });
+
+describe("discussions of a request whose target branch is gone", () => {
+  it("keep their lines, and new ones begin, against the branch as it was last", async () => {
+    const gone = await newWorld();
+    await git(gone.copy, "push", "--quiet", "origin", "main:refs/heads/target");
+    await gone.push("feature", { "feature.txt": text });
+    await gone.open({ targetBranch: { id: "target" } });
+    const start = (body: Json) => gone.post(carl, `${at}/create`, { message: "Why?", ...body });
+    const { body: first } = await start(line);
+    await git(gone.copy, "push", "--quiet", "origin", ":refs/heads/target");
+    const { body: note } = await gone.get(bob, `${at}/${first["uuid"]}`);
+    expect(note).to.include({ outdated: false, newLine: 3 });
+    const second = await start({});
+    expect(second.status, second.text).to.equal(200);
+    expect(second.body).to.include({ startCommit: gone.head });
+    expect((await gone.get(bob, "/merge-request/1/changes")).status).to.equal(200);
+  });
+});

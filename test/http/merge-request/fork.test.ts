@@ -137,6 +137,9 @@ describe("a merge request from a fork", () => {
     expect((await app.delete(`/project/${forkId}/delete`, { token: carl.token })).status).to.equal(
       200,
     );
+    const { body: seen } = await world.get(bob, "/merge-request/1");
+    expect(seen["sourceProject"]).to.include({ isDeleted: true });
+    expect(seen["sourceBranch"]).to.include({ isDeleted: true });
     await app.delete(world.at("/member/carl"), { token: anna.token });
     const { body } = await world.get(bob, "/merge-request/1");
     expect(body).to.include({ canMerge: true });
