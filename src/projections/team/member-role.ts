@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 import { Role } from "../../events/core/role.ts";
 import type { ProjectRow } from "../project/project.ts";
 import type { CompanyRow } from "./company.ts";
-import { highestRole } from "./member.ts";
+import { highestRole, highestRoles } from "./member.ts";
 import type { TeamRow } from "./team.ts";
 
 /** What decides about roles: where membership counts, who owns it in the end, who may look at it. */
@@ -19,13 +19,30 @@ type Place = Readonly<{
  * Undefined: no right at all.
  */
 async function roleIn(db: Knex, place: Place, userId: string | null): Promise<Role | undefined> {
-  const { parentIds, ownerUserId, isPrivate } = place;
+  const { ownerUserId, isPrivate } = place;
   const everybody = isPrivate ? undefined : Role.enum.GUEST;
   if (userId === null) return everybody;
   if (userId === ownerUserId) return "ADMIN";
-  const parents = parentIds.filter((id) => id !== null);
-  return (await highestRole(db, userId, parents)) ?? everybody;
+  return (await highestRole(db, userId, parentsOf(place))) ?? everybody;
 }
+
+/** The same for several users; who has no right at all is left out. */
+async function rolesIn(
+  db: Knex,
+  place: Place,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, Role>> {
+  const given = await highestRoles(db, userIds, parentsOf(place));
+  const roles = new Map<string, Role>();
+  for (const id of userIds) {
+    const role = id === place.ownerUserId ? "ADMIN" : given.get(id);
+    if (role !== undefined || !place.isPrivate) roles.set(id, role ?? "GUEST");
+  }
+  return roles;
+}
+
+const parentsOf = ({ parentIds }: Place): readonly string[] =>
+  parentIds.filter((id) => id !== null);
 
 export type ProjectPlace = Pick<
   ProjectRow,
@@ -34,15 +51,16 @@ export type ProjectPlace = Pick<
 
 /** The highest of the project's own role, its owner team's and its owner company's. */
 export const projectRole = (db: Knex, project: ProjectPlace, userId: string | null) =>
-  roleIn(
-    db,
-    {
-      parentIds: [project.id, project.owner_id, project.owner_company_id],
-      ownerUserId: project.owner_user_id,
-      isPrivate: project.is_private,
-    },
-    userId,
-  );
+  roleIn(db, placeOf(project), userId);
+
+export const projectRoles = (db: Knex, project: ProjectPlace, userIds: readonly string[]) =>
+  rolesIn(db, placeOf(project), userIds);
+
+const placeOf = (project: ProjectPlace): Place => ({
+  parentIds: [project.id, project.owner_id, project.owner_company_id],
+  ownerUserId: project.owner_user_id,
+  isPrivate: project.is_private,
+});
 
 export type TeamPlace = Pick<TeamRow, "id" | "owner_user_id" | "owner_company_id" | "is_private">;
 

@@ -81,6 +81,27 @@ export async function highestRole(
   return typeof rank === "number" ? Role.options[rank] : undefined;
 }
 
+/** The same for several users; who is no member of any is left out. */
+export async function highestRoles(
+  db: Knex,
+  userIds: readonly string[],
+  parentIds: readonly string[],
+): Promise<ReadonlyMap<string, Role>> {
+  if (userIds.length === 0) return new Map();
+  const rows: readonly Readonly<{ user_id: string; rank: number }>[] = await db("member")
+    .whereRaw("user_id = any(?::uuid[])", [[...userIds]])
+    .whereIn("parent_id", parentIds)
+    .groupBy("user_id")
+    .select("user_id")
+    .max({ rank: "role_rank" });
+  return new Map(
+    rows.flatMap(({ user_id, rank }) => {
+      const role = Role.options[rank];
+      return role === undefined ? [] : [[user_id, role] as const];
+    }),
+  );
+}
+
 /** Those of the users who are members of one of these. */
 export async function membersAmong(
   db: Knex,

@@ -13,7 +13,7 @@ import { approvalsOf } from "../../projections/merge-request/merge-request-query
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { projectRoles } from "../../projections/team/member-role.ts";
 import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Comparison } from "./compare.ts";
@@ -67,17 +67,25 @@ export async function countingApprovers(
 ): Promise<readonly Approver[]> {
   const approved = approverIds ?? (await approvalsOf(db, id)).map((row) => row.approver_id);
   const ids = [...approved].filter((userId) => !barred.has(userId));
-  if (ids.length === 0) return [];
-  const users = await findUsersById(db, ids);
-  const approvers: Approver[] = [];
-  for (const userId of ids) {
-    const user = users.get(userId);
-    if (user === undefined || user.banned_at !== null) continue;
-    const role = await projectRole(db, project, userId);
-    if (role === undefined || !mayApprove(userId, role, rules)) continue;
-    approvers.push({ userId, alias: user.alias, role });
-  }
-  return approvers;
+  return possibleApprovers(db, project, rules, ids);
+}
+
+/** Those of the users who may approve now, whatever the request brings. */
+export async function possibleApprovers(
+  db: Knex,
+  project: ProjectRow,
+  rules: readonly ApprovalRule[],
+  userIds: readonly string[],
+): Promise<readonly Approver[]> {
+  if (userIds.length === 0) return [];
+  const users = await findUsersById(db, userIds);
+  const roles = await projectRoles(db, project, userIds);
+  return userIds.flatMap((id) => {
+    const [user, role] = [users.get(id), roles.get(id)];
+    if (user === undefined || user.banned_at !== null || role === undefined) return [];
+    if (!mayApprove(user.id, role, rules)) return [];
+    return [{ userId: user.id, alias: user.alias, role }];
+  });
 }
 
 /** Who may not approve a request, by the configuration: its author, and whose commits it brings. */

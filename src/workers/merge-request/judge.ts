@@ -19,7 +19,13 @@ import {
   refProtections,
 } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { type Approver, barredFromApproving, countingApprovers, rulesOf } from "./approver.ts";
+import {
+  type Approver,
+  barredFromApproving,
+  countingApprovers,
+  possibleApprovers,
+  rulesOf,
+} from "./approver.ts";
 import { type Comparison, compareHeads } from "./compare.ts";
 import { type OwnerDemands, ownerDemands, ownersAgree } from "./owners.ts";
 import {
@@ -117,6 +123,13 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
     const { approverIds } = then;
     const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
+    // Commits say who made them but do not prove it, so they rid nobody of being an owner.
+    const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
+    const mayApprove = async (userIds: readonly string[]) => {
+      const others = userIds.filter((id) => id !== excluded);
+      const able = await possibleApprovers(db, project, rules, others);
+      return new Set<string>(able.map(({ userId }) => userId));
+    };
     const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
     const verdicts = await pipelineVerdicts(db, {
       projectId: row.project_id,
@@ -136,7 +149,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       HAS_ALL_CODEOWNERS:
         owning === undefined ||
         (owning.demands !== undefined &&
-          (await ownersAgree(db, project, owning.demands, approvers))),
+          (await ownersAgree(db, project, owning.demands, { approvers, mayApprove }))),
     };
     const canMerge = Object.values(requirements).every(Boolean);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);

@@ -119,22 +119,31 @@ async function ownersFileAt({ objects }: Repository, commitId: string) {
   return undefined;
 }
 
+type Approvals = Readonly<{
+  /** Those whose approvals count. */
+  approvers: readonly Approver[];
+  /** Those of the users who could approve. */
+  mayApprove: (userIds: readonly string[]) => Promise<ReadonlySet<string>>;
+}>;
+
 /**
- * Whether those who approved are enough for every demand. A demand that nobody could ever meet, because
- * none of its owners exists, is met; as with GitLab.
+ * Whether those who approved are enough for every demand. Owners who may not approve here are not counted: a demand
+ * that nobody could ever meet, because it has no others, is met; as with GitLab.
  */
 export async function ownersAgree(
   db: Knex,
   project: ProjectRow,
   demands: readonly OwnerDemand[],
-  approvers: readonly Approver[],
+  { approvers, mayApprove }: Approvals,
 ): Promise<boolean> {
   if (demands.length === 0) return true;
   const names = [...new Set(demands.flatMap(({ owners }) => owners))];
   const people = await peopleBehind(db, project, names);
+  const able = await mayApprove([...new Set([...people.values()].flatMap((ids) => [...ids]))]);
   return demands.every(({ owners, approvals }) => {
     const roles = new Set(owners.flatMap((name) => roleNames[name.toLowerCase()] ?? []));
-    const ids = new Set(owners.flatMap((name) => [...(people.get(name) ?? [])]));
+    const named = owners.flatMap((name) => [...(people.get(name) ?? [])]);
+    const ids = new Set(named.filter((id) => able.has(id)));
     if (roles.size === 0 && ids.size === 0) return true;
     const agreed = approvers.filter(({ userId, role }) => ids.has(userId) || roles.has(role));
     // More than there are owners could never come; who has a role is not counted.
