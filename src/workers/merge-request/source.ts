@@ -19,6 +19,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
+import { projectRole } from "../../projections/team/member-role.ts";
 import { bringLfsObjects, type SourceDeps } from "./source-lfs.ts";
 
 /** Within this process; what another process does at the same time is seen by the ref. */
@@ -27,7 +28,8 @@ const attemptsMax = 5;
 
 /**
  * Brings what the source branch holds now into the request, if it is open: the commits, the ref
- * that keeps them, the event. A branch that is gone leaves the request as it is.
+ * that keeps them, the event. A branch that is gone leaves the request as it is, and so does a fork while the
+ * author may not read the target.
  *
  * @returns the request as it is then
  * @throws Refusal 422 `project.full`
@@ -101,7 +103,15 @@ async function sourceHead(db: Knex, row: MergeRequestRow): Promise<string> {
   const ref = await findRef(db, row.source_project_id, "branch", row.source_branch);
   // The branches of a deleted project stay until it is purged.
   const isGone = ref === undefined || !(await findProjectById(db, row.source_project_id));
-  return isGone ? row.source_commit : ref.object_id;
+  if (isGone || ref.object_id === row.source_commit) return row.source_commit;
+  return (await mayBring(db, row)) ? ref.object_id : row.source_commit;
+}
+
+/** A fork goes on after its people lost access to the target, and shall not write into it. */
+async function mayBring(db: Knex, row: MergeRequestRow): Promise<boolean> {
+  if (row.source_project_id === row.project_id) return true;
+  const target = await findProjectById(db, row.project_id);
+  return target !== undefined && (await projectRole(db, target, row.author_id)) !== undefined;
 }
 
 async function recordMove(

@@ -132,6 +132,20 @@ describe("a merge request from a fork", () => {
     expect(fsck.exitCode, fsck.stderr).to.equal(0);
   });
 
+  it("takes nothing from the fork while its author cannot read the target", async () => {
+    const before = idOfHead(await open());
+    const invited = { userAlias: "carl", role: "REPORTER" };
+    await app.delete(world.at("/member/carl"), { token: anna.token });
+    const head = await push("g.txt", "from outside\n");
+    await follow();
+    expect(idOfHead(await world.get(bob, "/merge-request/1"))).to.equal(before);
+    const inTarget = ["-C", world.gitDir, "cat-file", "-e", head];
+    expect((await tryGit(world.copy, inTarget)).exitCode).not.to.equal(0);
+    await world.post(anna, "/member/invite", invited);
+    expect(idOfHead(await world.get(bob, "/merge-request/1"))).to.equal(head);
+    expect((await tryGit(world.copy, inTarget)).exitCode).to.equal(0);
+  });
+
   it("is merged from the versions kept when the fork is deleted and its author gone", async () => {
     await open();
     expect((await app.delete(`/project/${forkId}/delete`, { token: carl.token })).status).to.equal(
