@@ -3,11 +3,10 @@ import { z } from "zod";
 
 import type { UserId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import type { ProjectPlace } from "../../projections/team/member-role.ts";
-import { possibleReaders } from "../../projections/team/reader.ts";
 import { invalid } from "../core/schema.ts";
 import { LabelChoices } from "../label/choice.ts";
+import { chosenPeople } from "../user/people-choice.ts";
 
 /**
  * Length of a description or comment. An edit is one event with the text before and after, and the
@@ -52,17 +51,7 @@ export async function chosenAssignees(
   choices: UserChoices,
   present: readonly UserId[] = [],
 ): Promise<readonly UserId[]> {
-  const ids = [...new Set(choices.map(({ id }) => id))];
-  const staying = new Map(present.map((id) => [id as string, id]));
-  const coming = ids.filter((id) => !staying.has(id));
-  const readers = await possibleReaders(db, project, coming);
-  return ids.map((id) => {
-    const assigned = staying.get(id);
-    if (assigned !== undefined) return assigned;
-    const reader = readers.get(id);
-    if (reader === undefined) throw new Refusal("not_found", "user.not_found", "User not found.");
-    if (reader.reads) return reader.id;
-    const message = `The user ${id} cannot read the project.`;
-    throw invalid([{ field: "assignedUsers", code: "assignee.no_access", message }]);
-  });
+  const refused = (message: string) =>
+    invalid([{ field: "assignedUsers", code: "assignee.no_access", message }]);
+  return chosenPeople(db, { project, choices, present, refused });
 }

@@ -4,11 +4,11 @@ import { z } from "zod";
 import { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { MergeRequestDetails } from "../../events/merge-request/merge-request.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
-import { findUsersById } from "../../projections/user/user.ts";
 import { bool } from "../core/schema.ts";
 import { chosenLabels, LabelChoices } from "../label/choice.ts";
+import { chosenPeople, type PeopleChoice } from "../user/people-choice.ts";
 
 const peopleMax = 100;
 /** An event holds the text before and after; stores take 1 MiB as one. */
@@ -59,26 +59,31 @@ export const MergeRequestChangeById = z
   .meta({ id: "MergeRequestChangeById", description: "What is not given stays as it is." });
 export type MergeRequestChange = z.output<typeof MergeRequestChange>;
 
+type Present = Pick<MergeRequestRow, "assigned_user_ids" | "reviewer_ids">;
+
 /**
  * The given ones of the details, with every person and label checked.
  *
+ * @param present the request as it is; undefined for a new one
  * @throws Refusal 404 `user.not_found`, `label.not_found`; 422 `user.cannot_read`
  */
 export async function detailsIn(
   db: Knex,
   project: ProjectRow,
   body: Partial<NewMergeRequest> | MergeRequestChange,
+  present?: Present,
 ): Promise<Partial<MergeRequestDetails>> {
   const { assignedUsers, reviewers, labels } = body;
+  const assigned = { choices: assignedUsers ?? [], present: present?.assigned_user_ids ?? [] };
+  const reviewing = { choices: reviewers ?? [], present: present?.reviewer_ids ?? [] };
   const details = {
     title: body.title,
     description: body.description ?? undefined,
     removeSourceBranch: body.removeSourceBranch ?? undefined,
     squashCommit: body.squashCommit ?? undefined,
     workInProgress: body.workInProgress ?? undefined,
-    assignedUserIds:
-      assignedUsers && (await readersIn(db, project, "assignedUsers", assignedUsers)),
-    reviewerIds: reviewers && (await readersIn(db, project, "reviewers", reviewers)),
+    assignedUserIds: assignedUsers && (await readersIn(db, project, "assignedUsers", assigned)),
+    reviewerIds: reviewers && (await readersIn(db, project, "reviewers", reviewing)),
     labelIds: labels && [...(await chosenLabels(db, project.id, labels))],
   };
   const given = Object.entries(details).filter(
@@ -87,22 +92,14 @@ export async function detailsIn(
   return Object.fromEntries(given);
 }
 
-/** Each once. @throws Refusal 404 for nobody, 422 for somebody who cannot read the project */
-async function readersIn(
+function readersIn(
   db: Knex,
   project: ProjectRow,
   field: string,
-  people: z.output<typeof People>,
-): Promise<UserId[]> {
-  const ids = [...new Set(people.map(({ id }) => id))];
-  const users = await findUsersById(db, ids);
-  for (const id of ids) {
-    if (!users.has(id)) throw new Refusal("not_found", "user.not_found", "There is no such user.");
-    if ((await projectRole(db, project, id)) !== undefined) continue;
-    const message = `${users.get(id)?.alias} cannot read the project.`;
-    throw new Refusal("unprocessable", "user.cannot_read", message, {
-      errors: [{ field, code: "user.cannot_read", message }],
-    });
-  }
-  return ids;
+  { choices, present }: Pick<PeopleChoice, "choices" | "present">,
+): Promise<readonly UserId[]> {
+  const code = "user.cannot_read";
+  const refused = (message: string) =>
+    new Refusal("unprocessable", code, message, { errors: [{ field, code, message }] });
+  return chosenPeople(db, { project, choices, present, refused });
 }

@@ -109,7 +109,7 @@ async function edit(row: MergeRequestRow, body: MergeRequestChange, request: Wri
   const configuration = await approvalConfigurationOf(deps.db, { project });
   const command = {
     type: "EditMergeRequest",
-    change: await detailsIn(deps.db, project, body),
+    change: await detailsIn(deps.db, project, body, row),
     ...(targetBranch === undefined ? {} : { targetBranch }),
     mayEditMerged: configuration.editMergedMergeRequest,
     removesApprovals: configuration.removeApprovalsOnChangingTargetBranch,

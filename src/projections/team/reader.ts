@@ -6,7 +6,7 @@ import type { ProjectPlace } from "./member-role.ts";
 /** The users of these ids who exist and were not forgotten, and whether they may read a project. */
 export type PossibleReaders = ReadonlyMap<string, Readonly<{ id: UserId; reads: boolean }>>;
 
-/** Decides as `projectRole` does, for many users in one query. */
+/** Decides as `projectRole` does, for many users in one query; who is banned reads nothing. */
 export async function possibleReaders(
   db: Knex,
   project: ProjectPlace,
@@ -17,7 +17,7 @@ export async function possibleReaders(
   const parents = [id, owner_id, owner_company_id].filter((parent) => parent !== null);
   const { rows } = await db.raw<{ rows: readonly { id: UserId; reads: boolean }[] }>(
     `select app_user.id,
-       (not ?::boolean or app_user.id = ?::uuid or exists (
+       banned_at is null and (not ?::boolean or app_user.id = ?::uuid or exists (
          select 1 from member where user_id = app_user.id and parent_id = any(?::uuid[])
        )) as reads
      from app_user where id = any(?::uuid[]) and forgotten_at is null`,

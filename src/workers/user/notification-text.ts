@@ -36,14 +36,16 @@ const excerptMax = 2_000;
 export const unsubscribePath = "/account/unsubscribe";
 
 /**
- * Writes a notification. Undefined when what it is about is gone, or when the recipient may not read it now
- * or wants no such mail.
+ * Writes a notification. Undefined when what it is about is gone, or when the recipient may not read it now, is
+ * banned or wants no such mail.
  */
 export async function writeNotification(
   deps: Deps,
   about: About,
 ): Promise<WrittenMail | undefined> {
-  const { kind } = about;
+  const { kind, holderId } = about;
+  const holder = await findUserById(deps.db, holderId);
+  if (holder === undefined || holder.banned_at !== null) return undefined;
   if (kind === "TRANSFER_OFFERED") return await writeTransfer(deps, about);
   return await writeMention(deps, { ...about, kind });
 }
