@@ -15,16 +15,21 @@ const numbered = `(?<![\\w/.&#!-])(?:${name}/${name})?[#!][1-9]\\d{0,9}(?!\\w)`;
 const hash = "(?<![0-9A-Za-z])[0-9a-f]{40}(?:[0-9a-f]{24})?(?![0-9A-Za-z])";
 const pattern = new RegExp(`${numbered}|${hash}`, "g");
 
-/** As GitHub and GitLab know them. */
+/** As GitHub and GitLab know them, also emphasised, and before an issue in brackets. */
 const closingWord =
-  /(?<!\w)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?[ \t]+(?:issues?[ \t]+)?$/i;
+  /(?<![0-9A-Za-z]|[0-9A-Za-z]_)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)[*_]{0,3}:?[*_]{0,3}[ \t]+(?:issues?[ \t]+)?[[(]?$/i;
 const closingWordLengthMax = 40;
 /** Between the issues of a list that one closing word stands before. */
-const separator = /^(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:and|&)[ \t]+)$/i;
+const separator = /^[\])]?(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+(?:(?:and|&)[ \t]+)?)[[(]?$/i;
 
-/** The references of a text, each once, in the order of the text; at most 100. */
-export function referencesIn(text: string): readonly TextReference[] {
-  const searched = text.slice(0, lengthMax);
+/**
+ * The references of a text, each once, in the order of the text; at most 100.
+ *
+ * @param publicUrl of the service: addresses of its issues and merge requests are references as well
+ */
+export function referencesIn(text: string, publicUrl?: string): readonly TextReference[] {
+  const start = text.slice(0, lengthMax);
+  const searched = publicUrl === undefined ? start : withoutAddresses(start, publicUrl);
   const found = new Map<string, boolean>();
   let listEnd = -1;
   for (const { 0: target, index } of searched.matchAll(pattern)) {
@@ -37,6 +42,32 @@ export function referencesIn(text: string): readonly TextReference[] {
   }
   return [...found].map(([target, closes]) => ({ target, closes }));
 }
+
+/** `https://…/project/owner/project/issue/12` becomes `owner/project#12`. */
+function withoutAddresses(text: string, publicUrl: string): string {
+  const base = `${publicUrl}/project/`;
+  let shortened = "";
+  for (const [index, part] of text.split(base).entries()) {
+    const [whole = "", path, kind, localId] = (index > 0 && addressed.exec(part)) || [];
+    if (path === undefined || /[\w/.&#!-]$/.test(shortened.slice(-1))) {
+      shortened += (index > 0 ? base : "") + part;
+    } else {
+      shortened += `${path}${kind === "issue" ? "#" : "!"}${localId}${part.slice(whole.length)}`;
+    }
+  }
+  return shortened;
+}
+
+const addressed = new RegExp(`^(${name}/${name})/(issue|merge-request)/([1-9]\\d{0,9})(?![\\w/])`);
+
+/** Number of an issue of the project with this path, `owner/project`; undefined for any other target. */
+export function ownIssue(target: string, path: string): number | undefined {
+  const [, at, number] = /^(.*)#(\d+)$/.exec(target) ?? [];
+  if (at === undefined || (at !== "" && at.toLowerCase() !== path.toLowerCase())) return undefined;
+  return Number(number) <= localIdMax ? Number(number) : undefined;
+}
+
+const localIdMax = 2 ** 31 - 1;
 
 function isSeparator(text: string, from: number, to: number): boolean {
   return to - from <= closingWordLengthMax && separator.test(text.slice(from, to));

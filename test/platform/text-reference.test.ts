@@ -37,6 +37,14 @@ describe("references in a text", () => {
     ["Closes #1, see #2", ["#1"]],
     ["Closes anna/forge#5", ["anna/forge#5"]],
     ["Closes !7", []],
+    ["Closes #17 #18", ["#17", "#18"]],
+    ["Closes #17, #18 and #19 & #20", ["#17", "#18", "#19", "#20"]],
+    ["*Fixes* #9, __Closes__: #8", ["#9", "#8"]],
+    ["Closes [#10], (#11) and [#12](x)", ["#10", "#11", "#12"]],
+    ["Closes (#11). See (#13)", ["#11"]],
+    ["Closes #1\n#2", ["#1"]],
+    ["Closes GH-12", []],
+    ["un_fix #3", []],
     ["encloses #1, prefix #2, closest #3", []],
     ["closes\n\n#1", []],
     ["#1 is named before Closes #1", ["#1"]],
@@ -45,6 +53,21 @@ describe("references in a text", () => {
       expect(closed(text)).to.deep.equal(expected);
     });
   }
+
+  it("are also the addresses of issues and merge requests of this very service", () => {
+    const url = "https://forge.example:8443";
+    const at = `${url}/project/anna/forge`;
+    const text = `Closes ${at}/issue/6, ${at}/issue/7#note, see ${at}/merge-request/8 (${at}/issue/9)`;
+    expect(referencesIn(text, url)).to.deep.equal([
+      { target: "anna/forge#6", closes: true },
+      { target: "anna/forge#7", closes: true },
+      { target: "anna/forge!8", closes: false },
+      { target: "anna/forge#9", closes: false },
+    ]);
+    const others = `Closes https://other.example/project/anna/forge/issue/6 ${at}/issue/6/edit x${at}/issue/6`;
+    expect(referencesIn(others, url)).to.deep.equal([]);
+    expect(referencesIn(text)).to.deep.equal([]);
+  });
 
   it("are at most 100", () => {
     const text = Array.from({ length: 200 }, (_, index) => `#${index + 1}`).join(" ");
@@ -78,7 +101,7 @@ describe("the search for references and mentions", () => {
       expectLinear(
         8_192,
         (length) => repeated(part, length),
-        (text) => [referencesIn(text), mentionsIn(text)],
+        (text) => [referencesIn(text, "a"), mentionsIn(text)],
       ));
   }
 });

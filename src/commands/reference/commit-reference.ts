@@ -16,8 +16,9 @@ export type CommitReferenceCommand = Readonly<{
 
 type State = Readonly<{ isRecorded: boolean }>;
 
-/** Keeps an event with long titles and many references far below the limit of the store. */
+/** They keep an event with long titles and many references far below the limit of the store. */
 const commitsAtOnce = 100;
+const referencesAtOnce = 1_000;
 
 const decider: Decider<State, CommitReferenceCommand, CommitReferenceEvent> = {
   initialState: { isRecorded: false },
@@ -26,10 +27,11 @@ const decider: Decider<State, CommitReferenceCommand, CommitReferenceEvent> = {
   decide({ isRecorded }, { projectId, commits, at: foundAt }) {
     if (isRecorded) return [];
     const events: CommitReferenceEvent[] = [];
-    for (let from = 0; from < commits.length; from += commitsAtOnce) {
-      const some = commits.slice(from, from + commitsAtOnce);
+    for (let from = 0; from < commits.length; ) {
+      const some = commits.slice(from, from + countAtOnce(commits, from));
       const data = { projectId, commits: some, foundAt };
       events.push({ type: "CommitReferencesFound", data });
+      from += some.length;
     }
     return events;
   },
@@ -44,3 +46,14 @@ export const commitReference: Slice<State, CommitReferenceCommand, typeof commit
   stream: commitReferenceStream,
   decider,
 };
+
+/** How many of the commits one event takes, beginning with this one: at least one. */
+function countAtOnce(commits: readonly ReferringCommit[], from: number): number {
+  let [count, references] = [0, 0];
+  for (const commit of commits.slice(from, from + commitsAtOnce)) {
+    references += commit.references.length;
+    if (count > 0 && references > referencesAtOnce) break;
+    count += 1;
+  }
+  return count;
+}

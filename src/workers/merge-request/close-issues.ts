@@ -2,14 +2,14 @@ import { handle } from "../../commands/core/handle.ts";
 import { issue } from "../../commands/issue/issue.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { referencesIn } from "../../platform/text-reference.ts";
+import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
-const localIdMax = 2 ** 31 - 1;
+type CloseDeps = Pick<WorkerDeps, "store" | "db" | "now" | "visible" | "publicUrl">;
 
 /**
  * Closes the issues of the target project that title and description of a merged request name after a
@@ -17,7 +17,7 @@ const localIdMax = 2 ** 31 - 1;
  * commits name are closed as with every push.
  */
 export async function closeIssuesOf(
-  { store, db, now, visible }: Pick<WorkerDeps, "store" | "db" | "now" | "visible">,
+  { store, db, now, visible, publicUrl }: CloseDeps,
   mergeRequestId: string,
 ): Promise<void> {
   const row = await findMergeRequestById(db, mergeRequestId);
@@ -27,10 +27,13 @@ export async function closeIssuesOf(
   const by = row.merged_by_id;
   const role = await projectRole(db, project, by);
   if (role === undefined || role === "GUEST") return;
-  const references = [row.title, row.description].flatMap(referencesIn);
-  const own = references.filter(({ target, closes }) => closes && target.startsWith("#"));
-  for (const localId of new Set(own.map(({ target }) => Number(target.slice(1))))) {
-    const found = localId > localIdMax ? undefined : await findIssue(db, project.id, localId);
+  const references = [row.title, row.description].flatMap((text) => referencesIn(text, publicUrl));
+  const path = `${project.owner_alias}/${project.alias}`;
+  const own = references.flatMap(({ target, closes }) =>
+    closes ? (ownIssue(target, path) ?? []) : [],
+  );
+  for (const localId of new Set(own)) {
+    const found = await findIssue(db, project.id, localId);
     if (found === undefined) continue;
     const at = now().toISOString();
     const commandId = deterministicId("close issue", row.id, found.id);

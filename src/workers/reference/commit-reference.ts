@@ -16,7 +16,7 @@ import {
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { commitsBetween } from "../../platform/git/push/commits.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
-import { referencesIn } from "../../platform/text-reference.ts";
+import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
@@ -30,7 +30,6 @@ const queue = "commit-reference";
 /** Of one change of a branch, the newest commits are searched. */
 const commitsMax = 1_000;
 const titleMax = 255;
-const referencesMax = 20;
 /** One change of a branch closes at most this many issues. */
 const closedMax = 200;
 
@@ -52,7 +51,7 @@ export const commitReferenceWorker = defineWorker({
   run: ({ projectId, revision }, deps) => searchChange(deps, projectId, revision),
 });
 
-type SearchDeps = Pick<WorkerDeps, "store" | "db" | "git" | "visible" | "now">;
+type SearchDeps = Pick<WorkerDeps, "store" | "db" | "git" | "visible" | "now" | "publicUrl">;
 
 /** @param revision of the change in the repository's stream; repeated, it records and closes nothing */
 export async function searchChange(
@@ -68,7 +67,7 @@ export async function searchChange(
   if (project === undefined || repository === undefined) return;
   const { after, before } = await endsOf(deps, project, change);
   const commits = await commitsBetween(repository, after, before, commitsMax);
-  const referring = commits.flatMap(({ id, message }) => referringCommit(id, message));
+  const referring = commits.flatMap(({ id, message }) => referringCommit(id, message, deps));
   if (referring.length === 0) return;
   const command = {
     type: "RecordCommitReferences",
@@ -114,8 +113,12 @@ async function endsOf({ db }: SearchDeps, project: ProjectRow, { data }: Change)
   return { after: data.commitId, before: base === undefined ? [] : [base.object_id] };
 }
 
-function referringCommit(id: string, message: string): readonly ReferringCommit[] {
-  const references = referencesIn(message).slice(0, referencesMax);
+function referringCommit(
+  id: string,
+  message: string,
+  { publicUrl }: Pick<SearchDeps, "publicUrl">,
+): readonly ReferringCommit[] {
+  const references = referencesIn(message, publicUrl);
   if (references.length === 0) return [];
   const title = storableText(clipText(message.split("\n", 1)[0] ?? "", titleMax));
   return [{ commitId: ObjectId.parse(id), title, references }];
@@ -134,7 +137,7 @@ async function closeIssues(
   const by = change.data.changedById;
   // Who pushed may have lost the right since.
   if (by === null || !mayClose(await projectRole(deps.db, project, by))) return;
-  for (const [localId, commitId] of closedBy(commits)) {
+  for (const [localId, commitId] of closedBy(commits, project)) {
     const row = await findIssue(deps.db, project.id, localId);
     if (row === undefined) continue;
     const at = deps.now().toISOString();
@@ -155,13 +158,16 @@ const mayClose = (role: Awaited<ReturnType<typeof projectRole>>): boolean =>
   role !== undefined && role !== "GUEST";
 
 /** Issue number → the newest commit that closes it. */
-function closedBy(commits: readonly ReferringCommit[]): ReadonlyMap<number, ObjectId> {
+function closedBy(
+  commits: readonly ReferringCommit[],
+  { owner_alias, alias }: ProjectRow,
+): ReadonlyMap<number, ObjectId> {
+  const path = `${owner_alias}/${alias}`;
   const closed = new Map<number, ObjectId>();
   for (const { commitId, references } of commits) {
     for (const { target, closes } of references) {
-      const localId = Number(target.slice(1));
-      const isOwn = target.startsWith("#") && localId < 2 ** 31;
-      if (closes && isOwn && !closed.has(localId) && closed.size < closedMax) {
+      const localId = ownIssue(target, path);
+      if (closes && localId !== undefined && !closed.has(localId) && closed.size < closedMax) {
         closed.set(localId, commitId);
       }
     }

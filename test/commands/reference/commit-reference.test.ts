@@ -11,6 +11,10 @@ const commits = Array.from({ length: 150 }, (_, index) => ({
   title: "Title",
   references: [{ target: "#1", closes: false }],
 }));
+const long = commits.slice(0, 30).map((commit) => ({
+  ...commit,
+  references: Array.from({ length: 100 }, (_, n) => ({ target: `#${n + 1}`, closes: false })),
+}));
 const found = (some: typeof commits): CommitReferenceEvent => ({
   type: "CommitReferencesFound",
   data: { projectId, commits: some, foundAt: at },
@@ -22,6 +26,9 @@ describe("references in the commits of a push", () => {
     given()
       .when(record)
       .gives(found(commits.slice(0, 100)), found(commits.slice(100)));
+    given()
+      .when({ ...record, commits: long })
+      .gives(found(long.slice(0, 10)), found(long.slice(10, 20)), found(long.slice(20)));
     given(found(commits)).when(record).givesNothing();
     given()
       .when({ ...record, commits: [] })

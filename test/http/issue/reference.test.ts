@@ -156,6 +156,20 @@ describe("closing words in commits", () => {
     expect(await recorded()).to.equal(before);
   });
 
+  it("close what has the project's own path or address, also beyond the twentieth of one commit", async () => {
+    const [first, second, last] = [
+      await issues.created(),
+      await issues.created(),
+      await issues.created(),
+    ];
+    const many = Array.from({ length: 30 }, (_, n) => `#${n + 1_000_000}`).join(", ");
+    const [path, url] = ["Anna/forge", `${app.url}/project/anna/forge/issue`];
+    const own = `${path}#${first["localId"]} and ${url}/${second["localId"]}`;
+    await commit(copy, `Closes ${many}, ${own}, #${last["localId"]}`, { "own.txt": "o" });
+    await push("main");
+    for (const { localId } of [first, second, last]) await closedOnce(localId);
+  });
+
   it("close no issues of other projects, deleted ones or ones that are over", async () => {
     const foreign = await hidden.created();
     const over = await issues.created({ status: { id: "COMPLETED" } });

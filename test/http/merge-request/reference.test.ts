@@ -37,7 +37,8 @@ async function references(of: string): Promise<readonly unknown[]> {
 describe("what a merge request names", () => {
   it("closes issues of its own project once it is merged into the default branch", async () => {
     const path = `anna/${other.project.alias}`;
-    await world.open({ description: `Fixes #1 and closes ${path}#1, closes #99999999999` });
+    const own = `anna/${world.project.alias}`;
+    await world.open({ description: `Fixes ${own}#1 and closes ${path}#1, closes #99999999999` });
     expect(await references("/issue/1")).to.deep.equal([["MERGE_REQUEST", 1, true]]);
     expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
     await eventually(async () => (await issueStatus(world)) === "CLOSED");
