@@ -33,6 +33,10 @@ export type NotificationKind = z.output<typeof NotificationKind>;
 export const MailKind = z.enum([...LinkMailKind.options, ...NotificationKind.options]);
 export type MailKind = z.output<typeof MailKind>;
 
+/** An event with a text that somebody wrote. */
+export const SaidAt = z.object({ stream: z.string(), revision: z.int().nonnegative() });
+export type SaidAt = Readonly<z.output<typeof SaidAt>>;
+
 export const mailEvents = {
   MailScheduled: z.object({
     mailId: z.uuid(),
@@ -46,6 +50,8 @@ export const mailEvents = {
      * text is written when the mail is sent: it holds a secret, or what the recipient may read only now.
      */
     requestId: z.uuid(),
+    /** Of a mention, the event whose text it is: later edits are by others and may not mention the recipient. */
+    said: SaidAt.optional(),
     /** Later than this it is of no use. */
     expiresAt: IsoInstant,
     scheduledAt: IsoInstant,

@@ -11,7 +11,7 @@ import {
 import { mentionsIn } from "../../platform/text-reference.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
-import { type Notice, newMentions, notify } from "../user/notify.ts";
+import { type Notice, newMentions, notify, placeOf } from "../user/notify.ts";
 
 /** Sends mail to assignees, reviewers and those whom a request or a note mentions, if they may read it. */
 export const mergeRequestNotification: Reactor = {
@@ -47,6 +47,7 @@ function requestNotice(recorded: Recorded): Notice | undefined {
   const { type, stream, data } = decode(mergeRequestEvents, recorded);
   const of = {
     about: idInStream(stream),
+    said: placeOf(recorded),
     assignedKind,
     mentionKind: "MERGE_REQUEST_MENTIONED",
   } as const;
@@ -69,7 +70,8 @@ const peopleOf = ({ assignedUserIds, reviewerIds }: MergeRequestDetails): readon
 
 function noteNotice(recorded: Recorded): Notice | undefined {
   const { type, data } = decode(discussionEvents, recorded);
-  const of = { assignedKind, mentionKind: "NOTE_MENTIONED", assigneeIds: [] } as const;
+  const said = placeOf(recorded);
+  const of = { assignedKind, mentionKind: "NOTE_MENTIONED", assigneeIds: [], said } as const;
   if (type === "DiscussionStarted") {
     const { discussionId: about, projectId, message, startedById: byId } = data;
     return { ...of, about, projectId, byId, mentions: mentionsIn(message) };

@@ -1,7 +1,13 @@
 import type { Knex } from "knex";
 
 import { linkToken } from "../../commands/user/link-token.ts";
-import { LinkMailKind, type MailKind, NotificationKind } from "../../events/user/mail.ts";
+import {
+  LinkMailKind,
+  type MailKind,
+  NotificationKind,
+  type SaidAt,
+} from "../../events/user/mail.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import { oneLine } from "../../platform/mailer.ts";
 import { clipText } from "../../platform/storable-text.ts";
@@ -16,9 +22,11 @@ export type MailAbout = Readonly<{
   holderId: string;
   requestId: string;
   expiresAt: Date;
+  said?: SaidAt | undefined;
 }>;
 
 export type MailTextDeps = Readonly<{
+  store: Pick<EventStore, "readStream">;
   vault: Pick<Vault, "digest">;
   db: Knex;
   publicUrl: string;

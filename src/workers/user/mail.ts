@@ -111,13 +111,13 @@ export const mailWorker = defineWorker({
     const loaded = await load(store, mail, mailId);
     const { state } = loaded;
     if (state.status !== "waiting" || mailer === undefined) return;
-    const { kind, holderId, requestId } = state.mail;
+    const { kind, holderId, requestId, said } = state.mail;
     const expiresAt = new Date(state.mail.expiresAt);
     if (expiresAt <= now()) return await giveUp(deps, mailId, loaded, "expired");
     const to = await vault.open(state.mail.to);
     if (to === null) return await giveUp(deps, mailId, loaded, "forgotten");
     await deps.visible(loaded.position);
-    const written = await writeMail(deps, { kind, holderId, requestId, expiresAt });
+    const written = await writeMail(deps, { kind, holderId, requestId, expiresAt, said });
     if (written === undefined) return await giveUp(deps, mailId, loaded, "over");
     try {
       await mailer.send({ id: mailId, to, ...written });

@@ -4,7 +4,8 @@ import { unsubscribeToken } from "../../commands/user/notification-preference.ts
 import { UserId } from "../../events/core/ids.ts";
 import { IssueId } from "../../events/issue/issue.ts";
 import { IssueCommentId } from "../../events/issue/issue-comment.ts";
-import type { NotificationKind } from "../../events/user/mail.ts";
+import type { NotificationKind, SaidAt } from "../../events/user/mail.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Vault } from "../../platform/key/vault.ts";
 import { type Message, oneLine } from "../../platform/mailer.ts";
@@ -18,17 +19,24 @@ import { possibleReaders } from "../../projections/team/reader.ts";
 import { findTransfer } from "../../projections/team/transfer-offer.ts";
 import { wantsMail } from "../../projections/user/notification-preference.ts";
 import { findUserById } from "../../projections/user/user.ts";
+import { saidAt } from "./said.ts";
 
 export type WrittenMail = Pick<Message, "subject" | "text" | "unsubscribeUrl">;
 
 type Deps = Readonly<{
+  store: Pick<EventStore, "readStream">;
   vault: Pick<Vault, "digest">;
   db: Knex;
   publicUrl: string;
   now: () => Date;
 }>;
 
-type About = Readonly<{ kind: NotificationKind; holderId: string; requestId: string }>;
+type About = Readonly<{
+  kind: NotificationKind;
+  holderId: string;
+  requestId: string;
+  said?: SaidAt | undefined;
+}>;
 
 const titleMax = 100;
 const excerptMax = 2_000;
@@ -81,10 +89,11 @@ function unsubscribing({ vault, publicUrl }: Pick<Deps, "vault" | "publicUrl">, 
 type MentionKind = Exclude<NotificationKind, "TRANSFER_OFFERED">;
 
 async function writeMention(
-  { db, vault, publicUrl }: Deps,
-  { kind, holderId, requestId }: About & Readonly<{ kind: MentionKind }>,
+  { db, store, vault, publicUrl }: Deps,
+  { kind, holderId, requestId, said }: About & Readonly<{ kind: MentionKind }>,
 ): Promise<WrittenMail | undefined> {
-  const about = await subjectOf(db, kind, requestId);
+  const found = await subjectOf(db, kind, requestId);
+  const about = found && { ...found, ...(said && (await saidAt(store, said))) };
   const project = about && (await findProjectById(db, about.projectId));
   if (about === undefined || project === undefined) return undefined;
   const reader = (await possibleReaders(db, project, [holderId])).get(holderId);

@@ -1,6 +1,6 @@
 import { user } from "../../commands/user/user.ts";
 import type { Recorded } from "../../events/core/event.ts";
-import type { NotificationKind } from "../../events/user/mail.ts";
+import type { NotificationKind, SaidAt } from "../../events/user/mail.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
@@ -25,6 +25,8 @@ export type Notice = Readonly<{
   assigneeIds: readonly string[];
   /** Aliases. */
   mentions: readonly string[];
+  /** Where they are mentioned. */
+  said: SaidAt;
 }>;
 
 /** Puts a mail to each of them into the outbox, if they may read the project and want such mails. */
@@ -36,11 +38,19 @@ export async function notify(
   if (told.assigneeIds.length === 0 && told.mentions.length === 0) return [];
   await deps.visible(event.position);
   const jobs: Job[] = [];
+  const { about, assignedKind } = told;
   for (const [userId, kind] of await recipients(told, deps)) {
-    jobs.push(...(await schedule(event, { userId, kind, about: told.about }, deps)));
+    const said = kind === assignedKind ? undefined : told.said;
+    jobs.push(...(await schedule(event, { userId, kind, about, said }, deps)));
   }
   return jobs;
 }
+
+/** Where an event is. */
+export const placeOf = ({ stream, revision }: Recorded): SaidAt => ({
+  stream,
+  revision: Number(revision),
+});
 
 /** Aliases that a text mentions and the one before it did not. */
 export function newMentions(text: string, before: string): readonly string[] {
@@ -68,17 +78,24 @@ async function recipients(
   return chosen;
 }
 
-type Recipient = Readonly<{ userId: string; kind: NotificationKind; about: string }>;
+type Recipient = Readonly<{
+  userId: string;
+  kind: NotificationKind;
+  about: string;
+  said: SaidAt | undefined;
+}>;
 
 async function schedule(
   event: Recorded,
-  { userId, kind, about }: Recipient,
+  { userId, kind, about, said }: Recipient,
   deps: WorkerDeps,
 ): Promise<readonly Job[]> {
   const { state } = await load(deps.store, user, userId);
   if (state.status === "absent" || state.status === "forgotten") return [];
   const mailId = deterministicId("notification", event.id, userId);
   const expiresAt = new Date(deps.now().getTime() + lifeMs).toISOString();
-  const wanted = { kind, to: state.email, holderId: userId, requestId: about, expiresAt };
+  const mentioned = said === undefined ? {} : { said };
+  const to = state.email;
+  const wanted = { kind, to, holderId: userId, requestId: about, expiresAt, ...mentioned };
   return scheduleMail(event, mailId, wanted, deps);
 }

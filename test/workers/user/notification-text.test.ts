@@ -1,5 +1,8 @@
 import { expect } from "chai";
 
+import { mailEvents, NotificationKind } from "../../../src/events/user/mail.ts";
+import { issueNotification } from "../../../src/workers/issue/notification.ts";
+import { mergeRequestNotification } from "../../../src/workers/merge-request/notification.ts";
 import { writeNotification } from "../../../src/workers/user/notification-text.ts";
 import { startTestApp } from "../../support/app.ts";
 import { expectOk } from "../../support/issue.ts";
@@ -7,7 +10,7 @@ import { mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
-const { anna, carl } = people;
+const { anna, bob, carl } = people;
 const root = await app.givenUser("root", { admin: true });
 const world = await newWorld();
 const deps = { ...app.deps, publicUrl: "https://forge.example" };
@@ -23,5 +26,43 @@ describe("a notification that waits", () => {
     expect(await writeNotification(deps, about)).to.equal(undefined);
     expectOk(await app.post(`${account}/unban`, { token: root.token }));
     expect(await writeNotification(deps, about)).not.to.equal(undefined);
+  });
+});
+
+/** Texts of the mails to carl that follow from the log, as they would be sent now. */
+async function textsToCarl(): Promise<readonly (string | undefined)[]> {
+  const rest = { outbound: undefined as never, proxy: undefined as never };
+  const from = await app.head();
+  for await (const event of app.deps.store.readAll()) {
+    if (event.position > (from ?? 0n)) break;
+    for (const reactor of [issueNotification, mergeRequestNotification]) {
+      if (reactor.types.has(event.type)) await reactor.react(event, { ...app.deps, ...rest });
+    }
+  }
+  const texts: (string | undefined)[] = [];
+  for await (const { type, data } of app.deps.store.readAll()) {
+    if (type !== "MailScheduled") continue;
+    const { kind, holderId, requestId, said } = mailEvents.MailScheduled.parse(data);
+    const about = { kind: NotificationKind.parse(kind), holderId, requestId, said };
+    if (holderId === carl.id) texts.push((await writeNotification(deps, about))?.text);
+  }
+  return texts;
+}
+
+describe("a mail about a mention", () => {
+  it("is of the person and the text that mentioned, whoever edits before and after", async () => {
+    const bug = { title: "Bug", description: "Look at this, @carl" };
+    const { localId } = expectOk(await world.post(anna, "/issue", bug));
+    const edited = { ...bug, description: "Nothing" };
+    expectOk(await world.put(bob, `/issue/${localId}/edit`, edited));
+    expectOk(await world.post(bob, `/issue-discussion/${localId}/create`, { note: "So, @carl" }));
+    await world.open({ description: "Mine" });
+    expectOk(await world.put(bob, "/merge-request/1", { description: "For @carl" }));
+    expectOk(await world.put(anna, "/merge-request/1", { description: "Again mine" }));
+    const texts = (await textsToCarl()).filter((text) => text?.includes("mentions you"));
+    expect(texts).to.have.length(3);
+    expect(texts[0]).to.match(/^anna mentions you in the issue .*Look at this, @carl/s);
+    expect(texts[1]).to.match(/^bob mentions you in the issue .*So, @carl/s);
+    expect(texts[2]).to.match(/^bob mentions you in the merge request .*For @carl/s);
   });
 });
