@@ -5,7 +5,7 @@ import type { ProjectId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { IssueFilter } from "../../projections/issue/list.ts";
 import { labelsNamed } from "../../projections/label/label.ts";
-import { findUser, findUserById } from "../../projections/user/user.ts";
+import { filteredPerson, personFilter } from "../user/person-filter.ts";
 
 const textMax = 255;
 const labelsMax = 20;
@@ -20,8 +20,8 @@ export const IssueQuery = z.object({
     .meta({
       description: "Id or title; may be given several times: issues that have all of them.",
     }),
-  assignee: text.optional().meta({ description: "Alias or id of a user." }),
-  author: text.optional().meta({ description: "Alias or id of a user." }),
+  assignee: personFilter(),
+  author: personFilter(),
   q: text.trim().min(1).optional().meta({ description: "A part of title or description." }),
   updatedAfter: z.iso.datetime({ offset: true }).optional(),
   sort: z.enum(["created", "updated"]).default("created"),
@@ -37,8 +37,8 @@ export async function issueFilter(
 ): Promise<IssueFilter | undefined> {
   const { status, q, sort, order } = query;
   const labelIds = await filterLabels(db, projectId, query.label ?? []);
-  const assigneeId = await filterUser(db, query.assignee);
-  const authorId = await filterUser(db, query.author);
+  const assigneeId = await filteredPerson(db, query.assignee);
+  const authorId = await filteredPerson(db, query.author);
   if (labelIds === undefined || assigneeId === null || authorId === null) return undefined;
   const updatedAfter = query.updatedAfter === undefined ? undefined : new Date(query.updatedAfter);
   return { status, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
@@ -58,13 +58,6 @@ async function filterLabels(
   );
   const ids = found.filter((id) => id !== undefined);
   return ids.length < names.length ? undefined : ids;
-}
-
-/** Null when there is no such user. */
-async function filterUser(db: Knex, name: string | undefined): Promise<string | null | undefined> {
-  if (name === undefined) return undefined;
-  const row = isUuid(name) ? await findUserById(db, name) : await findUser(db, name);
-  return row?.id ?? null;
 }
 
 const isUuid = (text: string): boolean => z.uuid().safeParse(text).success;

@@ -3,10 +3,10 @@ import { labelProjection, labelsNamed } from "../../projections/label/label.ts";
 import { mergeRequestProjection } from "../../projections/merge-request/merge-request.ts";
 import { listMergeRequests } from "../../projections/merge-request/merge-request-query.ts";
 import { mergeRequestStatuses } from "../../projections/merge-request/merge-request-row.ts";
-import { findUser } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
 import { route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
+import { filteredPerson, personFilter } from "../user/person-filter.ts";
 import { at, names, reading, shown } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 import { presentMergeRequests, type Reading } from "./view.ts";
@@ -32,9 +32,9 @@ const Filter = z.object({
     .union([z.array(z.string().max(255)).max(100), z.string().max(255)])
     .optional()
     .meta({ description: "Title or id; of several, all." }),
-  assignee: text.meta({ description: "Alias." }),
-  author: text.meta({ description: "Alias." }),
-  reviewer: text.meta({ description: "Alias." }),
+  assignee: personFilter(),
+  author: personFilter(),
+  reviewer: personFilter(),
   sourceBranch: text,
   targetBranch: text,
   draft: bool().optional(),
@@ -75,10 +75,8 @@ async function namedIn(
   { project }: Reading,
   { db }: Deps,
 ) {
-  const idOf = async (alias: string | undefined) =>
-    alias === undefined ? undefined : ((await findUser(db, alias))?.id ?? null);
   const [assigneeId, authorId, reviewerId] = await Promise.all(
-    [assignee, author, reviewer].map(idOf),
+    [assignee, author, reviewer].map((name) => filteredPerson(db, name)),
   );
   const wanted = [...new Set([label ?? []].flat())];
   const ids = wanted.filter((name) => z.uuid().safeParse(name).success);
