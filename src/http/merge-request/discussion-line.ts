@@ -4,6 +4,8 @@ import type { DiscussionLine } from "../../events/merge-request/discussion.ts";
 import { repositoryPath } from "../../platform/git/name.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { Comparison } from "../../workers/merge-request/compare.ts";
+import { isOneLine } from "../../workers/merge-request/follow-line.ts";
 import { int, invalid } from "../core/schema.ts";
 
 const pathLengthMax = 4_096;
@@ -18,7 +20,10 @@ const Path = z.string().min(1).max(pathLengthMax).nullish();
 export const LineFields = z.object({ newLine: Line, oldLine: Line, newPath: Path, oldPath: Path });
 type LineFields = z.output<typeof LineFields>;
 
-type Sides = Readonly<{ baseId: string | null; sourceCommit: string }>;
+type Sides = Readonly<{
+  comparison: Pick<Comparison, "baseId" | "baseTree" | "sourceTree">;
+  sourceCommit: string;
+}>;
 
 /**
  * The line that a discussion is about; null for none.
@@ -28,7 +33,7 @@ type Sides = Readonly<{ baseId: string | null; sourceCommit: string }>;
 export async function lineIn(
   fields: LineFields,
   repository: Repository,
-  { baseId, sourceCommit }: Sides,
+  { comparison, sourceCommit }: Sides,
 ): Promise<DiscussionLine | null> {
   const { newLine, oldLine, newPath, oldPath } = fields;
   const given = Object.entries({ newLine, oldLine, newPath, oldPath });
@@ -53,7 +58,13 @@ export async function lineIn(
   const after = { field: "newLine", path: line.newPath, line: line.newLine };
   const before = { field: "oldLine", path: line.oldPath, line: line.oldLine };
   await mustHold(repository, sourceCommit, after);
-  await mustHold(repository, baseId, before);
+  await mustHold(repository, comparison.baseId, before);
+  const { baseTree, sourceTree } = comparison;
+  const hasBoth = line.newLine !== null && line.oldLine !== null;
+  const isPair = ![line.newPath, line.oldPath].includes(noFile) && line.newPath !== line.oldPath;
+  const trees = { before: baseTree, after: sourceTree };
+  if ((hasBoth || isPair) && !(await isOneLine(repository, line, trees)))
+    throw noSuchLine("oldLine");
   return line;
 }
 

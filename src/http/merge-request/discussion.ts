@@ -117,8 +117,9 @@ const createDiscussion = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const range = await rangeOf(deps, request, row);
     const { repository, targetHead, sourceCommit } = range;
-    const { baseId } = await compareHeads(repository, targetHead, sourceCommit);
-    const line = await lineIn(body, repository, { baseId, sourceCommit });
+    const comparison = await compareHeads(repository, targetHead, sourceCommit);
+    const { baseId } = comparison;
+    const line = await lineIn(body, repository, { comparison, sourceCommit });
     const discussionId = DiscussionId.parse(deterministicId(request.commandId, "discussion"));
     const commits = {
       baseCommit: baseId === null ? null : ObjectId.parse(baseId),

@@ -38,6 +38,36 @@ export async function followLine(
   }
 }
 
+/** Of the two sides of a comparison, each with the line as far as it has one. */
+export type LinePair = Readonly<{
+  oldPath: string;
+  newPath: string;
+  oldLine: number | null;
+  newLine: number | null;
+}>;
+
+/**
+ * Whether both sides are of one file, and both lines one line that did not change. What is too large to be
+ * compared passes where the paths are the same.
+ */
+export async function isOneLine(
+  repository: Repository,
+  { oldPath, newPath, oldLine, newLine }: LinePair,
+  trees: Readonly<{ before: string | undefined; after: string }>,
+): Promise<boolean> {
+  try {
+    const changes = await changedFiles(repository, trees.before, trees.after);
+    const change = changes.find((one) => one.oldPath === oldPath && one.newPath === newPath);
+    if (change === undefined && oldPath !== newPath) return false;
+    if (oldLine === null || newLine === null) return true;
+    if (change === undefined) return oldLine === newLine;
+    return (await followedIn(repository, change, oldLine))?.line === newLine;
+  } catch (error) {
+    if (error instanceof Refusal) return oldPath === newPath;
+    throw error;
+  }
+}
+
 async function followedIn(
   repository: Repository,
   change: FileChange,

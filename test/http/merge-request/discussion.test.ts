@@ -88,6 +88,34 @@ describe("starting a discussion", () => {
     expect((await create({ message: "m", ...line, newLine: -1 })).status).to.equal(422);
   });
 
+  it("takes lines and paths of both sides that are one line of one file, and no others", async () => {
+    const own = await newWorld();
+    const lines = ["1", "2", "3", "4", "5", "6", "7", "8", ""].join("\n");
+    await own.push("main", { "old.txt": lines, "same.txt": lines });
+    await git(own.copy, "checkout", "--quiet", "-b", "pairs", "main");
+    await git(own.copy, "mv", "old.txt", "new.txt");
+    await own.push("pairs", { "new.txt": `0\n${lines}`, "g.txt": "g\n" });
+    await own.open({ sourceBranch: { id: "pairs" } });
+    const answerTo = async (newPath: string, newLine: number, oldPath: string, oldLine: number) => {
+      const body = { message: "m", newPath, newLine, oldPath, oldLine };
+      return (await own.post(carl, `${at}/create`, body)).status;
+    };
+    for (const [newPath, newLine, oldPath, oldLine, status] of [
+      ["new.txt", 3, "old.txt", 2, 200],
+      ["new.txt", 1, "old.txt", 0, 200],
+      ["same.txt", 2, "same.txt", 2, 200],
+      ["g.txt", 1, "g.txt", 0, 200],
+      ["new.txt", 3, "old.txt", 3, 422],
+      ["same.txt", 2, "same.txt", 3, 422],
+      ["g.txt", 1, "old.txt", 1, 422],
+      ["g.txt", 1, "old.txt", 0, 422],
+      ["new.txt", 3, "same.txt", 2, 422],
+    ] as const) {
+      const place = `${newPath}:${newLine} ${oldPath}:${oldLine}`;
+      expect(await answerTo(newPath, newLine, oldPath, oldLine), place).to.equal(status);
+    }
+  });
+
   it("is listed by the file that it began in", async () => {
     await started(line);
     await started();
