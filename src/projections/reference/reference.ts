@@ -56,7 +56,7 @@ const noteTexts = {
 
 export const referenceProjection = defineProjection({
   name: "reference",
-  version: 2,
+  version: 3,
   tables: ["text_reference"],
   async create(tx) {
     await tx.schema.createTable("text_reference", (table) => {
@@ -159,7 +159,10 @@ async function readRequest(
   await readText(tx, { ...source, part: "description" }, texts.description, at);
 }
 
-/** Replaces what one text of a thing was known to name by what it names now. */
+/**
+ * Replaces what one text of a thing was known to name by what it names now. What it goes on naming keeps the time
+ * at which it first did.
+ */
 export async function readText(
   tx: Tx,
   source: ReferenceSource,
@@ -167,8 +170,16 @@ export async function readText(
   at: string,
 ): Promise<void> {
   const { id, part } = source;
-  await tx<ReferenceRow>("text_reference").where({ source_id: id, source_part: part }).delete();
-  await insert(tx, rowsOf(source, referencesIn(text), at));
+  const before = await tx<ReferenceRow>("text_reference")
+    .where({ source_id: id, source_part: part })
+    .delete()
+    .returning(["target", "created_at"]);
+  const since = new Map(before.map(({ target, created_at }) => [target, created_at]));
+  const rows = rowsOf(source, referencesIn(text), at);
+  await insert(
+    tx,
+    rows.map((row) => ({ ...row, created_at: since.get(row.target) ?? row.created_at })),
+  );
 }
 
 /** A thing is gone, with the notes on it. */

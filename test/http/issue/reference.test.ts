@@ -89,6 +89,17 @@ describe("what names an issue", () => {
     expect(await namesOf(localId)).to.deep.equal([]);
   });
 
+  it("keeps its place when a text that goes on naming it is edited", async () => {
+    const { localId } = await issues.created();
+    const first = await issues.created({ title: "First", description: `#${localId}` });
+    await issues.created({ title: "Second", description: `#${localId}` });
+    await issues.edited(first["localId"], { title: "First", description: `Still #${localId}` });
+    expect(await namesOf(localId)).to.deep.equal(["ISSUE First", "ISSUE Second"]);
+    await issues.edited(first["localId"], { title: "First", description: "Nothing" });
+    await issues.edited(first["localId"], { title: "First", description: `#${localId}` });
+    expect(await namesOf(localId)).to.deep.equal(["ISSUE Second", "ISSUE First"]);
+  });
+
   it("shows things of other projects only to those who may read them", async () => {
     const { localId } = await issues.created();
     await hidden.created({ title: "Secret", description: `Like anna/forge#${localId}` });
