@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { closeIssuesOf } from "../../../src/workers/merge-request/close-issues.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { git } from "../../support/git.ts";
@@ -43,9 +44,12 @@ describe("what a merge request names", () => {
     expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
     await eventually(async () => (await issueStatus(world)) === "CLOSED");
     expect(await issueStatus(other)).to.equal("OPEN");
-    // Reopened, it stays open: the merge closes it once.
+    // Reopened, it stays open when the job runs again: the merge closes it once.
     await editIssue(world, { status: { id: "OPEN" } });
+    const row = await app.deps.db("merge_request").where({ project_id: world.project.id }).first();
+    await closeIssuesOf(app.deps, row.id);
     expect(await issueStatus(world)).to.equal("OPEN");
+    expect(await closingCommits()).to.have.length(1);
   });
 
   it("closes nothing when it goes elsewhere", async () => {
@@ -54,17 +58,35 @@ describe("what a merge request names", () => {
     await world.post(bob, "/merge-request/1/merge", { mergeCommitMessage: "Merged" });
     const [branch] = await world.branch({ "x.txt": "x\n" });
     await world.open({ description: "Resolves #1", sourceBranch: { id: branch } });
-    await world.post(bob, "/merge-request/2/merge");
-    // The second one is closed by the default branch; the first had its chance before.
+    const { body } = await world.post(bob, "/merge-request/2/merge");
+    // Jobs may run in any order, so the commit says which of the two closed it.
     await eventually(async () => (await issueStatus(world)) === "CLOSED");
-    const found: unknown[] = [];
-    const { id } = (await world.get(anna, "/issue/1")).body;
-    for await (const { type } of app.deps.store.readStream(`issue-${id}`)) {
-      if (type === "IssueClosedByCommit") found.push(type);
-    }
-    expect(found).to.have.length(1);
+    const [second] = await app.deps
+      .db("merge_request")
+      .where({ id: body["id"] })
+      .pluck("merge_commit");
+    expect(second).to.be.a("string");
+    expect(await closingCommits()).to.deep.equal([second]);
+    const [first] = await app.deps
+      .db("merge_request")
+      .where({ project_id: world.project.id, local_id: 1 })
+      .pluck("id");
+    await closeIssuesOf(app.deps, first);
+    await editIssue(world, { status: { id: "OPEN" } });
+    await closeIssuesOf(app.deps, first);
+    expect(await issueStatus(world)).to.equal("OPEN");
   });
 });
+
+/** Commits that closed the issue of the world. */
+async function closingCommits(): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  const { id } = (await world.get(anna, "/issue/1")).body;
+  for await (const { type, data } of app.deps.store.readStream(`issue-${id}`)) {
+    if (type === "IssueClosedByCommit") found.push(data["commitId"]);
+  }
+  return found;
+}
 
 describe("what names a merge request", () => {
   it("is listed as far as the caller may read it", async () => {
