@@ -87,6 +87,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     proof: ["audit"],
     protection: ["access"],
     registry: ["access", "file", "package"],
+    reference: ["repository"],
     release: ["access", "file", "repository"],
     repository: ["access", "file", "user"],
     site: [

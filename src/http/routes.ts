@@ -13,6 +13,7 @@ import { pipelineSectionRoutes } from "./pipeline/routes.ts";
 import { projectSectionRoutes } from "./project/routes.ts";
 import { proofSectionRoutes } from "./proof/routes.ts";
 import { protectionSectionRoutes } from "./protection/routes.ts";
+import { commitReferenceRoutes } from "./reference/commit.ts";
 import { registrySectionRoutes } from "./registry/routes.ts";
 import { releaseSectionRoutes } from "./release/routes.ts";
 import { repositorySectionRoutes } from "./repository/routes.ts";
@@ -38,6 +39,7 @@ export const routes: readonly Route[] = [
   ...projectSectionRoutes,
   ...proofSectionRoutes,
   ...protectionSectionRoutes,
+  ...commitReferenceRoutes,
   ...registrySectionRoutes,
   ...releaseSectionRoutes,
   ...repositorySectionRoutes,

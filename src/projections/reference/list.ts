@@ -13,23 +13,23 @@ export type ReferenceListRow = Pick<ReferenceRow, "source_kind" | "source_id" | 
     owner_alias: string;
   }>;
 
-/** An issue or merge request: `mark` is `#` or `!`. */
+type Numbered = Readonly<{ mark: "#" | "!"; localId: number }>;
+
+/** An issue or merge request, where `mark` is `#` or `!`, or a commit, by its whole hash. */
 export type ReferredThing = Readonly<{
   project: Pick<ProjectRow, "id" | "alias" | "owner_alias">;
-  mark: "#" | "!";
-  localId: number;
-}>;
+}> &
+  (Numbered | Readonly<{ commitId: string }>);
 
 /** What names a thing, the oldest first, of all projects that the user may read. */
 export async function listReferences(
   db: Knex,
-  { project, mark, localId }: ReferredThing,
+  thing: ReferredThing,
   userId: string,
   page: Readonly<{ limit: number; offset: number }>,
 ): Promise<Slice<ReferenceListRow>> {
-  const near = `${mark}${localId}`;
-  const path = `${project.owner_alias}/${project.alias}${near}`;
-  const targets = [near, path].map((target) => targetKey(target, project.id));
+  const { project } = thing;
+  const targets = targetsOf(thing).map((target) => targetKey(target, project.id));
   // Title and description of one thing may both name the same: it is listed once.
   const sources = () =>
     db("text_reference as named")
@@ -52,6 +52,14 @@ export async function listReferences(
     countedNear(db, db.from(sources().as("source")), page),
   ]);
   return { rows, total };
+}
+
+/** How texts name it. */
+function targetsOf(thing: ReferredThing): readonly string[] {
+  if ("commitId" in thing) return [thing.commitId];
+  const { alias, owner_alias } = thing.project;
+  const near = `${thing.mark}${thing.localId}`;
+  return [near, `${owner_alias}/${alias}${near}`];
 }
 
 async function described(

@@ -10,6 +10,7 @@ import { expectOk, issueClient, type Json } from "../../support/issue.ts";
 const app = await startTestApp({ workers: true });
 const anna = await app.givenUser("anna");
 const boris = await app.givenUser("boris");
+const dora = await app.givenUser("dora");
 const forge = await app.givenProject(anna, "forge", { private: false });
 await app.givenProject(anna, "hidden");
 const issues = issueClient(app, anna, "anna/forge");
@@ -109,6 +110,28 @@ describe("what names an issue", () => {
     expect((await references(localId, boris)).total).to.equal(0);
     await hidden.invite("boris", "GUEST");
     expect(await namesOf(localId, boris)).to.deep.equal(["ISSUE Secret"]);
+  });
+});
+
+describe("what names a commit", () => {
+  it("is listed by its whole hash, as far as the caller may read it", async () => {
+    const hash = await commit(copy, "Named", { "named.txt": "n" });
+    await push("main");
+    const named = await issues.created({ title: "Broken", description: `Since ${hash}` });
+    await hidden.created({ title: "Secret", description: `Like ${hash}` });
+    await issues.created({ title: "Short", description: `Not ${hash.slice(0, 12)}` });
+    const listed = async (revision: string, by = anna) => {
+      const at = `${issues.base}/commit/${revision}/references`;
+      const answer = expectOk(await app.get(at, { token: by.token }));
+      return (answer["_embedded"] as { referenceList: Json[] }).referenceList;
+    };
+    expect((await listed(hash)).map(({ title }) => title)).to.deep.equal(["Broken", "Secret"]);
+    expect(await listed(hash.slice(0, 12), dora)).to.containSubset([
+      { kind: "ISSUE", localId: named["localId"], closes: false },
+    ]);
+    expect(await listed(hash, dora)).to.have.length(1);
+    const nowhere = `${issues.base}/commit/${"0".repeat(40)}/references`;
+    expect((await app.get(nowhere, { token: anna.token })).status).to.equal(404);
   });
 });
 
