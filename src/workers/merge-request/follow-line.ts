@@ -47,8 +47,8 @@ export type LinePair = Readonly<{
 }>;
 
 /**
- * Whether both sides are of one file, and both lines one line that did not change. What is too large to be
- * compared passes where the paths are the same.
+ * Whether both sides are of one file, and both lines one line: unchanged, or replaced by one another. What is too
+ * large to be compared passes where the paths are the same.
  */
 export async function isOneLine(
   repository: Repository,
@@ -60,8 +60,10 @@ export async function isOneLine(
     const change = changes.find((one) => one.oldPath === oldPath && one.newPath === newPath);
     if (change === undefined && oldPath !== newPath) return false;
     if (oldLine === null || newLine === null) return true;
-    if (change === undefined) return oldLine === newLine;
-    return (await followedIn(repository, change, oldLine))?.line === newLine;
+    if (change === undefined || change.oldId === change.newId) return oldLine === newLine;
+    if (change.isBinary || change.isLarge) return change.isLarge;
+    const patch = await changedLines(repository, change);
+    return movedLine(patch, oldLine) === newLine || isReplaced(patch, oldLine, newLine);
   } catch (error) {
     if (error instanceof Refusal) return oldPath === newPath;
     throw error;
@@ -94,4 +96,15 @@ export function movedLine(patch: readonly PatchLine[], line: number): number | u
     }
   }
   return line + offset;
+}
+
+/** Whether a patch removes one line and adds the other without anything in between that stays. */
+function isReplaced(patch: readonly PatchLine[], oldLine: number, newLine: number): boolean {
+  let [block, removedIn, addedIn] = [0, -1, -2];
+  for (const { op, added, removed } of patch) {
+    if (op === "remove") removedIn = removed === oldLine ? block : removedIn;
+    else if (op === "add") addedIn = added === newLine ? block : addedIn;
+    else block += 1;
+  }
+  return removedIn === addedIn;
 }

@@ -91,10 +91,11 @@ describe("starting a discussion", () => {
   it("takes lines and paths of both sides that are one line of one file, and no others", async () => {
     const own = await newWorld();
     const lines = ["1", "2", "3", "4", "5", "6", "7", "8", ""].join("\n");
-    await own.push("main", { "old.txt": lines, "same.txt": lines });
+    await own.push("main", { "old.txt": lines, "same.txt": lines, "c.txt": lines });
     await git(own.copy, "checkout", "--quiet", "-b", "pairs", "main");
     await git(own.copy, "mv", "old.txt", "new.txt");
-    await own.push("pairs", { "new.txt": `0\n${lines}`, "g.txt": "g\n" });
+    const changed = lines.replace("2", "two").replace("8", "eight");
+    await own.push("pairs", { "new.txt": `0\n${lines}`, "g.txt": "g\n", "c.txt": changed });
     await own.open({ sourceBranch: { id: "pairs" } });
     const answerTo = async (newPath: string, newLine: number, oldPath: string, oldLine: number) => {
       const body = { message: "m", newPath, newLine, oldPath, oldLine };
@@ -105,6 +106,8 @@ describe("starting a discussion", () => {
       ["new.txt", 1, "old.txt", 0, 200],
       ["same.txt", 2, "same.txt", 2, 200],
       ["g.txt", 1, "g.txt", 0, 200],
+      ["c.txt", 2, "c.txt", 2, 200],
+      ["c.txt", 8, "c.txt", 2, 422],
       ["new.txt", 3, "old.txt", 3, 422],
       ["same.txt", 2, "same.txt", 3, 422],
       ["g.txt", 1, "old.txt", 1, 422],
