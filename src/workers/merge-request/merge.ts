@@ -17,6 +17,7 @@ import { findMergeRequestById } from "../../projections/merge-request/merge-requ
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import { finishMerge } from "./finish-merge.ts";
 import { type Judgement, mergeFailed, mergeJudge } from "./judge.ts";
@@ -61,7 +62,9 @@ export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
       return;
     } catch (error) {
       const isRace =
-        error instanceof Refusal && ["branch.moved", "merge_request.changed"].includes(error.code);
+        error instanceof Refusal &&
+        (["branch.moved", "merge_request.changed"].includes(error.code) ||
+          (error.code === "merge.nothing" && (await finishedBegun(deps, order, row))));
       if (!isRace || attempt + 1 === attemptsMax) throw error;
     }
   }
@@ -93,6 +96,26 @@ async function settled(deps: MergeDeps, order: MergeOrder): Promise<ExistingMerg
     return read();
   }
   return state;
+}
+
+/**
+ * Records the merge under way whose commit the target has already: the process that moved the branch died, and
+ * the move was accounted for under another command.
+ */
+async function finishedBegun(
+  deps: MergeDeps,
+  { mergeRequestId, project }: MergeOrder,
+  { target_branch }: MergeRequestRow,
+): Promise<boolean> {
+  const state = await currentState(deps.store, mergeRequest, mergeRequestId);
+  const merge = state.status === "OPENED" ? state.merging : undefined;
+  if (merge === undefined || merge.targetBranch !== target_branch) return false;
+  const repository = await deps.git.find(project.id);
+  const target = await findRef(deps.db, project.id, "branch", target_branch);
+  if (repository === undefined || target === undefined) return false;
+  if (!(await repository.isAncestor(merge.mergeCommit, target.object_id))) return false;
+  await finishMerge(deps, mergeRequestId, merge.mergeId);
+  return true;
 }
 
 async function newest(deps: MergeDeps, { mergeRequestId }: MergeOrder): Promise<MergeRequestRow> {

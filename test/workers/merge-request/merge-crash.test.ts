@@ -1,12 +1,21 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { expect } from "chai";
+import { handle } from "../../../src/commands/core/handle.ts";
+import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
+import { ObjectId } from "../../../src/events/core/ids.ts";
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { refRecorder } from "../../../src/git/ref-recorder.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
+import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
 import { finishMerge } from "../../../src/workers/merge-request/finish-merge.ts";
+import { merge } from "../../../src/workers/merge-request/merge.ts";
 import { mergeRequestMerge } from "../../../src/workers/merge-request/merge-record.ts";
 import { secretKey, startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
+import { metadataFor } from "../../support/history.ts";
 import { idOf, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
@@ -96,5 +105,40 @@ describe("a service that dies while it merges", () => {
     expect(await mainMoves()).to.have.length(1);
     await git(world.copy, "fetch", "--quiet", "origin");
     expect(await git(world.copy, "rev-list", "--count", "--merges", "origin/main")).to.equal("1");
+  });
+
+  it("with the branch moved and nothing recorded of it, is recognised by who repeats a rebase", async () => {
+    const target = await world.push("main", { "main.txt": "m\n" });
+    const source = await git(world.copy, "rev-parse", "feature");
+    await git(world.copy, "checkout", "--quiet", "feature");
+    await git(world.copy, "rebase", "--quiet", "main");
+    const rebased = ObjectId.parse(await git(world.copy, "rev-parse", "HEAD"));
+    const project = (await findProjectById(app.deps.db, world.project.id))!;
+    const row = (await findMergeRequest(app.deps.db, project.id, 1))!;
+    const metadata = metadataFor(randomUUID());
+    const mergeId = deterministicId(metadata.commandId, "merge", 0);
+    const begin = {
+      type: "BeginMerge",
+      mergeId,
+      strategy: "REBASE",
+      targetBranch: row.target_branch,
+      targetBefore: ObjectId.parse(target),
+      sourceCommit: ObjectId.parse(source),
+      mergeCommit: rebased,
+      removeSourceBranch: false,
+      projectId: project.id,
+      by: bob.id,
+      at: new Date(Date.now() - 60_000).toISOString(),
+    } as const;
+    const begun = { ...metadata, commandId: deterministicId(mergeId, "begin") };
+    const order = { id: row.id, command: begin, metadata: begun };
+    await app.deps.visible((await handle(app.deps.store, mergeRequest, order)).position);
+    await git(world.copy, "push", "--quiet", "origin", `${rebased}:refs/heads/main`);
+    const messages = { mergeCommitMessage: null, squashCommitMessage: null };
+    const choice = { strategy: "REBASE", removeSourceBranch: false, ...messages } as const;
+    const again = { mergeRequestId: row.id, project, role: "DEVELOPER", userId: bob.id } as const;
+    await merge(app.deps, { ...again, metadata, choice });
+    expect(await status()).to.equal("MERGED");
+    expect(await headOf("main")).to.equal(rebased);
   });
 });
