@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
@@ -10,6 +11,7 @@ import { findRef } from "../../../src/projections/repository/git-ref.ts";
 import { mergeCheck, mergeCheckWorker } from "../../../src/workers/merge-request/merge-check.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
+import { git } from "../../support/git.ts";
 import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
@@ -51,6 +53,31 @@ describe("checking merges after a push to the target", () => {
     expect(found.map(({ ours }) => ours)).to.deep.equal([head, head]);
     expect(found.find(({ theirs }) => theirs === clean)?.conflicts).to.deep.equal([]);
     expect(found.find(({ theirs }) => theirs !== clean)?.conflicts).to.deep.equal(["a.txt"]);
+  });
+
+  it("looks at the fifty newest of many requests, and at no other", async () => {
+    await world.open();
+    const [request] = await db("merge_request").where("project_id", world.project.id);
+    await git(world.copy, "checkout", "--quiet", "feature");
+    const tree = await git(world.copy, "rev-parse", "HEAD^{tree}");
+    const sources: string[] = [String(request.source_commit)];
+    for (let number = 2; number <= 53; number += 1) {
+      const parent = sources.at(-1) ?? "";
+      sources.push(await git(world.copy, "commit-tree", tree, "-p", parent, "-m", `${number}`));
+    }
+    await git(world.copy, "push", "--quiet", "origin", `${sources.at(-1)}:refs/heads/many`);
+    // Rows as the read model would have them; opening each takes a push and a command.
+    const more = sources.slice(1).map((source_commit, index) => ({
+      ...request,
+      id: randomUUID(),
+      local_id: index + 2,
+      source_commit,
+      created_at: new Date(request.created_at.getTime() + index + 1),
+    }));
+    await db("merge_request").insert(more);
+    await run(await pushed("main", { "g.txt": "g\n" }));
+    const found = await rows();
+    expect(found.map(({ theirs }) => theirs)).to.have.members(sources.slice(-50));
   });
 
   it("answers a GET with what another process found out", async () => {
