@@ -87,6 +87,20 @@ export type Then = Readonly<{
 
 export type JudgeDeps = Readonly<{ db: Knex; git: Pick<GitRepositories, "find"> }>;
 
+/** Which of these users may approve a request now. @param excluded one who may not, whatever the role */
+function ableAmong(
+  db: Knex,
+  project: ProjectRow,
+  rules: readonly ApprovalRule[],
+  excluded: string | undefined,
+) {
+  return async (userIds: readonly string[]): Promise<ReadonlySet<string>> => {
+    const others = userIds.filter((id) => id !== excluded);
+    const able = await possibleApprovers(db, project, rules, others);
+    return new Set(able.map(({ userId }) => userId));
+  };
+}
+
 /** Judges requests of one project for one person; what holds for all of them is read once. */
 export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: Viewer) {
   const configuring = approvalConfigurationOf(db, { project });
@@ -125,11 +139,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
     // Commits say who made them but do not prove it, so they rid nobody of being an owner.
     const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
-    const mayApprove = async (userIds: readonly string[]) => {
-      const others = userIds.filter((id) => id !== excluded);
-      const able = await possibleApprovers(db, project, rules, others);
-      return new Set<string>(able.map(({ userId }) => userId));
-    };
+    const mayApprove = ableAmong(db, project, rules, excluded);
     const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
     const verdicts = await pipelineVerdicts(db, {
       projectId: row.project_id,
