@@ -135,8 +135,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const rules = await rulesOf(db, project, row, configuration);
     const { comparison } = sides;
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-    const { approverIds } = then;
-    const approvers = await countingApprovers(db, project, row, { rules, barred, approverIds });
+    const counted = { rules, barred, approverIds: then.approverIds };
+    const approvers = await countingApprovers(db, project, row, counted);
     // Commits say who made them but do not prove it, so they rid nobody of being an owner.
     const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
     const mayApprove = ableAmong(db, project, rules, excluded);
@@ -164,14 +164,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const canMerge = Object.values(requirements).every(Boolean);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
-    const found = {
-      ...historyOf(comparison),
-      conflicts: sides.conflicts,
-      lockConflicts,
-      reasons,
-      rules,
-      approvers,
-    };
+    const { conflicts } = sides;
+    const found = { ...historyOf(comparison), conflicts, lockConflicts, reasons, rules, approvers };
     return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
   };
 }
