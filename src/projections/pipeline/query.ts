@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
-import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
 import { countedNear } from "../core/total.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
 
@@ -190,8 +190,11 @@ export async function findJobs(db: Knex, ids: readonly string[]): Promise<readon
  */
 export async function isFollowedByNone(
   db: Knex,
-  { pipeline_id, stage_index, name }: Pick<JobRow, "pipeline_id" | "stage_index" | "name">,
+  job: Pick<JobRow, "pipeline_id" | "stage_index" | "name" | "status">,
 ): Promise<boolean> {
+  // It is to run once more.
+  if (!isFinished(job.status)) return false;
+  const { pipeline_id, stage_index, name } = job;
   const { rows } = await db.raw<{ rows: readonly { none: boolean }[] }>(
     `select exists (
          select from pipeline_job where pipeline_id = :pipeline_id and stage_index = :stage_index

@@ -222,6 +222,12 @@ describe("whether something follows the end of a job", () => {
     expect(await nothingFollows("a")).to.equal(false);
   });
 
+  it("is when it runs once more", async () => {
+    const reset = ofJob("a", "JobReset", { resetById: null, resetAt: at });
+    await given([specOf("a"), specOf("b")], ["a"], [reset]);
+    expect(await nothingFollows("a")).to.equal(false);
+  });
+
   it("is when what is left waits to be started by hand", async () => {
     const held = ofJob("b", "JobHeld", { heldAt: at });
     await given([specOf("a"), specOf("b", { when: "manual" })], ["a"], [held]);
