@@ -4,7 +4,7 @@ import knex, { type Knex } from "knex";
 import pg from "pg";
 
 import type { Session } from "./postgres-run.ts";
-import { prepareRepeated } from "./prepared.ts";
+import { prepareRepeated, StatementNames } from "./prepared.ts";
 
 /** Read models first, so that queries name their tables without a schema. */
 const searchPathDefault = ["read_model", "public"];
@@ -26,11 +26,16 @@ const connectTimeoutMs = 5_000;
 /** Opens nothing by itself: connections are made when first used. One a process, destroyed last. */
 export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
   const { onConnect = async () => undefined } = options;
+  const names = new StatementNames();
   return knex({
     client: "pg",
     connection: connectionConfig(url, options.applicationName),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
-    pool: { min: 0, max: options.poolMax ?? poolMaxDefault, afterCreate: checked(onConnect) },
+    pool: {
+      min: 0,
+      max: options.poolMax ?? poolMaxDefault,
+      afterCreate: checked(onConnect, names),
+    },
     acquireConnectionTimeout: acquireTimeoutMs,
     // Errors quote the statement with its placeholders: values may be personal, and errors are logged.
     compileSqlOnError: false,
@@ -42,13 +47,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
 type Done = (error: unknown, client: pg.Client) => void;
 
 /** The pool forgets a connection whose check failed, without closing it. */
-function checked(check: (session: Session) => Promise<void>) {
+function checked(check: (session: Session) => Promise<void>, names: StatementNames) {
   return (client: pg.Client, done: Done): void => {
     const refuse = async (error: unknown): Promise<void> => {
       await client.end().catch(() => undefined);
       done(error, client);
     };
-    prepareRepeated(client);
+    prepareRepeated(client, names);
     check(client).then(() => done(undefined, client), refuse);
   };
 }

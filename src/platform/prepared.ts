@@ -6,15 +6,10 @@ import { sqlState } from "./postgres-error.ts";
 const seenMin = 5;
 /** Longer ones are sets of rows, each with a text of its own. */
 const textMax = 8_192;
-/** So many are prepared at most by a process; each takes some 20 KiB on each connection. */
+/** So many are prepared at most by each connection of a pool; each takes some 20 KiB there. */
 const namesMax = 400;
 /** Texts that are counted before they have a name. */
 const countedMax = 5_000;
-
-const names = new Map<string, string>();
-const counts = new Map<string, number>();
-/** Their columns changed while this process ran. */
-const unprepared = new Set<string>();
 
 /** SQLSTATE of a prepared statement whose columns are others since a table was replaced. */
 const featureNotSupported = "0A000";
@@ -29,25 +24,39 @@ class OutdatedStatement extends Error {
   }
 }
 
-/**
- * The name under which this statement is to be prepared, or undefined for one that is not: it changes tables, is
- * long, or has not come often enough.
- */
-export function statementName(text: string): string | undefined {
-  if (unprepared.has(text)) return undefined;
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  if (names.size >= namesMax || text.length > textMax || !isPreparable(text)) return undefined;
-  const count = (counts.get(text) ?? 0) + 1;
-  if (count < seenMin) {
-    if (counts.size >= countedMax) counts.clear();
-    counts.set(text, count);
-    return undefined;
+/** Names for the statements that the connections of one pool prepare. */
+export class StatementNames {
+  readonly #names = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+  /** Their columns changed while this process ran. */
+  readonly #unprepared = new Set<string>();
+
+  /**
+   * The name under which this statement is to be prepared, or undefined for one that is not: it changes tables, is
+   * long, or has not come often enough.
+   */
+  of(text: string): string | undefined {
+    if (this.#unprepared.has(text)) return undefined;
+    const known = this.#names.get(text);
+    if (known !== undefined) return known;
+    const isFull = this.#names.size >= namesMax;
+    if (isFull || text.length > textMax || !isPreparable(text)) return undefined;
+    const count = (this.#counts.get(text) ?? 0) + 1;
+    if (count < seenMin) {
+      if (this.#counts.size >= countedMax) this.#counts.clear();
+      this.#counts.set(text, count);
+      return undefined;
+    }
+    this.#counts.delete(text);
+    const name = `s${this.#names.size}`;
+    this.#names.set(text, name);
+    return name;
   }
-  counts.delete(text);
-  const name = `s${names.size}`;
-  names.set(text, name);
-  return name;
+
+  /** Prepares it no more. */
+  leave(text: string): void {
+    this.#unprepared.add(text);
+  }
 }
 
 const isPreparable = (text: string): boolean =>
@@ -61,11 +70,11 @@ type Statement = Readonly<{ text: string; values: readonly unknown[]; done: Call
  * each time (https://www.postgresql.org/docs/current/sql-prepare.html). One whose columns are others since it was
  * prepared is sent as it is; within a transaction it fails once, and the transaction has to be repeated.
  */
-export function prepareRepeated(client: pg.Client): void {
+export function prepareRepeated(client: pg.Client, names: StatementNames): void {
   const send = client.query.bind(client) as (...sent: unknown[]) => unknown;
   const query = (...sent: unknown[]): unknown => {
     const statement = statementOf(sent);
-    const name = statement && statementName(statement.text);
+    const name = statement && names.of(statement.text);
     if (statement === undefined || name === undefined) return send(...sent);
     const { text, values, done } = statement;
     return send({ name, text, values }, (error: Error | null, result?: unknown) => {
@@ -73,7 +82,7 @@ export function prepareRepeated(client: pg.Client): void {
         done(error, result);
         return;
       }
-      unprepared.add(text);
+      names.leave(text);
       if (client.getTransactionStatus() === "I") send(...sent);
       else done(new OutdatedStatement(error));
     });

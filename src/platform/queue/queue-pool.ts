@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import pg from "pg";
 
-import { prepareRepeated } from "../prepared.ts";
+import { prepareRepeated, StatementNames } from "../prepared.ts";
 
 /** Statements of queues are short; more connections than these would wait for the same rows. */
 const connectionsMax = 6;
@@ -48,7 +48,8 @@ export function openQueuePool(connectionString: string): QueuePool {
     keepAlive: true,
   };
   const pool = new pg.Pool({ ...config, max: connectionsMax });
-  pool.on("connect", prepareRepeated);
+  const names = new StatementNames();
+  pool.on("connect", (client) => prepareRepeated(client, names));
   // A connection that is lost while nobody uses it; the next use opens another one.
   pool.on("error", () => undefined);
   const listener = new Listener({

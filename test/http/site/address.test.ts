@@ -63,6 +63,9 @@ const builders = [
   ...["workers/user/notification-text.ts", "workers/webhook/payload-pipeline.ts"],
 ];
 
+/** Files that look for addresses of the service in texts, and send none. */
+const readers: ReadonlySet<string> = new Set(["platform/text-reference.ts"]);
+
 before(async function () {
   this.timeout(180_000);
   receiver = await startReceiver();
@@ -182,8 +185,8 @@ describe("addresses that the service sends", () => {
   }).timeout(120_000);
 
   it("are made in files that this test knows", async () => {
-    const files = (await readdir("src", { recursive: true })).filter((name) =>
-      name.endsWith(".ts"),
+    const files = (await readdir("src", { recursive: true })).filter(
+      (name) => name.endsWith(".ts") && !readers.has(name),
     );
     const found: string[] = [];
     for (const file of files) {
