@@ -43,7 +43,7 @@ export async function advancePipeline(
 ): Promise<bigint | undefined> {
   const row = await findPipelineById(deps.db, pipelineId);
   if (row === undefined || row.jobs === 0) return undefined;
-  const rows = await jobsInOrder(deps.db, pipelineId);
+  const rows = await settledJobs(deps, pipelineId);
   // The rest of the plan is still to come.
   if (rows.length < row.jobs) return undefined;
   const jobs = new Map(rows.map((each) => [each.id as string, each]));
@@ -55,6 +55,20 @@ export async function advancePipeline(
     position = later(position, reached);
   }
   return later(position, await finish(deps, row, [...jobs.values()], cause));
+}
+
+/**
+ * A job that fails and is tried again does so by two events of one append, and read models may show the first alone
+ * for a moment: what comes after it would be skipped. With the end of the log they show both.
+ */
+async function settledJobs(
+  { db, store, visible }: AdvanceDeps,
+  pipelineId: string,
+): Promise<readonly JobInOrder[]> {
+  const rows = await jobsInOrder(db, pipelineId);
+  if (!rows.some(({ status }) => status === "FAILED" || status === "WARNING")) return rows;
+  await visible(await store.head());
+  return jobsInOrder(db, pipelineId);
 }
 
 export function waiting(row: JobInOrder): WaitingJob {
