@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -36,7 +37,8 @@ const reasons = async () =>
 
 /** Both branches change a file that git gives to a program, which does this instead of merging. */
 async function givenDriver(script: string): Promise<() => Promise<void>> {
-  await world.push("main", { "a.txt": "elsewhere\n" });
+  // Commits of one second are the same in each world, and what is known of a pair is remembered.
+  await world.push("main", { "a.txt": `elsewhere ${randomUUID()}\n` });
   const { gitDir } = await repositoryOf(world);
   const attributes = path.join(gitDir, "info", "attributes");
   await mkdir(path.dirname(attributes), { recursive: true });
