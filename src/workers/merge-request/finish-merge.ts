@@ -44,19 +44,20 @@ export async function finishMerge(
   const command = { type: "RecordMerge", mergeId, at } as const;
   const order = { id: mergeRequestId, command, metadata: recording };
   const { position } = await handle(store, mergeRequest, order);
-  await visible(position);
   const row = await findMergeRequestById(db, mergeRequestId);
   if (row === undefined) return;
   const repository = await deps.git.find(row.project_id);
-  if (repository !== undefined)
-    await keepRef(repository, mergeRefOf(row.local_id), merge.mergeCommit);
   const pair = {
     projectId: row.project_id,
     targetBranch: row.target_branch,
     sourceProjectId: row.source_project_id,
     sourceBranch: row.source_branch,
   };
-  await releasePair({ store, now: () => at }, row.id, pair, metadata);
+  await Promise.all([
+    visible(position),
+    repository && keepRef(repository, mergeRefOf(row.local_id), merge.mergeCommit),
+    releasePair({ store, now: () => at }, row.id, pair, metadata),
+  ]);
   if (merge.removeSourceBranch) await removeSource(deps, row, begun);
 }
 

@@ -8,6 +8,7 @@ import { newCommit, sameIdentLine } from "../../platform/git/object/writer.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { runGit } from "../../platform/git/run.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { compareHeads } from "./compare.ts";
 
 /** More commits than this are rebased in a clone. */
 const rebasedMax = 200;
@@ -34,9 +35,9 @@ export type Making = Readonly<{
  *   `merge.too_many_commits`, `merge.too_complex`
  */
 export async function makeMerge(making: Making): Promise<string> {
-  const { repository, strategy, targetHead, sourceCommit } = making;
-  if (await repository.isAncestor(sourceCommit, targetHead)) throw nothing();
-  const isAhead = await repository.isAncestor(targetHead, sourceCommit);
+  const { strategy, targetHead, sourceCommit } = making;
+  const { holds, isAhead } = await relationOf(making);
+  if (holds) throw nothing();
   switch (strategy) {
     case "MERGE_COMMIT":
       return commitOf(making, await mergedTree(making), [targetHead, sourceCommit]);
@@ -47,6 +48,19 @@ export async function makeMerge(making: Making): Promise<string> {
       throw notFastForward();
     case "REBASE":
       return isAhead ? sourceCommit : rebase(making);
+  }
+}
+
+/** Whether the target has the source already, and the source the target. */
+async function relationOf({ repository, targetHead, sourceCommit }: Making) {
+  try {
+    // The judge has compared the same pair a moment ago.
+    const { baseId } = await compareHeads(repository, targetHead, sourceCommit);
+    return { holds: baseId === sourceCommit, isAhead: baseId === targetHead };
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "history.too_complex") throw error;
+    const holds = await repository.isAncestor(sourceCommit, targetHead);
+    return { holds, isAhead: !holds && (await repository.isAncestor(targetHead, sourceCommit)) };
   }
 }
 
