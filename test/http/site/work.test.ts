@@ -185,6 +185,26 @@ describe("pages of merge requests", () => {
     });
     expect(text).to.contain('class="status s-merged"');
   });
+
+  it("say why one cannot be merged where the requirement alone does not", async () => {
+    for (const branch of ["waiting", "target"]) {
+      await committed(
+        app,
+        anna,
+        open,
+        { [`${branch}.txt`]: "x\n" },
+        { branch, startBranch: "main" },
+      );
+    }
+    const { localId } = await given(`${open}/merge-request`, {
+      title: "Nowhere to go",
+      sourceBranch: { id: "waiting" },
+      targetBranch: { id: "target" },
+    });
+    await app.delete(`${open}/branch?branchName=target`, { token });
+    const { text } = await insider.see(`${open}/merge-request/${localId}`);
+    expect(text).to.contain("The target branch target does not exist");
+  });
 });
 
 describe("pages of pipelines", () => {

@@ -96,7 +96,8 @@ function branches({ sourceBranch, targetBranch, sourceProject, targetProject }: 
 }
 
 /** What has to hold before it can be merged, and whether it does. */
-function requirements({ mergeRequirements, conflicts, lockConflicts, canMerge }: Request): Html {
+function requirements(request: Request): Html {
+  const { mergeRequirements, mergeErrors, conflicts, lockConflicts, canMerge } = request;
   const lines = Object.entries(mergeRequirements).map(
     ([name, isMet]) =>
       html`<li class="${isMet ? "met" : "unmet"}">${isMet ? "✓" : "✗"} ${requirementWords[name] ?? name}<span class="hidden">: ${isMet ? "met" : "not met"}</span></li>`,
@@ -105,7 +106,8 @@ function requirements({ mergeRequirements, conflicts, lockConflicts, canMerge }:
     paths.length > 0 &&
     html`<h3>${title}</h3><ul>${paths.slice(0, 100).map((path) => html`<li><code>${seen(path)}</code></li>`)}</ul>`;
   return html`<section aria-labelledby="requirements"><h2 id="requirements">${canMerge ? "It can be merged" : "It cannot be merged yet"}</h2>
-<ul class="requirements">${lines}</ul>${files("Files in conflict", conflicts)}${files("Files that others have locked", lockConflicts)}</section>`;
+<ul class="requirements">${lines}</ul>${mergeErrors.map(({ message }) => html`<p>${message}</p>`)}
+${request.hasCommonHistory === false && html`<p>The two branches share no commit.</p>`}${files("Files in conflict", conflicts)}${files("Files that others have locked", lockConflicts)}</section>`;
 }
 
 type Past = Readonly<{
