@@ -118,7 +118,7 @@ type Ask = (asked: DocumentAsked, query: Query) => Promise<FoundPage>;
 async function withUpstream(
   native: NativeRequest,
   own: FoundPage,
-  ask: Ask,
+  { ask, isOfNames }: Readonly<{ ask: Ask; isOfNames: boolean }>,
   deps: Deps,
 ): Promise<FoundPage> {
   const take = queryNumber(native, "take", takeMax, takeDefault);
@@ -136,8 +136,10 @@ async function withUpstream(
       return { total: 0, items: [] };
     });
     total += page.total;
-    const claimed = await claimedOf(native, page, deps);
-    const others = page.items.filter(([key]) => !claimed.has(key) && !found.has(key));
+    // An external registry may send far more than it was asked for, and names of local members among it.
+    const items = part.take === 0 ? [] : page.items.slice(0, takeMax);
+    const claimed = isOfNames ? await claimedOf(native, items, deps) : new Set<string>();
+    const others = items.filter(([key]) => !claimed.has(key) && !found.has(key));
     for (const [key, value] of others.slice(0, part.take)) found.set(key, value);
   }
   return { total, items: [...found] };
@@ -146,9 +148,10 @@ async function withUpstream(
 /** Which of the names that a proxy finds local members have. */
 async function claimedOf(
   { repository }: NativeRequest,
-  { items }: FoundPage,
+  items: FoundPage["items"],
   deps: Deps,
 ): Promise<ReadonlySet<string>> {
+  if (items.length === 0) return new Set();
   const sources = await localSources(repository, deps);
   const keyOfId = new Map(
     sources.flatMap(({ id }) =>
@@ -168,7 +171,7 @@ const search: NativeCall = {
     const { found, total } = await searched(native, deps);
     const own = { total, items: found.map((each) => [each.key, result(each, native)] as const) };
     const ask: Ask = (asked, query) => searchUpstream(asked, { query, base: native.base }, deps);
-    const all = await withUpstream(native, own, ask, deps);
+    const all = await withUpstream(native, own, { ask, isOfNames: true }, deps);
     return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
   },
 };
@@ -184,7 +187,7 @@ const autocomplete: NativeCall = {
     if (id === "") {
       const { found, total } = await searched(native, deps);
       const own = { total, items: found.map((each) => [each.key, each.id] as const) };
-      const all = await withUpstream(native, own, ask, deps);
+      const all = await withUpstream(native, own, { ask, isOfNames: true }, deps);
       return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
     }
     const name = orNotFound(() => nugetName(id));
@@ -193,7 +196,8 @@ const autocomplete: NativeCall = {
       const { versions } = (await wanted(id, native, deps)) ?? { versions: [] };
       return jsonAnswer(200, { data: versions.map(({ file }) => file.version) });
     }
-    const { items } = await withUpstream(native, { total: 0, items: [] }, ask, deps);
+    const none = { total: 0, items: [] };
+    const { items } = await withUpstream(native, none, { ask, isOfNames: false }, deps);
     return jsonAnswer(200, { data: items.map(([, value]) => value) });
   },
 };
