@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 const Dist = z.looseObject({
-  tarball: z.string(),
-  integrity: z.string().optional(),
-  shasum: z.string().optional(),
+  tarball: z.string().max(4_096),
+  integrity: z.string().max(4_096).optional(),
+  shasum: z.string().max(255).optional(),
 });
 const Version = z.looseObject({ dist: Dist });
 const Packument = z.looseObject({

@@ -50,7 +50,7 @@ const given = new BoundedCache<Given>(16 * 1024 ** 2);
 /** Larger ones are made again each time. */
 const givenBytesMax = 256 * 1024;
 /** What an entry takes beside what is given, about. */
-const bytesBeside = 1_024;
+const bytesBeside = 4_096;
 
 /**
  * What the document of a package says; short, it has what an installation needs.
@@ -73,7 +73,8 @@ async function asked(native: NativeRequest, of: Asked, deps: Deps): Promise<Give
   const { answer, sha256 } = await readDocument(native, { path, told, want: of.want }, deps);
   const bytes = answer.kind === "json" ? answer.bytes.length : 0;
   if (sha256 !== undefined && bytes <= givenBytesMax) {
-    given.set(keyOf(sha256), answer, bytes + bytesBeside);
+    const key = keyOf(sha256);
+    given.set(key, answer, bytes + 2 * key.length + bytesBeside);
   }
   return answer;
 }
