@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 import { Limiter } from "../../limiter.ts";
 import { Refusal } from "../../refusal.ts";
 import { Answers } from "../answers.ts";
@@ -201,6 +203,9 @@ export async function changedLines(
   return linesKept.get(key, () => findLines(repository, change));
 }
 
+/** Pairs of files that git was stopped at; each part of them would take as long again. */
+const givenUp = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
+
 const windowsKept = new Answers<LineWindow>(16 * mebibyte, ({ lines }) =>
   lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0),
 );
@@ -220,9 +225,19 @@ export async function changedLinesIn(
   const isBeyond = (await largestSide(repository, change)) > thorough.fileBytesMax;
   if (change.isBinary || isBeyond) return windowOf([], range);
   const { oldMode, oldId, newMode, newId } = change;
-  const key = [oldMode, oldId, newMode, newId, range.offset, range.limit].join(" ");
-  return windowsKept.get(key, () =>
-    diffsAtOnce.run(() => findWindow(repository, change, new WindowReader(range))),
+  const pair = [oldMode, oldId, newMode, newId].join(" ");
+  if (givenUp.get(pair) !== undefined) throw tooComplex();
+  return windowsKept.get(`${pair} ${range.offset} ${range.limit}`, () =>
+    diffsAtOnce.run(async () => {
+      // Others that waited for the same pair need not wait for the same end.
+      if (givenUp.get(pair) !== undefined) throw tooComplex();
+      try {
+        return await findWindow(repository, change, new WindowReader(range));
+      } catch (error) {
+        if (error instanceof Refusal) givenUp.set(pair, true);
+        throw error;
+      }
+    }),
   );
 }
 
