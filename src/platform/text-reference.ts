@@ -46,16 +46,18 @@ export function referencesIn(text: string, publicUrl?: string): readonly TextRef
 /** `https://…/project/owner/project/issue/12` becomes `owner/project#12`. */
 function withoutAddresses(text: string, publicUrl: string): string {
   const base = `${publicUrl}/project/`;
-  let shortened = "";
+  const pieces: string[] = [];
+  let last = "";
   for (const [index, part] of text.split(base).entries()) {
     const [whole = "", path, kind, localId] = (index > 0 && addressed.exec(part)) || [];
-    if (path === undefined || /[\w/.&#!-]$/.test(shortened.slice(-1))) {
-      shortened += (index > 0 ? base : "") + part;
-    } else {
-      shortened += `${path}${kind === "issue" ? "#" : "!"}${localId}${part.slice(whole.length)}`;
-    }
+    const piece =
+      path === undefined || /[\w/.&#!-]$/.test(last)
+        ? (index > 0 ? base : "") + part
+        : `${path}${kind === "issue" ? "#" : "!"}${localId}${part.slice(whole.length)}`;
+    pieces.push(piece);
+    last = piece.at(-1) ?? last;
   }
-  return shortened;
+  return pieces.join("");
 }
 
 const addressed = new RegExp(`^(${name}/${name})/(issue|merge-request)/([1-9]\\d{0,9})(?![\\w/])`);
