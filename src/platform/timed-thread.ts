@@ -39,15 +39,19 @@ export class TimedThread<Question, Answer> {
     this.#options = options;
   }
 
+  /** Whether a question of this caller would wait now, instead of being turned away. */
+  hasRoom(): boolean {
+    const isFull = this.#jobs.length >= this.#options.waitingMax;
+    return !isFull && this.#share.hasRoom(currentCaller());
+  }
+
   /**
    * Undefined when there was no answer this time: it took too long, or too many were waiting, of all
    * callers or of this one.
    */
   async ask(question: Question): Promise<Answer | undefined> {
     const caller = currentCaller();
-    if (this.#jobs.length >= this.#options.waitingMax || !this.#share.hasRoom(caller)) {
-      return undefined;
-    }
+    if (!this.hasRoom()) return undefined;
     this.#share.take(caller);
     try {
       return await new Promise<Answer | undefined>((resolve) => {

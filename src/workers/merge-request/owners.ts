@@ -69,7 +69,8 @@ export async function ownerDemands(
   }
   try {
     const answer = await known.get(key, async () => {
-      const text = (await repository.objects.blob(file.id))?.toString("utf8") ?? "";
+      const text = (await repository.objects.blob(file.id))?.toString("utf8");
+      if (text === undefined) throw new Unanswered("the file could not be read");
       const found = await askWithin({ textId: file.id, text, paths, stepsMax });
       if (found === undefined) throw new Unanswered("the owners were not found out");
       return found;
@@ -78,6 +79,7 @@ export async function ownerDemands(
       ? tooComplex()
       : { demands: answer };
   } catch (error) {
+    if (error instanceof NoRoom) return noAnswer();
     if (!(error instanceof Unanswered)) throw error;
     unanswered.set(key, performance.now() + unansweredMs, 2 * key.length + 50);
     return noAnswer();
@@ -88,12 +90,18 @@ class Unanswered extends Error {
   override readonly name = "Unanswered";
 }
 
+/** The caller has asked for too much at once, which says nothing of the question. */
+class NoRoom extends Error {
+  override readonly name = "NoRoom";
+}
+
 async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer | undefined> {
   const { text, paths } = question;
   if (text.length <= atOnce.textLengthMax && paths.length <= atOnce.pathsMax) {
     const answer = askOwners({ ...question, stepsMax: atOnce.stepsMax });
     if (answer !== "too many steps") return answer;
   }
+  if (!thread.hasRoom()) throw new NoRoom("too many questions wait");
   return thread.ask(question);
 }
 
