@@ -1,7 +1,7 @@
+import { branchPrefix } from "../events/repository/repository.ts";
 import type { PushHead } from "../platform/git/push/request.ts";
 import type { ProjectRow } from "../projections/project/project.ts";
 
-const branchPrefix = "refs/heads/";
 /** A push of a whole repository is no work to be merged. */
 const offersMax = 3;
 
