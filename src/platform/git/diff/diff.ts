@@ -64,9 +64,12 @@ export const modest: Effort = {
 const changesKept = new Answers<readonly FileChange[] | "refused">(32 * mebibyte, (changes) =>
   typeof changes === "string" ? 0 : changes.reduce((sum, change) => sum + sizeOf(change), 0),
 );
-const linesKept = new Answers<readonly PatchLine[]>(32 * mebibyte, (lines) =>
-  lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0),
-);
+const linesKept = new Answers<readonly PatchLine[]>(32 * mebibyte, bytesOf);
+
+/** About what the lines take in memory, in bytes. */
+function bytesOf(lines: readonly PatchLine[]): number {
+  return lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0);
+}
 
 /**
  * The files that two trees have differently, by path, with renames and copies found. Remembered: both
@@ -206,9 +209,7 @@ export async function changedLines(
 /** Pairs of files that git was stopped at; each part of them would take as long again. */
 const givenUp = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
 
-const windowsKept = new Answers<LineWindow>(16 * mebibyte, ({ lines }) =>
-  lines.reduce((sum, { body }) => sum + 2 * body.length + 120, 0),
-);
+const windowsKept = new Answers<LineWindow>(16 * mebibyte, ({ lines }) => bytesOf(lines));
 
 /**
  * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
