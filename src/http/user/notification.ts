@@ -52,7 +52,7 @@ export async function setNotificationMail(
   userId: UserId,
   isWanted: boolean,
   request: Pick<RequestContext, "execute">,
-  { now }: Pick<Deps, "store" | "now">,
+  { now }: Pick<Deps, "now">,
 ): Promise<void> {
   const type = isWanted ? "ResumeNotificationMail" : "StopNotificationMail";
   const command = { type, userId, at: now().toISOString() } as const;
