@@ -33,7 +33,7 @@ export type NotificationKind = z.output<typeof NotificationKind>;
 export const MailKind = z.enum([...LinkMailKind.options, ...NotificationKind.options]);
 export type MailKind = z.output<typeof MailKind>;
 
-/** An event with a text that somebody wrote. */
+/** Where the event stands whose text the mail quotes. */
 export const SaidAt = z.object({ stream: z.string(), revision: z.int().nonnegative() });
 export type SaidAt = Readonly<z.output<typeof SaidAt>>;
 

@@ -75,7 +75,7 @@ const kept = new LRUCache<string, Kept>({
   sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + entryBytes,
 });
 const building = new Map<string, Promise<object>>();
-/** What is too large to be kept, for as long as it is still sent to somebody. */
+/** Documents too large for the cache, shared by the requests that still send them. */
 const sending = new LRUCache<string, WeakRef<object>>({ max: 100 });
 
 function keep<Value extends object>(key: string, value: Value, bytes: number): void {

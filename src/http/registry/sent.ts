@@ -27,7 +27,7 @@ export class SentMemory {
   }
 
   /**
-   * Counts the pieces until the body is closed. While no other is being sent, an answer of any size is let in.
+   * Counts the pieces until the body is closed. An answer of any size is let in while no other answer is sent.
    *
    * @throws Refusal 503 `registry.busy` when too much is being sent
    */

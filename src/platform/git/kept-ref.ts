@@ -21,7 +21,7 @@ export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<
 /**
  * Points one of the service's own refs to an object.
  *
- * @param before what it has to point to; undefined: whatever it is
+ * @param before what it has to point to; undefined skips the comparison
  * @throws KeptRefMoved when it points elsewhere
  */
 export async function keepRef(

@@ -87,7 +87,7 @@ function prefixesOf(text: string): number {
   return prefixes.size;
 }
 
-/** By the beginnings and ends of elements, whatever they are called. */
+/** Counts the start and end tags without comparing their names. */
 function isTooDeep(text: string): boolean {
   let depth = 0;
   for (const [found] of text.matchAll(/<[^!?]|\/>/g)) {

@@ -50,7 +50,7 @@ export function openQueuePool(connectionString: string): QueuePool {
   const pool = new pg.Pool({ ...config, max: connectionsMax });
   const names = new StatementNames();
   pool.on("connect", (client) => prepareRepeated(client, names));
-  // A connection that is lost while nobody uses it; the next use opens another one.
+  // An idle connection is lost; the next use opens another one.
   pool.on("error", () => undefined);
   const listener = new Listener({
     ...config,
