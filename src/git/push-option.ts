@@ -1,4 +1,5 @@
 import type { PushWishes } from "../events/core/event.ts";
+import { branchPrefix } from "../events/repository/repository.ts";
 import type { PushCommand } from "../platform/git/push/request.ts";
 import { isStorableText } from "../platform/storable-text.ts";
 
@@ -106,7 +107,7 @@ export function optionsFor(
   commands: readonly Pick<PushCommand, "ref" | "after">[],
 ): PushOptions {
   const made = commands.filter(({ after }) => !/^0*$/.test(after ?? ""));
-  const branches = made.filter(({ ref }) => ref.startsWith("refs/heads/"));
+  const branches = made.filter(({ ref }) => ref.startsWith(branchPrefix));
   const tags = made.filter(({ ref }) => ref.startsWith("refs/tags/"));
   const isTooManyBranches = options.mergeRequest !== null && branches.length > requestsMax;
   const isTooManyRefs = branches.length + tags.length > pipelinesMax;
