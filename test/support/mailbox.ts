@@ -12,6 +12,7 @@ export type Mail = Email & Readonly<{ raw: string; recipients: readonly string[]
 export async function startMailbox() {
   const mails: Mail[] = [];
   let refusal: number | undefined;
+  let refused = 0;
   const smtp = new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS"],
@@ -20,6 +21,7 @@ export async function startMailbox() {
     closeTimeout: 1,
     onRcptTo(_address, _session, done) {
       if (refusal === undefined) return done();
+      refused += 1;
       done(Object.assign(new Error("not now"), { responseCode: refusal }));
     },
     onData(stream, session, done) {
@@ -48,6 +50,8 @@ export async function startMailbox() {
     refuse(code: number | undefined) {
       refusal = code;
     },
+    /** How many recipients were refused so far. */
+    refused: () => refused,
     /** The token in the link of the newest mail to the address, of a path that holds this. */
     linkTo: (address: string, path: string): Promise<string> =>
       eventually(() => {
