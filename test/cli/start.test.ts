@@ -73,8 +73,8 @@ describe("ledgerforge start", function () {
     needsProgram("curl", "sed");
 
     it("takes a first push", async () => {
-      const [, port = ""] = /http:\/\/[^/]*:(\d+)/.exec(greeting) ?? [];
-      service = await startService(dataDir, { PORT: port });
+      const [, address = ""] = /answers at (\S+)/.exec(greeting) ?? [];
+      service = await startService(dataDir, { PORT: new URL(address).port });
       await pushByRecipe(greeting);
       expect(await service.stop("SIGINT")).to.equal(0);
       await expectNoLogWith(/Password: +(\S+)/.exec(greeting)?.[1] ?? "");
