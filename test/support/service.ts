@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, readFile } from "node:fs/promises";
+import { chmod, readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -19,6 +19,8 @@ export function build(): void {
 
 /** On a machine that does other things as well. */
 const readyMs = 60_000;
+/** Characters of a log shown when it does not get ready. */
+const logEndLength = 1_500;
 
 /** What the process says of itself, apart from how it is ended. */
 export type Program = Readonly<{
@@ -71,8 +73,14 @@ export async function startService(
     throw new Error(`The service ended with ${code} while starting:\n${running.output()}`);
   });
   const greeted = eventually(() => running.output().includes("A first push:"), readyMs);
-  await Promise.race([greeted, ended]);
+  const explained = greeted.catch(async () => {
+    const state = await stateOf(url, dataDir);
+    running.child.kill("SIGINT");
+    throw new Error(`Not ready in ${readyMs} ms: ${state}\n${running.output()}`);
+  });
   ended.catch(() => undefined);
+  explained.catch(() => undefined);
+  await Promise.race([explained, ended]);
   return {
     ...running,
     url,
@@ -83,6 +91,18 @@ export async function startService(
       return (await running.exited)[0];
     },
   };
+}
+
+/** What a service waits for, and the ends of its logs. */
+async function stateOf(url: string, dataDir: string): Promise<string> {
+  const signal = AbortSignal.timeout(5_000);
+  const answer = await fetch(`${url}/health/ready`, { signal }).then((got) => got.text(), String);
+  const logs = path.join(dataDir, "log");
+  const ends = (await readdir(logs).catch(() => [])).map(async (name) => {
+    const text = await readFile(path.join(logs, name), "utf8");
+    return `${name}:\n${text.slice(-logEndLength)}`;
+  });
+  return [answer, ...(await Promise.all(ends))].join("\n");
 }
 
 async function pidOf(dataDir: string, child: ChildProcess, name: string): Promise<number> {
