@@ -16,7 +16,10 @@ describe("the copy of a repository", () => {
     parent = await temporaryDirectory();
     const working = await workingCopy(parent, "working");
     first = await commit(working, "First", { "a.txt": "a" });
-    second = await commit(working, "Second", { "a.txt": "b" });
+    do {
+      second = await commit(working, "Second", { "a.txt": "b" });
+      // A test takes the directory of the one away, and reads the other.
+    } while (second.slice(0, 2) === first.slice(0, 2));
     from = path.join(parent, "from.git");
     await git(parent, "clone", "--quiet", "--bare", working, from);
   });
