@@ -110,6 +110,24 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "simple-git": ["platform"],
 };
 
+/**
+ * Files of `src/http`, besides `core`, that wait for the read models by hand, and why `execute` and
+ * `executeProcess` of a request do not serve them.
+ */
+const waitsByHand: Readonly<Record<string, string>> = {
+  "access/owner.ts": "waits for the head of the log before it reads",
+  "access/second-factor.ts": "runs while a caller is authenticated, before there is a request",
+  "access/session.ts": "a session is opened by whom it lets in, not by the caller",
+  "agent/proof.ts": "the service confirms a token that an agent uses",
+  "agent/request.ts": "the service gives an agent a job",
+  "git/http.ts": "waits for pushes that are not recorded yet",
+  "git/lfs-lock.ts": "a request of Git LFS has an envelope of its own",
+  "git/lfs-object.ts": "a request of Git LFS has an envelope of its own",
+  "registry/signing.ts": "the service makes the key that a repository signs with",
+  "team/transfer-offer.ts": "the cause of the transfer is the event of its acceptance",
+  "webhook/replay-limit.ts": "waits for the head of the log before it counts",
+};
+
 /** Skips tests that need a program which is not installed. */
 const skipper = path.join("test", "support", "program.ts");
 
@@ -137,6 +155,16 @@ describe("tidy", () => {
     }
     const crowded = [...files].filter(([, count]) => count > folderFilesMax);
     expect(crowded).to.deep.equal([]);
+  });
+
+  it("lets requests wait for read models in execute, except where a reason is listed", async () => {
+    const waiting: string[] = [];
+    for (const file of sources) {
+      const inside = path.relative(path.join("src", "http"), file);
+      if (inside.startsWith("..") || inside.startsWith("core")) continue;
+      if (/\bvisible\(/.test(await readFile(file, "utf8"))) waiting.push(inside);
+    }
+    expect(waiting).to.deep.equal(Object.keys(waitsByHand));
   });
 
   for (const file of sources) {

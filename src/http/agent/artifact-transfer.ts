@@ -1,7 +1,6 @@
 import { z } from "zod";
 
 import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
-import { handle } from "../../commands/core/handle.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { placeOfNumber } from "../../events/pipeline/number.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -78,8 +77,7 @@ const upload = route({
       expireAt: expiryOf(declared?.expireIn ?? null, deps.now()),
       at: deps.now().toISOString(),
     } as const;
-    const order = { id: job.id, command, metadata: await request.metadata() };
-    await deps.visible((await handle(deps.store, artifact, order)).position);
+    await request.execute(artifact, job.id, command);
     await blob.release();
     return { id: artifactId, size: bytes };
   },

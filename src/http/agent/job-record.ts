@@ -48,12 +48,13 @@ export async function record(
     attempt: run.attempt,
     at: deps.now().toISOString(),
   };
-  const metadata = await request.metadata();
-  // One request may record the start and the end.
-  const commandId = deterministicId(metadata.commandId, report.type);
-  const order = { id: job.id, command, metadata: { ...metadata, commandId } };
   try {
-    await deps.visible((await handle(deps.store, jobSlice, order)).position);
+    await request.executeProcess((metadata) => {
+      // One request may record the start and the end.
+      const commandId = deterministicId(metadata.commandId, report.type);
+      const order = { id: job.id, command, metadata: { ...metadata, commandId } };
+      return handle(deps.store, jobSlice, order);
+    });
   } catch (error) {
     const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);
     if (!isOver) throw error;

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Slice } from "../../commands/core/decider.ts";
+import type { CommandResult } from "../../commands/core/handle.ts";
 import type { Actor, EventMetadata, EventSchemas } from "../../events/core/event.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Scope } from "../../events/token/access-token.ts";
@@ -47,6 +48,15 @@ export type RequestContext = Readonly<{
     id: string,
     command: Command,
   ) => Promise<void>;
+  /**
+   * Runs what takes more than a command, such as a process over several streams, under the envelope of this
+   * request, and waits until requests read what came of it.
+   *
+   * @throws what `process`, `metadata` and `visible` throw
+   */
+  executeProcess: <Result extends CommandResult>(
+    process: (metadata: EventMetadata) => Promise<Result>,
+  ) => Promise<Result>;
   /** See Deps.visible. */
   visible: (position: bigint | undefined) => Promise<void>;
   /** The answer is what this content id (a commit hash) names: it never changes. */

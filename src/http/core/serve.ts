@@ -295,9 +295,13 @@ export function requestContext(ctx: Context, deps: Deps, made: Made): RequestCon
     },
     mustStillMay,
     async execute(slice, id, command) {
+      await this.executeProcess((metadata) => handle(deps.store, slice, { id, command, metadata }));
+    },
+    async executeProcess(process) {
       // A copy of a request may have an envelope of its own.
-      const order = { id, command, metadata: await this.metadata() };
-      await this.visible((await handle(deps.store, slice, order)).position);
+      const result = await process(await this.metadata());
+      await this.visible(result.position);
+      return result;
     },
     visible: deps.visible,
     immutable: (contentId) => {

@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { commentNotFound, issueComment } from "../../commands/issue/issue-comment.ts";
 import { IssueCommentId } from "../../events/issue/issue-comment.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -99,13 +98,9 @@ const postComment = route({
   async handle({ params, body: { note: message }, request }, deps) {
     const row = await mustFindIssue(params.localId, request, deps);
     const issueCommentId = IssueCommentId.parse(deterministicId(request.commandId, "comment"));
-    const order = { id: issueCommentId, metadata: await request.metadata() };
-    const command = { issueCommentId, message, ...about(row, request, deps) };
-    const result = await handle(deps.store, issueComment, {
-      ...order,
-      command: { type: "CreateIssueComment", ...command },
-    });
-    await request.visible(result.position);
+    const written = { issueCommentId, message, ...about(row, request, deps) };
+    const command = { type: "CreateIssueComment", ...written } as const;
+    await request.execute(issueComment, issueCommentId, command);
     return shown(row, issueCommentId, deps);
   },
 });
@@ -125,9 +120,7 @@ const putComment = route({
     const row = await mustFindIssue(localId, request, deps);
     await mustFindOwn(row, commentId, request, deps);
     const command = { type: "EditIssueComment", message, ...about(row, request, deps) } as const;
-    const order = { id: commentId, command, metadata: await request.metadata() };
-    const result = await handle(deps.store, issueComment, order);
-    await request.visible(result.position);
+    await request.execute(issueComment, commentId, command);
     return shown(row, commentId, deps);
   },
 });
@@ -146,9 +139,7 @@ const removeComment = route({
     const row = await mustFindIssue(localId, request, deps);
     await mustFindOwn(row, commentId, request, deps);
     const command = { type: "DeleteIssueComment", ...about(row, request, deps) } as const;
-    const order = { id: commentId, command, metadata: await request.metadata() };
-    const result = await handle(deps.store, issueComment, order);
-    await request.visible(result.position);
+    await request.execute(issueComment, commentId, command);
   },
 });
 

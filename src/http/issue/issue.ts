@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { createIssue } from "../../commands/issue/create-issue.ts";
 import { issue, issueNotFound } from "../../commands/issue/issue.ts";
 import { type IssueChanges, IssueId, IssueStatus } from "../../events/issue/issue.ts";
@@ -92,9 +91,9 @@ const postIssue = route({
     };
     const command = { type: "CreateIssue", issueId, details, ...within(request, deps) } as const;
     const isFirst = request.header("idempotency-key") === "";
-    const metadata = await request.metadata();
-    const { position } = await createIssue(commandDeps(deps), command, metadata, isFirst);
-    await request.visible(position);
+    await request.executeProcess((metadata) =>
+      createIssue(commandDeps(deps), command, metadata, isFirst),
+    );
     const row = await findIssueById(deps.db, issueId);
     if (row === undefined) throw issueNotFound();
     return presented(row, request, deps);
@@ -129,9 +128,7 @@ const putIssue = route({
       ...(labels && { labelIds: await chosenLabels(db, project.id, labels) }),
     };
     const command = { type: "EditIssue", changes, ...within(request, deps) } as const;
-    const order = { id: row.id, command, metadata: await request.metadata() };
-    const result = await handle(deps.store, issue, order);
-    await request.visible(result.position);
+    await request.execute(issue, row.id, command);
     return presented(await mustFindIssue(localId, request, deps), request, deps);
   },
 });
@@ -150,9 +147,7 @@ const removeIssue = route({
     const row = await mustFindIssue(localId, request, deps);
     mustBeAuthorOr("ADMIN", row.author_id, request);
     const command = { type: "DeleteIssue", ...within(request, deps) } as const;
-    const order = { id: row.id, command, metadata: await request.metadata() };
-    const result = await handle(deps.store, issue, order);
-    await request.visible(result.position);
+    await request.execute(issue, row.id, command);
   },
 });
 

@@ -92,9 +92,9 @@ const postLabel = route({
       hexColor: hexColor ?? colorOf(labelId),
     };
     const command = { type: "CreateLabel", labelId, details, ...within(request, deps) } as const;
-    const change = { id: labelId, metadata: await request.metadata() };
-    const result = await createLabel(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      createLabel(commandDeps(deps), { id: labelId, metadata }, command),
+    );
     return presentLabel(await mustFindLabel(labelId, request, deps));
   },
 });
@@ -118,9 +118,9 @@ const putLabel = route({
       hexColor: body.hexColor ?? row.hex_color,
     };
     const command = { type: "EditLabel", details, ...within(request, deps) } as const;
-    const change = { id: labelUuid, metadata: await request.metadata() };
-    const result = await editLabel(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      editLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
+    );
     return presentLabel(await mustFindLabel(labelUuid, request, deps));
   },
 });
@@ -138,9 +138,9 @@ const removeLabel = route({
   async handle({ params: { labelUuid }, request }, deps) {
     await mustFindLabel(labelUuid, request, deps);
     const command = { type: "DeleteLabel", ...within(request, deps) } as const;
-    const change = { id: labelUuid, metadata: await request.metadata() };
-    const result = await deleteLabel(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      deleteLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
+    );
   },
 });
 

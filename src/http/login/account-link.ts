@@ -67,8 +67,9 @@ const confirmOwnEmail = route({
 /** @throws Refusal 422 `link.invalid`, 429 */
 export async function confirm(token: string, request: RequestContext, deps: Deps): Promise<void> {
   await anonymousLimit(deps, "link", request.ip);
-  const metadata = byMail(await request.metadata());
-  await request.visible((await confirmEmail(commandDeps(deps), token, metadata)).position);
+  await request.executeProcess((metadata) =>
+    confirmEmail(commandDeps(deps), token, byMail(metadata)),
+  );
 }
 
 const takeBackOwnEmail = route({
@@ -87,8 +88,9 @@ const takeBackOwnEmail = route({
 /** @throws Refusal 422 `link.invalid`, `email.taken`, 429 */
 export async function takeBack(token: string, request: RequestContext, deps: Deps): Promise<void> {
   await anonymousLimit(deps, "link", request.ip);
-  const metadata = byMail(await request.metadata());
-  await request.visible((await takeBackEmail(commandDeps(deps), token, metadata)).position);
+  await request.executeProcess((metadata) =>
+    takeBackEmail(commandDeps(deps), token, byMail(metadata)),
+  );
 }
 
 /** More than an account can have former addresses. */
@@ -131,8 +133,9 @@ export async function reset(
   const { token, otherTokens, password } = form;
   const tokens = [token, ...otherTokens];
   const wanted = { tokens, password, unlike: archivedPasswords(await deps.settings()) };
-  const metadata = byMail(await request.metadata());
-  await request.visible((await resetPassword(commandDeps(deps), wanted, metadata)).position);
+  await request.executeProcess((metadata) =>
+    resetPassword(commandDeps(deps), wanted, byMail(metadata)),
+  );
   const account = readLink(token)?.holderId ?? "";
   // Or whoever guesses without end, elsewhere, could keep the owner out of every new address for good.
   await deps.lockout.know({ account, ip: request.ip });

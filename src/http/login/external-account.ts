@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { handle } from "../../commands/core/handle.ts";
+import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import {
   type Identity,
   linkedAccount,
@@ -94,8 +94,9 @@ export async function connect(
   deps: Deps,
 ): Promise<UserId> {
   const link = { identity: identityOf(proved), userId, linkedBy };
-  const metadata = await metadataFor(userId, visit, deps);
-  await visit.visible((await linkIdentity(commandDeps(deps), link, metadata)).position);
+  await visit.executeProcess(async () =>
+    linkIdentity(commandDeps(deps), link, await metadataFor(userId, visit, deps)),
+  );
   return userId;
 }
 
@@ -125,12 +126,13 @@ async function register(
     emailProved,
     aliasWish: person.aliasWish,
   };
-  const metadata = await visit.metadata();
-  const made = await registerIdentity(commandDeps(deps), identityOf(proved), newUser, metadata);
-  const position = await introduce(made.userId, person, visit, deps);
-  await visit.visible(position ?? made.position);
-  deps.log.info({ userId: made.userId, kind, connection: connection.id }, "account made by login");
-  return made.userId;
+  const { userId } = await visit.executeProcess(async (metadata) => {
+    const made = await registerIdentity(commandDeps(deps), identityOf(proved), newUser, metadata);
+    const introduced = await introduce(made.userId, person, visit, deps);
+    return introduced === undefined ? made : { ...made, ...introduced };
+  });
+  deps.log.info({ userId, kind, connection: connection.id }, "account made by login");
+  return userId;
 }
 
 function registers(details: ConnectionDetails, settings: Settings): boolean {
@@ -154,7 +156,7 @@ async function introduce(
   { name, surname }: ExternalPerson,
   visit: Visit,
   deps: Deps,
-): Promise<bigint | undefined> {
+): Promise<CommandResult | undefined> {
   if (name === null && surname === null) return undefined;
   const seal = async (text: string | null) =>
     text === null
@@ -168,7 +170,7 @@ async function introduce(
     at: deps.now().toISOString(),
   } as const;
   const metadata = await metadataFor(id, visit, deps);
-  return (await handle(deps.store, user, { id, command, metadata })).position;
+  return await handle(deps.store, user, { id, command, metadata });
 }
 
 /** Each step is a command of its own: the request's id must not stand for all of them. */

@@ -1,6 +1,5 @@
 import type { Knex } from "knex";
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { type ApprovalCommand, approval } from "../../commands/merge-request/approval-rule.ts";
 import { UserId } from "../../events/core/ids.ts";
 import {
@@ -259,13 +258,11 @@ type Unsigned<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : 
 async function write(
   order: Unsigned<ApprovalCommand>,
   request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
-  { store, now }: Deps,
+  { now }: Deps,
 ): Promise<void> {
-  const { id } = parentOf(request);
   // Each member of the union lost these two fields, and gets them back.
   const command = { ...order, by: request.userId, at: now().toISOString() } as ApprovalCommand;
-  const metadata = await request.metadata();
-  await request.visible((await handle(store, approval, { id, command, metadata })).position);
+  await request.execute(approval, parentOf(request).id, command);
 }
 
 /** Who must approve merge requests, at projects, teams and companies. */

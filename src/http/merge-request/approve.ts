@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { mustBeReachable } from "../../commands/merge-request/approval-rule.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import type { MergeRequestCommand } from "../../commands/merge-request/merge-request-command.ts";
@@ -146,8 +145,7 @@ async function write(
   request: Writing,
   deps: Deps,
 ) {
-  const order = { id: row.id, command, metadata: await request.metadata() };
-  await request.visible((await handle(deps.store, mergeRequest, order)).position);
+  await request.execute(mergeRequest, row.id, command);
   return shown(deps, request, row.local_id);
 }
 

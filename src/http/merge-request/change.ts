@@ -89,9 +89,9 @@ export async function changed(
   request: Writing,
   deps: Deps,
 ) {
-  const change = { id: row.id, metadata: await request.metadata() };
-  const { position } = await changeMergeRequest(commandDeps(deps), change, command);
-  await request.visible(position);
+  await request.executeProcess((metadata) =>
+    changeMergeRequest(commandDeps(deps), { id: row.id, metadata }, command),
+  );
   return shown(deps, request, row.local_id);
 }
 

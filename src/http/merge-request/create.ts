@@ -58,16 +58,15 @@ export const createMergeRequest = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
     const sourceProjectId = source.project.id;
     const brought = { sourceProjectId, target: target.project, repository, sourceCommit };
-    const change = { id: mergeRequestId, metadata };
     // A request that is refused gives the target nothing.
-    const { localId, position } = await bringLfsObjects(deps, brought, metadata, {
-      open: () => openMergeRequest(commandDeps(deps), change, command),
-      keep: (opened) => keepRef(repository, headRefOf(opened.localId), sourceCommit),
-    });
-    await request.visible(position);
+    const { localId } = await request.executeProcess((metadata) =>
+      bringLfsObjects(deps, brought, metadata, {
+        open: () => openMergeRequest(commandDeps(deps), { id: mergeRequestId, metadata }, command),
+        keep: (opened) => keepRef(repository, headRefOf(opened.localId), sourceCommit),
+      }),
+    );
     return shown(deps, { ...request, ...target }, localId);
   },
 });

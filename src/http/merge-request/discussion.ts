@@ -1,11 +1,6 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
-import {
-  type DiscussionCommand,
-  discussion,
-  discussionNotFound,
-} from "../../commands/merge-request/discussion.ts";
+import { discussion, discussionNotFound } from "../../commands/merge-request/discussion.ts";
 import { DiscussionId, ObjectId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
@@ -128,7 +123,7 @@ const createDiscussion = route({
     };
     const { message } = body;
     const said = { type: "StartDiscussion", discussionId, message, line, commits } as const;
-    await write(discussionId, { ...said, ...within(row, request, deps) }, request, deps);
+    await request.execute(discussion, discussionId, { ...said, ...within(row, request, deps) });
     return shownNote(deps, request, params.localId, discussionId);
   },
 });
@@ -147,7 +142,7 @@ const replyToDiscussion = route({
     const { discussion_id } = await mustFindNote(deps, row, body.discussionUuid);
     const noteId = deterministicId(request.commandId, "reply");
     const said = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
-    await write(discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+    await request.execute(discussion, discussion_id, { ...said, ...within(row, request, deps) });
     return shownNote(deps, request, params.localId, noteId);
   },
 });
@@ -166,7 +161,10 @@ const editNote = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
     const said = { type: "EditNote", noteId: note.id, message: body.message } as const;
-    await write(note.discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+    await request.execute(discussion, note.discussion_id, {
+      ...said,
+      ...within(row, request, deps),
+    });
     return shownNote(deps, request, params.localId, note.id);
   },
 });
@@ -185,7 +183,10 @@ const deleteNote = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
     const said = { type: "DeleteNote", noteId: note.id } as const;
-    await write(note.discussion_id, { ...said, ...within(row, request, deps) }, request, deps);
+    await request.execute(discussion, note.discussion_id, {
+      ...said,
+      ...within(row, request, deps),
+    });
   },
 });
 
@@ -208,7 +209,7 @@ function settle(verb: "resolve" | "unresolve"): Route {
       if (!isAuthor && !isDeveloper(request)) {
         mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
       }
-      await write(root.id, { type, ...within(row, request, deps) }, request, deps);
+      await request.execute(discussion, root.id, { type, ...within(row, request, deps) });
       return shownNote(deps, request, params.localId, root.id);
     },
   });
@@ -227,16 +228,6 @@ export const discussionRoutes: readonly Route[] = [
 
 function within(row: MergeRequestRow, { project, userId: by }: Writing, { now }: Deps) {
   return { mergeRequestId: row.id, projectId: project.id, by, at: now().toISOString() } as const;
-}
-
-async function write(
-  id: string,
-  command: DiscussionCommand,
-  request: Writing,
-  { store }: Deps,
-): Promise<void> {
-  const order = { id, command, metadata: await request.metadata() };
-  await request.visible((await handle(store, discussion, order)).position);
 }
 
 /** @throws Refusal 404, also for a note on another request */

@@ -64,10 +64,11 @@ export const postMergeRequestPipeline: Route = route({
     const found = await mustFindMergeRequest(deps, request, params.localId);
     const row = await withNewestSource(deps, found);
     const { userId } = request;
-    const asked = { userId, metadata: await request.metadata() };
-    const started = await startMergeRequestPipeline(deps, row, asked);
-    if ("none" in started) throw notStarted(started.none);
-    await request.visible(started.position);
+    const started = await request.executeProcess(async (metadata) => {
+      const result = await startMergeRequestPipeline(deps, row, { userId, metadata });
+      if ("none" in result) throw notStarted(result.none);
+      return result;
+    });
     const pipeline = await findPipelineById(deps.db, started.pipelineId);
     if (pipeline === undefined) throw pipelineNotFound();
     return presentPipeline(pipeline);

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import {
   type MergeSettingCommand,
   mergeSetting,
@@ -86,7 +85,7 @@ const putSettings = route({
   reply: SettingsView,
   async handle({ body, request }, deps) {
     const change = given(body);
-    await write({ type: "ChangeMergeSettings", change, ...within(request, deps) }, request, deps);
+    await write({ type: "ChangeMergeSettings", change, ...within(request, deps) }, request);
     return viewOf(await mergeSettingsOf(deps.db, request.project.id));
   },
 });
@@ -111,7 +110,7 @@ const putMessages = route({
   reply: MessagesView,
   async handle({ body, request }, deps) {
     const change = given(body);
-    await write({ type: "ChangeMergeMessages", change, ...within(request, deps) }, request, deps);
+    await write({ type: "ChangeMergeMessages", change, ...within(request, deps) }, request);
     return (await mergeSettingsOf(deps.db, request.project.id)).messages;
   },
 });
@@ -138,8 +137,5 @@ const given = <Fields extends Readonly<Record<string, unknown>>>(fields: Fields)
 const within = ({ project, userId: by }: Writing, { now }: Deps) =>
   ({ projectId: project.id, by, at: now().toISOString() }) as const;
 
-async function write(command: MergeSettingCommand, request: Writing, { store }: Deps) {
-  const metadata = await request.metadata();
-  const order = { id: request.project.id, command, metadata };
-  await request.visible((await handle(store, mergeSetting, order)).position);
-}
+const write = (command: MergeSettingCommand, request: Writing): Promise<void> =>
+  request.execute(mergeSetting, request.project.id, command);

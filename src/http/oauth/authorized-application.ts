@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
+import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import { oauthAuthorization } from "../../commands/oauth/authorization.ts";
 import { OAuthApplicationId } from "../../events/core/ids.ts";
 import { Scope } from "../../events/token/access-token.ts";
@@ -81,12 +81,13 @@ export async function shutOut(
     const message = "You have let no such application in.";
     throw new Refusal("not_found", "authorized_application.not_found", message);
   }
-  const metadata = await request.metadata();
   const at = now().toISOString();
   const command = { type: "RevokeOAuthAuthorization", reason: "USER", by, at } as const;
-  let last: bigint | undefined;
-  for (const id of ids) {
-    last = (await handle(store, oauthAuthorization, { id, command, metadata })).position;
-  }
-  await request.visible(last);
+  await request.executeProcess(async (metadata) => {
+    let result: CommandResult = { position: undefined };
+    for (const id of ids) {
+      result = await handle(store, oauthAuthorization, { id, command, metadata });
+    }
+    return result;
+  });
 }

@@ -6,7 +6,6 @@ import {
   type OAuthAuthorizationCommand,
   oauthAuthorization,
 } from "../../commands/oauth/authorization.ts";
-import type { EventMetadata } from "../../events/core/event.ts";
 import type { Scope } from "../../events/token/access-token.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
@@ -99,13 +98,11 @@ async function give(
   const { id, user_id: userId } = row;
   const user = await findUserById(deps.db, userId);
   if (user === undefined || user.banned_at !== null || user.forgotten_at !== null) throw notGood();
-  const metadata: EventMetadata = {
-    ...(await request.metadata()),
-    actor: { userId, alias: user.alias, via: "oauth", tokenId: id },
-    ip: await deps.vault.seal(userSubject(userId), request.ip),
-  };
-  const { position } = await handle(deps.store, oauthAuthorization, { id, command, metadata });
-  await request.visible(position);
+  const actor = { userId, alias: user.alias, via: "oauth", tokenId: id } as const;
+  const ip = await deps.vault.seal(userSubject(userId), request.ip);
+  await request.executeProcess((metadata) =>
+    handle(deps.store, oauthAuthorization, { id, command, metadata: { ...metadata, actor, ip } }),
+  );
 }
 
 /** The command may have revoked instead of given, when somebody else was first. */

@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { packageVersion } from "../../commands/package/version.ts";
 import {
   instanceRegistryId,
@@ -188,7 +187,5 @@ async function recordFile(
   const at = deps.now().toISOString();
   const { userId: by } = request;
   const command = { type: "StorePackageFile", coordinates, file, by, at } as const;
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, packageVersion, { id, command, metadata });
-  await request.visible(result.position);
+  await request.execute(packageVersion, id, command);
 }

@@ -190,8 +190,9 @@ const postStop = route({
   errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
     const row = await mustBeTheirs(deps, request, params.environmentId);
-    const asked = { by: request.userId, metadata: await request.metadata() };
-    await request.visible(await stopEnvironment(deps, row, asked, body));
+    await request.executeProcess(async (metadata) => ({
+      position: await stopEnvironment(deps, row, { by: request.userId, metadata }, body),
+    }));
     return shown(deps, request, row.id);
   },
 });

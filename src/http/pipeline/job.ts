@@ -54,8 +54,9 @@ function change(
     errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const found = await mustFindJob(deps, request, params.localId);
-      const asked = { by: request.userId, metadata: await request.metadata() };
-      await request.visible(await work(deps, found, asked));
+      await request.executeProcess(async (metadata) => ({
+        position: await work(deps, found, { by: request.userId, metadata }),
+      }));
       return shown(deps, request, params.localId);
     },
   });
@@ -85,8 +86,10 @@ const postPlay = route({
       Object.keys(given).length === 0
         ? null
         : await deps.vault.seal(projectSubject(request.project.id), JSON.stringify(given));
-    const asked = { by: request.userId, metadata: await request.metadata() };
-    await request.visible(await playJob(deps, pipeline, job, variables, asked));
+    await request.executeProcess(async (metadata) => {
+      const asked = { by: request.userId, metadata };
+      return { position: await playJob(deps, pipeline, job, variables, asked) };
+    });
     return shown(deps, request, params.localId);
   },
 });

@@ -161,11 +161,10 @@ const postPipeline = route({
       mergeRequest: null,
       startedBy: null,
     } as const;
-    const metadata = await request.metadata();
     const variables = variableRecord(body.variables);
-    const started = await startPipeline(deps, { project, origin, variables, metadata });
-    if ("none" in started) throw nothingStarted(started.none);
-    await request.visible(started.position);
+    const started = await request.executeProcess(async (metadata) =>
+      mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),
+    );
     const row = await mustFindPipeline(deps, request, started.localId);
     return { pipeline_uuid: row.id, ...presentPipeline(row) };
   },
@@ -182,6 +181,14 @@ async function commitOf(
   if (found?.commit_id) return ObjectId.parse(found.commit_id);
   const kind = isTag ? "tag" : "branch";
   throw new Refusal("not_found", `${kind}.not_found`, `There is no ${kind} ${name}.`);
+}
+
+/** @throws Refusal 422 `pipeline.no_file`, `pipeline.empty` */
+export function mustHaveStarted<Started extends object>(
+  result: Started | Readonly<{ none: "no_file" | "refused" | "no_jobs" }>,
+): Started {
+  if ("none" in result) throw nothingStarted(result.none);
+  return result;
 }
 
 export function nothingStarted(reason: "no_file" | "refused" | "no_jobs"): Refusal {
@@ -214,8 +221,9 @@ function change(
     errors: [403, 404, 422],
     async handle({ params, request }, deps) {
       const row = await mustFindPipeline(deps, request, params.localId);
-      const asked = { by: request.userId, metadata: await request.metadata() };
-      await request.visible(await work(deps, row, asked));
+      await request.executeProcess(async (metadata) => ({
+        position: await work(deps, row, { by: request.userId, metadata }),
+      }));
       return presentPipeline(await mustFindPipeline(deps, request, params.localId));
     },
   });

@@ -21,7 +21,7 @@ import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, instant, invalid } from "../core/schema.ts";
 import { base, mustFindPipeline, ProjectParams, reading, writing } from "./found.ts";
-import { GivenVariables, nothingStarted, variableRecord } from "./pipeline.ts";
+import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
 import { PipelineView, presentPipeline } from "./view.ts";
 
 const path = `${base}/schedule` as const;
@@ -257,13 +257,11 @@ const playSchedule = route({
   errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const row = await found(deps, request, params.id);
-    const metadata = await request.metadata();
-    const started = await runSchedule(deps, { ...row, owner_id: request.userId }, metadata);
-    if (started === undefined) {
+    const started = await request.executeProcess(async (metadata) => {
+      const result = await runSchedule(deps, { ...row, owner_id: request.userId }, metadata);
+      if (result !== undefined) return mustHaveStarted(result);
       throw new Refusal("not_found", "ref.not_found", `There is no ${row.ref} any more.`);
-    }
-    if ("none" in started) throw nothingStarted(started.none);
-    await request.visible(started.position);
+    });
     return presentPipeline(await mustFindPipeline(deps, request, started.localId));
   },
 });

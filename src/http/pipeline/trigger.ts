@@ -19,7 +19,7 @@ import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { base, mustFindPipeline, ProjectParams, tag } from "./found.ts";
-import { GivenVariables, nothingStarted, variableRecord } from "./pipeline.ts";
+import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
 import { PipelineView, presentPipeline } from "./view.ts";
 
 const path = `${base}/trigger` as const;
@@ -166,10 +166,9 @@ const postTriggered = route({
       startedBy: { kind: "TRIGGER", id: trigger.id },
     } as const;
     const variables = variableRecord(body.variables);
-    const metadata = await request.metadata();
-    const started = await startPipeline(deps, { project, origin, variables, metadata });
-    if ("none" in started) throw nothingStarted(started.none);
-    await request.visible(started.position);
+    const started = await request.executeProcess(async (metadata) =>
+      mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),
+    );
     return presentPipeline(await mustFindPipeline(deps, { project }, started.localId));
   },
 });

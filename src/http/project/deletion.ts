@@ -29,9 +29,9 @@ const remove = route({
   async handle({ request }, deps) {
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "DeleteProject", ...stamp } as const;
-    const change = { id: request.project.id, metadata: await request.metadata() };
-    const result = await deleteProject(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      deleteProject(commandDeps(deps), { id: request.project.id, metadata }, command),
+    );
   },
 });
 
@@ -65,9 +65,9 @@ const restore = route({
       by: request.userId,
       at: now().toISOString(),
     } as const;
-    const change = { id, metadata: await request.metadata() };
-    const result = await restoreProject(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      restoreProject(commandDeps(deps), { id, metadata }, command),
+    );
     const restored = mustBeFound(await findProjectById(db, id), "project");
     return presentProject(restored, await addresses(deps));
   },

@@ -77,15 +77,16 @@ const fork = route({
       by: userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const created = await createProject(commandDeps(deps), command, metadata);
-    const filling = fillFork(deps, projectId, metadata).catch((error: unknown) => {
-      // The project is there; a worker will try again.
-      deps.log.warn({ err: error, projectId }, "fork not filled yet");
-      return undefined;
+    await request.executeProcess(async (metadata) => {
+      const created = await createProject(commandDeps(deps), command, metadata);
+      const filling = fillFork(deps, projectId, metadata).catch((error: unknown) => {
+        // The project is there; a worker will try again.
+        deps.log.warn({ err: error, projectId }, "fork not filled yet");
+        return undefined;
+      });
+      const filled = await Promise.race([filling, delay(copyWaitMs, undefined, { ref: false })]);
+      return { position: filled ?? created.position };
     });
-    const filled = await Promise.race([filling, delay(copyWaitMs, undefined, { ref: false })]);
-    await request.visible(filled ?? created.position);
     const forked = mustBeFound(await findProjectById(deps.db, projectId), "project");
     return presentProject(forked, await addresses(deps));
   },

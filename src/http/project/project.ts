@@ -76,8 +76,7 @@ const postProject = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const result = await createProject(commandDeps(deps), command, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => createProject(commandDeps(deps), command, metadata));
     const row = await findProjectById(deps.db, projectId);
     invariant(row !== undefined, "a created project is visible");
     return presentProject(row, await addresses(deps));

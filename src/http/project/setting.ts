@@ -3,7 +3,6 @@ import { z } from "zod";
 import { handle } from "../../commands/core/handle.ts";
 import { changeProjectAlias, transferProject } from "../../commands/project/change-project.ts";
 import { project } from "../../commands/project/project.ts";
-import type { EventMetadata } from "../../events/core/event.ts";
 import { Alias, type UserId } from "../../events/core/ids.ts";
 import { OwnerType, type ProjectDetails } from "../../events/project/project.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
@@ -17,7 +16,7 @@ import { mustMayPublish } from "../access/create-permission.ts";
 import { mayCreateFor, ownerNamed } from "../access/owner.ts";
 import { projectPlace } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -70,10 +69,9 @@ const changeSettings = route({
       ...(topics === undefined ? {} : { topics: [...new Set(topics ?? [])] }),
       ...(siteUrl === undefined ? {} : { siteUrl: siteUrl || null }),
     };
-    const change = await changeOf(request, deps);
-    const command = { type: "ChangeProjectDetails", details, ...change.stamp } as const;
-    const result = await handle(deps.store, project, { ...change, command });
-    return shownAfter(result.position, request, deps);
+    const command = { type: "ChangeProjectDetails", details, ...stampOf(request, deps) } as const;
+    await request.execute(project, request.project.id, command);
+    return shown(request, deps);
   },
 });
 
@@ -89,14 +87,13 @@ const changeVisibility = route({
       mustMayPublish(request, await deps.settings());
       if (await isForkOfPrivate(deps.db, request.project)) throw publicOfPrivate();
     }
-    const change = await changeOf(request, deps);
     const command = {
       type: "ChangeProjectVisibility",
       private: body.isPrivate,
-      ...change.stamp,
+      ...stampOf(request, deps),
     } as const;
-    const result = await handle(deps.store, project, { ...change, command });
-    return shownAfter(result.position, request, deps);
+    await request.execute(project, request.project.id, command);
+    return shown(request, deps);
   },
 });
 
@@ -107,18 +104,20 @@ const changeDefaultBranch = route({
   summary: "Change the branch that a clone checks out",
   body: z.object({ branchName: z.string().min(1).max(255) }).meta({ id: "DefaultBranch" }),
   async handle({ body: { branchName: branch }, request }, deps) {
-    const change = await changeOf(request, deps);
+    const { id } = request.project;
     const ref = branchPrefix + branch;
-    const repository = await deps.git.find(change.id);
+    const repository = await deps.git.find(id);
     // All refs, not the one: a name from outside is no argument to git before it is known to exist.
     if (repository === undefined || !(await repository.refs()).has(ref)) {
       throw new Refusal("not_found", "branch.not_found", "There is no such branch.");
     }
-    await repository.setHead(branch);
-    const { at } = change.stamp;
+    const { at } = stampOf(request, deps);
     const command = { type: "ChangeDefaultBranch", branch, at } as const;
-    const result = await handle(deps.store, project, { ...change, command });
-    return shownAfter(result.position, request, deps);
+    await request.executeProcess(async (metadata) => {
+      await repository.setHead(branch);
+      return handle(deps.store, project, { id, command, metadata });
+    });
+    return shown(request, deps);
   },
 });
 
@@ -131,11 +130,13 @@ const changeAlias = route({
   body: z.object({ alias: Alias }).meta({ id: "ProjectAlias" }),
   errors: [403, 404, 409, 422],
   async handle({ body: { alias }, request }, deps) {
-    const change = await changeOf(request, deps);
-    const ownerId = request.project.owner_id;
-    const command = { type: "ChangeProjectAlias", alias, ownerId, ...change.stamp } as const;
-    const result = await changeProjectAlias(commandDeps(deps), change, command);
-    return shownAfter(result.position, request, deps);
+    const { id, owner_id: ownerId } = request.project;
+    const stamp = stampOf(request, deps);
+    const command = { type: "ChangeProjectAlias", alias, ownerId, ...stamp } as const;
+    await request.executeProcess((metadata) =>
+      changeProjectAlias(commandDeps(deps), { id, metadata }, command),
+    );
+    return shown(request, deps);
   },
 });
 
@@ -161,12 +162,11 @@ const transfer = route({
     await mustMayTransfer(thing, request, deps);
     if (owner.id === ownerId) {
       await withdrawTransfer(id, request, deps);
-      return shownAfter(undefined, request, deps);
+      return shown(request, deps);
     }
     if (needsConsent(owner, request)) {
       await offerTransfer(thing, owner, request, deps);
-      const shown = await shownAfter(undefined, request, deps);
-      return { ...shown, ...(await pendingTransfer(id, "ADMIN", deps)) };
+      return { ...(await shown(request, deps)), ...(await pendingTransfer(id, "ADMIN", deps)) };
     }
     const byRight =
       actsAsAdministrator(request) || (await mayCreateFor(deps.db, owner, request.userId));
@@ -174,17 +174,18 @@ const transfer = route({
       const message = "You may not create projects for that owner.";
       throw new Refusal("forbidden", "owner.forbidden", message);
     }
-    const change = await changeOf(request, deps);
     const command = {
       type: "TransferProject",
       ownerId: owner.id,
       ownerType: owner.type,
       alias: Alias.parse(request.project.alias),
-      ...change.stamp,
+      ...stampOf(request, deps),
     } as const;
-    const result = await transferProject(commandDeps(deps), change, command);
+    await request.executeProcess((metadata) =>
+      transferProject(commandDeps(deps), { id, metadata }, command),
+    );
     await withdrawTransfer(id, request, deps);
-    return shownAfter(result.position, request, deps);
+    return shown(request, deps);
   },
 });
 
@@ -197,19 +198,8 @@ export const projectSettingRoutes: readonly Route[] = [
 ];
 
 type AtProject = RequestContext & Readonly<{ project: ProjectRow; userId: UserId }>;
-type Change = Readonly<{
-  id: string;
-  metadata: EventMetadata;
-  stamp: Readonly<{ by: UserId; at: string }>;
-}>;
 
-async function changeOf(request: AtProject, { now }: Deps): Promise<Change> {
-  const stamp = { by: request.userId, at: now().toISOString() };
-  return { id: request.project.id, metadata: await request.metadata(), stamp };
-}
-
-async function shownAfter(position: bigint | undefined, request: AtProject, deps: Deps) {
-  await request.visible(position);
+async function shown(request: AtProject, deps: Deps) {
   return presentProject(
     mustBeFound(await findProjectById(deps.db, request.project.id), "project"),
     await addresses(deps),

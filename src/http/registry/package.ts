@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
+import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import { packageVersion } from "../../commands/package/version.ts";
 import {
   PackageId,
@@ -248,14 +248,15 @@ async function removePackage(of: PackageIn, request: RequestContext, deps: Deps)
   const by = UserId.parse(request.userId);
   const at = deps.now().toISOString();
   const command = { type: "DeletePackageVersion", packageId, by, at } as const;
-  const metadata = await request.metadata();
   for (;;) {
     const ids = await liveVersionIds(deps.db, packageId, deletedAtOnce);
-    let position: bigint | undefined;
-    for (const id of ids) {
-      ({ position } = await handle(deps.store, packageVersion, { id, command, metadata }));
-    }
-    await request.visible(position);
+    await request.executeProcess(async (metadata) => {
+      let result: CommandResult = { position: undefined };
+      for (const id of ids) {
+        result = await handle(deps.store, packageVersion, { id, command, metadata });
+      }
+      return result;
+    });
     if (ids.length < deletedAtOnce) return;
   }
 }

@@ -1,6 +1,5 @@
 import type { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import {
   createRegistryRepository,
   deleteRegistryRepository,
@@ -224,9 +223,9 @@ async function create(body: NewRepository, request: RequestContext, deps: Deps) 
     settings: await settingsOf(body, { repositoryId, owner, packageType }, deps),
     ...made(request, deps),
   } as const;
-  const metadata = await request.metadata();
-  const result = await createRegistryRepository(commandDeps(deps), command, metadata);
-  await request.visible(result.position);
+  await request.executeProcess((metadata) =>
+    createRegistryRepository(commandDeps(deps), command, metadata),
+  );
   return presentRepository(await mustFindRepository(repositoryId, request, deps));
 }
 
@@ -250,9 +249,7 @@ async function reconfigure(
     settings: await changedSettings(body, { repositoryId, owner, packageType }, deps),
     ...made(request, deps),
   } as const;
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, registryRepository, { id, command, metadata });
-  await request.visible(result.position);
+  await request.execute(registryRepository, id, command);
   return presentRepository(await mustFindRepository(id, request, deps));
 }
 
@@ -264,9 +261,9 @@ async function remove(id: string, request: RequestContext, deps: Deps): Promise<
     isIncluded: await isIncluded(deps.db, id),
     ...made(request, deps),
   } as const;
-  const metadata = await request.metadata();
-  const result = await deleteRegistryRepository(commandDeps(deps), { id, name, command }, metadata);
-  await request.visible(result.position);
+  await request.executeProcess((metadata) =>
+    deleteRegistryRepository(commandDeps(deps), { id, name, command }, metadata),
+  );
 }
 
 /** Every access that leads here has proved a user. */

@@ -1,6 +1,5 @@
 import type { Readable } from "node:stream";
 
-import { handle } from "../../commands/core/handle.ts";
 import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
 import { UserId } from "../../events/core/ids.ts";
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
@@ -143,7 +142,5 @@ export async function change(
   const by = UserId.parse(request.userId);
   const at = deps.now().toISOString();
   const whole = { ...command, by, at } as PackageVersionCommand;
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, packageVersion, { id, command: whole, metadata });
-  await request.visible(result.position);
+  await request.execute(packageVersion, id, whole);
 }

@@ -1,4 +1,3 @@
-import { handle } from "../../commands/core/handle.ts";
 import { packageTags } from "../../commands/package/tag.ts";
 import { type PackageId, UserId } from "../../events/core/ids.ts";
 import type { Deps } from "../core/deps.ts";
@@ -23,7 +22,5 @@ export async function setTag(
     version === undefined
       ? ({ type: "RemovePackageTag", ...of } as const)
       : ({ type: "SetPackageTag", ...of, version } as const);
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, packageTags, { id: packageId, command, metadata });
-  await request.visible(result.position);
+  await request.execute(packageTags, packageId, command);
 }

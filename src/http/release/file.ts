@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
 import { release } from "../../commands/release/release.ts";
 import { ReleaseFileId, type ReleaseId } from "../../events/core/ids.ts";
 import type { ReleaseFile } from "../../events/release/release.ts";
@@ -121,9 +120,7 @@ const deleteReleaseFiles = route({
   async handle({ params: { releaseUuid }, body: fileIds, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
     const command = { type: "RemoveReleaseFiles", fileIds, ...within(request, deps) } as const;
-    const metadata = await request.metadata();
-    const result = await handle(deps.store, release, { id: releaseUuid, command, metadata });
-    await request.visible(result.position);
+    await request.execute(release, releaseUuid, command);
     return shown(releaseUuid, request, deps);
   },
 });
@@ -167,9 +164,7 @@ async function addFiles(
 ): Promise<void> {
   const files = stored.map(({ file }) => file);
   const command = { type: "AddReleaseFiles", files, ...within(request, deps) } as const;
-  const metadata = await request.metadata();
-  const result = await handle(deps.store, release, { id, command, metadata });
-  await request.visible(result.position);
+  await request.execute(release, id, command);
 }
 
 function fileNotFound(): Refusal {

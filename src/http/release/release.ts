@@ -142,9 +142,9 @@ const postRelease = route({
       commitId: await tagged({ tagName, branchName, commitId }, request, deps),
       ...within(request, deps),
     } as const;
-    const change = { id: releaseId, metadata: await request.metadata() };
-    const result = await createRelease(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      createRelease(commandDeps(deps), { id: releaseId, metadata }, command),
+    );
     return shown(releaseId, request, deps);
   },
 });
@@ -173,9 +173,9 @@ const putRelease = route({
     const moved = tagName !== row.tag_name;
     const commitId = moved ? await tagged({ tagName }, request, deps) : asObjectId(row.commit_id);
     const command = { type: "EditRelease", details, commitId, ...within(request, deps) } as const;
-    const change = { id: releaseUuid, metadata: await request.metadata() };
-    const result = await editRelease(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      editRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
+    );
     return shown(releaseUuid, request, deps);
   },
 });
@@ -193,9 +193,9 @@ const removeRelease = route({
   async handle({ params: { releaseUuid }, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
     const command = { type: "DeleteRelease", ...within(request, deps) } as const;
-    const change = { id: releaseUuid, metadata: await request.metadata() };
-    const result = await deleteRelease(commandDeps(deps), change, command);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      deleteRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
+    );
   },
 });
 

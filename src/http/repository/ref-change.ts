@@ -15,16 +15,15 @@ export async function changeRefsFor(
   how: Pick<RefOrder, "plan" | "retries">,
 ): Promise<RefsChanged> {
   const { project, role } = request;
-  const metadata = await request.metadata();
   const plan: RefOrder["plan"] = async (repository) => {
     const updates = await how.plan(repository);
     // Making a large commit takes a while, and so does waiting for a place to work in.
     await request.mustStillMay();
     return updates;
   };
-  const changed = await changeRefs(deps, { project, role, metadata, ...how, plan });
-  await request.visible(changed.position);
-  return changed;
+  return await request.executeProcess((metadata) =>
+    changeRefs(deps, { project, role, metadata, ...how, plan }),
+  );
 }
 
 /** @throws Refusal 404 `branch.not_found`, `tag.not_found` */

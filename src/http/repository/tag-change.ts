@@ -60,8 +60,7 @@ const createTag = route({
   reply: TagView,
   errors: [403, 404, 409, 422],
   async handle({ body, request }, deps) {
-    const { position } = await makeTag(body, request, deps);
-    await request.visible(position);
+    await request.executeProcess(() => makeTag(body, request, deps));
     return oneTag(deps, request.project.id, body.tagName);
   },
 });

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import {
   changeCompanyAlias,
@@ -100,8 +99,7 @@ const postCompany = route({
       },
       at: deps.now().toISOString(),
     } as const;
-    const result = await createCompany(commandDeps(deps), command, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => createCompany(commandDeps(deps), command, metadata));
     return shown(deps, companyId);
   },
 });
@@ -220,8 +218,7 @@ const putCompany = route({
     }
     const details = { ...changed(rest), ...(await contacts(deps, id, rest)) };
     const command = { type: "ChangeCompanyDetails", details, ...stamp } as const;
-    const result = await handle(deps.store, company, { id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(company, id, command);
     return shown(deps, id);
   },
 });
@@ -246,13 +243,8 @@ const removeCompany = route({
     }
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "DeleteCompany", ...stamp } as const;
-    const result = await deleteCompany(
-      { ...commandDeps(deps), owns: ownsByNow(deps) },
-      id,
-      command,
-      await request.metadata(),
-    );
-    await request.visible(result.position);
+    const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
+    await request.executeProcess((metadata) => deleteCompany(checking, id, command, metadata));
   },
 });
 

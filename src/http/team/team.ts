@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { handle } from "../../commands/core/handle.ts";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
 import { changeTeamAlias, createTeam, deleteTeam } from "../../commands/team/change-team.ts";
 import { team } from "../../commands/team/team.ts";
@@ -83,8 +82,7 @@ const postTeam = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const result = await createTeam(commandDeps(deps), command, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => createTeam(commandDeps(deps), command, metadata));
     return shown(deps, teamId);
   },
 });
@@ -186,8 +184,7 @@ const putTeam = route({
       await changeTeamAlias(commandDeps(deps), id, command, own);
     }
     const command = { type: "ChangeTeamDetails", details: changed(rest), ...stamp } as const;
-    const result = await handle(deps.store, team, { id, command, metadata });
-    await request.visible(result.position);
+    await request.execute(team, id, command);
     return shown(deps, id);
   },
 });
@@ -228,13 +225,8 @@ const removeTeam = route({
     }
     const stamp = { by: request.userId, at: deps.now().toISOString() };
     const command = { type: "DeleteTeam", ...stamp } as const;
-    const result = await deleteTeam(
-      { ...commandDeps(deps), owns: ownsByNow(deps) },
-      id,
-      command,
-      await request.metadata(),
-    );
-    await request.visible(result.position);
+    const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
+    await request.executeProcess((metadata) => deleteTeam(checking, id, command, metadata));
   },
 });
 

@@ -67,9 +67,9 @@ const transferTeam = route({
       by: request.userId,
       at: now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await transfer(commandDeps(deps), row.id, command, metadata);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      transfer(commandDeps(deps), row.id, command, metadata),
+    );
     await withdrawTransfer(id, request, deps);
     return presentTeam(mustBeFound(await findTeamById(db, row.id), "team"));
   },

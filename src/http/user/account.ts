@@ -39,9 +39,10 @@ const putOwnEmail = route({
     const settings = await deps.settings();
     mustBeAllowedEmail(body.email, settings);
     const { userId } = request;
-    const change = { userId, by: userId, metadata: await request.metadata() };
     const wanted = { email: body.email, confirmed: changedCountsAsConfirmed(settings) };
-    await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
+    await request.executeProcess((metadata) =>
+      changeUserEmail(commandDeps(deps), { userId, by: userId, metadata }, wanted),
+    );
   },
 });
 
@@ -57,9 +58,9 @@ const putOwnUsername = route({
   async handle({ body, request }, deps) {
     mustNotBeReserved(body.username, "username");
     const { userId } = request;
-    const change = { userId, by: userId, metadata: await request.metadata() };
-    const result = await changeUserAlias(commandDeps(deps), change, body.username);
-    await request.visible(result.position);
+    await request.executeProcess((metadata) =>
+      changeUserAlias(commandDeps(deps), { userId, by: userId, metadata }, body.username),
+    );
   },
 });
 
@@ -100,9 +101,10 @@ const putOwnPassword = route({
     if (right === null) {
       throw fieldRefusal("oldPassword", "password.wrong", "The old password is wrong.");
     }
-    const change = { userId, by: userId, metadata: await request.metadata() };
     const wanted = { password: body.password, unlike: archivedPasswords(await deps.settings()) };
-    await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
+    await request.executeProcess((metadata) =>
+      changeUserPassword(commandDeps(deps), { userId, by: userId, metadata }, wanted),
+    );
   },
 });
 

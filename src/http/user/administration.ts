@@ -62,10 +62,12 @@ const putUserEmail = route({
   reply: "empty",
   errors,
   async handle({ params, body, request }, deps) {
-    const change = await changeOf(params.userAlias, request, deps);
+    const sides = await sidesOf(params.userAlias, request, deps);
     mustBeAllowedEmail(body.email, await deps.settings());
     const wanted = { email: body.email, confirmed: true };
-    await request.visible((await changeUserEmail(commandDeps(deps), change, wanted)).position);
+    await request.executeProcess((metadata) =>
+      changeUserEmail(commandDeps(deps), { ...sides, metadata }, wanted),
+    );
   },
 });
 
@@ -81,9 +83,10 @@ const putUserUsername = route({
   errors,
   async handle({ params, body, request }, deps) {
     mustNotBeReserved(body.username, "username");
-    const change = await changeOf(params.userAlias, request, deps);
-    const result = await changeUserAlias(commandDeps(deps), change, body.username);
-    await request.visible(result.position);
+    const sides = await sidesOf(params.userAlias, request, deps);
+    await request.executeProcess((metadata) =>
+      changeUserAlias(commandDeps(deps), { ...sides, metadata }, body.username),
+    );
   },
 });
 
@@ -102,19 +105,21 @@ const putUserPassword = route({
   errors,
   async handle({ params, body, request }, deps) {
     mustBeConfirmed(body);
-    const change = await changeOf(params.userAlias, request, deps);
+    const sides = await sidesOf(params.userAlias, request, deps);
     const wanted = { password: body.password, unlike: archivedPasswords(await deps.settings()) };
-    await request.visible((await changeUserPassword(commandDeps(deps), change, wanted)).position);
+    await request.executeProcess((metadata) =>
+      changeUserPassword(commandDeps(deps), { ...sides, metadata }, wanted),
+    );
   },
 });
 
-async function changeOf(
+/** Whose account is changed, and by whom. */
+async function sidesOf(
   alias: string,
-  request: RequestFor<"admin">,
+  { userId: by }: RequestFor<"admin">,
   { db }: Deps,
-): Promise<UserChange> {
-  const row = mustBeFound(await findUser(db, alias));
-  return { userId: row.id, by: request.userId, metadata: await request.metadata() };
+): Promise<Omit<UserChange, "metadata">> {
+  return { userId: mustBeFound(await findUser(db, alias)).id, by };
 }
 
 export const userAdministrationRoutes: readonly Route[] = [

@@ -53,8 +53,7 @@ const postOwnGpgKey = route({
     const keyId = GpgKeyId.parse(deterministicId(request.commandId, "gpg key"));
     const key = await parseGpgPublicKey(body.publicKey);
     const newKey = { keyId, userId, title: body.title, key, by: userId };
-    const result = await addGpgKey(commandDeps(deps), newKey, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => addGpgKey(commandDeps(deps), newKey, metadata));
     return present(await mustFind(userId, keyId, deps));
   },
 });
@@ -90,8 +89,7 @@ const deleteOwnGpgKey = route({
     const { userId } = request;
     const { fingerprint } = await mustFind(userId, params.uuid, deps);
     const which = { userId, keyId: params.uuid, fingerprint, by: userId };
-    const result = await deleteGpgKey(commandDeps(deps), which, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => deleteGpgKey(commandDeps(deps), which, metadata));
   },
 });
 

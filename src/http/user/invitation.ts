@@ -119,8 +119,7 @@ export async function inviteByEmail(
   }
   const { id: parentId, type: parentType } = parentOf(request);
   const invited = { parentId, parentType, role, email, by: request.userId };
-  const metadata = await request.metadata();
-  await request.visible((await invite(commandDeps(deps), invited, metadata)).position);
+  await request.executeProcess((metadata) => invite(commandDeps(deps), invited, metadata));
 }
 
 const postInvitationAccept = route({
@@ -147,15 +146,16 @@ export async function accept(
 ): Promise<void> {
   const { store } = deps;
   await mustStand(await openInvitation(token, deps), deps);
-  const metadata = await request.metadata();
-  await acceptInvitation(commandDeps(deps), { token, userId }, metadata);
-  const stream = invitationStream(readLink(token)?.holderId ?? "");
-  for await (const recorded of store.readStreamBackwards(stream, 1)) {
-    const event = decode(invitationEvents, recorded);
-    if (event.type !== "InvitationAccepted") continue;
-    const joined = await joinByInvitation(deps, event, event.data);
-    await request.visible(joined ?? event.position);
-  }
+  await request.executeProcess(async (metadata) => {
+    const accepted = await acceptInvitation(commandDeps(deps), { token, userId }, metadata);
+    const stream = invitationStream(readLink(token)?.holderId ?? "");
+    for await (const recorded of store.readStreamBackwards(stream, 1)) {
+      const event = decode(invitationEvents, recorded);
+      if (event.type !== "InvitationAccepted") continue;
+      return { position: (await joinByInvitation(deps, event, event.data)) ?? event.position };
+    }
+    return accepted;
+  });
 }
 
 /** Of a registration. */

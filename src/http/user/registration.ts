@@ -65,8 +65,7 @@ export async function register(
   const confirmed = proved || newCountsAsConfirmed(settings);
   const flags = { admin: false, confirmed, emailProved: proved };
   const newUser = { userId, email, password, alias, ...flags };
-  const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
-  await request.visible(result.position);
+  await request.executeProcess((metadata) => registerUser(commandDeps(deps), newUser, metadata));
   if (invitation !== undefined) await accept(invitation, userId, request, deps);
   return mustBeFound(await findUserById(deps.db, userId));
 }

@@ -158,8 +158,7 @@ export async function addKey(
   const keyId = SshKeyId.parse(deterministicId(request.commandId, "ssh key"));
   const { title, publicKey } = body;
   const newKey = { keyId, userId, title, publicKey, expiresAt, by: request.userId };
-  const result = await addSshKey(commandDeps(deps), newKey, await request.metadata());
-  await request.visible(result.position);
+  await request.executeProcess((metadata) => addSshKey(commandDeps(deps), newKey, metadata));
   return shown(await mustFind(userId, keyId, deps), deps);
 }
 
@@ -181,8 +180,7 @@ export async function removeKey(
 ): Promise<void> {
   const { fingerprint } = await mustFind(userId, keyId, deps);
   const which = { userId, keyId, fingerprint, by: request.userId };
-  const result = await deleteSshKey(commandDeps(deps), which, await request.metadata());
-  await request.visible(result.position);
+  await request.executeProcess((metadata) => deleteSshKey(commandDeps(deps), which, metadata));
 }
 
 async function mustFind(userId: UserId, keyId: SshKeyId, { db }: Deps): Promise<SshKeyRow> {

@@ -94,8 +94,7 @@ const postUser = route({
     mustBeAllowedEmail(body.email, settings);
     const userId = UserId.parse(deterministicId(request.commandId, "user"));
     const newUser = { ...body, userId, admin: false, confirmed: settings.userAutoConfirm };
-    const result = await registerUser(commandDeps(deps), newUser, await request.metadata());
-    await request.visible(result.position);
+    await request.executeProcess((metadata) => registerUser(commandDeps(deps), newUser, metadata));
     return presentUser(mustBeFound(await findUserById(deps.db, userId)));
   },
 });

@@ -114,11 +114,11 @@ const postReplay = route({
       by: request.userId,
       at: deps.now().toISOString(),
     } as const;
-    const metadata = await request.metadata();
-    const result = await withinRunningLimit(command, deps, () =>
-      handle(deps.store, webhook, { id: owner.id, command, metadata }),
+    await request.executeProcess((metadata) =>
+      withinRunningLimit(command, deps, () =>
+        handle(deps.store, webhook, { id: owner.id, command, metadata }),
+      ),
     );
-    await request.visible(result.position);
     return { replayId };
   },
 });
