@@ -1,4 +1,4 @@
-import type { UserId } from "../../events/core/ids.ts";
+import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { Deps } from "./deps.ts";
 
 /** What processes over commands take, out of what handlers have. */
@@ -7,9 +7,31 @@ export function commandDeps({ store, vault, now }: Deps) {
 }
 
 /** Who sends a command and when, as commands name it. */
-export function stampOf(
-  { userId: by }: Readonly<{ userId: UserId }>,
-  { now }: Pick<Deps, "now">,
-): Readonly<{ by: UserId; at: string }> {
+export type Stamp = Readonly<{ by: UserId; at: string }>;
+type ByUser = Readonly<{ userId: UserId }>;
+type Clock = Pick<Deps, "now">;
+
+export function stampOf({ userId: by }: ByUser, { now }: Clock): Stamp {
   return { by, at: now().toISOString() };
+}
+
+type AtProject = ByUser & Readonly<{ project: Readonly<{ id: ProjectId }> }>;
+
+/** For commands that name their project as well. */
+export function projectStampOf(
+  request: AtProject,
+  deps: Clock,
+): Stamp & Readonly<{ projectId: ProjectId }> {
+  return { projectId: request.project.id, ...stampOf(request, deps) };
+}
+
+export type Unstamped<Command> = Command extends unknown ? Omit<Command, keyof Stamp> : never;
+
+export function stamped<Command>(
+  command: Unstamped<Command>,
+  request: ByUser,
+  deps: Clock,
+): Command {
+  // Each member of the union lost these fields, and gets them back.
+  return { ...command, ...stampOf(request, deps) } as Command;
 }

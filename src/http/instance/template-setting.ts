@@ -6,6 +6,7 @@ import {
   templateSettingProjection,
 } from "../../projections/instance/template-setting.ts";
 import { accessAt, companyPlace, type Place, parentOf, teamPlace } from "../access/owner-scope.ts";
+import { stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
 
@@ -64,8 +65,7 @@ function change(place: Place): Route {
         parentId: id,
         parentType,
         settings: Object.fromEntries(given) as Partial<TemplateSettings>,
-        by: request.userId,
-        at: now().toISOString(),
+        ...stampOf(request, { now }),
       } as const;
       await request.execute(templateSetting, id, command);
       return findTemplateSettings(db, id);

@@ -14,6 +14,7 @@ import {
 } from "../../projections/issue/issue-comment.ts";
 import type { NumberedIssueRow } from "../../projections/issue/list.ts";
 import { findUsersById } from "../../projections/user/user.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -26,7 +27,6 @@ import {
   mustFindIssue,
   reading,
   type Writing,
-  within,
   writing,
 } from "./issue.ts";
 
@@ -152,7 +152,7 @@ export const issueCommentRoutes: readonly Route[] = [
 
 const about = ({ id: issueId }: NumberedIssueRow, request: Writing, deps: Deps) => ({
   issueId,
-  ...within(request, deps),
+  ...projectStampOf(request, deps),
 });
 
 /** @throws Refusal 404, also for a comment on another issue; 403 when it is of somebody else */

@@ -13,7 +13,7 @@ import {
 } from "../../projections/issue/list.ts";
 import { labelProjection } from "../../projections/label/label.ts";
 import { atLeast, type Role } from "../access/access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -89,7 +89,12 @@ const postIssue = route({
       assigneeIds: await chosenAssignees(deps.db, project, body.assignedUsers ?? []),
       labelIds: await chosenLabels(deps.db, project.id, body.labels ?? []),
     };
-    const command = { type: "CreateIssue", issueId, details, ...within(request, deps) } as const;
+    const command = {
+      type: "CreateIssue",
+      issueId,
+      details,
+      ...projectStampOf(request, deps),
+    } as const;
     const isFirst = request.header("idempotency-key") === "";
     await request.executeProcess((metadata) =>
       createIssue(commandDeps(deps), command, metadata, isFirst),
@@ -127,7 +132,7 @@ const putIssue = route({
       }),
       ...(labels && { labelIds: await chosenLabels(db, project.id, labels) }),
     };
-    const command = { type: "EditIssue", changes, ...within(request, deps) } as const;
+    const command = { type: "EditIssue", changes, ...projectStampOf(request, deps) } as const;
     await request.execute(issue, row.id, command);
     return presented(await mustFindIssue(localId, request, deps), request, deps);
   },
@@ -146,7 +151,7 @@ const removeIssue = route({
   async handle({ params: { localId }, request }, deps) {
     const row = await mustFindIssue(localId, request, deps);
     mustBeAuthorOr("ADMIN", row.author_id, request);
-    const command = { type: "DeleteIssue", ...within(request, deps) } as const;
+    const command = { type: "DeleteIssue", ...projectStampOf(request, deps) } as const;
     await request.execute(issue, row.id, command);
   },
 });
@@ -186,10 +191,6 @@ export function mustBeAuthorOr(needed: Role, authorId: string, caller: Caller): 
   if (isAuthorOr(needed, authorId, caller)) return;
   const message = `This needs the role ${needed} in the project, or to be the author.`;
   throw new Refusal("forbidden", "auth.role_missing", message, { extra: { role: needed } });
-}
-
-export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
-  return { projectId: project.id, by, at: now().toISOString() } as const;
 }
 
 async function presented(row: NumberedIssueRow, { project }: Reading, { db }: Pick<Deps, "db">) {

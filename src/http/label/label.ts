@@ -9,7 +9,7 @@ import {
   labelProjection,
   listLabels,
 } from "../../projections/label/label.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -91,7 +91,12 @@ const postLabel = route({
       description: description ?? null,
       hexColor: hexColor ?? colorOf(labelId),
     };
-    const command = { type: "CreateLabel", labelId, details, ...within(request, deps) } as const;
+    const command = {
+      type: "CreateLabel",
+      labelId,
+      details,
+      ...projectStampOf(request, deps),
+    } as const;
     await request.executeProcess((metadata) =>
       createLabel(commandDeps(deps), { id: labelId, metadata }, command),
     );
@@ -117,7 +122,7 @@ const putLabel = route({
       description: body.description === undefined ? row.description : body.description,
       hexColor: body.hexColor ?? row.hex_color,
     };
-    const command = { type: "EditLabel", details, ...within(request, deps) } as const;
+    const command = { type: "EditLabel", details, ...projectStampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       editLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
     );
@@ -137,7 +142,7 @@ const removeLabel = route({
   errors: [403, 404],
   async handle({ params: { labelUuid }, request }, deps) {
     await mustFindLabel(labelUuid, request, deps);
-    const command = { type: "DeleteLabel", ...within(request, deps) } as const;
+    const command = { type: "DeleteLabel", ...projectStampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       deleteLabel(commandDeps(deps), { id: labelUuid, metadata }, command),
     );
@@ -161,8 +166,4 @@ async function mustFindLabel(
   const row = await findLabel(db, project.id, id);
   if (row === undefined) throw labelNotFound();
   return row;
-}
-
-function within({ project, userId: by }: RequestFor<"project:REPORTER">, { now }: Deps) {
-  return { projectId: project.id, by, at: now().toISOString() } as const;
 }

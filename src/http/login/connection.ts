@@ -16,6 +16,7 @@ import {
   findLoginConnection,
   listLoginConnections,
 } from "../../projections/login/connection.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { bool, invalid } from "../core/schema.ts";
@@ -100,7 +101,7 @@ function createRoute(methods: AnyMethods): Route {
     async handle({ body, request }, deps) {
       const id = LoginConnectionId.parse(deterministicId(request.commandId, "login connection"));
       const details = await detailsOf({ id, body, before: undefined }, deps);
-      const stamp = { by: request.userId, at: deps.now().toISOString() };
+      const stamp = stampOf(request, deps);
       const command = { type: "CreateLoginConnection", connectionId: id, details, ...stamp };
       await request.execute(loginConnection, id, command as LoginConnectionCommand);
       return shown(methods, id, deps);
@@ -124,7 +125,7 @@ function changeRoute(methods: AnyMethods): Route {
       const id = LoginConnectionId.parse(params[param]);
       const before = mustBeFound(await findLoginConnection(deps.db, kind, id));
       const details = await detailsOf({ id, body, before }, deps);
-      const stamp = { by: request.userId, at: deps.now().toISOString() };
+      const stamp = stampOf(request, deps);
       await request.execute(loginConnection, id, {
         type: "ChangeLoginConnection",
         details,
@@ -156,7 +157,7 @@ function statusRoute(methods: AnyMethods): Route {
       mustBeFound(await findLoginConnection(deps.db, kind, id));
       const enabled = query.isEnabled;
       if (enabled === undefined) throw missing("isEnabled");
-      const stamp = { by: request.userId, at: deps.now().toISOString() };
+      const stamp = stampOf(request, deps);
       await request.execute(loginConnection, id, {
         type: "SetLoginConnectionStatus",
         kind,

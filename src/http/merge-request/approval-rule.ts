@@ -21,6 +21,7 @@ import {
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -253,16 +254,13 @@ async function mustExist(db: Knex, ids: readonly UserId[]): Promise<UserId[]> {
   throw new Refusal("not_found", "user.not_found", "One of the approvers is no user.");
 }
 
-type Unsigned<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
-
 async function write(
-  order: Unsigned<ApprovalCommand>,
+  command: Unstamped<ApprovalCommand>,
   request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
-  { now }: Deps,
+  deps: Deps,
 ): Promise<void> {
-  // Each member of the union lost these two fields, and gets them back.
-  const command = { ...order, by: request.userId, at: now().toISOString() } as ApprovalCommand;
-  await request.execute(approval, parentOf(request).id, command);
+  const { id } = parentOf(request);
+  await request.execute(approval, id, stamped<ApprovalCommand>(command, request, deps));
 }
 
 /** Who must approve merge requests, at projects, teams and companies. */

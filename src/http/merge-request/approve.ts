@@ -20,6 +20,7 @@ import {
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { withNewestSource } from "../../workers/merge-request/source.ts";
 import { mustSuffice } from "../access/role-access.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, int } from "../core/schema.ts";
@@ -31,7 +32,6 @@ import {
   reading,
   shown,
   type Writing,
-  within,
   writing,
 } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
@@ -52,7 +52,12 @@ const approve = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const newest = await withNewestSource(deps, row);
     await mustMayApprove(newest, body.password ?? undefined, request, deps);
-    return write(newest, { type: "ToggleApproval", ...within(request, deps) }, request, deps);
+    return write(
+      newest,
+      { type: "ToggleApproval", ...projectStampOf(request, deps) },
+      request,
+      deps,
+    );
   },
 });
 
@@ -132,7 +137,11 @@ const replaceRules = route({
       })) ?? null;
     await mustBeUsers(rules?.flatMap(({ allowedApproverIds }) => allowedApproverIds) ?? [], deps);
     for (const rule of rules ?? []) mustBeReachable(rule);
-    const command = { type: "ReplaceApprovalRules", rules, ...within(request, deps) } as const;
+    const command = {
+      type: "ReplaceApprovalRules",
+      rules,
+      ...projectStampOf(request, deps),
+    } as const;
     return write(row, command, request, deps);
   },
 });

@@ -6,12 +6,12 @@ import { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
 import { detailsIn, MergeRequestChange, MergeRequestChangeById } from "./body.ts";
-import { at, mustBeChangeable, names, shown, type Writing, within, writing } from "./place.ts";
+import { at, mustBeChangeable, names, shown, type Writing, writing } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
 
 const editMergeRequest = route({
@@ -77,7 +77,7 @@ function transition(
     reply: MergeRequestView,
     async handle({ params, request }, deps) {
       const row = await mustBeChangeable(deps, request, params.localId);
-      return changed(row, { type, ...within(request, deps) }, request, deps);
+      return changed(row, { type, ...projectStampOf(request, deps) }, request, deps);
     },
   });
 }
@@ -113,7 +113,7 @@ async function edit(row: MergeRequestRow, body: MergeRequestChange, request: Wri
     ...(targetBranch === undefined ? {} : { targetBranch }),
     mayEditMerged: configuration.editMergedMergeRequest,
     removesApprovals: configuration.removeApprovalsOnChangingTargetBranch,
-    ...within(request, deps),
+    ...projectStampOf(request, deps),
   } as const;
   return changed(row, command, request, deps);
 }

@@ -14,7 +14,7 @@ import { bringCommit } from "../../workers/merge-request/source.ts";
 import { bringLfsObjects } from "../../workers/merge-request/source-lfs.ts";
 import type { Role } from "../access/access.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { route } from "../core/route.ts";
 import { mustFindRef } from "../repository/ref-change.ts";
@@ -55,8 +55,7 @@ export const createMergeRequest = route({
       targetBranch,
       sourceCommit,
       details: await newDetails(body, target.project, deps),
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     const sourceProjectId = source.project.id;
     const brought = { sourceProjectId, target: target.project, repository, sourceCommit };

@@ -14,6 +14,7 @@ import { mergeRequestProjection } from "../../projections/merge-request/merge-re
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
 import { mustSuffice } from "../access/role-access.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { pathLengthMax } from "../core/schema.ts";
@@ -226,8 +227,8 @@ export const discussionRoutes: readonly Route[] = [
   settle("unresolve"),
 ];
 
-function within(row: MergeRequestRow, { project, userId: by }: Writing, { now }: Deps) {
-  return { mergeRequestId: row.id, projectId: project.id, by, at: now().toISOString() } as const;
+function within({ id: mergeRequestId }: MergeRequestRow, request: Writing, deps: Deps) {
+  return { mergeRequestId, ...projectStampOf(request, deps) } as const;
 }
 
 /** @throws Refusal 404, also for a note on another request */

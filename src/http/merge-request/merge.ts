@@ -8,6 +8,7 @@ import { waitsForPipelines } from "../../workers/merge-request/auto-merge.ts";
 import { mergeJudge } from "../../workers/merge-request/judge.ts";
 import { merge } from "../../workers/merge-request/merge.ts";
 import { withNewestSource } from "../../workers/merge-request/source.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -18,7 +19,6 @@ import {
   mustFindMergeRequest,
   shown,
   type Writing,
-  within,
   writing,
 } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
@@ -61,7 +61,7 @@ const mergeMergeRequest = route({
         type: "SetAutoMerge",
         sourceCommit,
         choice,
-        ...within(request, deps),
+        ...projectStampOf(request, deps),
       } as const;
       return changed(row, command, request, deps);
     }

@@ -66,7 +66,3 @@ export async function shown(deps: Deps, request: Reading, localId: number) {
   if (view === undefined) throw mergeRequestNotFound();
   return view;
 }
-
-export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
-  return { projectId: project.id, by, at: now().toISOString() } as const;
-}

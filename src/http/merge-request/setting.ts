@@ -9,7 +9,7 @@ import {
   mergeSettingsOf,
 } from "../../projections/merge-request/merge-setting.ts";
 import { projectPlace } from "../access/owner-scope.ts";
-import type { Deps } from "../core/deps.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -85,7 +85,7 @@ const putSettings = route({
   reply: SettingsView,
   async handle({ body, request }, deps) {
     const change = given(body);
-    await write({ type: "ChangeMergeSettings", change, ...within(request, deps) }, request);
+    await write({ type: "ChangeMergeSettings", change, ...projectStampOf(request, deps) }, request);
     return viewOf(await mergeSettingsOf(deps.db, request.project.id));
   },
 });
@@ -110,7 +110,7 @@ const putMessages = route({
   reply: MessagesView,
   async handle({ body, request }, deps) {
     const change = given(body);
-    await write({ type: "ChangeMergeMessages", change, ...within(request, deps) }, request);
+    await write({ type: "ChangeMergeMessages", change, ...projectStampOf(request, deps) }, request);
     return (await mergeSettingsOf(deps.db, request.project.id)).messages;
   },
 });
@@ -133,9 +133,6 @@ const given = <Fields extends Readonly<Record<string, unknown>>>(fields: Fields)
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<{
     [Key in keyof Fields]: Exclude<Fields[Key], undefined>;
   }>;
-
-const within = ({ project, userId: by }: Writing, { now }: Deps) =>
-  ({ projectId: project.id, by, at: now().toISOString() }) as const;
 
 const write = (command: MergeSettingCommand, request: Writing): Promise<void> =>
   request.execute(mergeSetting, request.project.id, command);

@@ -11,6 +11,7 @@ import {
   listOAuthApplications,
   type OAuthApplicationRow,
 } from "../../projections/oauth/application.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -139,12 +140,11 @@ const change = route({
   reply: ApplicationView,
   errors: [403, 404, 422],
   async handle({ params, body, request }, deps) {
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
     const details = detailsOf(body);
     await request.execute(oauthApplication, params.id, {
       type: "ChangeOAuthApplication",
       details,
-      ...stamp,
+      ...stampOf(request, deps),
     });
     return shown(request.userId, params.id, deps);
   },
@@ -161,10 +161,9 @@ const register = route({
   reply: ApplicationView,
   errors: [403, 404],
   async handle({ params, request }, deps) {
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
     await request.execute(oauthApplication, params.id, {
       type: "RegisterOAuthApplication",
-      ...stamp,
+      ...stampOf(request, deps),
     });
     return shown(request.userId, params.id, deps);
   },
@@ -181,10 +180,9 @@ const remove = route({
   reply: "empty",
   errors: [403, 404],
   async handle({ params, request }, deps) {
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
     await request.execute(oauthApplication, params.id, {
       type: "DeleteOAuthApplication",
-      ...stamp,
+      ...stampOf(request, deps),
     });
   },
 });

@@ -14,6 +14,7 @@ import { findProject } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -61,11 +62,10 @@ type Unplaced<Command> = Command extends unknown ? Omit<Command, "projectId" | "
 async function write(
   order: Unplaced<PipelineTriggerCommand>,
   request: Writing,
-  { now }: Deps,
+  deps: Deps,
 ): Promise<void> {
-  const placed = { projectId: request.project.id, by: request.userId, at: now().toISOString() };
   // Each member of the union lost these fields, and gets them back.
-  const command = { ...order, ...placed } as PipelineTriggerCommand;
+  const command = { ...order, ...projectStampOf(request, deps) } as PipelineTriggerCommand;
   await request.execute(pipelineTrigger, order.triggerId, command);
 }
 

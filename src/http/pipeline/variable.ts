@@ -16,6 +16,7 @@ import {
 } from "../../projections/pipeline/variable.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -110,17 +111,15 @@ type Unplaced<Command> = Command extends unknown
 async function write(
   order: Unplaced<PipelineVariableCommand>,
   request: Request,
-  { now }: Deps,
+  deps: Deps,
 ): Promise<void> {
   const { id: parentId, type: parentType } = parentOf(request);
-  const at = now().toISOString();
   // Each member of the union lost these fields, and gets them back.
   const command = {
     ...order,
     parentId,
     parentType,
-    by: request.userId,
-    at,
+    ...stampOf(request, deps),
   } as PipelineVariableCommand;
   await request.execute(pipelineVariable, parentId, command);
 }

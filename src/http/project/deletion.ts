@@ -5,7 +5,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findDeletedProject, findProjectById } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
@@ -27,8 +27,7 @@ const remove = route({
   reply: "empty",
   errors: [403, 404],
   async handle({ request }, deps) {
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
-    const command = { type: "DeleteProject", ...stamp } as const;
+    const command = { type: "DeleteProject", ...stampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       deleteProject(commandDeps(deps), { id: request.project.id, metadata }, command),
     );
@@ -62,8 +61,7 @@ const restore = route({
     }
     const command = {
       type: "RestoreProject",
-      by: request.userId,
-      at: now().toISOString(),
+      ...stampOf(request, { now }),
     } as const;
     await request.executeProcess((metadata) =>
       restoreProject(commandDeps(deps), { id, metadata }, command),

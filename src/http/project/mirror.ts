@@ -11,6 +11,7 @@ import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-syn
 import { findProjectById } from "../../projections/project/project.ts";
 import { projectPlace } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
+import { type Stamp, stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -147,16 +148,11 @@ const getMirror = route({
 
 export const mirrorRoutes: readonly Route[] = [configure, getMirror, sync, remove];
 
-type Order = MirrorCommand extends infer Command
-  ? Command extends { by: unknown; at: string }
-    ? Omit<Command, "by" | "at">
-    : never
-  : never;
+type Stamped = Extract<MirrorCommand, Stamp>;
 
-async function carriedOut(order: Order, request: AtProject, deps: Deps) {
+async function carriedOut(command: Unstamped<Stamped>, request: AtProject, deps: Deps) {
   const { id } = request.project;
-  const command = { ...order, by: request.userId, at: deps.now().toISOString() } as MirrorCommand;
-  await request.execute(mirror, id, command);
+  await request.execute(mirror, id, stamped<Stamped>(command, request, deps));
   const row = mustBeFound(await findProjectById(deps.db, id), "project");
   return presentProject(row, await addresses(deps));
 }

@@ -13,7 +13,7 @@ import {
 import { mustMayCreate, mustMayPublish } from "../access/create-permission.ts";
 import type { ResolvedProject } from "../access/gate.ts";
 import { ownerToBe } from "../access/owner.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
@@ -73,8 +73,7 @@ const postProject = route({
       language: body.language ?? null,
       private: body.isPrivate,
       defaultBranch: initialBranch,
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.executeProcess((metadata) => createProject(commandDeps(deps), command, metadata));
     const row = await findProjectById(deps.db, projectId);

@@ -4,6 +4,7 @@ import { project } from "../../commands/project/project.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { allowedBytes } from "../../projections/project/repository-size.ts";
 import { mustBeFound } from "../access/role-access.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int } from "../core/schema.ts";
@@ -55,7 +56,7 @@ const changeQuota = route({
   errors: [403, 404, 422],
   async handle({ params: { projectUuid: id }, body: { allowedBytes: bytes }, request }, deps) {
     await shown(deps, id);
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const stamp = stampOf(request, deps);
     const command = { type: "ChangeProjectQuota", allowedBytes: bytes, ...stamp } as const;
     await request.execute(project, id, command);
     return shown(deps, id);

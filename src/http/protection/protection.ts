@@ -17,6 +17,7 @@ import {
 } from "../../projections/protection/protection.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -207,19 +208,16 @@ async function found(db: Knex, scope: RuleScope, id: string): Promise<Protection
   throw new Refusal("not_found", "protection.not_found", "Protection rule not found.");
 }
 
-type Unsigned<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
 type Asked = Exclude<ProtectionCommand, { type: "RecordApplied" }>;
 
 async function write(
-  order: Unsigned<Asked>,
+  command: Unstamped<Asked>,
   request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
   { store, db, now }: Deps,
 ): Promise<void> {
   const { id, type } = parentOf(request);
   if (type === "PROJECT") await recordApplied(id, request, { store, db, now });
-  // Each member of the union lost these two fields, and gets them back.
-  const command = { ...order, by: request.userId, at: now().toISOString() } as Asked;
-  await request.execute(protection, id, command);
+  await request.execute(protection, id, stamped<Asked>(command, request, { now }));
 }
 
 /**

@@ -8,6 +8,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findReleaseFile, type ReleaseFileRow } from "../../projections/release/release.ts";
 import type { StreamReply } from "../core/answer.ts";
+import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -16,7 +17,7 @@ import { type FormFile, receiveFiles } from "../file/multipart.ts";
 import { mustBeFileName } from "../file/name.ts";
 import { openReferred } from "../file/referred-blob.ts";
 import { roomForFile } from "../file/room.ts";
-import { mustFindRelease, ReleaseParams, shown, within, writing } from "./release.ts";
+import { mustFindRelease, ReleaseParams, shown, writing } from "./release.ts";
 import { ReleaseView } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/release/{releaseUuid}/file";
@@ -119,7 +120,11 @@ const deleteReleaseFiles = route({
   errors: [403, 404],
   async handle({ params: { releaseUuid }, body: fileIds, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
-    const command = { type: "RemoveReleaseFiles", fileIds, ...within(request, deps) } as const;
+    const command = {
+      type: "RemoveReleaseFiles",
+      fileIds,
+      ...projectStampOf(request, deps),
+    } as const;
     await request.execute(release, releaseUuid, command);
     return shown(releaseUuid, request, deps);
   },
@@ -163,7 +168,7 @@ async function addFiles(
   deps: Deps,
 ): Promise<void> {
   const files = stored.map(({ file }) => file);
-  const command = { type: "AddReleaseFiles", files, ...within(request, deps) } as const;
+  const command = { type: "AddReleaseFiles", files, ...projectStampOf(request, deps) } as const;
   await request.execute(release, id, command);
 }
 

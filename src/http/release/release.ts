@@ -19,7 +19,7 @@ import {
 } from "../../projections/release/release.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { tokenNeeded } from "../access/authenticate.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -140,7 +140,7 @@ const postRelease = route({
       ...details,
       description: details.description ?? null,
       commitId: await tagged({ tagName, branchName, commitId }, request, deps),
-      ...within(request, deps),
+      ...projectStampOf(request, deps),
     } as const;
     await request.executeProcess((metadata) =>
       createRelease(commandDeps(deps), { id: releaseId, metadata }, command),
@@ -172,7 +172,12 @@ const putRelease = route({
     };
     const moved = tagName !== row.tag_name;
     const commitId = moved ? await tagged({ tagName }, request, deps) : asObjectId(row.commit_id);
-    const command = { type: "EditRelease", details, commitId, ...within(request, deps) } as const;
+    const command = {
+      type: "EditRelease",
+      details,
+      commitId,
+      ...projectStampOf(request, deps),
+    } as const;
     await request.executeProcess((metadata) =>
       editRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
     );
@@ -192,7 +197,7 @@ const removeRelease = route({
   errors: [403, 404],
   async handle({ params: { releaseUuid }, request }, deps) {
     await mustFindRelease(releaseUuid, request, deps);
-    const command = { type: "DeleteRelease", ...within(request, deps) } as const;
+    const command = { type: "DeleteRelease", ...projectStampOf(request, deps) } as const;
     await request.executeProcess((metadata) =>
       deleteRelease(commandDeps(deps), { id: releaseUuid, metadata }, command),
     );
@@ -224,10 +229,6 @@ export async function mustFindRelease(
 
 export async function shown(id: string, request: Reading, deps: Deps) {
   return presentRelease(await mustFindRelease(id, request, deps), request.project, deps);
-}
-
-export function within({ project, userId: by }: Writing, { now }: Pick<Deps, "now">) {
-  return { projectId: project.id, by, at: now().toISOString() } as const;
 }
 
 /**

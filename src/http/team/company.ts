@@ -21,7 +21,7 @@ import type { Belonging } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
 import { ownsByNow } from "../access/owner.ts";
 import { mustBeFound } from "../access/role-access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
@@ -208,7 +208,7 @@ const putCompany = route({
   errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
     const { id, alias: current } = request.company;
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const stamp = stampOf(request, deps);
     const metadata = await request.metadata();
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
@@ -241,7 +241,7 @@ const removeCompany = route({
       const message = "The company still has teams or projects.";
       throw new Refusal("unprocessable", "company.not_empty", message);
     }
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const stamp = stampOf(request, deps);
     const command = { type: "DeleteCompany", ...stamp } as const;
     const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
     await request.executeProcess((metadata) => deleteCompany(checking, id, command, metadata));

@@ -6,6 +6,7 @@ import { listMembers, memberProjection } from "../../projections/team/member.ts"
 import { findUser } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -155,8 +156,7 @@ async function change(
     parentType,
     ownerId,
     userId: user.id,
-    by: request.userId,
-    at: now().toISOString(),
+    ...stampOf(request, { now }),
   };
   await request.execute(membership, id, command);
 }

@@ -16,7 +16,7 @@ import {
 } from "../../projections/team/team.ts";
 import { mustMayCreate } from "../access/create-permission.ts";
 import { ownerToBe, ownsByNow } from "../access/owner.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
@@ -79,8 +79,7 @@ const postTeam = route({
         private: body.isPrivate,
         avatar: null,
       },
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.executeProcess((metadata) => createTeam(commandDeps(deps), command, metadata));
     return shown(deps, teamId);
@@ -175,7 +174,7 @@ const putTeam = route({
   errors: [403, 404, 422],
   async handle({ body: { alias, ...rest }, request }, deps) {
     const { id, alias: current } = request.team;
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const stamp = stampOf(request, deps);
     const metadata = await request.metadata();
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
@@ -223,7 +222,7 @@ const removeTeam = route({
       const message = "The team still has projects.";
       throw new Refusal("unprocessable", "team.not_empty", message);
     }
-    const stamp = { by: request.userId, at: deps.now().toISOString() };
+    const stamp = stampOf(request, deps);
     const command = { type: "DeleteTeam", ...stamp } as const;
     const checking = { ...commandDeps(deps), owns: ownsByNow(deps) };
     await request.executeProcess((metadata) => deleteTeam(checking, id, command, metadata));

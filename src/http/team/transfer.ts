@@ -7,7 +7,7 @@ import { teamRole } from "../../projections/team/member-role.ts";
 import { findOwner, type OwnerRow } from "../../projections/team/owner.ts";
 import { findTeam, findTeamById, type TeamRow } from "../../projections/team/team.ts";
 import { mustBeFound, mustSuffice } from "../access/role-access.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { nameLengthMax } from "../core/schema.ts";
@@ -64,8 +64,7 @@ const transferTeam = route({
       type: "TransferTeam",
       ownerId: owner.id,
       ownerType: owner.type,
-      by: request.userId,
-      at: now().toISOString(),
+      ...stampOf(request, { now }),
     } as const;
     await request.executeProcess((metadata) =>
       transfer(commandDeps(deps), row.id, command, metadata),

@@ -1,10 +1,10 @@
 import { z } from "zod";
-
 import { user } from "../../commands/user/user.ts";
 import { UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findUserById } from "../../projections/user/user.ts";
+import { stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { mustBeFound } from "./user.ts";
 
@@ -42,8 +42,7 @@ const banUser = route({
     const command = {
       type: "BanUser",
       reason,
-      by: request.userId,
-      at: now().toISOString(),
+      ...stampOf(request, { now }),
     } as const;
     await request.execute(user, id, command);
   },
@@ -63,7 +62,7 @@ const unbanUser = route({
   errors: [403, 404],
   async handle({ params, request }, { now }) {
     const id = params.userUuid;
-    const command = { type: "UnbanUser", by: request.userId, at: now().toISOString() } as const;
+    const command = { type: "UnbanUser", ...stampOf(request, { now }) } as const;
     await request.execute(user, id, command);
   },
 });

@@ -18,7 +18,7 @@ import { findUsersById } from "../../projections/user/user.ts";
 import { joinByInvitation } from "../../workers/user/invitation.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
-import { commandDeps } from "../core/command-deps.ts";
+import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -97,8 +97,7 @@ function revoke(place: Place): Route {
       const command = {
         type: "RevokeInvitation",
         invitationId: row.id,
-        by: request.userId,
-        at: now().toISOString(),
+        ...stampOf(request, { now }),
       } as const;
       await request.execute(invitation, row.place_id, command);
     },

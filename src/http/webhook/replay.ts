@@ -8,6 +8,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findWebhookReplay, type ReplayProgress } from "../../projections/webhook/replay.ts";
 import type { WebhookRow } from "../../projections/webhook/webhook.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant, int } from "../core/schema.ts";
@@ -111,8 +112,7 @@ const postReplay = route({
       to,
       ...(topics !== undefined && { topics }),
       ...(perSecond !== undefined && { perSecond }),
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.executeProcess((metadata) =>
       withinRunningLimit(command, deps, () =>
@@ -158,8 +158,7 @@ const cancelReplay = route({
       type: "CancelReplay",
       projectId: owner.project_id,
       replayId: params.replayId,
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, owner.id, command);
     return presentReplay(await mustFindReplay(deps, owner, params.replayId));

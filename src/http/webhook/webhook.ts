@@ -12,6 +12,7 @@ import {
   type WebhookRow,
   webhookProjection,
 } from "../../projections/webhook/webhook.ts";
+import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -104,8 +105,7 @@ const postWebhook = route({
       url: checkedUrl(deps, body.url),
       secret: await sealedSecret(deps, projectId, body.secret ?? ""),
       topics: topicsOf(body.events),
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, webhookId, command);
     return presentWebhook(await mustFindWebhook(deps, request, webhookId), deps);
@@ -134,8 +134,7 @@ const changeWebhook = route({
         secret: await sealedSecret(deps, projectId, secret ?? ""),
       }),
       ...(events !== undefined && { topics: topicsOf(events) }),
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, params.id, command);
     return presentWebhook(await mustFindWebhook(deps, request, params.id), deps);
@@ -156,8 +155,7 @@ const deleteWebhook = route({
     const command = {
       type: "DeleteWebhook",
       projectId: request.project.id,
-      by: request.userId,
-      at: deps.now().toISOString(),
+      ...stampOf(request, deps),
     } as const;
     await request.execute(webhook, params.id, command);
   },
