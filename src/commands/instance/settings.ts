@@ -9,6 +9,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import { defined } from "../core/defined.ts";
 
 /** An undefined value stays what it was. */
 export type SettingsChanges = { readonly [Name in keyof Settings]?: Settings[Name] | undefined };
@@ -76,11 +77,6 @@ function differing(before: Settings, changes: SettingsChanges): Partial<Settings
       return JSON.stringify(value) !== JSON.stringify(before[name as keyof Settings]);
     }),
   );
-}
-
-function defined(changes: SettingsChanges): Partial<Settings> {
-  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries);
 }
 
 export const settings: Slice<Settings, SettingsCommand, typeof settingsEvents> = {

@@ -11,6 +11,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import { defined } from "../core/defined.ts";
 
 /** The project that the request names; an issue of another project does not exist for it. */
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
@@ -153,11 +154,6 @@ function detailsOf({
 
 function pick(from: IssueChanges, fields: readonly (keyof IssueDetails)[]): IssueChanges {
   return Object.fromEntries(fields.map((field) => [field, from[field]]));
-}
-
-/** Without the fields that are undefined, which would overwrite others. */
-function defined(changes: IssueChanges): Partial<IssueDetails> {
-  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
 /** Assignees and labels are sets: their order means nothing. */

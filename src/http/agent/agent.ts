@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { type AgentCommand, agent, agentNotFound } from "../../commands/agent/agent.ts";
+import { defined } from "../../commands/core/defined.ts";
 import type { AgentSettings } from "../../events/agent/agent.ts";
 import { type AgentRow, findAgent, listAgents } from "../../projections/agent/agent.ts";
 import { forgetContact } from "../../projections/agent/contact.ts";
@@ -152,9 +152,7 @@ function pathOf({ base }: AgentPlace, rest = ""): RoutePath {
 
 function changeOf(body: z.output<typeof ChangedAgent>): Partial<AgentSettings> {
   const { isActive: active, isLocked: locked, isProtected, ...rest } = body;
-  const all = { ...rest, active, locked, protected: isProtected };
-  const given = Object.entries(all).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as Partial<AgentSettings>;
+  return defined({ ...rest, active, locked, protected: isProtected });
 }
 
 async function change(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { defined } from "../../commands/core/defined.ts";
 import { templateSetting } from "../../commands/instance/template-setting.ts";
 import { TemplateSettings } from "../../events/instance/template-setting.ts";
 import {
@@ -59,12 +60,11 @@ function change(place: Place): Route {
     errors: [403, 404, 422],
     async handle({ body, request }, { db, now }) {
       const { id, type: parentType } = parentOf(request);
-      const given = Object.entries(body).filter(([, value]) => value !== undefined);
       const command = {
         type: "ChangeTemplateSettings",
         parentId: id,
         parentType,
-        settings: Object.fromEntries(given) as Partial<TemplateSettings>,
+        settings: defined(body),
         ...stampOf(request, { now }),
       } as const;
       await request.execute(templateSetting, id, command);

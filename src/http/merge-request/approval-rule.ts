@@ -1,11 +1,9 @@
 import type { Knex } from "knex";
 import { z } from "zod";
+import { defined } from "../../commands/core/defined.ts";
 import { type ApprovalCommand, approval } from "../../commands/merge-request/approval-rule.ts";
 import { UserId } from "../../events/core/ids.ts";
-import {
-  ApprovalConfiguration,
-  type ApprovalRule,
-} from "../../events/merge-request/approval-rule.ts";
+import { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { templateLengthMax } from "../../platform/name-template.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -157,7 +155,7 @@ function editRule(place: Place): Route {
         allowedApproversUuid === undefined
           ? {}
           : { allowedApproverIds: await mustExist(deps.db, allowedApproversUuid) };
-      const change = given({ ...rest, ...approvers }) as Partial<ApprovalRule>;
+      const change = defined({ ...rest, ...approvers });
       await write({ type: "EditApprovalRule", ruleId, change }, request, deps);
       return shown(deps.db, scopeOf(request), ruleId);
     },
@@ -209,7 +207,7 @@ function editConfiguration(place: Place): Route {
     errors: [403, 404, 422],
     async handle({ body, request }, deps) {
       const { id: parentId, type: parentType } = parentOf(request);
-      const change = given(body) as Partial<ApprovalConfiguration>;
+      const change = defined(body);
       const inherited = await approvalConfigurationOf(deps.db, scopeOf(request));
       const type = "ChangeApprovalConfiguration";
       await write({ type, parentId, parentType, change, inherited }, request, deps);
@@ -219,9 +217,6 @@ function editConfiguration(place: Place): Route {
 }
 
 const withId = (place: Place) => place.params.and(z.object({ approvalRuleUuid: z.uuid() }));
-
-const given = (fields: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 function scopeOf(request: Resolved): ApprovalScope {
   return "project" in request ? { project: request.project } : { parentId: parentOf(request).id };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { defined } from "../../commands/core/defined.ts";
 import {
   type MergeSettingCommand,
   mergeSetting,
@@ -84,7 +85,7 @@ const putSettings = route({
   body: SettingsChange,
   reply: SettingsView,
   async handle({ body, request }, deps) {
-    const change = given(body);
+    const change = defined(body);
     await write({ type: "ChangeMergeSettings", change, ...projectStampOf(request, deps) }, request);
     return viewOf(await mergeSettingsOf(deps.db, request.project.id));
   },
@@ -109,7 +110,7 @@ const putMessages = route({
   body: MessagesChange,
   reply: MessagesView,
   async handle({ body, request }, deps) {
-    const change = given(body);
+    const change = defined(body);
     await write({ type: "ChangeMergeMessages", change, ...projectStampOf(request, deps) }, request);
     return (await mergeSettingsOf(deps.db, request.project.id)).messages;
   },
@@ -128,11 +129,6 @@ const viewOf = ({ settings: kept }: Awaited<ReturnType<typeof mergeSettingsOf>>)
   ...kept,
   allowedStrategies: [...kept.allowedStrategies],
 });
-
-const given = <Fields extends Readonly<Record<string, unknown>>>(fields: Fields) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<{
-    [Key in keyof Fields]: Exclude<Fields[Key], undefined>;
-  }>;
 
 const write = (command: MergeSettingCommand, request: Writing): Promise<void> =>
   request.execute(mergeSetting, request.project.id, command);

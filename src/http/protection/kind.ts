@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { defined } from "../../commands/core/defined.ts";
 import { ParentType } from "../../events/core/role.ts";
 import {
   BranchProtection,
@@ -35,8 +36,6 @@ const Template = z
   .max(templateLengthMax)
   .meta({ description: "`*` any run without `/`, `**` any run, `?` one character." });
 const common = { ownerType: ParentType, uuid: z.uuid() };
-const given = (change: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
 const tag: KindOfProtection = {
   kind: "TAG",
@@ -126,7 +125,7 @@ const branch: KindOfProtection = {
       allowForcePush: bool().optional(),
     })
     .meta({ id: "BranchProtectionChange" })
-    .transform(({ uuid, ...change }) => ({ uuid, change: given(change) })),
+    .transform(({ uuid, ...change }) => ({ uuid, change: defined(change) })),
   present: ({ id, parent_type, template, rule }) => ({
     ...rule,
     branchTemplate: template,

@@ -1,3 +1,4 @@
+import { defined } from "../../commands/core/defined.ts";
 import type { ChangedSettings } from "../../commands/registry/repository.ts";
 import type { RegistryRepositoryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
@@ -107,15 +108,7 @@ export async function changedSettings(
   }
 }
 
-/** Without the fields that are not given. */
-function given<Fields extends object>(
-  fields: Fields,
-): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
-}
-
-const localChange = (body: LocalBody): Partial<Omit<LocalSettings, "type">> => given(body);
+const localChange = (body: LocalBody): Partial<Omit<LocalSettings, "type">> => defined(body);
 
 async function proxyChange(
   { url, username, token, ...rest }: ProxyBody,
@@ -125,7 +118,7 @@ async function proxyChange(
   const sealed = async (text: string | null | undefined): Promise<Sealed | null> =>
     (text ?? "") === "" ? null : deps.vault.seal(subjectOf(about), String(text));
   return {
-    ...given(rest),
+    ...defined(rest),
     ...(url !== undefined && { url: checkedUrl(deps, url) }),
     ...(username !== undefined && { username: await sealed(username) }),
     ...(token !== undefined && { token: await sealed(token) }),
@@ -140,7 +133,7 @@ async function virtualChange(
   const { includedRepositoryUuids: included, deploymentRepositoryUuid: deployment } = body;
   await mustBeMembers(deps.db, { ...about, included: included ?? [], deployment });
   return {
-    ...given({ allowRemoteProxying: body.allowRemoteProxying }),
+    ...defined({ allowRemoteProxying: body.allowRemoteProxying }),
     ...(included !== undefined && { includedRepositoryIds: included }),
     ...(deployment !== undefined && { deploymentRepositoryId: deployment }),
   };
