@@ -8,6 +8,7 @@ import type { RegistryRepositoryRow } from "../../projections/registry/repositor
 import type { Answer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { packageNotFound } from "../package/request.ts";
+import { StillSent } from "./sent.ts";
 import { localSources, packageIdsIn } from "./source.ts";
 import type { NativeRequest } from "./type.ts";
 
@@ -75,16 +76,23 @@ const kept = new LRUCache<string, Kept>({
   sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + entryBytes,
 });
 const building = new Map<string, Promise<object>>();
-/** Documents too large for the cache, shared by the requests that still send them. */
-const sending = new LRUCache<string, WeakRef<object>>({ max: 100 });
+/** Also of those that are too large for the cache, or have left it. */
+const stillSent = new StillSent<object>();
 
-function keep<Value extends object>(key: string, value: Value, bytes: number): void {
-  kept.set(key, { value, bytes });
-  if (!kept.has(key)) sending.set(key, new WeakRef(value));
+type BytesOf<Value> = (value: Value) => number;
+
+function keep<Value extends object>(key: string, value: Value, bytesOf: BytesOf<Value>): void {
+  kept.set(key, { value, bytes: bytesOf(value) });
+  stillSent.set(key, value);
 }
 
-const recalled = (key: string): object | undefined =>
-  kept.get(key)?.value ?? sending.get(key)?.deref();
+function recall<Value extends object>(key: string, bytesOf: BytesOf<Value>): Value | undefined {
+  const known = kept.get(key)?.value as Value | undefined;
+  if (known !== undefined) return known;
+  const sent = stillSent.get(key) as Value | undefined;
+  if (sent !== undefined) kept.set(key, { value: sent, bytes: bytesOf(sent) });
+  return sent;
+}
 
 /**
  * The document of this key, made once for all who ask at the same time and kept for those who ask later.
@@ -94,17 +102,17 @@ const recalled = (key: string): object | undefined =>
 export async function keptDocument<Value extends object>(
   key: string,
   make: () => Promise<Value>,
-  bytesOf: (value: Value) => number,
+  bytesOf: BytesOf<Value>,
 ): Promise<Value> {
-  const known = recalled(key);
-  if (known !== undefined) return known as Value;
+  const known = recall(key, bytesOf);
+  if (known !== undefined) return known;
   const begun = building.get(key);
   if (begun !== undefined) return (await begun) as Value;
   const made = make();
   building.set(key, made);
   try {
     const value = await made;
-    keep(key, value, bytesOf(value));
+    keep(key, value, bytesOf);
     return value;
   } finally {
     building.delete(key);
@@ -120,9 +128,9 @@ export async function currentDocument<Value extends Readonly<{ revision: bigint 
   key: string,
   revision: bigint,
   make: (last: Value | undefined) => Promise<Value>,
-  bytesOf: (value: Value) => number,
+  bytesOf: BytesOf<Value>,
 ): Promise<Value> {
-  const last = recalled(key) as Value | undefined;
+  const last = recall(key, bytesOf);
   if (last !== undefined && last.revision >= revision) return last;
   const step = `${key}@${revision}`;
   const begun = building.get(step);
@@ -131,7 +139,7 @@ export async function currentDocument<Value extends Readonly<{ revision: bigint 
   building.set(step, made);
   try {
     const value = await made;
-    keep(key, value, bytesOf(value));
+    keep(key, value, bytesOf);
     return value;
   } finally {
     building.delete(step);

@@ -18,7 +18,7 @@ import type { Answer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { packageNotFound } from "../package/request.ts";
 import { currentDocument, keptDocument } from "./document.ts";
-import { SentMemory, StillSent } from "./sent.ts";
+import { SentMemory } from "./sent.ts";
 
 type Db = Pick<Deps, "db">;
 
@@ -74,27 +74,21 @@ async function keptParts<Summary>(id: PackageId, form: PartForm<Summary>, deps: 
   const { parts } = await currentDocument<Parts<Summary>>(
     key,
     revision,
-    async (kept) => {
-      const last = kept ?? sentParts<Summary>(key);
+    async (last) => {
       const known = last !== undefined && last.revision >= reset ? last : undefined;
-      if (known !== undefined && known.revision >= revision) return known;
       const made = await builds.run(() => refreshed(id, known, form, deps));
-      return shared(key, { revision, parts: made });
+      return shared({ revision, parts: made });
     },
     bytesOf,
   );
   return parts.filter(isFull);
 }
 
-/** Indexes that are not kept any more. */
-const stillSent = new StillSent<Parts<unknown>>();
+/** Of each text the index that it is of: an answer that holds one keeps all of them in memory. */
+const owners = new WeakMap<Buffer, Parts<unknown>>();
 
-const sentParts = <Summary>(key: string): Parts<Summary> | undefined =>
-  stillSent.get(key) as Parts<Summary> | undefined;
-
-function shared<Summary>(key: string, made: Parts<Summary>): Parts<Summary> {
-  const pieces = made.parts.flatMap(({ texts }) => texts);
-  stillSent.set(key, made, pieces);
+function shared<Summary>(made: Parts<Summary>): Parts<Summary> {
+  for (const text of made.parts.flatMap(({ texts }) => texts)) owners.set(text, made);
   return made;
 }
 
@@ -154,10 +148,8 @@ async function mergedParts<Summary>(
   const { parts } = await keptDocument<Parts<Summary>>(
     key,
     async () => {
-      const sent = sentParts<Summary>(key);
-      if (sent !== undefined) return sent;
       const made = await builds.run(() => merged(ids, form, deps));
-      return shared(key, { revision: 0n, parts: made });
+      return shared({ revision: 0n, parts: made });
     },
     bytesOf,
   );

@@ -91,10 +91,9 @@ function busy(): Refusal {
   return new Refusal("unavailable", "registry.busy", message, { retryAfterSeconds });
 }
 
-/** What indexes were made from pieces that an answer still holds: those who ask meanwhile share them. */
+/** Documents as long as an answer holds them: those who ask for them meanwhile share them. */
 export class StillSent<Value extends object> {
   readonly #values = new Map<string, WeakRef<Value>>();
-  readonly #owners = new WeakMap<Buffer, Value>();
   readonly #gone = new FinalizationRegistry<string>((key) => {
     if (this.get(key) === undefined) this.#values.delete(key);
   });
@@ -103,10 +102,8 @@ export class StillSent<Value extends object> {
     return this.#values.get(key)?.deref();
   }
 
-  /** @param pieces each of them keeps the value in memory */
-  set(key: string, value: Value, pieces: Iterable<Buffer>): void {
+  set(key: string, value: Value): void {
     this.#values.set(key, new WeakRef(value));
     this.#gone.register(value, key);
-    for (const piece of pieces) this.#owners.set(piece, value);
   }
 }
