@@ -5,9 +5,8 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startTestApp, type TestApp } from "./app.ts";
 import { temporaryDirectory } from "./git.ts";
-import { repositoriesAt } from "./registry.ts";
+import { startRegistryApp } from "./registry.ts";
 
 export const run = promisify(execFile);
 
@@ -16,10 +15,7 @@ export const sha256 = (content: Buffer): string =>
 
 /** An app with a project of anna, and her requests at the native paths of its repositories. */
 export async function nativeRegistry() {
-  const app: TestApp = await startTestApp();
-  const anna = await app.givenUser("anna");
-  await app.givenProject(anna, "forge");
-  const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+  const { app, anna, at, baseOf } = await startRegistryApp();
   const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
   const get = (url: string, headers: Record<string, string> = {}) =>
     fetch(url, { headers: { authorization, ...headers } });
@@ -34,7 +30,7 @@ export async function nativeRegistry() {
     at,
     get,
     bytes,
-    baseOf: (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`,
+    baseOf,
     withLogin: (url: string) => url.replace("//", `//anna:${anna.token}@`),
     textOf: async (url: string) => (await bytes(url)).toString("utf8"),
     held: async () => Number((await app.deps.db("public.blob_hold").count())[0]!["count"]),

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import type { Answer, TestApp } from "./app.ts";
+import { type Answer, startTestApp, type TestApp } from "./app.ts";
 
 export type RepositoryView = Readonly<{ title: string; repositoryUuid: string }> &
   Readonly<Record<string, unknown>>;
@@ -29,6 +29,20 @@ export function repositoriesAt(app: TestApp, base: string, token: string) {
       const lists = body["_embedded"] as Readonly<Record<string, RepositoryView[]>>;
       return (lists["shortRegistryRepositoryDtoList"] ?? []).map(({ title }) => title);
     },
+  };
+}
+
+/** An app with a project of anna, and the repositories of packages in it. */
+export async function startRegistryApp(options: Parameters<typeof startTestApp>[0] = {}) {
+  const app = await startTestApp(options);
+  const anna = await app.givenUser("anna");
+  await app.givenProject(anna, "forge");
+  return {
+    app,
+    anna,
+    at: repositoriesAt(app, "/project/anna/forge/repositories", anna.token),
+    baseOf: (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`,
+    headers: { authorization: `Bearer ${anna.token}` },
   };
 }
 

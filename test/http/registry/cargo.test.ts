@@ -4,16 +4,12 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
 import { tgz } from "../../support/archive.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startRegistryApp } from "../../support/registry.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/crates`;
 const headers = { authorization: anna.token };
 let repositoryUuid = "";

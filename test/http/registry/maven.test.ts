@@ -2,13 +2,9 @@ import { createHash } from "node:crypto";
 import { expect } from "chai";
 
 import { compareMavenVersions } from "../../../src/platform/package/maven-metadata.ts";
-import { startTestApp } from "../../support/app.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startRegistryApp } from "../../support/registry.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/mvn`;
 const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
 

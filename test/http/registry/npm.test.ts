@@ -5,20 +5,14 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 
 import { sentIndexes } from "../../../src/http/registry/part.ts";
-import { startTestApp } from "../../support/app.ts";
 import { npmTarball } from "../../support/archive.ts";
 import { eventually } from "../../support/eventually.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { needsProgram } from "../../support/program.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { startRegistryApp } from "../../support/registry.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const { app, anna, at, baseOf, headers } = await startRegistryApp();
 const run = promisify(execFile);
-const headers = { authorization: `Bearer ${anna.token}` };
-const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
 const ask = (repository: string, rest: string, more: Record<string, string> = {}) =>
   fetch(`${baseOf(repository)}/${rest}`, { headers: { ...headers, ...more } });
 

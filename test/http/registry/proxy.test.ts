@@ -2,16 +2,12 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
-import { type RepositoryView, repositoriesAt } from "../../support/registry.ts";
+import { type RepositoryView, repositoriesAt, startRegistryApp } from "../../support/registry.ts";
 import { startUpstream } from "../../support/upstream.ts";
 
 const stranger = await startUpstream();
 const upstream = await startUpstream();
-const app = await startTestApp({ reachesLoopback: true });
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const { app, anna, at } = await startRegistryApp({ reachesLoopback: true });
 const base = "/registry/project/anna/forge/repository";
 const authorization = `Bearer ${anna.token}`;
 const get = (path: string, headers: Record<string, string> = {}) =>

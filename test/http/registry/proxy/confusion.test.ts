@@ -6,17 +6,12 @@ import { npmKeptPaths } from "../../../../src/http/registry/type/npm-proxy.ts";
 import { nugetKeptPaths } from "../../../../src/http/registry/type/nuget-proxy.ts";
 import { pypiKeptPaths } from "../../../../src/http/registry/type/pypi-proxy.ts";
 import { registryRepositoriesWithIds } from "../../../../src/projections/registry/repository.ts";
-import { startTestApp } from "../../../support/app.ts";
-import { type RepositoryView, repositoriesAt } from "../../../support/registry.ts";
+import { type RepositoryView, startRegistryApp } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const stranger = await startUpstream();
 const upstream = await startUpstream();
-const app = await startTestApp({ reachesLoopback: true });
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
-const headers = { authorization: `Bearer ${anna.token}` };
+const { app, at, headers } = await startRegistryApp({ reachesLoopback: true });
 const status = async (path: string): Promise<number> => {
   const url = `${app.url}/registry/project/anna/forge/repository/both/${path}`;
   return (await fetch(url, { headers })).status;

@@ -1,17 +1,11 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../../support/app.ts";
 import { nupkg } from "../../../support/archive.ts";
-import { repositoriesAt } from "../../../support/registry.ts";
+import { startRegistryApp } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const upstream = await startUpstream();
-const app = await startTestApp({ reachesLoopback: true });
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
-const headers = { authorization: `Bearer ${anna.token}` };
-const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
+const { at, baseOf, headers } = await startRegistryApp({ reachesLoopback: true });
 
 type Found = Readonly<{ totalHits: number; data: readonly Readonly<Record<string, unknown>>[] }>;
 const json = async (path: string): Promise<Found> => {

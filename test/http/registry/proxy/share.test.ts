@@ -6,17 +6,13 @@ import { expect } from "chai";
 import { documentRoom } from "../../../../src/http/registry/proxy/document-room.ts";
 import { flightRoom } from "../../../../src/http/registry/proxy/flight-room.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
-import { startTestApp } from "../../../support/app.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { repositoriesAt } from "../../../support/registry.ts";
+import { startRegistryApp } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const upstream = await startUpstream();
 const config = { packageFileBytesMax: 64 * 1024 ** 2 };
-const app = await startTestApp({ reachesLoopback: true, config });
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
+const { app, anna, at } = await startRegistryApp({ reachesLoopback: true, config });
 const base = "/registry/project/anna/forge/repository";
 const authorization = `Bearer ${anna.token}`;
 const get = (path: string, headers: Record<string, string> = {}) =>

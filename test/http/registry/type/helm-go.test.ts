@@ -4,19 +4,14 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
-import { startTestApp } from "../../../support/app.ts";
 import { type ArchiveFile, tgz, zip } from "../../../support/archive.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
 import { needsProgram } from "../../../support/program.ts";
-import { repositoriesAt } from "../../../support/registry.ts";
+import { startRegistryApp } from "../../../support/registry.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-await app.givenProject(anna, "forge");
-const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
-const baseOf = (name: string) => `${app.url}/registry/project/anna/forge/repository/${name}`;
+const { app, anna, at, baseOf } = await startRegistryApp();
 const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
 const get = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, { headers: { authorization, ...headers } });
