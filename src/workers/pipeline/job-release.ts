@@ -47,10 +47,10 @@ export async function releaseByJob(
   // Most jobs make none, and their plan says so.
   const spec = await findJobSpec(deps.db, job.id);
   if (!spec?.release) return undefined;
-  const run = await findJobRun(deps, job);
-  if (!run?.spec.release) return undefined;
+  const run = await findJobRun(deps, job, spec);
+  if (run === undefined) return undefined;
   try {
-    const tagName = await release(deps, run, run.spec.release, token);
+    const tagName = await release(deps, run, spec.release, token);
     return { made: true, line: `Release of the tag ${tagName} created.` };
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;

@@ -31,11 +31,16 @@ export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">):
   job.played_by_id ?? job.reset_by_id ?? pipeline.user_id;
 
 /** Undefined when the job's plan, its pipeline or its project is gone. */
-export async function findJobRun(deps: VariableDeps, job: JobRow): Promise<JobRun | undefined> {
+/** @param known what the caller has read of the plan of the job */
+export async function findJobRun(
+  deps: VariableDeps,
+  job: JobRow,
+  known?: JobSpec,
+): Promise<JobRun | undefined> {
   const [pipeline, project, spec] = await Promise.all([
     findPipelineById(deps.db, job.pipeline_id),
     findProjectById(deps.db, job.project_id),
-    findJobSpec(deps.db, job.id),
+    known ?? findJobSpec(deps.db, job.id),
   ]);
   if (pipeline === undefined || project === undefined || spec === undefined) return undefined;
   const isProtected = await isProtectedRef(deps, project, {
