@@ -155,17 +155,18 @@ export async function findJobById(db: Knex, id: string): Promise<JobRow | undefi
 }
 
 const orderColumns = [
-  ...([
-    "id",
-    "name",
-    "stage_index",
-    "status",
-    "job_when",
-    "needs",
-    "may_fail",
-    "released",
-  ] as const),
-  ...(["delayed_until", "started_at", "finished_at", "failure_reason"] as const),
+  "id",
+  "name",
+  "stage_index",
+  "status",
+  "job_when",
+  "needs",
+  "may_fail",
+  "released",
+  "delayed_until",
+  "started_at",
+  "finished_at",
+  "failure_reason",
 ] as const;
 
 /** What decides which job is next, and how a pipeline ends. */
