@@ -165,7 +165,8 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
     const { conflicts } = sides;
-    const found = { ...historyOf(comparison), conflicts, lockConflicts, reasons, rules, approvers };
+    const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
+    const found = { hasCommonHistory, conflicts, lockConflicts, reasons, rules, approvers };
     return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
   };
 }
@@ -178,10 +179,6 @@ const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
   owning === undefined || owning.demands !== undefined
     ? []
     : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
-
-const historyOf = (comparison: Comparison | undefined) => ({
-  hasCommonHistory: comparison === undefined ? null : comparison.baseId !== null,
-});
 
 type Sides = Readonly<{
   head: string;
