@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { IssueFilter } from "../../projections/issue/list.ts";
-import { labelsNamed } from "../../projections/label/label.ts";
+import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 
 const textMax = 255;
@@ -36,28 +36,10 @@ export async function issueFilter(
   query: IssueQuery,
 ): Promise<IssueFilter | undefined> {
   const { status, q, sort, order } = query;
-  const labelIds = await filterLabels(db, projectId, query.label ?? []);
+  const labelIds = await labelIdsNamed(db, projectId, query.label ?? []);
   const assigneeId = await filteredPerson(db, query.assignee);
   const authorId = await filteredPerson(db, query.author);
   if (labelIds === undefined || assigneeId === null || authorId === null) return undefined;
   const updatedAfter = query.updatedAfter === undefined ? undefined : new Date(query.updatedAfter);
   return { status, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
 }
-
-async function filterLabels(
-  db: Knex,
-  projectId: ProjectId,
-  names: readonly string[],
-): Promise<readonly string[] | undefined> {
-  if (names.length === 0) return [];
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const ids = isUuid(name) ? [name] : [];
-      return (await labelsNamed(db, projectId, { ids, titles: [name] }))[0]?.id;
-    }),
-  );
-  const ids = found.filter((id) => id !== undefined);
-  return ids.length < names.length ? undefined : ids;
-}
-
-const isUuid = (text: string): boolean => z.uuid().safeParse(text).success;

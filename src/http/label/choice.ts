@@ -30,16 +30,23 @@ export async function chosenLabels(
   projectId: ProjectId,
   choices: LabelChoices,
 ): Promise<readonly LabelId[]> {
-  if (choices.length === 0) return [];
   const names = choices.map(({ id, title }) => id || title || "");
-  const ids = names.filter((name) => z.uuid().safeParse(name).success);
-  const rows = await labelsNamed(db, projectId, { ids, titles: names });
+  const chosen = await labelIdsNamed(db, projectId, names);
+  if (chosen === undefined) throw labelNotFound();
+  return chosen;
+}
+
+/** The ids of labels named by id or title, each once, in the order of the names; undefined when one does not exist. */
+export async function labelIdsNamed(
+  db: Knex,
+  projectId: ProjectId,
+  names: readonly string[],
+): Promise<readonly LabelId[] | undefined> {
+  const rows = await labelsNamed(db, projectId, names);
   const byId = new Map(rows.map((row) => [row.id as string, row.id]));
   const byTitle = new Map(rows.map((row) => [row.title_normalised, row.id]));
-  const chosen = names.map(
-    (name) => byId.get(name.toLowerCase()) ?? byTitle.get(normaliseTitle(name)),
+  const found = names.flatMap(
+    (name) => byId.get(name.toLowerCase()) ?? byTitle.get(normaliseTitle(name)) ?? [],
   );
-  const found = chosen.filter((id) => id !== undefined);
-  if (found.length < chosen.length) throw labelNotFound();
-  return [...new Set(found)];
+  return found.length < names.length ? undefined : [...new Set(found)];
 }

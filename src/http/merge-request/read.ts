@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { labelProjection, labelsNamed } from "../../projections/label/label.ts";
+import { labelProjection } from "../../projections/label/label.ts";
 import { mergeRequestProjection } from "../../projections/merge-request/merge-request.ts";
 import { listMergeRequests } from "../../projections/merge-request/merge-request-query.ts";
 import { mergeRequestStatuses } from "../../projections/merge-request/merge-request-row.ts";
 import type { Deps } from "../core/deps.ts";
 import { route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
+import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 import { at, names, reading, shown } from "./place.ts";
 import { MergeRequestView } from "./schema.ts";
@@ -78,11 +79,8 @@ async function namedIn(
   const [assigneeId, authorId, reviewerId] = await Promise.all(
     [assignee, author, reviewer].map((name) => filteredPerson(db, name)),
   );
-  const wanted = [...new Set([label ?? []].flat())];
-  const ids = wanted.filter((name) => z.uuid().safeParse(name).success);
-  const labels =
-    wanted.length === 0 ? [] : await labelsNamed(db, project.id, { ids, titles: wanted });
+  const labelIds = await labelIdsNamed(db, project.id, [label ?? []].flat());
   if (assigneeId === null || authorId === null || reviewerId === null) return undefined;
-  if (labels.length < wanted.length) return undefined;
-  return { assigneeId, authorId, reviewerId, labelIds: labels.map(({ id }) => id) };
+  if (labelIds === undefined) return undefined;
+  return { assigneeId, authorId, reviewerId, labelIds };
 }

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
-import { type LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
+import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
 import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
 import { counted } from "../core/total.ts";
@@ -102,16 +102,18 @@ export async function labelsById(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** The labels of a project that have one of the ids or titles. */
+/** The labels of a project that have one of the names as their id or title. */
 export async function labelsNamed(
   db: Knex,
   projectId: ProjectId,
-  { ids, titles }: Readonly<{ ids: readonly string[]; titles: readonly string[] }>,
+  names: readonly string[],
 ): Promise<readonly LabelRow[]> {
+  if (names.length === 0) return [];
+  const ids = names.filter((name) => LabelId.safeParse(name).success);
   return inProject(db, projectId).andWhere((either) =>
     either
-      .whereRaw("id = any(?::uuid[])", [[...ids]])
-      .orWhereRaw("title_normalised = any(?)", [titles.map(normaliseTitle)]),
+      .whereRaw("id = any(?::uuid[])", [ids])
+      .orWhereRaw("title_normalised = any(?)", [names.map(normaliseTitle)]),
   );
 }
 

@@ -272,7 +272,9 @@ describe("closing, reopening and cancelling", () => {
 describe("the list of merge requests", () => {
   it("is filtered and sorted as asked", async () => {
     const [second] = await world.branch({ "b.txt": "b\n" });
-    await world.open({ reviewers: [{ id: carl.id }] });
+    const bug = { title: "bug", description: "", hexColor: "#ff0000" };
+    const { id: bugId } = (await world.post(anna, "/label", bug)).body;
+    await world.open({ reviewers: [{ id: carl.id }], labels: [{ id: "bug" }] });
     await world.post(bob, "/merge-request", {
       ...wanted(),
       title: "WIP: Second 100%",
@@ -301,6 +303,8 @@ describe("the list of merge requests", () => {
       ["?q=100%25", [2]],
       ["?q=_______________________", []],
       ["?label=none", []],
+      ["?label=bug&label=none", []],
+      [`?label=Bug&label=${bugId}`, [1]],
       [`?updatedAfter=${new Date(Date.now() + 60_000).toISOString()}`, []],
       ["?size=1&page=1", [1]],
     ] as const) {
