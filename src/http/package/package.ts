@@ -4,12 +4,12 @@ import { PackageId } from "../../events/core/ids.ts";
 import { instanceRegistryId } from "../../events/package/version.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
+import { listLivePackages, listLiveVersions } from "../../projections/package/live.ts";
+import { countLivePackages } from "../../projections/package/total.ts";
 import {
   findPackage,
   findPackageVersion,
   listPackageFiles,
-  listPackages,
-  listPackageVersions,
   type PackageRow,
 } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
@@ -51,8 +51,11 @@ const getPackages = route({
   errors: [403, 404],
   async handle({ page: { size, offset } }, { db }) {
     const page = { limit: size, offset };
-    const { rows, total } = await listPackages(db, instanceRegistryId, page);
-    return { items: await presentPackages(db, rows), totalElements: total };
+    const [rows, totalElements] = await Promise.all([
+      listLivePackages(db, [instanceRegistryId], page),
+      countLivePackages(db, [instanceRegistryId]),
+    ]);
+    return { items: await presentPackages(db, rows), totalElements };
   },
 });
 
@@ -84,9 +87,10 @@ const getPackageVersions = route({
   errors: [403, 404],
   async handle({ params: { packageUuid }, page: { size, offset } }, deps) {
     const { db } = deps;
-    const { id, type } = await mustFindPackage(packageUuid, deps);
-    const { rows, total } = await listPackageVersions(db, id, { limit: size, offset });
-    return { items: await presentPackageVersions(db, type, rows), totalElements: total };
+    const found = await mustFindPackage(packageUuid, deps);
+    const { rows, total } = await listLiveVersions(db, found, { limit: size, offset });
+    const items = await presentPackageVersions(db, found.type, rows);
+    return { items, totalElements: total };
   },
 });
 

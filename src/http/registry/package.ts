@@ -9,7 +9,6 @@ import {
   UserId,
 } from "../../events/core/ids.ts";
 import {
-  countLivePackages,
   findLivePackage,
   findVersionOf,
   listDeletedVersions,
@@ -17,6 +16,7 @@ import {
   listLiveVersions,
   liveVersionIds,
 } from "../../projections/package/live.ts";
+import { countLivePackages } from "../../projections/package/total.ts";
 import type { PackageRow } from "../../projections/package/version.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
@@ -30,7 +30,6 @@ import {
   presentPackages,
   presentPackageVersions,
 } from "../package/view.ts";
-import { keptDocument, type RepositoryState, stateOfRepository } from "./document.ts";
 import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
@@ -38,8 +37,6 @@ import { change } from "./store.ts";
 
 const tag = "Registry repositories";
 const deletedAtOnce = 100;
-/** Of a count that is kept, about. */
-const countBytes = 64;
 const dayMs = 24 * 60 * 60_000;
 
 const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
@@ -98,9 +95,10 @@ function readingAt(place: RegistryPlace): readonly Route[] {
       errors: [403, 404],
       async handle({ params, page: { size, offset }, request }, deps) {
         const ids = await registriesOf(params.registryRepositoryUuid, request, deps);
-        const { id, type } = await mustFindPackage(ids, params.packageUuid, deps);
-        const { rows, total } = await listLiveVersions(deps.db, id, { limit: size, offset });
-        return { items: await presentPackageVersions(deps.db, type, rows), totalElements: total };
+        const found = await mustFindPackage(ids, params.packageUuid, deps);
+        const { rows, total } = await listLiveVersions(deps.db, found, { limit: size, offset });
+        const items = await presentPackageVersions(deps.db, found.type, rows);
+        return { items, totalElements: total };
       },
     }),
     route({
@@ -201,20 +199,12 @@ async function listedPackages(
   request: RequestContext,
   deps: Deps,
 ) {
-  const state = await stateOfRepository(await mustFindRepository(id, request, deps), deps);
-  const ids = state.sources.map((source) => source.id);
+  const ids = await registriesOf(id, request, deps);
   const [rows, totalElements] = await Promise.all([
     listLivePackages(deps.db, ids, { limit: size, offset }),
-    packageCount(state, deps),
+    countLivePackages(deps.db, ids),
   ]);
   return { items: await presentPackages(deps.db, rows, ownerView(request)), totalElements };
-}
-
-/** Counted once for each change: it takes longer the more packages there are. */
-async function packageCount({ key, sources }: RepositoryState, { db }: Deps): Promise<number> {
-  const ids = sources.map(({ id }) => id);
-  const make = async () => ({ total: await countLivePackages(db, ids) });
-  return (await keptDocument(`packages:${key}`, make, () => countBytes)).total;
 }
 
 async function mustFindPackage(

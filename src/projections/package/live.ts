@@ -1,39 +1,66 @@
 import type { Knex } from "knex";
 
 import type { PackageId, PackageVersionId } from "../../events/core/ids.ts";
+import { countedBeyondMax, countedNear } from "../core/total.ts";
 import type { Slice } from "../user/user.ts";
-import {
-  listVersions,
-  type PackageRow,
-  type PackageVersionRow,
-  versionsWithFiles,
-} from "./version.ts";
+import { type PackageRow, type PackageVersionRow, versionsWithFiles } from "./version.ts";
 
 type Page = Readonly<{ limit: number; offset: number }>;
 
-const isLive = `exists (
-  select from package_version as version
-  where version.package_id = package.id and version.deleted_at is null
-)`;
+/**
+ * The first rows of these registries, in the order of an index that begins with the registry: of each of them no more are
+ * read than may be in the page.
+ */
+function firstOfEach(
+  db: Knex,
+  registryIds: readonly string[],
+  select: (registryId: string) => Knex.QueryBuilder,
+  { order, limit, offset }: Page & Readonly<{ order: readonly Sorted[] }>,
+): Knex.QueryBuilder {
+  const each = registryIds.map(select);
+  const [only] = each;
+  const sorted = (query: Knex.QueryBuilder) => query.orderBy([...order]);
+  if (only === undefined) return db("package").whereRaw("false").select("id");
+  if (each.length === 1) return sorted(only).limit(limit).offset(offset);
+  const all = db.queryBuilder().unionAll(
+    each.map((query) => sorted(query).limit(offset + limit)),
+    true,
+  );
+  return sorted(db.from(all.as("merged")).select("*"))
+    .limit(limit)
+    .offset(offset);
+}
 
-const livePackages = (db: Knex, registryIds: readonly string[]) =>
-  db<PackageRow>("package")
-    .whereRaw("registry_id = any(?)", [[...registryIds]])
-    .whereRaw(isLive);
+type Sorted = Readonly<{ column: string; order: "asc" | "desc" }>;
+const byName: readonly Sorted[] = ["name", "id"].map((column) => ({ column, order: "asc" }));
+const byDeletion: readonly Sorted[] = ["deleted_at", "id"].map((column) => ({
+  column,
+  order: "desc",
+}));
+const byCreation: readonly Sorted[] = ["created_position", "id"].map((column) => ({
+  column,
+  order: "desc",
+}));
 
-/** Packages of these registries that have a version which is not deleted, by name. */
+/**
+ * Packages of these registries that have a version which is not deleted, by name; with a text, those whose names hold it
+ * without regard to case. What comes before the page is read from an index only.
+ */
 export async function listLivePackages(
   db: Knex,
   registryIds: readonly string[],
-  { limit, offset }: Page,
+  { limit, offset, text = "" }: Page & Readonly<{ text?: string }>,
 ): Promise<readonly PackageRow[]> {
-  return livePackages(db, registryIds).orderBy(["name", "id"]).limit(limit).offset(offset);
-}
-
-/** Takes as long as there are many. */
-export async function countLivePackages(db: Knex, registryIds: readonly string[]): Promise<number> {
-  const counted = await livePackages(db, registryIds).count({ total: "*" }).first();
-  return Number(counted?.["total"] ?? 0);
+  const lower = text.toLowerCase();
+  const each = (registryId: string) => {
+    const own = db("package").where("registry_id", registryId).whereRaw("is_live");
+    if (lower !== "") own.whereRaw("strpos(lower(name), ?) > 0", [lower]);
+    return own.select("name", "id");
+  };
+  const page = firstOfEach(db, registryIds, each, { order: byName, limit, offset });
+  return await db<PackageRow>("package")
+    .whereIn("id", db.from(page.as("page")).select("id"))
+    .orderBy([...byName]);
 }
 
 export function findLivePackage(
@@ -41,16 +68,25 @@ export function findLivePackage(
   registryIds: readonly string[],
   id: string,
 ): Promise<PackageRow | undefined> {
-  return livePackages(db, registryIds).andWhere("id", id).first();
+  return db<PackageRow>("package")
+    .whereRaw("registry_id = any(?)", [[...registryIds]])
+    .andWhere("id", id)
+    .whereRaw("is_live")
+    .first();
 }
 
 /** Versions that are not deleted, newest first. */
-export function listLiveVersions(
+export async function listLiveVersions(
   db: Knex,
-  packageId: string,
-  page: Page,
+  { id, live_versions }: Pick<PackageRow, "id" | "live_versions">,
+  { limit, offset }: Page,
 ): Promise<Slice<PackageVersionRow>> {
-  return listVersions(db, { package_id: packageId, deleted_at: null }, page);
+  const page = db("package_version")
+    .where({ package_id: id, deleted_at: null })
+    .orderBy([...byCreation])
+    .limit(limit)
+    .offset(offset);
+  return { rows: await versionsWithFiles(db, await page), total: Number(live_versions) };
 }
 
 /** Some of the versions that are not deleted. */
@@ -87,27 +123,27 @@ export type DeletedVersion = Readonly<{
   deleted_at: Date;
 }>;
 
-/** Versions of these registries that were deleted since, newest first; of one id when it is given. */
+/** Versions of these registries that were deleted since, newest first, counted near the page; of one id when it is given. */
 export async function listDeletedVersions(
   db: Knex,
   registryIds: readonly string[],
   { since, limit, offset, id }: Page & Readonly<{ since: Date; id?: string }>,
 ): Promise<Slice<DeletedVersion>> {
-  const own = () => {
-    const found = db("package_version as version")
-      .join("package", "package.id", "version.package_id")
-      .whereRaw("package.registry_id = any(?)", [[...registryIds]])
-      .andWhere("version.deleted_at", ">=", since);
-    return id === undefined ? found : found.andWhere("version.id", id);
+  const each = (registryId: string) => {
+    const found = db("package_version")
+      .select("id", "deleted_at")
+      .where("registry_id", registryId)
+      .andWhere("deleted_at", ">=", since);
+    return id === undefined ? found : found.andWhere("id", id);
   };
-  const [rows, counted] = await Promise.all([
-    own()
-      .orderBy([
-        { column: "version.deleted_at", order: "desc" },
-        { column: "version.id", order: "desc" },
-      ])
-      .limit(limit)
-      .offset(offset)
+  const first = (most: Page) =>
+    firstOfEach(db, registryIds, each, { order: byDeletion, ...most }).as("page");
+  const counted = { limit: offset + limit + countedBeyondMax, offset: 0 };
+  const [rows, total] = await Promise.all([
+    db("package_version as version")
+      .join("package", "package.id", "version.package_id")
+      .whereIn("version.id", db.from(first({ limit, offset })).select("id"))
+      .orderBy(byDeletion.map(({ column, order }) => ({ column: `version.${column}`, order })))
       .select<DeletedVersion[]>(
         "version.id",
         "version.package_id",
@@ -116,9 +152,9 @@ export async function listDeletedVersions(
         "version.version",
         "version.deleted_at",
       ),
-    own().count({ total: "*" }).first(),
+    countedNear(db, db.from(first(counted)), { limit, offset }),
   ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
+  return { rows, total };
 }
 
 /** Versions that were deleted before a time, the oldest first. */

@@ -32,6 +32,7 @@ export async function* packagesWithFiles(
   for (let after: PackageRow | undefined; ; ) {
     const rows: readonly PackageRow[] = await db<PackageRow>("package")
       .where("registry_id", registryId)
+      .whereRaw("is_live")
       .modify((query) => {
         if (after !== undefined)
           query.whereRaw("(name, id) > (?, ?::uuid)", [after.name, after.id]);
@@ -81,9 +82,7 @@ export async function searchNames(
     `with found as materialized (
        select lower(p.name) as key, min(p.name) as name
          from package p
-        where p.registry_id = any(?::text[]) and strpos(lower(p.name), ?) > 0
-          and exists (select 1 from package_version v
-                       where v.package_id = p.id and v.deleted_at is null)
+        where p.registry_id = any(?::text[]) and p.is_live and strpos(lower(p.name), ?) > 0
         group by lower(p.name))
      select (select count(*) from found) as total,
             array(select name from found order by key limit ? offset ?) as names`,

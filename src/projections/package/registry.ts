@@ -125,22 +125,6 @@ export async function packagesWithIds(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-export type PackageList = Readonly<{ registryIds: readonly string[]; text?: string }> &
-  Readonly<{ limit: number; offset: number }>;
-
-/** Packages of these registries by name, those whose names hold the text without regard to case. */
-export async function packagesOf(
-  db: Knex,
-  { registryIds, text = "", limit, offset }: PackageList,
-): Promise<readonly PackageRow[]> {
-  return db<PackageRow>("package")
-    .whereIn("registry_id", [...registryIds])
-    .andWhereRaw("strpos(lower(name), ?) > 0", [text.toLowerCase()])
-    .orderBy(["name", "id"])
-    .limit(limit)
-    .offset(offset);
-}
-
 /** Version by tag. */
 export async function tagsOfPackage(
   db: Knex,
@@ -150,17 +134,6 @@ export async function tagsOfPackage(
     .where("package_id", packageId)
     .orderBy("tag");
   return new Map(rows.map(({ tag, version }) => [tag, version]));
-}
-
-/** What the files of all packages of an owner take, deleted versions included. */
-export async function packageBytes(db: Knex, ownerId: string): Promise<number> {
-  const row = await db("package_registry as registry")
-    .join("package", "package.registry_id", "registry.id")
-    .join("package_file as file", "file.package_id", "package.id")
-    .where("registry.owner_id", ownerId)
-    .sum<Readonly<{ bytes: string | null }>[]>({ bytes: "file.bytes" })
-    .first();
-  return Number(row?.bytes ?? 0);
 }
 
 /** Id of the project, or of another owner, whose registry a package is in; undefined for the instance's. */

@@ -15,6 +15,7 @@ import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
 import { pypiShown } from "./pypi-shown.ts";
+import { createTotal, liveCount, moveTotal, removeFiles } from "./total.ts";
 
 export type PackageRow = Readonly<{
   id: PackageId;
@@ -23,11 +24,15 @@ export type PackageRow = Readonly<{
   name: string;
   group_id: string;
   artifact_id: string;
+  /** How many of its versions are not deleted. */
+  live_versions: bigint;
 }>;
 
 type StoredVersion = Readonly<{
   id: PackageVersionId;
   package_id: PackageId;
+  /** Of its package. */
+  registry_id: string;
   version: string;
   language_version: string | null;
   /** Of its creation in the log. */
@@ -66,8 +71,15 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 6,
-  tables: ["package", "package_version", "package_file", "package_tag", "package_registry"],
+  version: 7,
+  tables: [
+    "package",
+    "package_version",
+    "package_file",
+    "package_tag",
+    "package_registry",
+    "package_total",
+  ],
   async create(tx) {
     await tx.schema.createTable("package", (table) => {
       table.uuid("id").primary();
@@ -78,11 +90,17 @@ export const packageVersionProjection = defineProjection({
       table.text("artifact_id").notNullable();
       // When a version last went for good or began anew, which changes the order of the others.
       table.bigInteger("reset_position").notNullable().defaultTo(0);
-      table.index(["registry_id", "name", "id"]);
+      table.bigInteger("live_versions").notNullable().defaultTo(0);
+      // Changes seldom, so that most changes of the number touch no index.
+      table.boolean("is_live").notNullable().defaultTo(false);
+      table.index(["registry_id"]);
     });
+    await tx.raw("create index on package (registry_id, name, id) where is_live");
+    await createTotal(tx);
     await tx.schema.createTable("package_version", (table) => {
       table.uuid("id").primary();
       table.uuid("package_id").notNullable();
+      table.text("registry_id").notNullable();
       table.text("version").notNullable();
       table.text("language_version");
       table.bigInteger("created_position").notNullable();
@@ -94,7 +112,8 @@ export const packageVersionProjection = defineProjection({
       table.index(["package_id", "created_position", "id"]);
       table.index(["package_id", "changed_position"]);
     });
-    await tx.raw("create index on package_version (deleted_at) where deleted_at is not null");
+    for (const columns of ["deleted_at", "registry_id, deleted_at, id"])
+      await tx.raw(`create index on package_version (${columns}) where deleted_at is not null`);
     await tx.schema.createTable("package_tag", (table) => {
       table.uuid("package_id").notNullable();
       table.text("tag").notNullable();
@@ -157,15 +176,17 @@ export const packageVersionProjection = defineProjection({
       changeVersion(tx, stream, { deprecation: data.message }, [data, position, data.deprecatedAt]),
     PackageVersionDeleted: (tx, { stream, position, data }) => {
       const deleted_at = new Date(data.deletedAt);
-      return changeVersion(tx, stream, { deleted_at }, [data, position, data.deletedAt]);
+      return moveVersion(tx, stream, { deleted_at }, [data, position, data.deletedAt]);
     },
     PackageVersionRestored: (tx, { stream, position, data }) =>
-      changeVersion(tx, stream, { deleted_at: null }, [data, position, data.restoredAt]),
+      moveVersion(tx, stream, { deleted_at: null }, [data, position, data.restoredAt]),
     // The package stays: a proxy never serves what once had this name here.
     PackageVersionPurged: async (tx, { stream, position, data }) => {
       const id = idInStream(stream);
-      await tx("package_file").where("package_version_id", id).delete();
+      const live = -(await liveCount(tx, id));
       await tx("package_version").where({ id }).delete();
+      const bytes = -(await removeFiles(tx, { package_version_id: id }));
+      await moveTotal(tx, data.packageId, { live, bytes });
       await reset(tx, data.packageId, position);
       await touch(tx, [data, position, data.purgedAt]);
     },
@@ -183,12 +204,18 @@ export const packageVersionProjection = defineProjection({
       await tx<PackageRow>("package").insert(ofPackage).onConflict("id").ignore();
       const state = { yank_reason: null, deprecation: "", deleted_at: null };
       const created_at = new Date(data.createdAt);
-      const of = { id: packageVersionId, package_id: packageId, version, created_at };
+      const parents = { package_id: packageId, registry_id: data.registryId };
+      const of = { id: packageVersionId, ...parents, version, created_at };
       const row = { ...of, ...state, language_version: null };
       // One that was deleted begins anew, without the files it had.
-      const gone = await tx("package_version").where("id", packageVersionId).delete();
-      if (gone > 0) await reset(tx, packageId, position);
-      await tx("package_file").where("package_version_id", packageVersionId).delete();
+      const gone: readonly Pick<StoredVersion, "deleted_at">[] = await tx("package_version")
+        .where("id", packageVersionId)
+        .delete()
+        .returning("deleted_at");
+      if (gone.length > 0) await reset(tx, packageId, position);
+      const bytes = -(await removeFiles(tx, { package_version_id: packageVersionId }));
+      const live = gone.some(({ deleted_at }) => deleted_at === null) ? 0 : 1;
+      await moveTotal(tx, packageId, { live, bytes });
       await tx<StoredVersion>("package_version").insert({
         ...row,
         created_position: position,
@@ -221,7 +248,9 @@ async function putFile(
   const shown = isPypi ? JSON.stringify(pypiShown(metadata)) : null;
   const content = { bytes, ...digests, metadata, shown, upload_type, created_at: new Date(at) };
   const row = { id: fileId, ...of, name, ...content };
-  await tx("package_file").insert(row).onConflict("id").merge();
+  const former = await removeFiles(tx, { id: fileId });
+  await tx("package_file").insert(row);
+  await moveTotal(tx, file.packageId, { live: 0, bytes: BigInt(bytes) - former });
   const { languageVersion: language_version } = file;
   const change = { changed_position, ...(language_version !== null && { language_version }) };
   await tx<StoredVersion>("package_version").where("id", id).update(change);
@@ -243,6 +272,20 @@ async function changeVersion(
     .where("id", idInStream(stream))
     .update({ ...change, changed_position });
   await touch(tx, changed);
+}
+
+/** The same for a change by which it becomes deleted, or no longer is. */
+async function moveVersion(
+  tx: Tx,
+  stream: string,
+  change: Pick<StoredVersion, "deleted_at">,
+  changed: Changed,
+): Promise<void> {
+  const id = idInStream(stream);
+  const before = await liveCount(tx, id);
+  await changeVersion(tx, stream, change, changed);
+  const live = (await liveCount(tx, id)) - before;
+  await moveTotal(tx, changed[0].packageId, { live, bytes: 0n });
 }
 
 type Changed = readonly [of: Readonly<{ packageId: PackageId }>, position: bigint, at: string];
@@ -267,42 +310,26 @@ async function dropRegistries(
   for (const table of ["package_file", "package_version", "package_tag"]) {
     await tx(table).whereIn("package_id", packages()).delete();
   }
-  await tx("package").whereIn("registry_id", registries()).delete();
+  for (const table of ["package", "package_total"])
+    await tx(table).whereIn("registry_id", registries()).delete();
   await tx("package_registry").where(which).delete();
 }
 
 type Page = Readonly<{ limit: number; offset: number }>;
 
-/** The newest version of each package, by the package's id. */
+/** The newest version of each package, by the package's id; without those that are deleted. */
 export async function newestVersions(
   db: Knex,
   packageIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  if (packageIds.length === 0) return new Map();
-  const rows = await db<StoredVersion>("package_version")
-    .distinctOn("package_id")
-    .whereIn("package_id", [...packageIds])
-    .orderBy([
-      { column: "package_id" },
-      { column: "created_position", order: "desc" },
-      { column: "id", order: "desc" },
-    ])
-    .select("package_id", "version");
+  const { rows } = await db.raw<{ rows: readonly Pick<StoredVersion, "package_id" | "version">[] }>(
+    `select package_id, version from unnest(?::uuid[]) as given (id) cross join lateral (
+       select package_id, version from package_version
+        where package_id = given.id and deleted_at is null
+        order by created_position desc, id desc limit 1) as newest`,
+    [[...packageIds]],
+  );
   return new Map(rows.map(({ package_id, version }) => [package_id, version]));
-}
-
-/** By name. */
-export async function listPackages(
-  db: Knex,
-  registryId: string,
-  { limit, offset }: Page,
-): Promise<Slice<PackageRow>> {
-  const own = () => db<PackageRow>("package").where({ registry_id: registryId });
-  const [rows, counted] = await Promise.all([
-    own().orderBy(["name", "id"]).limit(limit).offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows, total: Number(counted?.["total"] ?? 0) };
 }
 
 /** A package of this very registry; another one's is not found. */
@@ -312,35 +339,6 @@ export function findPackage(
   id: string,
 ): Promise<PackageRow | undefined> {
   return db<PackageRow>("package").where("id", id).andWhere("registry_id", registryId).first();
-}
-
-/** Newest first. */
-export function listPackageVersions(
-  db: Knex,
-  packageId: string,
-  page: Page,
-): Promise<Slice<PackageVersionRow>> {
-  return listVersions(db, { package_id: packageId }, page);
-}
-
-/** Versions that are so, newest first. */
-export async function listVersions(
-  db: Knex,
-  which: Readonly<{ package_id: string; deleted_at?: null }>,
-  { limit, offset }: Page,
-): Promise<Slice<PackageVersionRow>> {
-  const own = () => db<StoredVersion>("package_version").where(which);
-  const [rows, counted] = await Promise.all([
-    own()
-      .orderBy([
-        { column: "created_position", order: "desc" },
-        { column: "id", order: "desc" },
-      ])
-      .limit(limit)
-      .offset(offset),
-    own().count({ total: "*" }).first(),
-  ]);
-  return { rows: await versionsWithFiles(db, rows), total: Number(counted?.["total"] ?? 0) };
 }
 
 export async function findPackageVersion(

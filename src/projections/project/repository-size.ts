@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import { containerBytes } from "../container/manifest.ts";
 import { lfsBytes } from "../git/lfs-object.ts";
-import { packageBytes } from "../package/registry.ts";
+import { packageBytes } from "../package/total.ts";
 import type { ProjectRow } from "./project.ts";
 
 type Measurable = Readonly<{ bytes: () => Promise<number> }>;

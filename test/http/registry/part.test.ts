@@ -48,8 +48,8 @@ async function addVersions({ id, registryId }: Given, first: number, last: numbe
   await db.raw(
     `with made as (
        insert into package_version
-         (id, package_id, version, created_position, changed_position, created_at, deprecation)
-       select ?, ?::uuid, n::text, n, n, now(), '' from generate_series(?::int, ?::int) n
+         (id, package_id, registry_id, version, created_position, changed_position, created_at, deprecation)
+       select ?, ?::uuid, '', n::text, n, n, now(), '' from generate_series(?::int, ?::int) n
        returning id, package_id)
      insert into package_file (id, package_version_id, package_id, name, bytes, md5, sha1, sha256,
        sha512, upload_type, created_at)

@@ -10,11 +10,11 @@ import {
 import { readCargoPublication } from "../../../platform/package/cargo-publish.ts";
 import { coordinatesOf, packageVersionIdOf } from "../../../platform/package/coordinates.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { listLivePackages } from "../../../projections/package/live.ts";
 import {
   filesOfVersion,
   type ListedFile,
   newestFileOf,
-  packagesOf,
 } from "../../../projections/package/registry.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import { jsonAnswer } from "../../core/answer.ts";
@@ -158,7 +158,7 @@ const search: NativeCall = {
     const asked = Number.parseInt(String(ctx.query["per_page"] ?? "10"), 10) || 10;
     const limit = Math.min(Math.max(asked, 1), searchSizeMax);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const rows = await packagesOf(deps.db, { registryIds, text, limit, offset: 0 });
+    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset: 0 });
     const crates = await Promise.all(
       rows.map(async ({ id, name }) => {
         const newest = await newestFileOf(deps.db, id);

@@ -1,7 +1,8 @@
 import { packageVersionIdOf } from "../../../platform/package/coordinates.ts";
 import { npmVersion } from "../../../platform/package/npm.ts";
 import { Refusal } from "../../../platform/refusal.ts";
-import { filesOfVersion, packagesOf } from "../../../projections/package/registry.ts";
+import { listLivePackages } from "../../../projections/package/live.ts";
+import { filesOfVersion } from "../../../projections/package/registry.ts";
 import type { PackageRow } from "../../../projections/package/version.ts";
 import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -37,7 +38,7 @@ export const searchNpm: NativeCall = {
     const limit = number(ctx.query["size"] ?? 20, searchSizeMax);
     const offset = number(ctx.query["from"], 1_000_000);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const rows = await packagesOf(deps.db, { registryIds, text, limit, offset });
+    const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset });
     const found: object[] = [];
     // One after the other: each may mean to make a large index.
     for (const row of rows) {

@@ -10,12 +10,9 @@ import { pypiName, pypiVersion } from "../../../platform/package/pypi.ts";
 import { readPypiFile } from "../../../platform/package/pypi-file.ts";
 import { escaped, pageAround } from "../../../platform/package/simple-page.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { listLivePackages } from "../../../projections/package/live.ts";
 import { PypiMetadata, PypiShown } from "../../../projections/package/pypi-shown.ts";
-import {
-  findListedFile,
-  type ListedFile,
-  packagesOf,
-} from "../../../projections/package/registry.ts";
+import { findListedFile, type ListedFile } from "../../../projections/package/registry.ts";
 import { emptyAnswer, streamAnswer } from "../../core/answer.ts";
 import { receiveFiles } from "../../file/multipart.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
@@ -48,7 +45,7 @@ const listProjects: NativeCall = {
   operationId: "list-pypi-projects",
   async handle(native, deps) {
     const registryIds = (await localSources(native.repository, deps)).map(({ id }) => id);
-    const rows = await packagesOf(deps.db, { registryIds, limit: projectsMax, offset: 0 });
+    const rows = await listLivePackages(deps.db, registryIds, { limit: projectsMax, offset: 0 });
     const names = [...new Map(rows.map(({ name }) => [pypiName(name).key, name])).entries()];
     const projects = names.map(([, name]) => ({ name }));
     return simple(native, { meta, projects }, () =>
