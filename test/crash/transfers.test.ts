@@ -1,8 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
@@ -11,6 +9,7 @@ import { packet } from "../../src/platform/git/pkt-line.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { commit, git, workingCopy } from "../support/git.ts";
+import { sendHalf } from "../support/half-sent.ts";
 import { processes } from "../support/process.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -148,24 +147,8 @@ describe("killing the service in the middle of uploads", function () {
     headers: Record<string, string>,
     parts: readonly Buffer[],
   ) {
-    const body = Buffer.concat(parts);
-    const half = Math.floor(body.length / 2);
-    const outgoing = request(service.url + at, {
-      method,
-      headers: { ...basic(), ...headers, "content-length": body.length },
-    });
-    outgoing.on("error", () => undefined);
-    const answered = once(outgoing, "response").catch(() => []);
-    outgoing.write(body.subarray(0, half));
-    return {
-      breakOff: () => outgoing.destroy(),
-      async finish() {
-        outgoing.end(body.subarray(half));
-        const [response] = (await answered) as [IncomingMessage?];
-        response?.resume();
-        return response?.statusCode;
-      },
-    };
+    const all = { ...basic(), ...headers };
+    return sendHalf({ method, url: service.url + at, headers: all }, Buffer.concat(parts));
   }
 
   /** What is on its way, on the disk. */

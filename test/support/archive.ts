@@ -124,6 +124,29 @@ export const wheel = (name: string, version: string, more = ""): Buffer =>
     ],
   ]);
 
+/** A frame of zstd that holds the bytes as they are (RFC 8878, 3.1.1: raw blocks). */
+export function zstd(content: Buffer): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(content.length);
+  const header = Buffer.concat([Buffer.from("28b52ffda0", "hex"), size]);
+  const block = Buffer.alloc(3);
+  block.writeUIntLE((content.length << 3) | 1, 0, 3);
+  return Buffer.concat([header, block, content]);
+}
+
+/** A package of conda, version 2 of the format. */
+export function conda(
+  index: Readonly<Record<string, unknown>>,
+  more: readonly ArchiveFile[] = [],
+): Buffer {
+  const info = tar([["info/index.json", JSON.stringify(index)]]);
+  return zip([
+    ["metadata.json", '{"conda_pkg_format_version": 2}'],
+    ["info-tool-1.0-py_0.tar.zst", zstd(info)],
+    ...more,
+  ]);
+}
+
 /** Puts contents into files of a new directory, which goes when the test file ends. */
 export async function filesOf(): Promise<(content: Buffer) => Promise<string>> {
   const directory = await temporaryDirectory();

@@ -4,7 +4,7 @@ import { decompress } from "fzstd";
 
 import { rawZstdFrame } from "../../../src/platform/zstd-frame.ts";
 import { startTestApp } from "../../support/app.ts";
-import { tar, zip } from "../../support/archive.ts";
+import { conda } from "../../support/archive.ts";
 import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
@@ -13,24 +13,6 @@ await app.givenProject(anna, "forge");
 const path = "/project/anna/forge/repositories";
 const at = repositoriesAt(app, path, anna.token);
 const { token } = anna;
-
-/** A frame of zstd that holds the bytes as they are (RFC 8878, 3.1.1: raw blocks). */
-function zstd(content: Buffer): Buffer {
-  const size = Buffer.alloc(4);
-  size.writeUInt32LE(content.length);
-  const header = Buffer.concat([Buffer.from("28b52ffda0", "hex"), size]);
-  const block = Buffer.alloc(3);
-  block.writeUIntLE((content.length << 3) | 1, 0, 3);
-  return Buffer.concat([header, block, content]);
-}
-
-function conda(index: Readonly<Record<string, unknown>>): Buffer {
-  const info = tar([["info/index.json", JSON.stringify(index)]]);
-  return zip([
-    ["metadata.json", '{"conda_pkg_format_version": 2}'],
-    ["info-tool-1.0-py_0.tar.zst", zstd(info)],
-  ]);
-}
 
 const tool = { name: "tool", version: "1.0", build: "py_0", subdir: "linux-64" };
 const name = "tool-1.0-py_0.conda";
