@@ -4,6 +4,7 @@ import path from "node:path";
 import { Limiter } from "../limiter.ts";
 import { Answers } from "./answers.ts";
 import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
+import { type LooseObject, looseObjectsIn, writeLooseObjects } from "./object/loose.ts";
 import type { Repository } from "./repository.ts";
 import { type RunOptions, runGit } from "./run.ts";
 
@@ -16,6 +17,10 @@ export type CommitMerge =
   | Readonly<{ conflicts: readonly string[] }>;
 
 type Refused = Readonly<{ refused: MergeLimit }>;
+
+/** What a merge in thought added to a repository, so that the merge itself need not be made again. */
+type Draft = Readonly<{ gitDir: string; objects: readonly LooseObject[] }>;
+type Tried = Readonly<{ merge: CommitMerge | Refused; draft?: Draft | undefined }>;
 
 /** Where outcomes are kept beyond this process. */
 export type KeptMerges = Readonly<{
@@ -38,13 +43,19 @@ const settings = {
   "core.packedGitLimit": "256m",
 } as const;
 
+/** Most merges add a few directories and some files that both sides changed. */
+const draftMax = { objects: 64, bytes: 64 * 1024 };
+
 /** That a pair is too much is kept as well: it takes the longest to find out. */
-const checked = new Answers<CommitMerge | Refused>(16 * mebibyte, (merge) =>
-  "refused" in merge ? 100 : sizeOf(merge),
+const checked = new Answers<Tried>(32 * mebibyte, ({ merge, draft }) =>
+  "refused" in merge ? 100 : sizeOf(merge) + draftSize(draft),
 );
 
 const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
   conflicts.reduce((sum, { length }) => sum + 2 * length + 50, 100);
+
+const draftSize = (draft: Draft | undefined): number =>
+  draft?.objects.reduce((sum, { file }) => sum + file.length + 250, 250) ?? 0;
 
 /**
  * Finds out how two commits merge, writing nothing into the repository; see git-merge-tree(1). Renames are
@@ -58,37 +69,43 @@ export async function checkMerge(
   kept?: KeptMerges,
   limits: MergeLimits = limitsDefault,
 ): Promise<CommitMerge> {
-  const merge = await checked.get(`${heads.ours} ${heads.theirs}`, async () => {
+  const { merge } = await checked.get(keyOf(heads), async () => {
     const known = await kept?.find(heads);
-    if (known !== undefined) return known;
-    const found = await tryMerge(repository, heads, limits);
+    if (known !== undefined) return { merge: known };
+    const tried = await tryMerge(repository, heads, limits);
     // A limit of time or memory may be the machine's of that moment: not kept for others.
-    if (!("refused" in found)) await kept?.keep(heads, found);
-    return found;
+    if (!("refused" in tried.merge)) await kept?.keep(heads, tried.merge);
+    return tried;
   });
   return withinLimits(merge, limits);
 }
+
+const keyOf = ({ ours, theirs }: MergeHeads): string => `${ours} ${theirs}`;
 
 /** Merges into a directory of objects that is thrown away. */
 async function tryMerge(
   repository: Repository,
   heads: MergeHeads,
   limits: MergeLimits,
-): Promise<CommitMerge | Refused> {
+): Promise<Tried> {
   const objects = path.join(repository.gitDir, "objects");
   // Upkeep removes what a process that died left under such a name.
   const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
   const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
   const own = { ...settings, "core.fsync": "none" };
   try {
-    return await mergeTree(repository, heads, { ...limits, env, settings: own });
+    const merge = await mergeTree(repository, heads, { ...limits, env, settings: own });
+    if (!("treeId" in merge)) return { merge };
+    const objects = await looseObjectsIn(draft, draftMax);
+    return { merge, draft: objects && { gitDir: repository.gitDir, objects } };
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
 }
 
 /**
- * Merges two commits, leaving the merged tree in the repository.
+ * Merges two commits, leaving the merged tree in the repository. What a check of the same pair made in this process
+ * is put there as it is.
  *
  * @throws as `checkMerge`
  */
@@ -97,6 +114,12 @@ export async function mergeCommits(
   heads: MergeHeads,
   limits: MergeLimits = limitsDefault,
 ): Promise<CommitMerge> {
+  const { merge, draft } = checked.peek(keyOf(heads)) ?? {};
+  // Of a fork, the objects that the other repository had already may not be here.
+  if (merge !== undefined && "treeId" in merge && draft?.gitDir === repository.gitDir) {
+    await writeLooseObjects(repository, draft.objects);
+    return merge;
+  }
   return withinLimits(await mergeTree(repository, heads, { ...limits, settings }), limits);
 }
 

@@ -2,6 +2,7 @@ import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts"
 import { mergeCommits } from "../../platform/git/merge-commits.ts";
 import { tooComplex } from "../../platform/git/merge-failure.ts";
 import { emptyTree, mergeTrees } from "../../platform/git/merge-tree.ts";
+import { looseObject, writeLooseObjects } from "../../platform/git/object/loose.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
 import { type NewObject, writeObjects } from "../../platform/git/object/pack-writer.ts";
 import { newCommit, sameIdentLine } from "../../platform/git/object/writer.ts";
@@ -83,7 +84,8 @@ async function commitOf(
   parentIds: readonly string[],
 ): Promise<string> {
   const commit = newCommit({ treeId, parentIds, author, committer, message: await message() });
-  await writeObjects(repository, [commit]);
+  // Git made its tree, and it has read its parents.
+  await writeLooseObjects(repository, [await looseObject(commit)]);
   return commit.id;
 }
 
