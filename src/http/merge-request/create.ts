@@ -4,7 +4,7 @@ import { openMergeRequest } from "../../commands/merge-request/change-merge-requ
 import { MergeRequestId, ObjectId } from "../../events/core/ids.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { keepRef } from "../../platform/git/kept-ref.ts";
+import { keepFirst } from "../../platform/git/kept-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
@@ -63,7 +63,7 @@ export const createMergeRequest = route({
     const { localId } = await request.executeProcess((metadata) =>
       bringLfsObjects(deps, brought, metadata, {
         open: () => openMergeRequest(commandDeps(deps), { id: mergeRequestId, metadata }, command),
-        keep: (opened) => keepRef(repository, headRefOf(opened.localId), sourceCommit),
+        keep: (opened) => keepFirst(repository, headRefOf(opened.localId), sourceCommit),
       }),
     );
     return shown(deps, { ...request, ...target }, localId);

@@ -1,4 +1,5 @@
 import { isObjectId } from "./name.ts";
+import { refsInFiles } from "./ref-files.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 
@@ -13,13 +14,15 @@ export class KeptRefMoved extends Error {
 
 /** What one of the service's own refs points to; null while there is none. */
 export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<string | null> {
+  const read = await refsInFiles(gitDir, [ref]);
+  if (read !== undefined) return read.get(ref) ?? null;
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", ref] as const;
   const { stdout } = await runGit(gitDir, args, { okCodes: [0, 1] });
   return stdout.toString("latin1").trim() || null;
 }
 
 /**
- * Points one of the service's own refs to an object.
+ * Points one of the service's own refs to an object, unless it does.
  *
  * @param before what it has to point to; undefined skips the comparison
  * @throws KeptRefMoved when it points elsewhere
@@ -31,6 +34,7 @@ export async function keepRef(
   before?: string | null,
 ): Promise<void> {
   if (!keptRef.test(ref) || !isObjectId(id)) throw new Error(`${ref} is no ref of the service`);
+  if ((await readKeptRef(repository, ref)) === id) return;
   const expected = before === undefined ? "" : ` ${before ?? "0".repeat(id.length)}`;
   const input = ["start", `update ${ref} ${id}${expected}`, "prepare", "commit", ""].join("\n");
   const options = { input, writes: true, changesRefs: true };
@@ -43,4 +47,11 @@ export async function keepRef(
     if (now === before) throw error;
     throw new KeptRefMoved(`${ref} points to ${now}`);
   }
+}
+
+/** Points one of the service's own refs to an object where there is none of the name: what is there is newer. */
+export async function keepFirst(repository: Repository, ref: string, id: string): Promise<void> {
+  await keepRef(repository, ref, id, null).catch((error: unknown) => {
+    if (!(error instanceof KeptRefMoved)) throw error;
+  });
 }

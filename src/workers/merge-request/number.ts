@@ -7,7 +7,7 @@ import { localIdEvents } from "../../events/core/local-id.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { keepRef } from "../../platform/git/kept-ref.ts";
+import { keepFirst } from "../../platform/git/kept-ref.ts";
 import {
   findMergeRequestById,
   unnumberedMergeRequests,
@@ -58,6 +58,6 @@ export const mergeRequestHeadWorker = defineWorker({
     const repository = row && (await deps.git.find(row.project_id));
     if (row === undefined || repository === undefined) return;
     const { source_commit, local_id } = await withNewestSource(deps, row);
-    await keepRef(repository, headRefOf(local_id), source_commit);
+    await keepFirst(repository, headRefOf(local_id), source_commit);
   },
 });

@@ -16,7 +16,7 @@ import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { mergeBase } from "../../platform/git/history.ts";
-import { keepRef } from "../../platform/git/kept-ref.ts";
+import { KeptRefMoved, keepRef, readKeptRef } from "../../platform/git/kept-ref.ts";
 import { identLine } from "../../platform/git/object/writer.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -180,13 +180,28 @@ type Wanted = Readonly<{
   userId: UserId;
 }>;
 
+/** Another pipeline, or the merge, moves the ref once each. */
+const attemptsMax = 5;
+
 /** Undefined for a fork, and where there is no result of a merge. */
-async function mergedOrigin(
-  { db }: StartDeps,
-  wanted: Wanted,
-): Promise<PipelineOrigin | undefined> {
+async function mergedOrigin(deps: StartDeps, wanted: Wanted): Promise<PipelineOrigin | undefined> {
+  if (wanted.row.source_project_id !== wanted.row.project_id) return undefined;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await mergedOnce(deps, wanted);
+    } catch (error) {
+      if (!(error instanceof KeptRefMoved) || attempt === attemptsMax) throw error;
+    }
+  }
+}
+
+/** @throws KeptRefMoved when the request was merged, or another pipeline was started, meanwhile */
+async function mergedOnce({ db }: StartDeps, wanted: Wanted): Promise<PipelineOrigin | undefined> {
   const { repository, row } = wanted;
-  if (row.source_project_id !== row.project_id) return undefined;
+  const ref = mergeRefOf(row.local_id);
+  // Read before the branch, which the merge of the request moves with it: that merge is never replaced.
+  const before = await readKeptRef(repository, ref);
+  if (before !== null && (await isInTarget(wanted, before))) return undefined;
   const target = await findRef(db, row.project_id, "branch", row.target_branch);
   if (!target) return undefined;
   const commit = await repository.objects.commit(row.source_commit);
@@ -199,14 +214,20 @@ async function mergedOrigin(
   } as const;
   try {
     const commitId = ObjectId.parse(await makeMerge(merging));
-    const ref = mergeRefOf(row.local_id);
-    await keepRef(repository, ref, commitId);
+    await keepRef(repository, ref, commitId, before);
     const targetCommit = ObjectId.parse(target.object_id);
     return originOf(wanted, { ref, commitId, beforeCommitId: targetCommit, targetCommit });
   } catch (error) {
     if (error instanceof Refusal && error.kind !== "unavailable") return undefined;
     throw error;
   }
+}
+
+/** By the repository itself: the read model may not show the merge yet. */
+async function isInTarget({ repository, row }: Wanted, commitId: string): Promise<boolean> {
+  const branch = branchPrefix + row.target_branch;
+  const head = (await repository.refs([branch])).get(branch);
+  return head !== undefined && (await repository.isAncestor(commitId, head));
 }
 
 async function sourceOrigin({ db, git }: StartDeps, wanted: Wanted): Promise<PipelineOrigin> {

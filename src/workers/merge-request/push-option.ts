@@ -10,7 +10,7 @@ import { idInStream } from "../../events/core/stream.ts";
 import { headRefOf } from "../../events/merge-request/merge-request.ts";
 import { repositoryEvents } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { keepRef } from "../../platform/git/kept-ref.ts";
+import { keepFirst } from "../../platform/git/kept-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { clipText, storableText } from "../../platform/storable-text.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
@@ -107,7 +107,7 @@ async function open(opening: Opening, deps: WorkerDeps): Promise<void> {
   const processDeps = { store: deps.store, now: () => at };
   const change = { id, metadata: own("open") };
   const { localId, position } = await openMergeRequest(processDeps, change, command);
-  await keepRef(repository, headRefOf(localId), sourceCommit);
+  await keepFirst(repository, headRefOf(localId), sourceCommit);
   await deps.visible(position);
   if (wish.mergeWhenPipelineSucceeds) {
     const choice = await choiceOf(project, command.details.removeSourceBranch, deps);

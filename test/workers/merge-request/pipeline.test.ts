@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
@@ -7,11 +8,13 @@ import {
   mergeRequestPipeline,
   mergeRequestPipelineWorker,
   startedByPushMax,
+  startMergeRequestPipeline,
 } from "../../../src/workers/merge-request/pipeline.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { mergeRequestVariables } from "../../../src/workers/pipeline/merge-request-variable.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
+import { metadataFor } from "../../support/history.ts";
 import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
@@ -95,6 +98,21 @@ describe("the step that starts the pipeline of a merge request", () => {
     await work(opening);
     expect(await ci.pipelines()).to.have.length(1);
     expect((await ci.pipelines())[0]).to.include({ commitId: first!["commitId"] });
+  });
+
+  it("leaves the merge of a request where it is, also before the request shows it", async () => {
+    const { world, ci } = await given();
+    await world.open();
+    const row = await rowOf(world);
+    const merged = await world.post(anna, "/merge-request/1/merge", { squashCommit: true });
+    expect(merged.status, merged.text).to.equal(200);
+    const ref = "refs/merge-requests/1/merge";
+    const commitId = await git(world.gitDir, "rev-parse", ref);
+    const wanted = { userId: anna.id, metadata: metadataFor(randomUUID()) };
+    await startMergeRequestPipeline(deps, row, wanted);
+    expect(await git(world.gitDir, "rev-parse", ref)).to.equal(commitId);
+    const [started] = await ci.pipelines();
+    expect(started).to.include({ ref: "refs/merge-requests/1/head" });
   });
 
   it("leaves out the newest of very many requests, and says so", async () => {

@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { readKeptRef } from "../../../src/platform/git/kept-ref.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { mergeRequestHeadWorker } from "../../../src/workers/merge-request/number.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
@@ -40,5 +41,24 @@ describe("bringing the newest version of a source", () => {
     expect(brought.source_commit).to.equal(newer);
     const repository = (await app.deps.git.find(world.project.id))!;
     expect(await readKeptRef(repository, ref)).to.equal(newer);
+  });
+
+  it("never has its ref moved back by the step that makes it", async () => {
+    const world = await newWorld();
+    await world.open();
+    const ref = "refs/merge-requests/1/head";
+    const row = (await findMergeRequest(app.deps.db, world.project.id, 1))!;
+    const repository = (await app.deps.git.find(world.project.id))!;
+    // Another process has brought a version that the read model does not show yet.
+    const newer = await git(world.copy, "rev-parse", "main");
+    await git(repository.gitDir, "update-ref", ref, newer);
+    const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
+    const made = () =>
+      mergeRequestHeadWorker.runJob({ mergeRequestId: row.id }, deps, new AbortController().signal);
+    await made();
+    expect(await readKeptRef(repository, ref)).to.equal(newer);
+    await git(repository.gitDir, "update-ref", "-d", ref);
+    await made();
+    expect(await readKeptRef(repository, ref)).to.equal(row.source_commit);
   });
 });
