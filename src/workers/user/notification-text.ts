@@ -93,7 +93,8 @@ async function writeMention(
   { kind, holderId, requestId, said }: About & Readonly<{ kind: MentionKind }>,
 ): Promise<WrittenMail | undefined> {
   const found = await subjectOf(db, kind, requestId);
-  const about = found && { ...found, ...(said && (await saidAt(store, said))) };
+  const then = said && (await saidAt(store, said));
+  const about = found && { ...found, ...then };
   const project = about && (await findProjectById(db, about.projectId));
   if (about === undefined || project === undefined) return undefined;
   const reader = (await possibleReaders(db, project, [holderId])).get(holderId);
@@ -108,7 +109,10 @@ async function writeMention(
     kind === "ISSUE_ASSIGNED" || kind === "MERGE_REQUEST_ASSIGNED"
       ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
       : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
-  const parts = [happened, clipText(about.text, excerptMax), `${publicUrl}${path}`, hint, ""];
+  // A mail may go out long after: what was taken out of the text meanwhile is told nobody any more.
+  const stands = then === undefined || then.text === found?.text;
+  const text = stands ? clipText(about.text, excerptMax) : "The text was changed since.";
+  const parts = [happened, text, `${publicUrl}${path}`, hint, ""];
   const subject = `[${where}] ${title} (${about.reference})`;
   return { subject, text: parts.join("\n\n"), unsubscribeUrl };
 }

@@ -50,19 +50,25 @@ async function textsToCarl(): Promise<readonly (string | undefined)[]> {
 }
 
 describe("a mail about a mention", () => {
-  it("is of the person and the text that mentioned, whoever edits before and after", async () => {
+  it("is of the person who mentioned, with the text while it stands", async () => {
     const bug = { title: "Bug", description: "Look at this, @carl" };
     const { localId } = expectOk(await world.post(anna, "/issue", bug));
     const edited = { ...bug, description: "Nothing" };
     expectOk(await world.put(bob, `/issue/${localId}/edit`, edited));
-    expectOk(await world.post(bob, `/issue-discussion/${localId}/create`, { note: "So, @carl" }));
+    const comments = `/issue-discussion/${localId}`;
+    expectOk(await world.post(bob, `${comments}/create`, { note: "So, @carl" }));
+    const { id } = expectOk(await world.post(bob, `${comments}/create`, { note: "Gone, @carl" }));
+    expectOk(await app.delete(world.at(`${comments}/${id}/delete`), { token: bob.token }));
     await world.open({ description: "Mine" });
     expectOk(await world.put(bob, "/merge-request/1", { description: "For @carl" }));
     expectOk(await world.put(anna, "/merge-request/1", { description: "Again mine" }));
-    const texts = (await textsToCarl()).filter((text) => text?.includes("mentions you"));
-    expect(texts).to.have.length(3);
-    expect(texts[0]).to.match(/^anna mentions you in the issue .*Look at this, @carl/s);
-    expect(texts[1]).to.match(/^bob mentions you in the issue .*So, @carl/s);
-    expect(texts[2]).to.match(/^bob mentions you in the merge request .*For @carl/s);
+    const about = (text: string | undefined) => text === undefined || text.includes("mentions you");
+    const [issue, comment, gone, request] = (await textsToCarl()).filter(about);
+    expect(issue).to.match(/^anna mentions you in the issue .*The text was changed since\./s);
+    expect(issue).not.to.include("Look at this");
+    expect(comment).to.match(/^bob mentions you in the issue .*So, @carl/s);
+    expect(gone).to.equal(undefined);
+    expect(request).to.match(/^bob mentions you in the merge request .*was changed since\./s);
+    expect(request).not.to.include("For @carl");
   });
 });
