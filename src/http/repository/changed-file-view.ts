@@ -3,7 +3,7 @@ import { z } from "zod";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { FileChange } from "../../platform/git/diff/diff.ts";
 import type { PatchLine } from "../../platform/git/diff/patch.ts";
-import type { LineRange, LineWindow } from "../../platform/git/diff/window.ts";
+import { type LineRange, type LineWindow, partLines } from "../../platform/git/diff/window.ts";
 import { isNullObjectId } from "../../platform/git/name.ts";
 import { type Commit, type Identity, subjectOf } from "../../platform/git/object/object.ts";
 import { escapeHtml } from "../../platform/highlight-html.ts";
@@ -75,12 +75,13 @@ export const ChangedFileView = z
   })
   .meta({ id: "ChangedFile" });
 
-const linesAtOnce = 3_000;
+const linesAtOnce = partLines;
 
 /** Of a query: a part of the lines of one file's diff. */
 export const lineRangeFields = {
   lineOffset: int({ min: 0, max: 1_000_000_000 }).optional().meta({
-    description: "The first line of a part of the diff, from 0; 0 with `lineLimit` alone.",
+    description:
+      "The first line of a part of the diff, from 0; 0 with `lineLimit` alone. Parts from multiples of 3 000 come fastest.",
   }),
   lineLimit: int({ min: 1, max: linesAtOnce })
     .optional()

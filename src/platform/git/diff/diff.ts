@@ -10,7 +10,14 @@ import { runGit } from "../run.ts";
 import { compareTrees } from "../tree-walk.ts";
 import { HunkReader, type PatchLine, parsePatch, wholeFile } from "./patch.ts";
 import { type ChangeRecord, type CountedChange, DiffReader } from "./records.ts";
-import { type LineRange, type LineWindow, WindowReader, windowOf } from "./window.ts";
+import {
+  type LineRange,
+  type LineWindow,
+  partLines,
+  WindowReader,
+  windowFrom,
+  windowOf,
+} from "./window.ts";
 
 /** What happened to one file between two trees. */
 export type FileChange = CountedChange &
@@ -209,11 +216,13 @@ export async function changedLines(
 /** Pairs of files that git was stopped at; each part of them would take as long again. */
 const givenUp = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
 
-const windowsKept = new Answers<LineWindow>(16 * mebibyte, ({ lines }) => bytesOf(lines));
+const windowsKept = new Answers<LineWindow>(32 * mebibyte, ({ lines }) => bytesOf(lines));
+/** How many lines the diffs of pairs have: what is beyond the last one needs no comparison. */
+const totalsKept = new Answers<number>(2 * mebibyte, () => 8);
 
 /**
  * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
- * does not look into.
+ * does not look into. A large one is compared once for each `partLines` lines, whatever ranges are asked for.
  *
  * @throws Refusal 422 `diff.too_complex`
  */
@@ -227,13 +236,29 @@ export async function changedLinesIn(
   if (change.isBinary || isBeyond) return windowOf([], range);
   const { oldMode, oldId, newMode, newId } = change;
   const pair = [oldMode, oldId, newMode, newId].join(" ");
-  if (givenUp.get(pair) !== undefined) throw tooComplex();
-  return windowsKept.get(`${pair} ${range.offset} ${range.limit}`, () =>
+  const { offset, limit } = range;
+  const total = totalsKept.peek(pair);
+  if (total !== undefined && offset >= total) {
+    return { lines: [], total, before: { removed: 0, added: 0 } };
+  }
+  return windowFrom({ offset, limit }, (at) => partFrom(repository, change, pair, at));
+}
+
+function partFrom(
+  repository: Repository,
+  change: FileChange,
+  pair: string,
+  offset: number,
+): Promise<LineWindow> {
+  return windowsKept.get(`${pair} ${offset}`, () =>
     diffsAtOnce.run(async () => {
       // Others that waited for the same pair need not wait for the same end.
       if (givenUp.get(pair) !== undefined) throw tooComplex();
       try {
-        return await findWindow(repository, change, new WindowReader(range));
+        const reader = new WindowReader({ offset, limit: partLines });
+        const found = await findWindow(repository, change, reader);
+        totalsKept.keep(pair, found.total);
+        return found;
       } catch (error) {
         if (error instanceof Refusal) givenUp.set(pair, true);
         throw error;

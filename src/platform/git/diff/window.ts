@@ -17,12 +17,43 @@ const newline = 0x0a;
 
 /** The part of lines that are in memory whole. */
 export function windowOf(all: readonly PatchLine[], { offset, limit }: LineRange): LineWindow {
-  const before = { removed: 0, added: 0 };
-  for (const { removed, added } of all.slice(0, offset)) {
-    before.removed = removed ?? before.removed;
-    before.added = added ?? before.added;
+  const lines = all.slice(offset, offset + limit);
+  return { lines, total: all.length, before: numbersAfter(all.slice(0, offset)) };
+}
+
+type Numbers = LineWindow["before"];
+
+function numbersAfter(lines: readonly PatchLine[], start: Numbers = { removed: 0, added: 0 }) {
+  const after = { ...start };
+  for (const { removed, added } of lines) {
+    after.removed = removed ?? after.removed;
+    after.added = added ?? after.added;
   }
-  return { lines: all.slice(offset, offset + limit), total: all.length, before };
+  return after;
+}
+
+/** Parts begin at multiples of this, so that one diff has few of them, whatever ranges are asked for. */
+export const partLines = 3_000;
+
+/**
+ * A part of the lines of a diff, put together from parts that begin at fixed places.
+ *
+ * @param partAt gives `partLines` lines from a multiple of it
+ */
+export async function windowFrom(
+  { offset, limit }: LineRange,
+  partAt: (offset: number) => Promise<LineWindow>,
+): Promise<LineWindow> {
+  const start = offset - (offset % partLines);
+  const first = await partAt(start);
+  const lines = first.lines.slice(offset - start, offset - start + limit);
+  const { total } = first;
+  const before = numbersAfter(first.lines.slice(0, offset - start), first.before);
+  const end = Math.min(offset + limit, total);
+  for (let at = start + partLines; at < end; at += partLines) {
+    lines.push(...(await partAt(at)).lines.slice(0, end - at));
+  }
+  return { lines, total, before };
 }
 
 /**
