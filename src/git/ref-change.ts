@@ -5,7 +5,13 @@ import type { Role } from "../events/core/role.ts";
 import { branchPrefix, tagPrefix } from "../events/repository/repository.ts";
 import { breather } from "../platform/breather.ts";
 import { pathsTouched } from "../platform/git/push/gate.ts";
-import { type RefUpdate, refInTheWay, updateRefs } from "../platform/git/ref-update.ts";
+import {
+  type KeptUpdate,
+  type RefUpdate,
+  refInTheWay,
+  startUpdate,
+  updateRefs,
+} from "../platform/git/ref-update.ts";
 import type { Repository } from "../platform/git/repository.ts";
 import { keyedLock } from "../platform/keyed-lock.ts";
 import { sqlState } from "../platform/postgres-error.ts";
@@ -40,6 +46,14 @@ export type RefOrder = Readonly<{
   retries?: boolean;
   /** Agreed on in a merge request: the rules about merging apply. */
   merging?: boolean;
+  /**
+   * Done beside the checks, and before the change is announced; repeated with each attempt. It runs no git that writes.
+   *
+   * @throws what refuses the change
+   */
+  first?: () => Promise<unknown>;
+  /** Refs of the service's own that move with them. */
+  kept?: readonly KeptUpdate[];
 }>;
 
 export type RefsChanged = Readonly<{
@@ -110,20 +124,23 @@ async function attemptOnce(
 ): Promise<Tried> {
   const updates = await order.plan(repository);
   if (updates.length === 0) return { position: undefined, refs: new Map() };
-  const unlocked = mustNotBeLocked(deps, order, repository, updates);
-  // What is not allowed is told first.
-  unlocked.catch(() => undefined);
-  await mustBeAllowed(deps, order, repository, updates);
-  await unlocked;
-  const { metadata, project } = order;
+  const started = startUpdate(repository);
+  try {
+    await mustBeReady(deps, order, repository, updates);
+  } catch (error) {
+    started.drop();
+    throw error;
+  }
+  const { metadata, project, kept = [] } = order;
   const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
   const recorder = refRecorder(deps);
   await recorder.begin(push).catch((error: unknown) => {
+    started.drop();
     throw sqlState(error) === "23505" ? stillUnderWay() : error;
   });
   let made: boolean;
   try {
-    made = await updateRefs(repository, updates);
+    made = await updateRefs(repository, updates, { kept, started });
   } catch (error) {
     // Whether it happened is not known: the refs tell.
     await recorder.finish(push, undefined);
@@ -133,6 +150,21 @@ async function attemptOnce(
   const position = await recorder.finish(push, new Set(refs));
   if (!made) return { lost: updates, position };
   return { position, refs: new Map(updates.map(({ ref, after }) => [ref, after])) };
+}
+
+/** @throws Refusal of `first`, of the rules or of locks, in this order, once none of them is under way */
+async function mustBeReady(
+  deps: RefChangeDeps,
+  order: RefOrder,
+  repository: Repository,
+  updates: readonly RefUpdate[],
+): Promise<void> {
+  const checks = await Promise.allSettled([
+    order.first?.(),
+    mustBeAllowed(deps, order, repository, updates),
+    mustNotBeLocked(deps, order, repository, updates),
+  ]);
+  for (const check of checks) if (check.status === "rejected") throw check.reason;
 }
 
 /** What an attempt at the same command did that did not live to answer. */

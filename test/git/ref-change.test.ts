@@ -5,6 +5,7 @@ import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository/repository.ts";
 import { changeRefs, type RefOrder } from "../../src/git/ref-change.ts";
+import { Refusal } from "../../src/platform/refusal.ts";
 import { findProjectById } from "../../src/projections/project/project.ts";
 import { secretKey } from "../support/app.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
@@ -135,6 +136,28 @@ describe("changing refs", () => {
     });
     expect(await told()).to.have.length(1);
     expect(await intents()).to.deep.equal([]);
+  });
+
+  it("announces nothing before what is to be done first, and nothing at all when that refuses", async () => {
+    const plan = async () => [{ ref: "refs/heads/main", before: first, after: second }];
+    const kept = [{ ref: "refs/merge-requests/1/merge", id: second }];
+    const refused = async () => {
+      expect(await intents()).to.deep.equal([]);
+      throw new Refusal("conflict", "not.first", "Not first");
+    };
+    const changing = changeRefs(app, await order({ plan, kept, first: refused }));
+    await expect(changing).to.be.rejectedWith("Not first");
+    const repository = await app.git.ensure(project.id, "main");
+    const heads = () => git(repository.gitDir, "for-each-ref", "--format=%(objectname) %(refname)");
+    expect(await heads()).to.equal(`${first} refs/heads/main`);
+    expect(await intents()).to.deep.equal([]);
+
+    await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/other`);
+    await changeRefs(app, await order({ plan, kept, first: async () => undefined }));
+    expect(await heads()).to.include(`${second} refs/heads/main`);
+    expect(await heads()).to.include(`${second} refs/merge-requests/1/merge`);
+    // A ref of the service's own is no event of the repository.
+    expect((await told()).slice(2)).to.deep.equal(["BranchUpdated main by anna"]);
   });
 
   it("asks what to do anew after a lost race when it may", async () => {

@@ -1,5 +1,5 @@
 import { decode } from "../../events/core/decode.ts";
-import type { AnyEvent, EventMetadata, EventSchemas } from "../../events/core/event.ts";
+import type { AnyEvent, EventMetadata, EventOf, EventSchemas } from "../../events/core/event.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
   type EventStore,
@@ -47,6 +47,17 @@ export async function handle<State, Command, Schemas extends EventSchemas>(
   order: Order<Command>,
   known?: Known<State>,
 ): Promise<CommandResult> {
+  const { position } = await handleKnown(store, slice, order, known);
+  return { position };
+}
+
+/** As `handle`, for those who go on with the same stream. @returns what the stream adds up to then */
+export async function handleKnown<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  slice: Slice<State, Command, Schemas>,
+  order: Order<Command>,
+  known?: Known<State>,
+): Promise<Known<State>> {
   const stream = slice.stream(order.id);
   for (let attempt = 1; ; attempt += 1) {
     const seen = attempt === 1 ? known : undefined;
@@ -66,24 +77,25 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
   known: Known<State> | undefined,
-): Promise<CommandResult> {
+): Promise<Known<State>> {
   const stream = slice.stream(order.id);
   const past =
     known !== undefined
       ? { ...known, handledAt: undefined }
       : await load(store, slice, stream, order.metadata.commandId);
-  if (past.handledAt !== undefined) return { position: past.handledAt };
+  if (past.handledAt !== undefined) return { ...past, position: past.handledAt };
 
   const decided: readonly AnyEvent[] = slice.decider.decide(past.state, order.command);
-  if (decided.length === 0) return { position: past.position };
-  for (const event of decided) mustBeReadable(slice.events, event);
+  if (decided.length === 0) return past;
+  const read = decided.map((event) => mustBeReadable(slice.events, event));
 
   const events = decided.map((event, index) => ({
     ...event,
     id: deterministicId(order.metadata.commandId, stream, index),
     metadata: order.metadata,
   }));
-  return { position: (await store.append(stream, past.revision, events)).position };
+  const { position, revision } = await store.append(stream, past.revision, events);
+  return { state: read.reduce(slice.decider.evolve, past.state), revision, position };
 }
 
 /**
@@ -91,9 +103,13 @@ async function attemptOnce<State, Command, Schemas extends EventSchemas>(
  *
  * @throws Refusal 422 `event.unreadable`
  */
-function mustBeReadable(schemas: EventSchemas, { type, data }: AnyEvent): void {
+function mustBeReadable<Schemas extends EventSchemas>(
+  schemas: Schemas,
+  { type, data }: AnyEvent,
+): EventOf<Schemas> {
   const read = schemas[type]?.safeParse(data);
-  if (read?.success === true) return;
+  // The schema looked up by the type has just checked the data: that is what the cast says.
+  if (read?.success === true) return { type, data: read.data } as unknown as EventOf<Schemas>;
   const where = read?.error.issues[0]?.path.join(".") ?? type;
   const text = `The change cannot be recorded: ${where} has no value that can be stored.`;
   throw new Refusal("unprocessable", "event.unreadable", text);
@@ -102,14 +118,19 @@ function mustBeReadable(schemas: EventSchemas, { type, data }: AnyEvent): void {
 /** What the events of a stream add up to now; for processes that look before they act. */
 export async function currentState<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
-  { events: schemas, stream, decider }: Slice<State, Command, Schemas>,
+  slice: Slice<State, Command, Schemas>,
   id: string,
 ): Promise<State> {
-  let state = decider.initialState;
-  for await (const recorded of store.readStream(stream(id))) {
-    state = decider.evolve(state, decode(schemas, recorded));
-  }
-  return state;
+  return (await currentlyKnown(store, slice, id)).state;
+}
+
+/** The same with the place it was read at, for `handle`. */
+export function currentlyKnown<State, Command, Schemas extends EventSchemas>(
+  store: EventStore,
+  slice: Slice<State, Command, Schemas>,
+  id: string,
+): Promise<Known<State>> {
+  return load(store, slice, slice.stream(id));
 }
 
 /** A stream as it was when it was read: what it added up to, and its last event. */
@@ -129,7 +150,7 @@ async function load<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   { events: schemas, decider }: Slice<State, Command, Schemas>,
   stream: string,
-  commandId: string,
+  commandId?: string,
 ): Promise<Past<State>> {
   let state = decider.initialState;
   let revision: ExpectedRevision = "none";

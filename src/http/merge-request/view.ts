@@ -38,6 +38,10 @@ export async function presentMergeRequests(
 ): Promise<readonly Presented[]> {
   const { project } = reading;
   const judge = deps.past ? notJudged : mergeJudge(deps, project, reading);
+  // Of one that is not open nothing is compared: what it takes is asked for with the rest.
+  const [only] = rows.length === 1 ? rows : [];
+  const early = only && only.status !== "OPENED" ? judge(only) : undefined;
+  early?.catch(() => undefined);
   const [users, labels, sources, commits, gone] = await Promise.all([
     findUsersById(deps.db, peopleIn(rows)),
     labelsById(
@@ -51,7 +55,7 @@ export async function presentMergeRequests(
   const presented: Presented[] = [];
   // One after the other: what is not known yet takes processes of git.
   for (const [index, row] of rows.entries()) {
-    const judgement = await judge(row);
+    const judgement = await (early ?? judge(row));
     presented.push({
       ...presentPlain(row, users),
       ...presentJudgement(judgement),

@@ -1,5 +1,6 @@
 import { removeDeadLocks } from "./bytes.ts";
-import { isRefName } from "./name.ts";
+import { keptRef } from "./kept-ref.ts";
+import { isObjectId, isRefName } from "./name.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 
@@ -8,25 +9,64 @@ export type RefUpdate = Readonly<{ ref: string; before: string | null; after: st
 
 const exitDenied = 128;
 
+/** A ref of the service's own that is pointed to an object, wherever it stood. */
+export type KeptUpdate = Readonly<{ ref: string; id: string }>;
+
+/** A process of git that has been started to change refs, and changes none so far. */
+export type StartedUpdate = Readonly<{
+  run: (input: string) => Promise<boolean>;
+  /** Lets it end without a change. */
+  drop: () => void;
+}>;
+
+/**
+ * Starts git before it is known how refs are to be changed, so that the time it takes to start is not waited for. Takes
+ * no lock of a ref. Whoever starts it runs or drops it, and runs no other git that writes meanwhile: so many may write
+ * at once, and each could wait for the others.
+ */
+export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpdate {
+  let give: (input: string) => void = () => undefined;
+  let refuse: (why: Error) => void = () => undefined;
+  const input = new Promise<string>((resolve, reject) => {
+    [give, refuse] = [resolve, reject];
+  });
+  const options = { input, okCodes: [0, exitDenied], writes: true, changesRefs: true } as const;
+  const running = runGit(gitDir, ["update-ref", "--stdin"], options);
+  // Who drops it does not ask what became of it.
+  for (const promise of [input, running]) promise.catch(() => undefined);
+  return {
+    async run(text) {
+      give(text);
+      return (await running).exitCode === 0;
+    },
+    drop: () => refuse(new Error("No refs are changed")),
+  };
+}
+
 /**
  * Changes refs, all or none; git-update-ref(1). The transaction is ended by its last word, not by
  * the end of input: a process that dies while it writes changes nothing.
  *
+ * @param started for this repository before
  * @returns false when git did not: a ref is not where it was said to be, another name is in its
  *   place, or somebody holds a lock
  */
 export async function updateRefs(
-  { gitDir }: Repository,
+  repository: Repository,
   updates: readonly RefUpdate[],
+  { kept = [], started }: Readonly<{ kept?: readonly KeptUpdate[]; started?: StartedUpdate }> = {},
 ): Promise<boolean> {
-  const commands = updates.map(commandOf);
+  const commands = [...updates.map(commandOf), ...kept.map(keepCommandOf)];
   const input = ["start", ...commands, "prepare", "commit", ""].join("\n");
-  const options = { input, okCodes: [0, exitDenied], writes: true, changesRefs: true } as const;
-  const update = async (): Promise<boolean> =>
-    (await runGit(gitDir, ["update-ref", "--stdin"], options)).exitCode === 0;
-  if (await update()) return true;
-  const refs = updates.map(({ ref }) => ref);
-  return (await removeDeadLocks(gitDir, refs)) && (await update());
+  if (await (started ?? startUpdate(repository)).run(input)) return true;
+  const refs = [...updates, ...kept].map(({ ref }) => ref);
+  const isFree = await removeDeadLocks(repository.gitDir, refs);
+  return isFree && (await startUpdate(repository).run(input));
+}
+
+function keepCommandOf({ ref, id }: KeptUpdate): string {
+  if (!keptRef.test(ref) || !isObjectId(id)) throw new Error("Not a ref of the service");
+  return `update ${ref} ${id}`;
 }
 
 function commandOf({ ref, before, after }: RefUpdate): string {

@@ -14,8 +14,11 @@ export type RunOptions = Readonly<{
   /** How the child is ended then; at SIGTERM git takes its lock files with it. */
   killSignal?: "SIGKILL" | "SIGTERM";
   signal?: AbortSignal;
-  /** What the command reads; nothing when not given. */
-  input?: string | Buffer;
+  /**
+   * What the command reads; nothing when not given. A command that is started before its input is known reads nothing
+   * when the promise is rejected.
+   */
+  input?: string | Buffer | Promise<string>;
   /** Variables beside those of every git child. */
   env?: Readonly<Record<string, string>>;
   /** Commands that write wait for each other, never behind those that walk histories. */
@@ -82,7 +85,12 @@ function start(
     let stderr = "";
     // It may end without reading all of it: its exit code says why.
     child.stdin.on("error", () => undefined);
-    child.stdin.end(input ?? "");
+    if (input instanceof Promise) {
+      input.then(
+        (text) => child.stdin.end(text),
+        () => child.stdin.end(),
+      );
+    } else child.stdin.end(input ?? "");
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > bytesMax) child.kill("SIGKILL");

@@ -1,6 +1,9 @@
-import { handle } from "../../commands/core/handle.ts";
+import { handle, type Known } from "../../commands/core/handle.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
-import type { BegunMerge } from "../../commands/merge-request/merge-request-state.ts";
+import type {
+  BegunMerge,
+  MergeRequestState,
+} from "../../commands/merge-request/merge-request-state.ts";
 import { releasePair } from "../../commands/merge-request/pair.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
@@ -24,28 +27,53 @@ import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 
-type Begun = Readonly<{ merge: BegunMerge; metadata: EventMetadata }>;
+export type Begun = Readonly<{ merge: BegunMerge; metadata: EventMetadata }>;
 
-/**
- * Does what follows from a target branch that was moved: records the merge, keeps its commit, gives the pair
- * of branches back, removes the source branch where that was asked for. Each step may be repeated.
- */
+/** Does what follows from a target branch that was moved, whoever moved it. */
 export async function finishMerge(
   deps: RefChangeDeps,
   mergeRequestId: string,
   mergeId: string,
 ): Promise<void> {
-  const { store, db, visible } = deps;
   const begun = await begunMerge(deps, mergeRequestId, mergeId);
   if (begun === undefined) return;
+  const position = await record(deps, mergeRequestId, begun);
+  const row = await findMergeRequestById(deps.db, mergeRequestId);
+  if (row !== undefined) await complete(deps, row, begun, position);
+}
+
+/** The same by the process that moved it a moment ago. */
+export async function finishOwnMerge(
+  deps: RefChangeDeps,
+  row: MergeRequestRow,
+  begun: Begun,
+  known: Known<MergeRequestState>,
+): Promise<void> {
+  await complete(deps, row, begun, await record(deps, row.id, begun, known));
+}
+
+async function record(
+  { store, now }: RefChangeDeps,
+  id: string,
+  { merge: { mergeId }, metadata }: Begun,
+  known?: Known<MergeRequestState>,
+): Promise<bigint | undefined> {
+  const own = { ...metadata, commandId: deterministicId(mergeId, "record") };
+  const command = { type: "RecordMerge", mergeId, at: now().toISOString() } as const;
+  return (await handle(store, mergeRequest, { id, command, metadata: own }, known)).position;
+}
+
+/**
+ * Keeps the commit of the merge, gives the pair of branches back, removes the source branch where that was asked for.
+ * Each step may be repeated.
+ */
+async function complete(
+  deps: RefChangeDeps,
+  row: MergeRequestRow,
+  begun: Begun,
+  position: bigint | undefined,
+): Promise<void> {
   const { merge, metadata } = begun;
-  const at = deps.now().toISOString();
-  const recording = { ...metadata, commandId: deterministicId(mergeId, "record") };
-  const command = { type: "RecordMerge", mergeId, at } as const;
-  const order = { id: mergeRequestId, command, metadata: recording };
-  const { position } = await handle(store, mergeRequest, order);
-  const row = await findMergeRequestById(db, mergeRequestId);
-  if (row === undefined) return;
   const repository = await deps.git.find(row.project_id);
   const pair = {
     projectId: row.project_id,
@@ -53,10 +81,12 @@ export async function finishMerge(
     sourceProjectId: row.source_project_id,
     sourceBranch: row.source_branch,
   };
+  const now = (): string => deps.now().toISOString();
+  // Compared with nothing: a request is merged once, and pipelines leave a ref alone that the target contains.
   await Promise.all([
-    visible(position),
+    deps.visible(position),
     repository && keepRef(repository, mergeRefOf(row.local_id), merge.mergeCommit),
-    releasePair({ store, now: () => at }, row.id, pair, metadata),
+    releasePair({ store: deps.store, now }, row.id, pair, metadata),
   ]);
   if (merge.removeSourceBranch) await removeSource(deps, row, begun);
 }

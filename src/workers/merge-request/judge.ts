@@ -101,16 +101,27 @@ function ableAmong(
   };
 }
 
-/** Judges requests of one project for one person; what holds for all of them is read once. */
-export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: Viewer) {
+/** What holds for all requests of a project, asked for at once. */
+function readOnce(db: Knex, project: ProjectRow, { userId }: Viewer) {
   const configuring = approvalConfigurationOf(db, { project });
   const protecting = refProtections(db, project);
-  const locking = hasLocksOfOthers(db, project.id, viewer.userId);
+  const locking = hasLocksOfOthers(db, project.id, userId);
   for (const reading of [configuring, protecting, locking]) reading.catch(() => undefined);
+  return { configuring, protecting, locking };
+}
+
+/** Judges requests of one project for one person; what holds for all of them is read once. */
+export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: Viewer) {
+  let read: ReturnType<typeof readOnce> | undefined;
+  // Requests that are not open need nothing of it.
+  const common = () => {
+    read ??= readOnce(db, project, viewer);
+    return read;
+  };
 
   const protectedFor = async (branch: string): Promise<boolean> => {
     const ref = branchPrefix + branch;
-    const protection = (await protecting).of(ref);
+    const protection = (await common().protecting).of(ref);
     const wish = { ref, before: "any", after: "any", merging: true };
     return (
       protection !== null &&
@@ -119,29 +130,27 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
   };
 
   const lockedOf = async ({ paths = [] }: Comparison): Promise<readonly string[]> => {
-    if (!(await locking) || paths.length === 0) return [];
+    if (!(await common().locking) || paths.length === 0) return [];
     const locks = await lockedByOthers(db, project.id, { userId: viewer.userId, paths });
     return locks.map(({ path }) => path);
   };
 
   return async (row: Judged, then: Then = {}): Promise<Judgement> => {
-    const repository = await git.find(project.id);
-    const target = await findRef(db, project.id, "branch", row.target_branch);
+    if (row.status === "OPENED") common();
+    const [repository, target] = await Promise.all([
+      git.find(project.id),
+      findRef(db, project.id, "branch", row.target_branch),
+    ]);
     const targetHead = then.targetHead ?? target?.object_id;
     if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
-    const configuration = await configuring;
+    const configuration = await common().configuring;
     const kept = mergeChecks(db, project.id);
-    const sides = await sidesOf(repository, kept, targetHead, row);
-    const rules = await rulesOf(db, project, row, configuration);
+    const [sides, rules] = await Promise.all([
+      sidesOf(repository, kept, targetHead, row),
+      rulesOf(db, project, row, configuration),
+    ]);
     const { comparison } = sides;
-    const barred = await barredFromApproving(db, repository, row, comparison, configuration);
-    const counted = { rules, barred, approverIds: then.approverIds };
-    const approvers = await countingApprovers(db, project, row, counted);
-    // Commits say who made them but do not prove it, so they rid nobody of being an owner.
-    const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
-    const mayApprove = ableAmong(db, project, rules, excluded);
-    const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
-    const verdicts = await pipelineVerdicts(db, {
+    const verifying = pipelineVerdicts(db, {
       projectId: row.project_id,
       sourceProjectId: row.source_project_id,
       sourceCommit: row.source_commit,
@@ -149,6 +158,15 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       targetHead,
       isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
     });
+    verifying.catch(() => undefined);
+    const barred = await barredFromApproving(db, repository, row, comparison, configuration);
+    const counted = { rules, barred, approverIds: then.approverIds };
+    const approvers = await countingApprovers(db, project, row, counted);
+    // Commits say who made them but do not prove it, so they rid nobody of being an owner.
+    const excluded = configuration.preventAuthorApproving ? row.author_id : undefined;
+    const mayApprove = ableAmong(db, project, rules, excluded);
+    const owning = comparison && (await ownerDemands(repository, sides.head, comparison));
+    const verdicts = await verifying;
     const requirements: Requirements = {
       ...pipelineRequirements(configuration, verdicts),
       WORK_NOT_IN_PROGRESS: !row.is_draft,

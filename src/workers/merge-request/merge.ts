@@ -1,11 +1,21 @@
-import { currentState, handle } from "../../commands/core/handle.ts";
+import {
+  currentlyKnown,
+  currentState,
+  handle,
+  handleKnown,
+  type Known,
+} from "../../commands/core/handle.ts";
 import { mergeRequest, mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
-import type { ExistingMergeRequest } from "../../commands/merge-request/merge-request-state.ts";
+import {
+  type ExistingMergeRequest,
+  isExisting,
+  type MergeRequestState,
+} from "../../commands/merge-request/merge-request-state.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { ObjectId, type UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
 import { bySystem } from "../../events/core/system.ts";
-import type { MergeChoice } from "../../events/merge-request/merge-request.ts";
+import { type MergeChoice, mergeRefOf } from "../../events/merge-request/merge-request.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { changesOfCommand } from "../../git/push-intent.ts";
 import { changeRefs, type RefChangeDeps } from "../../git/ref-change.ts";
@@ -19,9 +29,9 @@ import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.t
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
-import { finishMerge } from "./finish-merge.ts";
+import { finishMerge, finishOwnMerge } from "./finish-merge.ts";
 import { type Judgement, mergeFailed, mergeJudge } from "./judge.ts";
-import { inConflict, makeMerge } from "./make-merge.ts";
+import { inConflict, type Making, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
 import { withNewestSource } from "./source.ts";
 import type { SourceDeps } from "./source-lfs.ts";
@@ -53,12 +63,14 @@ const attemptsMax = 8;
  */
 export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
-    const mergeId = mergeIdOf(order, attempt);
-    const state = await settled(deps, order);
-    if (wasMerged(state, order)) return;
-    const row = await newest(deps, order);
+    const reading = newest(deps, order);
+    // What was merged before is answered whatever became of it.
+    reading.catch(() => undefined);
+    const known = await settled(deps, order);
+    if (wasMerged(known.state, order)) return;
+    const row = known.state.status === "OPENED" ? await reading : await newest(deps, order);
     try {
-      await attemptOnce(deps, order, row, mergeId);
+      await attemptOnce(deps, order, { row, known, mergeId: mergeIdOf(order, attempt) });
       return;
     } catch (error) {
       const isRace =
@@ -81,21 +93,22 @@ function wasMerged({ status, begun }: ExistingMergeRequest, order: MergeOrder): 
 }
 
 /** The request with every merge accounted for that moved the branch and was not recorded. */
-async function settled(deps: MergeDeps, order: MergeOrder): Promise<ExistingMergeRequest> {
-  const read = async (): Promise<ExistingMergeRequest> => {
-    const state = await currentState(deps.store, mergeRequest, order.mergeRequestId);
+async function settled(deps: MergeDeps, order: MergeOrder): Promise<Known<ExistingMergeRequest>> {
+  const read = async (): Promise<Known<ExistingMergeRequest>> => {
+    const known = await currentlyKnown(deps.store, mergeRequest, order.mergeRequestId);
+    const { state } = known;
     if (state.status === "absent") throw mergeRequestNotFound();
-    return state;
+    return { ...known, state };
   };
-  const state = await read();
-  if (state.status === "MERGED") return state;
-  for (const { mergeId } of state.begun.values()) {
+  const known = await read();
+  if (known.state.status === "MERGED") return known;
+  for (const { mergeId } of known.state.begun.values()) {
     const { refs } = await changesOfCommand(deps.db, order.project.id, mergeId);
     if (refs.size === 0) continue;
     await finishMerge(deps, order.mergeRequestId, mergeId);
     return read();
   }
-  return state;
+  return known;
 }
 
 /**
@@ -124,16 +137,55 @@ async function newest(deps: MergeDeps, { mergeRequestId }: MergeOrder): Promise<
   return withNewestSource(deps, row);
 }
 
-async function attemptOnce(
-  deps: MergeDeps,
-  order: MergeOrder,
-  row: MergeRequestRow,
-  mergeId: string,
-): Promise<void> {
-  const { project, role, userId, choice, metadata } = order;
+type Attempt = Readonly<{
+  row: MergeRequestRow;
+  known: Known<ExistingMergeRequest>;
+  mergeId: string;
+}>;
+
+async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt): Promise<void> {
+  const { project, role, metadata } = order;
+  const { row, known, mergeId } = attempt;
+  const preparing = prepared(deps, order, row);
+  // What is not met is told first.
+  preparing.catch(() => undefined);
   const targetHead = await mustBeMergeable(deps, order, row);
-  const mergeCommit = await made(deps, order, row, targetHead);
-  const command = {
+  const mergeCommit = await made(deps, row, await preparing, targetHead);
+  const command = beginning(deps, order, attempt, { targetHead, mergeCommit });
+  const begin = { ...metadata, commandId: deterministicId(mergeId, "begin") };
+  let after: Known<MergeRequestState> | undefined;
+  const first = async (): Promise<void> => {
+    const order = { id: row.id, command, metadata: begin };
+    // A begun merge is in the stream already: it is looked for there.
+    const seen = known.state.begun.has(mergeId) ? undefined : known;
+    after = await handleKnown(deps.store, mergeRequest, order, seen);
+  };
+  const ref = branchPrefix + row.target_branch;
+  const plan = async () => [{ ref, before: targetHead, after: mergeCommit }];
+  const kept = [{ ref: mergeRefOf(row.local_id), id: mergeCommit }];
+  // The judge found the rights; the branch is held against them once more as it moves.
+  const change = { project, role: role ?? "GUEST", plan, merging: true, first, kept } as const;
+  try {
+    await changeRefs(deps, { ...change, metadata: { ...metadata, commandId: mergeId } });
+  } catch (error) {
+    // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
+    if (error instanceof Refusal) await abandon(deps, row, mergeId, metadata);
+    throw error;
+  }
+  const state = after?.state;
+  const merge = state && isExisting(state) ? state.begun.get(mergeId) : undefined;
+  // Without one, an earlier attempt at the same command moved the branch.
+  if (after === undefined || merge === undefined) return finishMerge(deps, row.id, mergeId);
+  await finishOwnMerge(deps, row, { merge, metadata }, after);
+}
+
+function beginning(
+  { now }: MergeDeps,
+  { project, userId, choice }: MergeOrder,
+  { row, mergeId }: Attempt,
+  { targetHead, mergeCommit }: Readonly<{ targetHead: string; mergeCommit: string }>,
+) {
+  return {
     type: "BeginMerge",
     mergeId,
     strategy: choice.strategy,
@@ -144,24 +196,8 @@ async function attemptOnce(
     removeSourceBranch: choice.removeSourceBranch,
     projectId: project.id,
     by: userId,
-    at: deps.now().toISOString(),
+    at: now().toISOString(),
   } as const;
-  const begin = { ...metadata, commandId: deterministicId(mergeId, "begin") };
-  const begun = await handle(deps.store, mergeRequest, { id: row.id, command, metadata: begin });
-  await deps.visible(begun.position);
-  const ref = branchPrefix + row.target_branch;
-  const plan = async () => [{ ref, before: targetHead, after: mergeCommit }];
-  // The judge found the rights; the branch is held against them once more as it moves.
-  const change = { project, role: role ?? "GUEST", plan, merging: true } as const;
-  try {
-    const moved = { ...metadata, commandId: mergeId };
-    await deps.visible((await changeRefs(deps, { ...change, metadata: moved })).position);
-  } catch (error) {
-    // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
-    if (error instanceof Refusal) await abandon(deps, row, mergeId, metadata);
-    throw error;
-  }
-  await finishMerge(deps, row.id, mergeId);
 }
 
 async function abandon(
@@ -231,31 +267,45 @@ function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refu
   return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
 }
 
-/** @throws Refusal, see makeMerge; a request whose branches git cannot read has failed */
-async function made(
+type Prepared = Omit<Making, "targetHead" | "message"> &
+  Readonly<{ messageOn: (targetHead: string) => Promise<string> }>;
+
+/** What the merge is made of, beside the head of the target. */
+async function prepared(
   deps: MergeDeps,
   { project, userId, choice }: MergeOrder,
   row: MergeRequestRow,
-  targetHead: string,
-): Promise<string> {
-  const { db, now } = deps;
-  const repository = await deps.git.ensure(project.id, project.default_branch);
-  const { messages } = await mergeSettingsOf(db, project.id);
+): Promise<Prepared> {
+  const { db, now, publicUrl } = deps;
+  const [repository, { messages }, author, committer] = await Promise.all([
+    deps.git.ensure(project.id, project.default_branch),
+    mergeSettingsOf(db, project.id),
+    accountIdent(db, row.author_id),
+    accountIdent(db, userId),
+  ]);
   const squashes = choice.strategy === "SQUASH";
   const own = squashes ? choice.squashCommitMessage : choice.mergeCommitMessage;
   const template = squashes ? messages.squashCommitMessage : messages.mergeCommitMessage;
-  const subject = { db, repository, project, row, targetHead, mergedById: userId };
+  const subject = { db, repository, project, row, mergedById: userId, publicUrl };
+  return {
+    repository,
+    strategy: choice.strategy,
+    sourceCommit: row.source_commit,
+    author: identLine(author, now()),
+    committer: identLine(committer, now()),
+    messageOn: async (targetHead) => own ?? filledMessage(template, { ...subject, targetHead }),
+  };
+}
+
+/** @throws Refusal, see makeMerge; a request whose branches git cannot read has failed */
+async function made(
+  deps: MergeDeps,
+  row: MergeRequestRow,
+  { messageOn, ...making }: Prepared,
+  targetHead: string,
+): Promise<string> {
   try {
-    return await makeMerge({
-      repository,
-      strategy: choice.strategy,
-      targetHead,
-      sourceCommit: row.source_commit,
-      author: identLine(await accountIdent(db, row.author_id), now()),
-      committer: identLine(await accountIdent(db, userId), now()),
-      message: async () =>
-        own ?? filledMessage(template, { ...subject, publicUrl: deps.publicUrl }),
-    });
+    return await makeMerge({ ...making, targetHead, message: () => messageOn(targetHead) });
   } catch (error) {
     if (!isFinalFailure(error)) throw mergeFailure(error);
     throw await failed(deps, row, error.message);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
-import { handle } from "../../../src/commands/core/handle.ts";
+import { currentlyKnown, handle, handleKnown } from "../../../src/commands/core/handle.ts";
 import { user } from "../../../src/commands/user/user.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { Alias, UserId } from "../../../src/events/core/ids.ts";
@@ -51,6 +51,24 @@ describe("handling a command", () => {
     for await (const event of store.readStream(userStream(id))) types.push(event.type);
     return types;
   }
+
+  it("goes on from what it answered without reading the stream again", async () => {
+    const id = await registered();
+    const reads: string[] = [];
+    const watched: EventStore = {
+      ...store,
+      readStream: (stream, ...rest) => {
+        reads.push(stream);
+        return store.readStream(stream, ...rest);
+      },
+    };
+    const banned = await handleKnown(store, user, order(id, ban));
+    expect(banned.state).to.deep.equal((await currentlyKnown(store, user, id)).state);
+    const unban = { type: "UnbanUser", by, at } as const;
+    const unbanned = await handleKnown(watched, user, order(id, unban), banned);
+    expect(reads).to.deep.equal([]);
+    expect(unbanned).to.deep.include({ revision: 2n });
+  });
 
   it("appends what was decided and answers its position", async () => {
     const id = await registered();

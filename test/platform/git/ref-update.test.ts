@@ -1,0 +1,84 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import { KeptRefMoved, keepFirst, keepRef } from "../../../src/platform/git/kept-ref.ts";
+import { startUpdate, updateRefs } from "../../../src/platform/git/ref-update.ts";
+import { openGit } from "../../../src/platform/git/repositories.ts";
+import type { Repository } from "../../../src/platform/git/repository.ts";
+import { eventually } from "../../support/eventually.ts";
+import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
+import { processes } from "../../support/process.ts";
+
+const dataDir = await temporaryDirectory();
+const repositories = openGit({ dataDir, log: { warn: () => undefined } });
+after(() => repositories.close());
+
+const main = "refs/heads/main";
+const kept = "refs/merge-requests/7/merge";
+let repository: Repository;
+let first: string;
+let second: string;
+
+before(async () => {
+  const copy = await workingCopy(dataDir, "copy");
+  first = await commit(copy, "First");
+  second = await commit(copy, "Second");
+});
+beforeEach(async () => {
+  repository = await repositories.ensure(randomUUID(), "main");
+  await git(`${dataDir}/copy`, "push", "--quiet", repository.gitDir, "main:refs/heads/all");
+  await git(repository.gitDir, "update-ref", main, first);
+});
+
+const at = async (ref: string) =>
+  git(repository.gitDir, "for-each-ref", "--format=%(objectname)", ref);
+const running = async () =>
+  (await processes()).filter(({ command }) => command.includes(repository.gitDir));
+
+describe("changing refs by git that was started before", () => {
+  it("moves them as one, with refs of the service's own", async () => {
+    const started = startUpdate(repository);
+    const updates = [{ ref: main, before: first, after: second }];
+    const keeping = { kept: [{ ref: kept, id: second }], started };
+    expect(await updateRefs(repository, updates, keeping)).to.equal(true);
+    expect([await at(main), await at(kept)]).to.deep.equal([second, second]);
+  });
+
+  it("moves none of them when a branch is not where it was", async () => {
+    const updates = [{ ref: main, before: second, after: first }];
+    const keeping = { kept: [{ ref: kept, id: second }], started: startUpdate(repository) };
+    expect(await updateRefs(repository, updates, keeping)).to.equal(false);
+    expect([await at(main), await at(kept)]).to.deep.equal([first, ""]);
+  });
+
+  it("takes no other ref for one of the service's own", async () => {
+    const keeping = { kept: [{ ref: "refs/heads/other", id: second }] };
+    const error = await updateRefs(repository, [], keeping).catch((thrown: unknown) => thrown);
+    expect(error).to.be.an("error");
+    expect(await at("refs/heads/other")).to.equal("");
+  });
+
+  it("ends without a change when it is dropped", async () => {
+    const started = startUpdate(repository);
+    await eventually(async () => (await running()).length > 0);
+    started.drop();
+    await eventually(async () => (await running()).length === 0);
+    expect(await at(main)).to.equal(first);
+  });
+});
+
+describe("a ref of the service's own", () => {
+  it("is made where there is none, and else left where it is", async () => {
+    await keepFirst(repository, kept, second);
+    await keepFirst(repository, kept, first);
+    expect(await at(kept)).to.equal(second);
+  });
+
+  it("is moved from where it is said to be alone", async () => {
+    await keepRef(repository, kept, first, null);
+    const moving = await keepRef(repository, kept, second, null).catch((thrown: unknown) => thrown);
+    expect(moving).to.be.instanceOf(KeptRefMoved);
+    await keepRef(repository, kept, second, first);
+    expect(await at(kept)).to.equal(second);
+  });
+});
