@@ -7,7 +7,7 @@ import { neighbourhoodOf } from "../../platform/network.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, jsonAnswer, send } from "../core/answer.ts";
-import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { failedAnswer, HttpRefusal } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
@@ -123,17 +123,11 @@ function nothingHere() {
 /** OCI distribution-spec, "Error Codes". */
 function refuse(ctx: Context, error: unknown, { log }: Pick<Using, "log">): void {
   if (ctx.headerSent) throw error;
-  const state = stateOf(ctx);
-  const { requestId } = state;
-  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
-  if (status >= 500 && !(error instanceof Refusal)) {
-    log.error({ err: error, requestId }, "request failed");
-  }
-  state.code = code;
+  const { status, headers, body, code } = failedAnswer(ctx, error, log);
   const { message } = JSON.parse(body) as Readonly<{ message: string }>;
   ctx.status = status;
   ctx.set(headers);
-  const detail = { code, requestId };
+  const detail = { code, requestId: stateOf(ctx).requestId };
   ctx.body = JSON.stringify({
     errors: [{ code: containerCodeOf(status, code), message, detail }],
   });

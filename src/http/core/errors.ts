@@ -59,11 +59,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
     ctx.res.destroy();
     return;
   }
-  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, state.requestId);
-  if (status >= 500 && !(error instanceof Refusal)) {
-    log.error({ err: error, requestId: state.requestId }, "request failed");
-  }
-  state.code = code;
+  const { status, headers, body } = failedAnswer(ctx, error, log);
   for (const name of ctx.res.getHeaderNames()) {
     if (/^(?:content-(?!security)|etag$|last-modified$)/.test(name)) ctx.remove(name);
   }
@@ -75,12 +71,25 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
   ctx.set("Content-Type", "text/html; charset=utf-8");
 }
 
+/**
+ * The answer to a request that ended in this error, for a protocol to give in a form of its own. Notes its
+ * code for the access log, and logs what nobody refused on purpose.
+ */
+export function failedAnswer(ctx: Context, error: unknown, log: Logger): ProblemAnswer {
+  const state = stateOf(ctx);
+  const answer = problemAnswer(error, ctx.originalUrl, state.requestId);
+  const isRefused = error instanceof Refusal || error instanceof HttpRefusal;
+  if (answer.status >= 500 && !isRefused) {
+    log.error({ err: error, requestId: state.requestId }, "request failed");
+  }
+  state.code = answer.code;
+  return answer;
+}
+
+type ProblemAnswer = Answer & Readonly<{ body: string; code: string }>;
+
 /** The answer to a request that ended in this error. */
-export function problemAnswer(
-  error: unknown,
-  url: string,
-  requestId: string,
-): Answer & Readonly<{ body: string; code: string }> {
+export function problemAnswer(error: unknown, url: string, requestId: string): ProblemAnswer {
   if (error instanceof HttpRefusal && error.document !== undefined) {
     const { status, code, headers, document } = error;
     const kept = { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store" };

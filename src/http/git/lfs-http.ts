@@ -5,7 +5,7 @@ import { gitConnections } from "../../git/connections.ts";
 import { type LfsOperation, lfsTokens } from "../../platform/key/lfs-token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
-import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { failedAnswer, HttpRefusal } from "../core/errors.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { GitAccessDeps } from "./access.ts";
@@ -78,17 +78,12 @@ function callAt(ctx: Context, rest: string) {
 /** In the form that git-lfs prints: git-lfs/docs/api/batch.md, "Response Errors". */
 function answerRefusal(ctx: Context, error: unknown, { log }: Pick<Deps, "log">): void {
   if (ctx.headerSent) throw error;
-  const state = stateOf(ctx);
-  const { requestId } = state;
-  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
-  if (status >= 500 && !(error instanceof Refusal))
-    log.error({ err: error, requestId }, "request failed");
-  state.code = code;
+  const { status, headers, body, code } = failedAnswer(ctx, error, log);
   const { message } = JSON.parse(body) as Readonly<{ message: string }>;
   ctx.status = status;
   ctx.set(headers);
   const login = headers["WWW-Authenticate"];
   if (login !== undefined) ctx.set("LFS-Authenticate", login);
-  ctx.body = JSON.stringify({ message, code, request_id: requestId });
+  ctx.body = JSON.stringify({ message, code, request_id: stateOf(ctx).requestId });
   ctx.set("Content-Type", lfsType);
 }

@@ -9,7 +9,7 @@ import { isStorableText } from "../../platform/storable-text.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { ApiLimit } from "../access/api-limit.ts";
 import { type Answer, send } from "../core/answer.ts";
-import { HttpRefusal, problemAnswer } from "../core/errors.ts";
+import { failedAnswer } from "../core/errors.ts";
 import { peerOf } from "../core/peer.ts";
 import { downloadLimits, requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
@@ -195,14 +195,7 @@ function refuse(
   { log }: Pick<NativeDeps, "log">,
 ): void {
   if (ctx.headerSent) throw error;
-  const state = stateOf(ctx);
-  const { requestId } = state;
-  const { status, headers, body, code } = problemAnswer(error, ctx.originalUrl, requestId);
-  const isMeant = error instanceof Refusal || error instanceof HttpRefusal;
-  if (status >= 500 && !isMeant) {
-    log.error({ err: error, requestId }, "request failed");
-  }
-  state.code = code;
+  const { status, headers, body, code } = failedAnswer(ctx, error, log);
   const { message } = JSON.parse(body) as Readonly<{ message: string }>;
   const shown = (type?.errorBody ?? plainError)(message, code);
   ctx.status = status;
