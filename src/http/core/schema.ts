@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { type FieldError, Refusal } from "../../platform/refusal.ts";
 import { clipText } from "../../platform/storable-text.ts";
 
@@ -78,6 +79,25 @@ export function invalid(all: readonly FieldError[]): Refusal {
     field === "" ? message : `${field}: ${message}`,
   );
   return new Refusal("unprocessable", "request.invalid", lines.join(" "), { errors });
+}
+
+/**
+ * An address that the service will send requests to. Its name is resolved, and checked again, by each of them.
+ *
+ * @param field that it was sent in
+ * @throws Refusal 422
+ */
+export function checkedUrl(
+  { checkUrl }: Readonly<{ checkUrl: (url: string) => URL }>,
+  field: string,
+  text: string,
+): URL {
+  try {
+    return checkUrl(text);
+  } catch (error) {
+    if (!(error instanceof OutboundRefused)) throw error;
+    throw invalid([{ field, code: error.code, message: error.message }]);
+  }
 }
 
 const isBlank = (input: unknown): boolean => typeof input === "string" && input.trim() === "";

@@ -5,7 +5,6 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { MirrorType } from "../../events/project/mirror.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-sync.ts";
 import { findProjectById } from "../../projections/project/project.ts";
@@ -15,7 +14,7 @@ import { type Stamp, stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, instant, invalid } from "../core/schema.ts";
+import { bool, checkedUrl, instant, invalid } from "../core/schema.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/mirror";
@@ -64,7 +63,7 @@ const configure = route({
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const { type } = body;
-    const url = checkedUrl(deps, body.url);
+    const url = repositoryUrl(deps, body.url);
     if (type === "PULL" && !body.overwrite) await mustLoseNothing(request, deps);
     const mirrorId = deterministicId(request.commandId, "mirror");
     const credentials = await sealed(request, body, deps);
@@ -157,17 +156,12 @@ async function carriedOut(command: Unstamped<Stamped>, request: AtProject, deps:
   return presentProject(row, await addresses(deps));
 }
 
-function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, text: string): string {
-  const refused = (code: string, message: string) => invalid([{ field: "url", code, message }]);
-  try {
-    const url = checkUrl(text);
-    // What follows would be part of no request git makes, but might be a secret.
-    if (url.search === "" && url.hash === "") return url.href;
-  } catch (error) {
-    if (!(error instanceof OutboundRefused)) throw error;
-    throw refused(error.code, error.message);
-  }
-  throw refused("url.malformed", "The URL of a repository has no query and no fragment.");
+function repositoryUrl(deps: Pick<Deps, "checkUrl">, text: string): string {
+  const url = checkedUrl(deps, "url", text);
+  // What follows would be part of no request git makes, but might be a secret.
+  if (url.search === "" && url.hash === "") return url.href;
+  const message = "The URL of a repository has no query and no fragment.";
+  throw invalid([{ field: "url", code: "url.malformed", message }]);
 }
 
 /** Another repository's branches are about to take the place of the project's own. */

@@ -12,9 +12,8 @@ import {
   registryRepositoryStream,
   type VirtualSettings,
 } from "../../events/registry/repository.ts";
-import { OutboundRefused } from "../../platform/outbound/url.ts";
 import type { Deps } from "../core/deps.ts";
-import { invalid } from "../core/schema.ts";
+import { checkedUrl, invalid } from "../core/schema.ts";
 import type {
   ChangedRepository,
   LocalBody,
@@ -119,7 +118,7 @@ async function proxyChange(
     (text ?? "") === "" ? null : deps.vault.seal(subjectOf(about), String(text));
   return {
     ...defined(rest),
-    ...(url !== undefined && { url: checkedUrl(deps, url) }),
+    ...(url !== undefined && { url: checkedUrl(deps, "proxySettings.url", url).href }),
     ...(username !== undefined && { username: await sealed(username) }),
     ...(token !== undefined && { token: await sealed(token) }),
   };
@@ -145,16 +144,6 @@ export function subjectOf({
   repositoryId,
 }: Pick<About, "owner" | "repositoryId">): string {
   return ownerType === "PROJECT" ? projectSubject(ownerId) : registryRepositoryStream(repositoryId);
-}
-
-/** Names are resolved, and addresses checked, by each request. @throws Refusal 422 */
-function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, url: string): string {
-  try {
-    return checkUrl(url).href;
-  } catch (error) {
-    if (!(error instanceof OutboundRefused)) throw error;
-    throw invalid([{ field: "proxySettings.url", code: error.code, message: error.message }]);
-  }
 }
 
 function urlMissing() {

@@ -4,7 +4,6 @@ import { WebhookId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import {
   findWebhook,
@@ -16,7 +15,7 @@ import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { invalid } from "../core/schema.ts";
+import { checkedUrl } from "../core/schema.ts";
 import { presentWebhook, SomeFlags, topicsOf, WebhookView } from "./view.ts";
 
 const tag = "Webhooks";
@@ -102,7 +101,7 @@ const postWebhook = route({
       type: "CreateWebhook",
       webhookId,
       projectId,
-      url: checkedUrl(deps, body.url),
+      url: checkedUrl(deps, "url", body.url).href,
       secret: await sealedSecret(deps, projectId, body.secret ?? ""),
       topics: topicsOf(body.events),
       ...stampOf(request, deps),
@@ -129,7 +128,7 @@ const changeWebhook = route({
     const command = {
       type: "ReconfigureWebhook",
       projectId,
-      ...(url !== undefined && { url: checkedUrl(deps, url) }),
+      ...(url !== undefined && { url: checkedUrl(deps, "url", url).href }),
       ...(secret !== undefined && {
         secret: await sealedSecret(deps, projectId, secret ?? ""),
       }),
@@ -178,16 +177,6 @@ export async function mustFindWebhook(
   const row = await findWebhook(db, project.id, id);
   if (row !== undefined) return row;
   throw new Refusal("not_found", "webhook.not_found", "Webhook not found.");
-}
-
-/** Names are looked up, and checked again, by each delivery. @throws Refusal unprocessable */
-function checkedUrl({ checkUrl }: Pick<Deps, "checkUrl">, url: string): string {
-  try {
-    return checkUrl(url).href;
-  } catch (error) {
-    if (!(error instanceof OutboundRefused)) throw error;
-    throw invalid([{ field: "url", code: error.code, message: error.message }]);
-  }
 }
 
 async function sealedSecret(
