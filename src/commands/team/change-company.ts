@@ -1,13 +1,10 @@
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { companyEvents, companyStream } from "../../events/team/company.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
-import { releaseAliases, reserveAlias } from "../core/reserve-alias.ts";
-import { closeHoldings, type Owns } from "../project/claim-child.ts";
+import { reserveAlias } from "../core/reserve-alias.ts";
+import type { Owns } from "../project/claim-child.ts";
+import { type AliasDeps, changeAlias, deleteAliasHolder } from "./alias-holder.ts";
 import { type CompanyCommand, company } from "./company.ts";
 
-export type CompanyDeps = Readonly<{ store: EventStore; now: () => string }>;
 type Command<Type extends CompanyCommand["type"]> = Extract<CompanyCommand, { type: Type }>;
 
 /**
@@ -16,7 +13,7 @@ type Command<Type extends CompanyCommand["type"]> = Extract<CompanyCommand, { ty
  * @throws Refusal `alias.taken`.
  */
 export async function createCompany(
-  deps: CompanyDeps,
+  deps: AliasDeps,
   command: Command<"CreateCompany">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
@@ -27,39 +24,20 @@ export async function createCompany(
 
 /** @throws Refusal `alias.taken`, `company.not_found`. */
 export async function changeCompanyAlias(
-  deps: CompanyDeps,
+  deps: AliasDeps,
   companyId: string,
   command: Command<"ChangeCompanyAlias">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  await reserveAlias(deps, { alias: command.alias, holderId: companyId }, metadata);
-  const result = await handle(deps.store, company, { id: companyId, command, metadata });
-  const had = await aliasesOf(deps, companyId);
-  await releaseAliases(deps, { had, kept: command.alias, holderId: companyId }, metadata);
-  return result;
+  return changeAlias(deps, company, { id: companyId, command, metadata });
 }
 
 /** @throws Refusal `company.not_found`, `owner.not_empty`. */
 export async function deleteCompany(
-  deps: CompanyDeps & Readonly<{ owns: Owns }>,
+  deps: AliasDeps & Readonly<{ owns: Owns }>,
   companyId: string,
   command: Command<"DeleteCompany">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  await closeHoldings(deps, companyId, metadata);
-  const result = await handle(deps.store, company, { id: companyId, command, metadata });
-  const had = await aliasesOf(deps, companyId);
-  await releaseAliases(deps, { had, holderId: companyId }, metadata);
-  return result;
-}
-
-async function aliasesOf({ store }: CompanyDeps, companyId: string): Promise<readonly string[]> {
-  const aliases: string[] = [];
-  for await (const recorded of store.readStream(companyStream(companyId))) {
-    const event = decode(companyEvents, recorded);
-    if (event.type === "CompanyCreated" || event.type === "CompanyAliasChanged") {
-      aliases.push(event.data.alias);
-    }
-  }
-  return aliases;
+  return deleteAliasHolder(deps, company, { id: companyId, command, metadata });
 }

@@ -1,13 +1,10 @@
-import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { teamEvents, teamStream } from "../../events/team/team.ts";
-import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { type CommandResult, handle } from "../core/handle.ts";
-import { releaseAliases, reserveAlias } from "../core/reserve-alias.ts";
-import { closeHoldings, hold, type Owns } from "../project/claim-child.ts";
+import { reserveAlias } from "../core/reserve-alias.ts";
+import { hold, type Owns } from "../project/claim-child.ts";
+import { type AliasDeps, changeAlias, deleteAliasHolder } from "./alias-holder.ts";
 import { type TeamCommand, team } from "./team.ts";
 
-export type TeamDeps = Readonly<{ store: EventStore; now: () => string }>;
 type Command<Type extends TeamCommand["type"]> = Extract<TeamCommand, { type: Type }>;
 
 /**
@@ -16,7 +13,7 @@ type Command<Type extends TeamCommand["type"]> = Extract<TeamCommand, { type: Ty
  * @throws Refusal `alias.taken`.
  */
 export async function createTeam(
-  deps: TeamDeps,
+  deps: AliasDeps,
   command: Command<"CreateTeam">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
@@ -28,21 +25,17 @@ export async function createTeam(
 
 /** @throws Refusal `alias.taken`, `team.not_found`. */
 export async function changeTeamAlias(
-  deps: TeamDeps,
+  deps: AliasDeps,
   teamId: string,
   command: Command<"ChangeTeamAlias">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  await reserveAlias(deps, { alias: command.alias, holderId: teamId }, metadata);
-  const result = await handle(deps.store, team, { id: teamId, command, metadata });
-  const had = await aliasesOf(deps, teamId);
-  await releaseAliases(deps, { had, kept: command.alias, holderId: teamId }, metadata);
-  return result;
+  return changeAlias(deps, team, { id: teamId, command, metadata });
 }
 
 /** @throws Refusal `team.not_found`, `owner.not_found`. */
 export async function transferTeam(
-  deps: TeamDeps,
+  deps: AliasDeps,
   teamId: string,
   command: Command<"TransferTeam">,
   metadata: EventMetadata,
@@ -53,25 +46,10 @@ export async function transferTeam(
 
 /** @throws Refusal `team.not_found`, `owner.not_empty`. */
 export async function deleteTeam(
-  deps: TeamDeps & Readonly<{ owns: Owns }>,
+  deps: AliasDeps & Readonly<{ owns: Owns }>,
   teamId: string,
   command: Command<"DeleteTeam">,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  await closeHoldings(deps, teamId, metadata);
-  const result = await handle(deps.store, team, { id: teamId, command, metadata });
-  const had = await aliasesOf(deps, teamId);
-  await releaseAliases(deps, { had, holderId: teamId }, metadata);
-  return result;
-}
-
-async function aliasesOf({ store }: TeamDeps, teamId: string): Promise<readonly string[]> {
-  const aliases: string[] = [];
-  for await (const recorded of store.readStream(teamStream(teamId))) {
-    const event = decode(teamEvents, recorded);
-    if (event.type === "TeamCreated" || event.type === "TeamAliasChanged") {
-      aliases.push(event.data.alias);
-    }
-  }
-  return aliases;
+  return deleteAliasHolder(deps, team, { id: teamId, command, metadata });
 }
