@@ -22,15 +22,15 @@ export const UserChoices = z
   .meta({ examples: [[]] });
 export type UserChoices = z.output<typeof UserChoices>;
 
+/** Of an issue or a comment; it is kept as it was typed. */
+export const Text = z
+  .string()
+  .max(textLengthMax)
+  .refine((text) => text.trim() !== "", { params: { code: "error.field.empty" }, error: "Empty" });
+
 const fields = {
   title: z.string().trim().min(1).max(255),
-  description: z
-    .string()
-    .max(textLengthMax)
-    .refine((text) => text.trim() !== "", {
-      params: { code: "error.field.empty" },
-      error: "Empty",
-    }),
+  description: Text,
   status: z.object({ id: IssueStatus }).nullish(),
   assignedUsers: UserChoices.nullish(),
   labels: LabelChoices.nullish(),

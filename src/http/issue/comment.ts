@@ -20,7 +20,7 @@ import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { presentParticipant } from "../user/participant.ts";
 import { UserView } from "../user/view.ts";
-import { textLengthMax } from "./body.ts";
+import { Text } from "./body.ts";
 import {
   IssueParams,
   mustBeAuthorOr,
@@ -43,17 +43,7 @@ export const CommentView = z
   })
   .meta({ id: "IssueComment" });
 
-const Note = z
-  .object({
-    note: z
-      .string()
-      .max(textLengthMax)
-      .refine((text) => text.trim() !== "", {
-        params: { code: "error.field.empty" },
-        error: "Empty",
-      }),
-  })
-  .meta({ id: "IssueNote" });
+const Note = z.object({ note: Text }).meta({ id: "IssueNote" });
 
 const getComments = route({
   ...reading,
