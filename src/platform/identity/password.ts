@@ -1,5 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 
+import { Limiter } from "../limiter.ts";
+
 /**
  * scrypt with N = 2^15, r = 8, p = 3 (the second of the settings OWASP's password storage page
  * recommends): 32 MiB and about a fifth of a second a guess.
@@ -34,23 +36,15 @@ export async function verifyPassword(password: string, hash: string | null): Pro
   return expected.length === actual.length && timingSafeEqual(expected, actual);
 }
 
-let running = 0;
-const waiting: (() => void)[] = [];
+const hashing = new Limiter(concurrentMax, concurrentMax);
 
-async function derive(
+function derive(
   password: string,
   salt: Buffer,
   { N, r, p }: Readonly<{ N: number; r: number; p: number }>,
 ): Promise<Buffer> {
-  if (running >= concurrentMax) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
-  try {
-    return await scryptKey(password.normalize("NFC"), salt, { N, r, p, maxmem: 256 * N * r });
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
+  const options = { N, r, p, maxmem: 256 * N * r };
+  return hashing.run(() => scryptKey(password.normalize("NFC"), salt, options));
 }
 
 function scryptKey(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
