@@ -1,8 +1,8 @@
 const quietMs = 30_000;
 
 /**
- * Passes on the first call and then at most one in 30 s, with the number of those it swallowed: an
- * outage is reported, but does not fill the log.
+ * Reports the first call and then at most one in 30 s, with the number of those left out: an outage is
+ * reported, but does not fill the log.
  */
 export function occasionally<Value>(
   report: (value: Value, suppressed: number) => void,

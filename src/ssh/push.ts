@@ -16,29 +16,29 @@ export type AskedPush = Readonly<{
   ip: string;
   place: GitPlace;
   caller: GitCaller;
-  /** Waits for a place to work in; gives what leaves it. */
+  /** Waits for a free slot. @returns what frees it again */
   enter: () => Promise<() => void>;
 }>;
 
 /**
- * Git tells its refs, reads commands and pack, and reports, as over HTTP: with a program for the
- * refs and one for the rest, between which the push is looked at and taken down.
+ * Runs a push as over HTTP, with two processes of git: the first advertises the refs, the second receives
+ * the pack and reports. Between them the push is checked and its intent is stored.
  *
  * @returns the exit code for the client
  */
 export async function push(asked: AskedPush, service: SshService): Promise<number> {
-  const place = { leave: (): void => undefined };
+  const slot = { free: (): void => undefined };
   const enter = async (): Promise<void> => {
-    place.leave = await asked.enter();
+    slot.free = await asked.enter();
   };
   try {
-    return await takeIn(asked, service, enter);
+    return await advertiseAndReceive(asked, service, enter);
   } finally {
-    place.leave();
+    slot.free();
   }
 }
 
-async function takeIn(
+async function advertiseAndReceive(
   asked: AskedPush,
   service: SshService,
   enter: () => Promise<void>,
@@ -46,14 +46,14 @@ async function takeIn(
   const { line, requestId, protocol, ip, place, caller } = asked;
   const { project } = place;
   const repository = await service.git.ensure(project.id, project.default_branch);
-  const telling = repository.start("receive-pack", { advertise: true, protocol });
-  telling.stdin.end();
-  telling.stderr.resume();
-  const told = exitOf(telling);
-  const sent = pipeline(telling.stdout, line.output, { end: false }).catch(() =>
-    stopPackService(telling),
+  const advertising = repository.start("receive-pack", { advertise: true, protocol });
+  advertising.stdin.end();
+  advertising.stderr.resume();
+  const exited = exitOf(advertising);
+  const sent = pipeline(advertising.stdout, line.output, { end: false }).catch(() =>
+    stopPackService(advertising),
   );
-  const [code] = await Promise.all([told, sent]);
+  const [code] = await Promise.all([exited, sent]);
   if (code !== 0 || line.gone.aborted) return 1;
 
   const pusher = { ...place, caller, ip, requestId };

@@ -6,7 +6,7 @@ export type SamlEndpoints = Readonly<{
   finishUrl: string;
 }>;
 
-/** Every connection is a service provider of its own: what was said to one means nothing to another. */
+/** Every connection is a service provider of its own: an assertion for one is not valid for another. */
 export function samlEndpoints(publicUrl: string, connectionId: string): SamlEndpoints {
   const entityId = `${publicUrl}/login/saml/${connectionId}`;
   return {

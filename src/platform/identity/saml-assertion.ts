@@ -106,7 +106,7 @@ export function readAssertion(parsed: unknown, expected: Expected): SamlProof {
 
 type Confirmed = Readonly<{ NotOnOrAfter: string; InResponseTo?: string | undefined }>;
 
-/** Whoever brings it is its subject, when it is brought here and now. */
+/** The bearer confirmation that names this address and is valid now. */
 function bearerOf(
   confirmations: Assertion["Subject"][0]["SubjectConfirmation"],
   { acsUrl, now, clockSkewMs }: Expected,
@@ -115,7 +115,7 @@ function bearerOf(
     const said = data?.[0].$;
     if ($.Method !== bearer || said?.Recipient !== acsUrl) continue;
     const { NotOnOrAfter, InResponseTo } = said;
-    // The profile forbids NotBefore here; who sends one all the same is held to it.
+    // The profile forbids NotBefore here; one that is sent all the same is checked.
     const begun =
       said.NotBefore === undefined || time(said.NotBefore) <= now.getTime() + clockSkewMs;
     if (NotOnOrAfter === undefined || !begun) continue;

@@ -9,7 +9,7 @@ export { SamlRefused } from "./saml-xml.ts";
 
 /** This instance as one connection's provider knows it, and how that provider is known here. */
 export type SamlParties = Readonly<{
-  /** What this instance calls itself: the audience of what it is told. */
+  /** The audience of assertions for this instance. */
   entityId: string;
   acsUrl: string;
   idpIssuer: string;
@@ -19,7 +19,7 @@ export type SamlParties = Readonly<{
 
 /** Clocks of two machines may differ by this. */
 export const clockSkewMs = 60_000;
-/** An answer older than this was kept by somebody, whatever it says of itself. */
+/** An older assertion is refused as a replay, even while its own conditions still hold. */
 const assertionAgeMaxMs = 10 * 60_000;
 
 const protocol = "urn:oasis:names:tc:SAML:2.0:protocol";
@@ -27,17 +27,17 @@ const success = "urn:oasis:names:tc:SAML:2.0:status:Success";
 const assertionNamespace = "urn:oasis:names:tc:SAML:2.0:assertion";
 const signatureNamespace = "http://www.w3.org/2000/09/xmldsig#";
 
-/** The document a provider is told about this instance by. */
+/** The metadata document that describes this instance to a provider. */
 export async function samlServiceMetadata(
   parties: Pick<SamlParties, "entityId" | "acsUrl">,
 ): Promise<string> {
-  // Its certificates play no part in what this instance says of itself.
+  // The metadata of a service provider does not contain the provider's certificates.
   const unused = { ...parties, idpIssuer: "", certificates: ["unused"] };
   const library = await libraryFor(unused, { wantAssertionsSigned: true });
   return library.generateServiceProviderMetadata(null);
 }
 
-/** Where the browser is sent to log in: the provider's address with the request in it. */
+/** The address of the provider, with the request, to which the browser is redirected to log in. */
 export async function samlRequestUrl(
   parties: SamlParties,
   { ssoUrl, requestId }: Readonly<{ ssoUrl: string; requestId: string }>,
@@ -48,8 +48,8 @@ export async function samlRequestUrl(
 }
 
 /**
- * Checks what a provider sent by the browser: the signature by the library, which then hands out only
- * what was signed, and beside it everything the library leaves to its callers.
+ * Checks a response that the browser brings from a provider. The library checks the signature and returns
+ * only what is signed; everything that it leaves to its callers is checked here.
  *
  * @param response base64, as it came in the form
  * @throws SamlRefused that says why, for the log
@@ -65,7 +65,7 @@ export async function verifySamlResponse(
   return readAssertion(assertion, { ...parties, now, clockSkewMs });
 }
 
-/** What may be said of the whole before it is known who signed what. */
+/** Checks the parts of a response that need no signature. */
 function checkEnvelope(root: XmlElement, { acsUrl }: SamlParties): void {
   if (root.localName !== "Response" || root.namespaceURI !== protocol) {
     throw new SamlRefused("It is no SAML response.");
@@ -112,7 +112,7 @@ type LibraryOptions = Readonly<{
 }>;
 
 async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): Promise<SAML> {
-  // Loaded when somebody logs in so: most instances do without it.
+  // Loaded at the first login by SAML: most instances never need it.
   const { SAML, ValidateInResponseTo } = await import("./saml-library.ts");
   const { entityId, acsUrl, idpIssuer, certificates } = parties;
   return new SAML({
@@ -124,8 +124,8 @@ async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): P
     // One of the two has to be signed: with neither asked for by name, the library takes either.
     wantAssertionsSigned: false,
     wantAuthnResponseSigned: false,
-    // What a request was answered by is held against the browser's own cookie, which outlives a
-    // restart and is the same for every process.
+    // The caller compares InResponseTo with a cookie of the browser, which survives a restart and is
+    // the same for every process.
     validateInResponseTo: ValidateInResponseTo.never,
     cacheProvider: noCache,
     acceptedClockSkewMs: clockSkewMs,
@@ -137,7 +137,7 @@ async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): P
   });
 }
 
-/** The library's own would keep a timer for each. */
+/** The cache of the library would keep a timer for each instance. */
 const noCache = {
   saveAsync: async () => null,
   getAsync: async () => null,

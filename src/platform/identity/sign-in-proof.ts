@@ -40,7 +40,7 @@ export async function firstUse(
   return inserted.length === 1;
 }
 
-/** Keeps who was proved until the browser comes for it. @returns the code it has to bring, once */
+/** Stores the proof of a login at a provider. @returns the code with which the browser takes it, once */
 export async function keepProof(
   { db, vault, now }: Deps,
   connectionId: string,
@@ -57,7 +57,7 @@ export async function keepProof(
   return code;
 }
 
-/** Hands out what was kept, to the first who asks; undefined when there is no such code any more. */
+/** Takes the proof of a code; undefined when the code is unknown, used or expired. */
 export async function takeProof(
   { db, vault, now }: Deps,
   connectionId: string,

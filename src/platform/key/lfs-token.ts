@@ -7,7 +7,7 @@ import type { Vault } from "./vault.ts";
 export const LfsOperation = z.enum(["download", "upload"]);
 export type LfsOperation = z.output<typeof LfsOperation>;
 
-/** Whom a token speaks for, and what it opens: one project, one operation, one SSH key's owner. */
+/** A user, and one operation on one project that the token allows them. */
 export type LfsGrant = Readonly<{
   userId: string;
   /** In the spelling of the login, for the events that come of it. */
@@ -20,7 +20,7 @@ export type LfsGrant = Readonly<{
   tokenId?: string | undefined;
   /** A mark of the password it was asked for with: another password ends the grant. */
   passwordMark?: string | undefined;
-  /** When what it was asked for with ends, if it does: the grant ends no later. */
+  /** When the credentials it was asked for with expire: the grant ends no later. */
   endsAt?: Date | undefined;
 }>;
 
@@ -30,8 +30,8 @@ export type LfsTokens = Readonly<{
   /** A token for the header `Authorization: Bearer …` of git-lfs. */
   issue: (grant: LfsGrant) => IssuedLfsToken;
   /**
-   * What the token opens, or undefined when it is none of ours or its time is over. Whether its user
-   * is blocked by now, has lost the key or the role, is for the caller to look up.
+   * What the token grants; undefined when it was not issued here or has expired. The caller checks whether the
+   * user is blocked, and still has the key and the role.
    */
   verify: (token: string) => LfsGrant | undefined;
   /** Tells passwords apart, by the hash that is kept of one; null for accounts without. */
@@ -41,7 +41,7 @@ export type LfsTokens = Readonly<{
 /** Long enough to begin the largest transfer; git-lfs asks for another one when it is over. */
 const lifeSeconds = 15 * 60;
 const prefix = "lflt_";
-/** More than any grant takes: what is longer is not even parsed. */
+/** No token is longer; a longer text is not parsed. */
 const lengthMax = 1024;
 
 const Claims = z.tuple([
@@ -56,8 +56,9 @@ const Claims = z.tuple([
 ]);
 
 /**
- * Short-lived proofs that `git-lfs-authenticate` hands to the HTTP side, which may be another process, and
- * that the HTTP side hands out for the transfers of a batch: they carry what they grant, and an HMAC under a key derived from SECRET_KEY. Nothing is stored.
+ * Short-lived tokens, issued by `git-lfs-authenticate` over SSH for requests over HTTP, and by a batch over HTTP
+ * for its transfers. A token carries what it grants, and an HMAC under a key derived from SECRET_KEY; nothing is
+ * stored, so any process verifies it.
  */
 export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTokens {
   const sign = (payload: string): string =>
@@ -93,7 +94,7 @@ export function lfsTokens(vault: Pick<Vault, "digest">, now: () => Date): LfsTok
   };
 }
 
-/** Without telling by its time where they differ. */
+/** Compares in constant time. */
 function same(given: string, right: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);

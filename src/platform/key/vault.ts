@@ -6,9 +6,9 @@ import { Sealed } from "../../events/core/sealed.ts";
 
 const ivBytes = 12;
 const tagBytes = 16;
-/** Keys are small; this many subjects are far more than are busy at one time. */
+/** Keys are small, and far fewer subjects are in use at one time. */
 const cachedKeysMax = 10_000;
-/** How long another process may still open what was forgotten here. */
+/** For this long another process still opens texts of a subject that was forgotten here. */
 const cachedKeyLifeMs = 1_000;
 
 /**
@@ -73,7 +73,7 @@ export function openVault(db: Knex, secretKey: string): Vault {
   };
 }
 
-/** The digest of a vault, for who needs nothing else of it. */
+/** The digest of a vault, without its database. */
 export function keyedDigest(secretKey: string): Vault["digest"] {
   const digestKey = derive(secretKey, "vault digest key");
   return (purpose, text) =>
