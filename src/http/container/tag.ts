@@ -1,11 +1,12 @@
 import { containerTag } from "../../commands/container/tag.ts";
 import { currentState } from "../../commands/core/handle.ts";
-import { type PackageId, UserId } from "../../events/core/ids.ts";
+import type { PackageId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { digestOfTag, manifestsWithDigests } from "../../projections/container/manifest.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
 import type { Deps } from "../core/deps.ts";
+import { provedStamp } from "../registry/stamp.ts";
 import type { ContainerRequest } from "./call.ts";
 import { containerRefusal } from "./error.ts";
 
@@ -38,8 +39,7 @@ export async function setTag(
   const { settings } = target;
   const overwrite = settings.type === "LOCAL" && settings.packageReuploadType === "OVERRIDE";
   const freed = await freedDigest({ packageId, tag }, deps);
-  const by = UserId.parse(request.userId);
-  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const of = { packageId, tag, ...provedStamp(request, deps) };
   const command = { type: "SetContainerTag", ...of, digest, overwrite, freed } as const;
   await request.execute(containerTag, streamId(packageId, tag), command);
 }
@@ -63,8 +63,7 @@ export async function removeTag(
   { packageId, tag }: Tagged,
   deps: Deps,
 ): Promise<void> {
-  const by = UserId.parse(request.userId);
-  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const of = { packageId, tag, ...provedStamp(request, deps) };
   const command = { type: "RemoveContainerTag", ...of } as const;
   await request.execute(containerTag, streamId(packageId, tag), command);
 }

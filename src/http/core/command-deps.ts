@@ -27,11 +27,7 @@ export function projectStampOf(
 
 export type Unstamped<Command> = Command extends unknown ? Omit<Command, keyof Stamp> : never;
 
-export function stamped<Command>(
-  command: Unstamped<Command>,
-  request: ByUser,
-  deps: Clock,
-): Command {
+export function stamped<Command>(command: Unstamped<Command>, stamp: Stamp): Command {
   // Each member of the union lost these fields, and gets them back.
-  return { ...command, ...stampOf(request, deps) } as Command;
+  return { ...command, ...stamp } as Command;
 }

@@ -19,7 +19,7 @@ import {
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
-import { stamped, type Unstamped } from "../core/command-deps.ts";
+import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -255,7 +255,7 @@ async function write(
   deps: Deps,
 ): Promise<void> {
   const { id } = parentOf(request);
-  await request.execute(approval, id, stamped<ApprovalCommand>(command, request, deps));
+  await request.execute(approval, id, stamped<ApprovalCommand>(command, stampOf(request, deps)));
 }
 
 /** Who must approve merge requests, at projects, teams and companies. */

@@ -10,7 +10,7 @@ import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-syn
 import { findProjectById } from "../../projections/project/project.ts";
 import { projectPlace } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
-import { type Stamp, stamped, type Unstamped } from "../core/command-deps.ts";
+import { type Stamp, stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -151,7 +151,7 @@ type Stamped = Extract<MirrorCommand, Stamp>;
 
 async function carriedOut(command: Unstamped<Stamped>, request: AtProject, deps: Deps) {
   const { id } = request.project;
-  await request.execute(mirror, id, stamped<Stamped>(command, request, deps));
+  await request.execute(mirror, id, stamped<Stamped>(command, stampOf(request, deps)));
   const row = mustBeFound(await findProjectById(deps.db, id), "project");
   return presentProject(row, await addresses(deps));
 }

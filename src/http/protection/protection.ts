@@ -17,7 +17,7 @@ import {
 } from "../../projections/protection/protection.ts";
 import type { Resolved } from "../access/gate.ts";
 import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
-import { stamped, type Unstamped } from "../core/command-deps.ts";
+import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -217,7 +217,7 @@ async function write(
 ): Promise<void> {
   const { id, type } = parentOf(request);
   if (type === "PROJECT") await recordApplied(id, request, { store, db, now });
-  await request.execute(protection, id, stamped<Asked>(command, request, { now }));
+  await request.execute(protection, id, stamped<Asked>(command, stampOf(request, { now })));
 }
 
 /**

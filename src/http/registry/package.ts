@@ -2,12 +2,7 @@ import { z } from "zod";
 
 import { type CommandResult, handle } from "../../commands/core/handle.ts";
 import { packageVersion } from "../../commands/package/version.ts";
-import {
-  PackageId,
-  PackageVersionId,
-  RegistryRepositoryId,
-  UserId,
-} from "../../events/core/ids.ts";
+import { PackageId, PackageVersionId, RegistryRepositoryId } from "../../events/core/ids.ts";
 import {
   findLivePackage,
   findVersionOf,
@@ -33,6 +28,7 @@ import {
 import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
+import { provedStamp } from "./stamp.ts";
 import { change } from "./store.ts";
 
 const tag = "Registry repositories";
@@ -235,9 +231,8 @@ async function mustFindDeletable(
 
 async function removePackage(of: PackageIn, request: RequestContext, deps: Deps): Promise<void> {
   const { id: packageId } = await mustFindDeletable(of, request, deps);
-  const by = UserId.parse(request.userId);
-  const at = deps.now().toISOString();
-  const command = { type: "DeletePackageVersion", packageId, by, at } as const;
+  const stamp = provedStamp(request, deps);
+  const command = { type: "DeletePackageVersion", packageId, ...stamp } as const;
   for (;;) {
     const ids = await liveVersionIds(deps.db, packageId, deletedAtOnce);
     await request.executeProcess(async (metadata) => {

@@ -8,7 +8,7 @@ import {
   registryRepository,
   registryRepositoryNotFound,
 } from "../../commands/registry/repository.ts";
-import { RegistryRepositoryId, UserId } from "../../events/core/ids.ts";
+import { RegistryRepositoryId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { isProjectAlias } from "../../projections/project/project.ts";
@@ -32,6 +32,7 @@ import {
   registryPlaces,
 } from "./owner.ts";
 import { changedSettings, mustBeNamable, settingsOf } from "./settings.ts";
+import { provedStamp } from "./stamp.ts";
 import { presentRepository, RegistryRepositoryView } from "./view.ts";
 
 const tag = "Registry repositories";
@@ -221,7 +222,7 @@ async function create(body: NewRepository, request: RequestContext, deps: Deps) 
     packageType,
     description: description || null,
     settings: await settingsOf(body, { repositoryId, owner, packageType }, deps),
-    ...made(request, deps),
+    ...provedStamp(request, deps),
   } as const;
   await request.executeProcess((metadata) =>
     createRegistryRepository(commandDeps(deps), command, metadata),
@@ -247,7 +248,7 @@ async function reconfigure(
     owner,
     ...(description !== undefined && { description: description || null }),
     settings: await changedSettings(body, { repositoryId, owner, packageType }, deps),
-    ...made(request, deps),
+    ...provedStamp(request, deps),
   } as const;
   await request.execute(registryRepository, id, command);
   return presentRepository(await mustFindRepository(id, request, deps));
@@ -259,18 +260,12 @@ async function remove(id: string, request: RequestContext, deps: Deps): Promise<
     type: "DeleteRegistryRepository",
     owner: ownerOf(request),
     isIncluded: await isIncluded(deps.db, id),
-    ...made(request, deps),
+    ...provedStamp(request, deps),
   } as const;
   await request.executeProcess((metadata) =>
     deleteRegistryRepository(commandDeps(deps), { id, name, command }, metadata),
   );
 }
-
-/** Every access that leads here has proved a user. */
-const made = ({ userId }: RequestContext, { now }: Deps) => ({
-  by: UserId.parse(userId),
-  at: now().toISOString(),
-});
 
 /** @throws Refusal 404, also for a repository of another owner */
 export async function mustFindRepository(

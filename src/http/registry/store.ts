@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
 
 import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
-import { UserId } from "../../events/core/ids.ts";
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
 import { invariant } from "../../platform/invariant.ts";
@@ -16,9 +15,11 @@ import {
 import { Refusal } from "../../platform/refusal.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import { stamped, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { roomForFile } from "../file/room.ts";
+import { provedStamp } from "./stamp.ts";
 
 /** Inspecting an archive can mean to unpack a gigabyte: few at a time. */
 const inspections = new Limiter(2);
@@ -131,16 +132,12 @@ function metadataText(metadata: unknown): string {
   throw badFile(`What it says of itself is over ${metadataBytesMax} bytes.`);
 }
 
-type Without<Command> = Command extends unknown ? Omit<Command, "by" | "at"> : never;
-
 /** Runs a command on a version and waits until its result is visible. @throws Refusal */
 export async function change(
-  { id, command }: Readonly<{ id: string; command: Without<PackageVersionCommand> }>,
+  { id, command }: Readonly<{ id: string; command: Unstamped<PackageVersionCommand> }>,
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
-  const by = UserId.parse(request.userId);
-  const at = deps.now().toISOString();
-  const whole = { ...command, by, at } as PackageVersionCommand;
+  const whole = stamped<PackageVersionCommand>(command, provedStamp(request, deps));
   await request.execute(packageVersion, id, whole);
 }

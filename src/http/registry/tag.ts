@@ -1,7 +1,8 @@
 import { packageTags } from "../../commands/package/tag.ts";
-import { type PackageId, UserId } from "../../events/core/ids.ts";
+import type { PackageId } from "../../events/core/ids.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
+import { provedStamp } from "./stamp.ts";
 
 type Tagging = Readonly<{
   packageId: PackageId;
@@ -16,8 +17,7 @@ export async function setTag(
   request: RequestContext,
   deps: Deps,
 ): Promise<void> {
-  const by = UserId.parse(request.userId);
-  const of = { packageId, tag, by, at: deps.now().toISOString() };
+  const of = { packageId, tag, ...provedStamp(request, deps) };
   const command =
     version === undefined
       ? ({ type: "RemovePackageTag", ...of } as const)
