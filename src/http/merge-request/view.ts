@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { labelsById } from "../../projections/label/label.ts";
-import type {
-  MergeRequestRow,
-  MergeRequestStatus,
+import {
+  type MergeRequestRow,
+  mergeRequestStatusTitles,
 } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
@@ -21,14 +21,6 @@ export type Presented = z.input<typeof MergeRequestView>;
 
 /** Who looks, and in which project. */
 export type Reading = Pick<RequestFor<"project:GUEST">, "project" | "role" | "userId">;
-
-const statusTitles: Readonly<Record<MergeRequestStatus, string>> = {
-  OPENED: "Open",
-  MERGED: "Merged",
-  CLOSED: "Closed",
-  CANCELED: "Canceled",
-  FAILED: "Failed",
-};
 
 /** Requests of one project as one person sees them. */
 export async function presentMergeRequests(
@@ -108,7 +100,7 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     workInProgress: row.is_draft,
     assignedUsers: people(row.assigned_user_ids),
     reviewers: people(row.reviewer_ids),
-    status: selectorObject({ id: row.status, title: statusTitles[row.status] }),
+    status: selectorObject({ id: row.status, title: mergeRequestStatusTitles[row.status] }),
     createdBy: user(row.author_id),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -9,6 +9,14 @@ import type {
 
 export const mergeRequestStatuses = ["OPENED", "MERGED", "CLOSED", "CANCELED", "FAILED"] as const;
 export type MergeRequestStatus = (typeof mergeRequestStatuses)[number];
+/** As answers and webhooks show them. */
+export const mergeRequestStatusTitles: Readonly<Record<MergeRequestStatus, string>> = {
+  OPENED: "Open",
+  MERGED: "Merged",
+  CLOSED: "Closed",
+  CANCELED: "Canceled",
+  FAILED: "Failed",
+};
 
 export type AutoMerge = Readonly<{ sourceCommit: string; choice: MergeChoice; setById: UserId }>;
 

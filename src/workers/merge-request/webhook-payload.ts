@@ -16,7 +16,10 @@ import {
   findMergeRequestById,
   mergeRequestIdsOf,
 } from "../../projections/merge-request/merge-request-query.ts";
-import { columnsOf } from "../../projections/merge-request/merge-request-row.ts";
+import {
+  columnsOf,
+  mergeRequestStatusTitles,
+} from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { whoMovedRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
@@ -98,14 +101,6 @@ async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, dep
   };
 }
 
-const statusTitles = {
-  OPENED: "Open",
-  MERGED: "Merged",
-  CLOSED: "Closed",
-  CANCELED: "Canceled",
-  FAILED: "Failed",
-} as const;
-
 /** The fields of a request that every payload about it has. */
 async function presentInPayload(
   state: ExistingMergeRequest,
@@ -122,7 +117,7 @@ async function presentInPayload(
     title: state.details.title,
     description: state.details.description,
     status: state.status,
-    status_title: statusTitles[state.status],
+    status_title: mergeRequestStatusTitles[state.status],
     source_project_id: state.sourceProjectId,
     source_commit: state.sourceCommit,
     source_branch: state.sourceBranch,
