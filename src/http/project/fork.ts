@@ -18,8 +18,8 @@ import { projectPlace } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, nameLengthMax } from "../core/schema.ts";
-import { Title } from "../team/team.ts";
+import { bool } from "../core/schema.ts";
+import { OwnerAlias, Title } from "../team/field.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
 /** Copying what takes longer goes on after the answer. */
@@ -38,11 +38,7 @@ const fork = route({
   params: projectPlace.params,
   body: z
     .object({
-      ownerAlias: z
-        .string()
-        .max(nameLengthMax)
-        .nullish()
-        .meta({ description: "The caller when not given." }),
+      ownerAlias: OwnerAlias,
       ownerAliasType: OwnerType.default("USER"),
       alias: Alias.optional(),
       title: Title.optional(),

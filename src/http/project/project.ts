@@ -17,7 +17,8 @@ import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, nameLengthMax } from "../core/schema.ts";
+import { bool } from "../core/schema.ts";
+import { Description, OwnerAlias, Title } from "../team/field.ts";
 import { pendingTransfer } from "../team/pending-transfer.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
@@ -28,17 +29,13 @@ const initialBranch = "main";
 
 const NewProject = z
   .object({
-    title: z.string().trim().min(1).max(255),
+    title: Title,
     alias: Alias,
     isPrivate: bool().default(true),
-    ownerAlias: z
-      .string()
-      .max(nameLengthMax)
-      .nullish()
-      .meta({ description: "The caller when not given." }),
+    ownerAlias: OwnerAlias,
     ownerAliasType: OwnerType.default("USER"),
     language: z.string().trim().max(64).nullish(),
-    description: z.string().max(10_000).nullish(),
+    description: Description.nullish(),
   })
   .meta({ id: "NewProject" });
 

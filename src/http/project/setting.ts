@@ -21,8 +21,8 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, nameLengthMax } from "../core/schema.ts";
+import { Description, Link, Title } from "../team/field.ts";
 import { pendingTransfer } from "../team/pending-transfer.ts";
-import { Description, Link, Title } from "../team/team.ts";
 import {
   actsAsAdministrator,
   mustMayTransfer,

@@ -26,7 +26,7 @@ import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
-import { changed, Description, Link, Title } from "./team.ts";
+import { changed, Description, Link, Title } from "./field.ts";
 import { presentTeam, teamFields } from "./view.ts";
 
 const tag = "Companies";

@@ -20,28 +20,20 @@ import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, nameLengthMax } from "../core/schema.ts";
+import { bool } from "../core/schema.ts";
+import { changed, Description, Link, OwnerAlias, Title } from "./field.ts";
 import { pendingTransfer } from "./pending-transfer.ts";
 import { presentTeam, TeamView } from "./view.ts";
 
 const tag = "Teams";
 const Params = z.object({ teamAlias: z.string() });
 
-export const Title = z.string().trim().min(1).max(255);
-export const Description = z.string().max(10_000);
-/** Of a picture elsewhere. */
-export const Link = z.union([z.literal(""), z.url({ protocol: /^https?$/ }).max(2_000)]);
-
 const NewTeam = z
   .object({
     title: Title,
     alias: Alias,
     isPrivate: bool().default(true),
-    ownerAlias: z
-      .string()
-      .max(nameLengthMax)
-      .nullish()
-      .meta({ description: "The caller when not given." }),
+    ownerAlias: OwnerAlias,
     ownerAliasType: TeamOwnerType.default("USER"),
     description: Description.nullish(),
   })
@@ -187,22 +179,6 @@ const putTeam = route({
     return shown(deps, id);
   },
 });
-
-/** Fields of a request as the events name them; only those given. */
-export function changed(body: {
-  title?: string | undefined;
-  description?: string | null | undefined;
-  isPrivate?: boolean | undefined;
-  avatar?: string | null | undefined;
-}) {
-  const { title, description, isPrivate, avatar } = body;
-  return {
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description: description || null }),
-    ...(isPrivate === undefined ? {} : { private: isPrivate }),
-    ...(avatar === undefined ? {} : { avatar: avatar || null }),
-  };
-}
 
 const removeTeam = route({
   method: "delete",
