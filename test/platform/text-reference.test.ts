@@ -69,6 +69,15 @@ describe("references in a text", () => {
     expect(referencesIn(text)).to.deep.equal([]);
   });
 
+  it("are found in one pass, however many addresses there are", () => {
+    const url = "https://forge.example";
+    return expectLinear(
+      4_000,
+      (count) => `${url}/project/anna/forge/issue/6 `.repeat(count),
+      (text) => expect(referencesIn(text, url)).to.have.length(1),
+    );
+  });
+
   it("are at most 100", () => {
     const text = Array.from({ length: 200 }, (_, index) => `#${index + 1}`).join(" ");
     expect(referencesIn(text)).to.have.length(100);
