@@ -70,11 +70,11 @@ describe("references in a text", () => {
   });
 
   it("are found in one pass, however many addresses there are", () => {
-    const url = "https://forge.example";
+    // As short as they can be: a text is searched up to a length.
     return expectLinear(
-      4_000,
-      (count) => `${url}/project/anna/forge/issue/6 `.repeat(count),
-      (text) => expect(referencesIn(text, url)).to.have.length(1),
+      256,
+      (count) => "h/project/h/project/a/b/issue/6 ".repeat(count),
+      (text) => referencesIn(text, "h"),
     );
   });
 

@@ -150,14 +150,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       rulesOf(db, project, row, configuration),
     ]);
     const { comparison } = sides;
-    const verifying = pipelineVerdicts(db, {
-      projectId: row.project_id,
-      sourceProjectId: row.source_project_id,
-      sourceCommit: row.source_commit,
-      localId: row.local_id,
-      targetHead,
-      isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
-    });
+    const verifying = verdictsOf(db, row, targetHead, comparison);
     verifying.catch(() => undefined);
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
     const counted = { rules, barred, approverIds: then.approverIds };
@@ -187,6 +180,22 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const found = { hasCommonHistory, conflicts, lockConflicts, reasons, rules, approvers };
     return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
   };
+}
+
+function verdictsOf(
+  db: Knex,
+  row: Judged,
+  targetHead: string | undefined,
+  comparison: Comparison | undefined,
+): Promise<PipelineVerdicts> {
+  return pipelineVerdicts(db, {
+    projectId: row.project_id,
+    sourceProjectId: row.source_project_id,
+    sourceCommit: row.source_commit,
+    localId: row.local_id,
+    targetHead,
+    isUpToDate: comparison !== undefined && comparison.baseId === targetHead,
+  });
 }
 
 const isSatisfied = (rule: ApprovalRule, approvers: readonly Approver[]): boolean =>
