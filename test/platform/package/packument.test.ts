@@ -53,6 +53,24 @@ describe("a document of npm from another registry", () => {
     }
   });
 
+  it("is refused when an address or a digest of it is longer than any", () => {
+    const url = (length: number) => `https://far.example.org/${"x".repeat(length - 24)}`;
+    const kindOf = (more: object) => {
+      const versions = { "1.0.0": version("1.0.0", more) };
+      return askPackument(asked({ kind: "document", base }, bytesOf({ name: "pad", versions })))
+        .kind;
+    };
+    for (const [field, most] of [
+      ["tarball", 4_096],
+      ["integrity", 4_096],
+      ["shasum", 255],
+    ] as const) {
+      const long = (length: number) => (field === "tarball" ? url(length) : "x".repeat(length));
+      expect(kindOf({ [field]: long(most) }), field).to.equal("json");
+      expect(kindOf({ [field]: long(most + 1) }), field).to.equal("malformed");
+    }
+  });
+
   it("is refused when it nests too deep to be written", () => {
     const deep = `{"name":"pad","more":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
     const question = asked({ kind: "document", base }, new TextEncoder().encode(deep));

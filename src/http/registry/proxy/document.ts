@@ -65,7 +65,7 @@ const rememberedMax = 10_000;
 const running = new Map<string, Promise<Document>>();
 /** Names of what failed lately. */
 const failedNames = new LRUCache<string, true>({ max: rememberedMax, ttl: pauseMs });
-/** By proxy, the names for which its registry did not answer since it last did. */
+/** By `servingOf`, the names for which it did not answer since it last did. */
 const unanswered = new LRUCache<string, ReadonlySet<string>>({ max: rememberedMax, ttl: pauseMs });
 const absent = new LRUCache<string, true>({ max: rememberedMax, ttl: absentMs });
 
@@ -95,6 +95,9 @@ export async function upstreamDocument(
   // Changed settings may lead to another registry, with other rights.
   const key = JSON.stringify([proxy.id, at, proxy.settings]);
   if (absent.has(key)) throw notThere();
+  if (at.isPassing === true && isPaused(servingOf(proxy, at), place)) {
+    throw new UpstreamDown("The external registry did not answer a moment ago.");
+  }
   let document = running.get(key);
   if (document === undefined) {
     document = fetched(proxy, { at, place, kept, key }, deps).finally(() => running.delete(key));
@@ -162,9 +165,15 @@ function isFresh(
 ): boolean {
   const { isOffline, metadataRetrievalIntervalSeconds: seconds } = settings;
   const isYoung = now().getTime() - checked_at.getTime() < seconds * 1_000;
-  const isDown = (unanswered.get(id)?.size ?? 0) >= failuresMax;
-  return isOffline || isYoung || isDown || failedNames.has(nameOf(place));
+  return isOffline || isYoung || isPaused(id, place);
 }
+
+/** A registry may search by another service than it serves its documents by: each is paused alone. */
+const servingOf = ({ id }: ProxyRepository, { isPassing = false }: DocumentAt): string =>
+  isPassing ? `${id} passing` : id;
+
+const isPaused = (serving: string, place: KeptAt): boolean =>
+  (unanswered.get(serving)?.size ?? 0) >= failuresMax || failedNames.has(nameOf(place));
 
 const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${path}`;
 
@@ -186,6 +195,7 @@ async function fetchedInto(
   deps: Deps,
 ): Promise<Document> {
   const old = kept && (await keptDocument(kept, deps));
+  const serving = servingOf(proxy, at);
   try {
     const isKnown = old !== undefined && kept !== undefined && kept.etag !== "";
     const condition = isKnown ? { "if-none-match": kept.etag } : {};
@@ -208,19 +218,19 @@ async function fetchedInto(
       const blob = await deps.blobs.putPlain(Readable.from([bytes]), { bytesMax });
       await keep(deps.db, place, { blob, type, etag: headers["etag"] ?? "" });
     }
-    unanswered.delete(proxy.id);
+    unanswered.delete(serving);
     failedNames.delete(nameOf(place));
     return { bytes, type };
   } catch (error) {
     const kind = error instanceof Refusal ? error.kind : undefined;
     if (kind === "not_found") {
-      unanswered.delete(proxy.id);
+      unanswered.delete(serving);
       absent.set(key, true);
       throw error;
     }
     // A lack of room is no failure of the registry.
     if (kind !== "unavailable") failedNames.set(nameOf(place), true);
-    if (error instanceof UpstreamDown) noteUnanswered(proxy.id, nameOf(place));
+    if (error instanceof UpstreamDown) noteUnanswered(serving, nameOf(place));
     if (old !== undefined) return old;
     throw error;
   }
@@ -279,9 +289,9 @@ async function keptDocument({ sha256, content_type: type }: Kept, { blobs }: Dep
   }
 }
 
-function noteUnanswered(proxyId: string, name: string): void {
-  const names = unanswered.get(proxyId) ?? new Set();
+function noteUnanswered(serving: string, name: string): void {
+  const names = unanswered.get(serving) ?? new Set();
   if (names.size < failuresMax || names.has(name)) {
-    unanswered.set(proxyId, new Set([...names, name]));
+    unanswered.set(serving, new Set([...names, name]));
   }
 }

@@ -19,6 +19,13 @@ function serve(path: string, document: unknown): void {
   upstream.answers.set(path, (_request, response) => response.end(JSON.stringify(document)));
 }
 
+async function store(repository: string, id: string): Promise<void> {
+  const body = new FormData();
+  body.append("package", new Blob([new Uint8Array(nupkg(id, "1.0.0"))]), "package");
+  const stored = await fetch(`${baseOf(repository)}/package`, { method: "PUT", headers, body });
+  expect(stored.status).to.equal(201);
+}
+
 const result = (id: string) => ({
   "@id": `${upstream.url}/far/registration/${id}`,
   id,
@@ -48,10 +55,7 @@ describe("a search through a proxy of NuGet", () => {
     const settings = { includedRepositoryUuids: members };
     await at.virtual("all", "nuget", { ...settings, allowRemoteProxying: true });
     await at.virtual("closed", "nuget", settings);
-    const body = new FormData();
-    body.append("package", new Blob([new Uint8Array(nupkg("Acme.Pad", "1.0.0"))]), "package");
-    const stored = await fetch(`${baseOf("own")}/package`, { method: "PUT", headers, body });
-    expect(stored.status).to.equal(201);
+    await store("own", "Acme.Pad");
   });
 
   it("finds what the external registry has, at addresses of this service", async () => {
@@ -90,5 +94,56 @@ describe("a search through a proxy of NuGet", () => {
       response.writeHead(500).end(),
     );
     expect(await idsAt("all/query?q=acme")).to.deep.equal(["Acme.Pad"]);
+  });
+
+  it("compares few of many names with those of local members, and no versions", async () => {
+    const many = Array.from({ length: 3_000 }, (_, n) => `Far.N${n}`);
+    serve("/far/complete?q=many&skip=0&take=20", { totalHits: 3_000, data: many });
+    const compared: number[] = [];
+    const note = ({ bindings }: Readonly<{ bindings?: readonly unknown[] }>) =>
+      compared.push(
+        ...(bindings ?? []).flatMap((each) => (Array.isArray(each) ? each.length : [])),
+      );
+    app.deps.db.on("query", note);
+    const { data } = await json("all/autocomplete?q=many");
+    app.deps.db.off("query", note);
+    expect(data).to.deep.equal(many.slice(0, 20));
+    expect(Math.max(...compared)).to.be.within(20, 100);
+
+    // A local member has a package of the name of a version.
+    await store("own", "2.0.0");
+    const versions = await json("all/autocomplete?id=Far.Pad");
+    expect(versions.data).to.deep.equal(["1.0.0", "2.0.0"]);
+  });
+
+  it("is paused alone when it fails", async () => {
+    const settings = { url: `${upstream.url}/split/index.json`, isCaching: true };
+    const proxySettings = { ...settings, metadataRetrievalIntervalSeconds: 3_600 };
+    const { repositoryUuid } = await at.proxy("split", "nuget", proxySettings);
+    const resources = [
+      { "@id": `${upstream.url}/split/query`, "@type": "SearchQueryService" },
+      { "@id": `${upstream.url}/split/flat`, "@type": "PackageBaseAddress/3.0.0" },
+    ];
+    serve("/split/index.json", { version: "3.0.0", resources });
+    const versions = "/split/flat/pad/index.json";
+    serve(versions, { versions: ["1.0.0"] });
+    expect(await json("split/flat/pad/index.json")).to.deep.equal({ versions: ["1.0.0"] });
+    const statusOf = async (text: string) =>
+      (await fetch(`${baseOf("split")}/query?q=${text}`, { headers })).status;
+    const path = (text: string) => `/split/query?q=${text}&skip=0&take=20`;
+    for (const text of ["one", "two", "three", "four"]) {
+      upstream.answers.set(path(text), (_request, response) => response.writeHead(500).end());
+      expect(await statusOf(text)).to.equal(502);
+    }
+
+    const old = { ...proxySettings, metadataRetrievalIntervalSeconds: 0 };
+    const changed = await at.change(repositoryUuid, { type: "PROXY", proxySettings: old });
+    expect(changed.status, changed.text).to.equal(200);
+    serve(versions, { versions: ["1.0.0", "2.0.0"] });
+    expect(await json("split/flat/pad/index.json"), "what is not searched").to.deep.equal({
+      versions: ["1.0.0", "2.0.0"],
+    });
+    expect(upstream.asked(path("three")), "asked until it is paused").to.have.length(1);
+    expect(upstream.asked(path("four"))).to.have.length(0);
   });
 });
