@@ -4,6 +4,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import { logLine } from "../../src/platform/job-log/line.ts";
 import { startTestApp } from "../support/app.ts";
 import { eventually as within } from "../support/eventually.ts";
 import { temporaryDirectory } from "../support/git.ts";
@@ -54,9 +55,14 @@ const run = (...args: readonly string[]) =>
 const jobOf = async (pipeline: View, name: string): Promise<View | undefined> =>
   (await at.jobs(pipeline["localId"])).find((job) => job["name"] === name);
 const statusOf = async (pipeline: View, name: string) => (await jobOf(pipeline, name))?.["status"];
+/** Without the times that newer runners write in front of lines. */
 const logOf = async (pipeline: View, name: string): Promise<string> => {
   const { localId } = (await jobOf(pipeline, name)) ?? {};
-  return (await app.get(`${at.base}/cicd/job/${localId}/log`, { token })).text;
+  const { text } = await app.get(`${at.base}/cicd/job/${localId}/log`, { token });
+  return text
+    .split("\n")
+    .map((line) => logLine(line).text)
+    .join("\n");
 };
 
 describe("gitlab-runner with its shell executor", () => {

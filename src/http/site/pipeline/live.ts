@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { isFinished } from "../../../events/pipeline/status.ts";
 import { AnsiLines } from "../../../platform/ansi.ts";
+import { logLine } from "../../../platform/job-log/line.ts";
 import {
   allJobs,
   findJob,
@@ -75,7 +76,10 @@ export function* lineEvents(
     const first = line + 1;
     line += some.length;
     at = line - from.line === lines.length ? from.at : at + bytes(some);
-    const markup = some.map((text, index) => linePiece(ansi.line(text), first + index, 0));
+    const markup = some.map((each, index) => {
+      const { time, text } = logLine(each);
+      return linePiece(ansi.line(text), { number: first + index, time }, 0);
+    });
     yield event(`${at}-${line}`, markup.join(""));
   }
 }

@@ -1,4 +1,5 @@
 import { AnsiLines } from "../../../platform/ansi.ts";
+import { wholeLines } from "../../../platform/job-log/line.ts";
 import { logPieces } from "../../agent/log.ts";
 import { type FoundLog, findLog } from "../../agent/log-source.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -10,6 +11,7 @@ const partBytes = 512 * 1024;
 /** A part ends with a line, unless that is longer than this. */
 const lineBytesMax = 64 * 1024;
 const sectionsMax = 20;
+const marksPerLineMax = 20;
 /** The markup of a line takes a hundred bytes and more, also that of an empty one. */
 const linesMax = 5_000;
 
@@ -88,10 +90,14 @@ const lineId = (number: number, part: number): string =>
   part === 0 ? `L${number}` : `L${part}-${number}`;
 
 /** One line with its number, as a link to it. */
-export function linePiece(markup: string, number: number, part: number): string {
+export function linePiece(markup: string, { number, time }: Shown, part: number): string {
   const id = lineId(number, part);
-  return `<div class="line" id="${id}"><a class="n" href="#${id}" aria-label="Line ${number}">${number}</a><code>${markup}</code></div>\n`;
+  // A time is digits and signs only: see logLine.
+  const title = time === undefined ? "" : ` title="${time}"`;
+  return `<div class="line" id="${id}"${title}><a class="n" href="#${id}" aria-label="Line ${number}">${number}</a><code>${markup}</code></div>\n`;
 }
+
+type Shown = Readonly<{ number: number; time: string | undefined }>;
 
 /** The first lines of a part, and how many more there are. */
 export function linesPiece(lines: readonly string[], part: number, whole: string): Html {
@@ -103,27 +109,42 @@ export function linesPiece(lines: readonly string[], part: number, whole: string
 `;
 }
 
+type Mark = Readonly<{ opens: boolean; name: string; folded: boolean }>;
+
+/** The marks that a line begins with, and the text behind them. */
+function marksOf(line: string): Readonly<{ marks: readonly Mark[]; rest: string }> {
+  const marks: Mark[] = [];
+  let rest = line;
+  for (let found = mark.exec(rest); found !== null; found = mark.exec(rest)) {
+    const [all, kind, name = "", options = ""] = found;
+    marks.push({ opens: kind === "start", name, folded: /\bcollapsed=true\b/.test(options) });
+    rest = rest.slice(all.length);
+    if (marks.length === marksPerLineMax) break;
+  }
+  return { marks, rest };
+}
+
 /** Lines, those of a section below its title, which folds them. */
 function sections(lines: readonly string[], part: number): Html {
   const ansi = new AnsiLines();
   let open = 0;
   let markup = "";
-  for (const [index, line] of lines.entries()) {
-    const found = mark.exec(line);
-    const rest = found === null ? line : line.slice(found[0].length);
+  for (const line of wholeLines(lines)) {
+    const { marks, rest } = marksOf(line.text);
     const shown = ansi.line(rest);
-    if (found?.[1] === "start" && open < sectionsMax) {
-      open += 1;
-      const folded = /\bcollapsed=true\b/.test(found[3] ?? "") ? "" : " open";
-      const title = shown === "" ? html`${seen(found[2] ?? "")}`.markup : shown;
-      markup += `<details${folded}><summary>${title}</summary>`;
-    } else if (found?.[1] === "end" && open > 0) {
-      open -= 1;
-      markup += "</details>";
-      if (rest !== "") markup += linePiece(shown, index + 1, part);
-    } else {
-      markup += linePiece(shown, index + 1, part);
+    let isTitle = false;
+    for (const [index, { opens, name, folded }] of marks.entries()) {
+      if (opens && open < sectionsMax) {
+        open += 1;
+        isTitle = index === marks.length - 1;
+        const title = isTitle && shown !== "" ? shown : html`${seen(name)}`.markup;
+        markup += `<details${folded ? "" : " open"}><summary>${title}</summary>`;
+      } else if (!opens && open > 0) {
+        open -= 1;
+        markup += "</details>";
+      }
     }
+    if (!isTitle && (marks.length === 0 || shown !== "")) markup += linePiece(shown, line, part);
   }
   // Every text in it was escaped.
   return new Html(markup + "</details>".repeat(open));
