@@ -33,12 +33,20 @@ export function openVault(db: Knex, secretKey: string): Vault {
   const digest = keyedDigest(secretKey);
   const keys = keyCache();
 
+  const readKey = gatheredReads(async (subjects: readonly string[]) => {
+    const { rows } = await db.raw<{ rows: VaultKeyRow[] }>(
+      "select subject, wrapped from vault_key where subject = any(?)",
+      [[...subjects]],
+    );
+    return new Map(rows.map(({ subject, wrapped }) => [subject, wrapped]));
+  });
+
   async function keyOf(subject: string): Promise<Buffer | undefined> {
     const cached = keys.get(subject);
     if (cached !== undefined) return cached;
-    const row = await db<VaultKeyRow>("vault_key").where({ subject }).first("wrapped");
-    if (row === undefined) return undefined;
-    const key = decrypt(wrappingKey, row.wrapped, subject);
+    const wrapped = await readKey(subject);
+    if (wrapped === undefined) return undefined;
+    const key = decrypt(wrappingKey, wrapped, subject);
     keys.set(subject, key);
     return key;
   }
@@ -78,6 +86,26 @@ export function keyedDigest(secretKey: string): Vault["digest"] {
   const digestKey = derive(secretKey, "vault digest key");
   return (purpose, text) =>
     createHmac("sha256", digestKey).update(`${purpose.length}:${purpose}${text}`).digest("hex");
+}
+
+/** Reads what is asked for in one turn of the event loop at once. */
+function gatheredReads<Value>(
+  read: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+) {
+  let gathered: { ids: Set<string>; values: Promise<ReadonlyMap<string, Value>> } | undefined;
+  return async (id: string): Promise<Value | undefined> => {
+    if (gathered === undefined) {
+      const ids = new Set<string>();
+      const values = Promise.resolve().then(() => {
+        gathered = undefined;
+        return read([...ids]);
+      });
+      gathered = { ids, values };
+    }
+    const { ids, values } = gathered;
+    ids.add(id);
+    return (await values).get(id);
+  };
 }
 
 type VaultKeyRow = Readonly<{ subject: string; wrapped: Buffer }>;

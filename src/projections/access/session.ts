@@ -4,7 +4,8 @@ import type { SessionId, UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type SessionRow = Readonly<{
@@ -19,13 +20,15 @@ export type SessionRow = Readonly<{
   opened_at: Date;
 }>;
 
+const sessions = tableOf<SessionRow>({ name: "session", key: ["id"] });
+
 const { UserBanned, UserPasswordChanged, UserForgotten } = userEvents;
 
 /**
  * Sessions that were not ended; one that was idle for too long is here until it is swept. Lifting a
  * ban brings no session back.
  */
-export const sessionProjection = defineProjection({
+export const sessionProjection = defineRowProjection({
   name: "session",
   version: 1,
   tables: ["session"],
@@ -43,7 +46,7 @@ export const sessionProjection = defineProjection({
   },
   events: { ...sessionEvents, UserBanned, UserPasswordChanged, UserForgotten },
   handlers: {
-    SessionOpened: async (tx, { data, metadata }) => {
+    SessionOpened: (rows, { data, metadata }) => {
       const row = {
         id: data.sessionId,
         user_id: data.userId,
@@ -53,18 +56,18 @@ export const sessionProjection = defineProjection({
         ip: metadata.ip,
         opened_at: new Date(data.openedAt),
       };
-      await tx<SessionRow>("session").insert(row).onConflict("id").merge();
+      rows.put(sessions, row);
     },
-    SessionClosed: async (tx, { stream }) => {
-      await tx("session").where("id", idInStream(stream)).delete();
-    },
-    UserBanned: (tx, { stream }) => endAll(tx, stream),
-    UserPasswordChanged: (tx, { stream }) => endAll(tx, stream),
-    UserForgotten: (tx, { stream }) => endAll(tx, stream),
+    SessionClosed: (rows, { stream }) =>
+      rows.remove(sessions, { id: idInStream(stream) as SessionId }),
+    UserBanned: (rows, { stream }) => endAll(rows, stream),
+    UserPasswordChanged: (rows, { stream }) => endAll(rows, stream),
+    UserForgotten: (rows, { stream }) => endAll(rows, stream),
   },
 });
 
-async function endAll(tx: Tx, userStream: string): Promise<void> {
+async function endAll(rows: Writes, userStream: string): Promise<void> {
+  const tx = await rows.written();
   await tx("session").where("user_id", idInStream(userStream)).delete();
 }
 

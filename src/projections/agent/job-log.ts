@@ -2,8 +2,9 @@ import type { Knex } from "knex";
 
 import { jobLogEvents } from "../../events/agent/job-log.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf } from "../core/writes.ts";
 
 export type JobLogRow = Readonly<{
   job_id: string;
@@ -15,10 +16,12 @@ export type JobLogRow = Readonly<{
   stored_at: Date;
 }>;
 
+const logs = tableOf<JobLogRow>({ name: "job_log", key: ["job_id", "attempt"] });
+
 const { PipelineDeleted } = pipelineEvents;
 
 /** Logs of runs that have ended, and their blobs. */
-export const jobLogProjection = defineProjection({
+export const jobLogProjection = defineRowProjection({
   name: "job_log",
   version: 1,
   tables: ["job_log"],
@@ -36,21 +39,23 @@ export const jobLogProjection = defineProjection({
   },
   events: { ...jobLogEvents, ...purgeEvents, PipelineDeleted },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { job_log: "project_id" }),
-    PipelineDeleted: async (tx, { data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { job_log: "project_id" }),
+    PipelineDeleted: async (rows, { data }) => {
+      const tx = await rows.written();
       await tx("job_log").where({ pipeline_id: data.pipelineId }).delete();
     },
-    JobLogStored: async (tx, { data }) => {
+    JobLogStored: (rows, { data }) => {
       const row = {
         job_id: data.jobId,
         attempt: data.attempt,
         pipeline_id: data.pipelineId,
         project_id: data.projectId,
-        bytes: data.bytes,
+        bytes: BigInt(data.bytes),
         sha256: data.sha256,
         stored_at: new Date(data.storedAt),
       };
-      await tx("job_log").insert(row).onConflict(["job_id", "attempt"]).merge();
+      rows.put(logs, row);
     },
   },
 });

@@ -7,20 +7,26 @@ import type { Tx } from "./projection.ts";
  * would take the longer the more there are.
  */
 export type KeptTotal = Readonly<{
+  /** A change of these columns may move it. */
+  columns: ReadonlySet<string>;
   /** Of the projection that owns the rows. */
   table: string;
   create: (tx: Tx) => Promise<void>;
-  /** Runs what writes the row of this id, and moves the total by what that made of it. */
-  around: (tx: Tx, id: string, write: () => Promise<void>) => Promise<void>;
+  /** Runs what writes the rows of these ids, and moves the total by what that made of them. */
+  around: (tx: Tx, ids: readonly string[], write: () => Promise<void>) => Promise<void>;
   read: (db: Knex) => Promise<number>;
 }>;
 
-/** Of rows that meet a condition in SQL. It follows the rows themselves, so repeating changes nothing. */
-export function keptTotal(rows: string, condition: string): KeptTotal {
+/** Of rows that meet a condition in SQL, which names these columns. It follows the rows themselves, so repeating changes nothing. */
+export function keptTotal(rows: string, condition: string, columns: readonly string[]): KeptTotal {
   const table = `${rows}_total`;
-  const counts = async (tx: Tx, id: string): Promise<boolean> =>
-    (await tx(rows).where({ id }).whereRaw(condition).first("id")) !== undefined;
+  const counts = async (tx: Tx, ids: readonly string[]): Promise<number> => {
+    const text = `select count(*)::int as total from ?? where id = any(?) and (${condition})`;
+    const { rows: counted } = await tx.raw<{ rows: [{ total: number }] }>(text, [rows, [...ids]]);
+    return counted[0].total;
+  };
   return {
+    columns: new Set(columns),
     table,
     create: async (tx) => {
       await tx.schema.createTable(table, (made) => {
@@ -28,15 +34,17 @@ export function keptTotal(rows: string, condition: string): KeptTotal {
         made.bigInteger("total").notNullable();
       });
     },
-    async around(tx, id, write) {
-      const before = await counts(tx, id);
+    async around(tx, ids, write) {
+      const before = await counts(tx, ids);
       await write();
-      const after = await counts(tx, id);
+      const after = await counts(tx, ids);
       if (before === after) return;
       await tx(table)
-        .insert({ id: theOnly, total: after ? 1 : -1 })
+        .insert({ id: theOnly, total: after - before })
         .onConflict("id")
         .merge({ total: tx.raw("??.total + excluded.total", [table]) });
+      // A set of rows that come and go leaves no row either.
+      if (after < before) await tx(table).where({ id: theOnly, total: 0 }).delete();
     },
     async read(db) {
       const row = await db<{ id: number; total: bigint }>(table).where({ id: theOnly }).first();

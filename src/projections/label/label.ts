@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { LabelId, labelEvents, normaliseTitle } from "../../events/label/label.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { counted } from "../core/total.ts";
+import { tableOf } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type LabelRow = Readonly<{
@@ -18,7 +19,9 @@ export type LabelRow = Readonly<{
   created_at: Date;
 }>;
 
-export const labelProjection = defineProjection({
+const labels = tableOf<LabelRow>({ name: "label", key: ["id"] });
+
+export const labelProjection = defineRowProjection({
   name: "label",
   version: 1,
   tables: ["label"],
@@ -36,8 +39,9 @@ export const labelProjection = defineProjection({
   },
   events: { ...labelEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { label: "project_id" }),
-    LabelCreated: async (tx, { data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { label: "project_id" }),
+    LabelCreated: (rows, { data }) => {
       const row: LabelRow = {
         id: data.labelId,
         project_id: data.projectId,
@@ -47,25 +51,20 @@ export const labelProjection = defineProjection({
         hex_color: data.hexColor,
         created_at: new Date(data.createdAt),
       };
-      await tx<LabelRow>("label").insert(row).onConflict("id").merge();
+      rows.put(labels, row);
     },
-    LabelEdited: async (tx, { stream, data: { details } }) => {
-      await tx("label")
-        .where({ id: idInStream(stream) })
-        .update({
-          title: details.title,
-          title_normalised: normaliseTitle(details.title),
-          description: details.description,
-          hex_color: details.hexColor,
-        });
-    },
-    LabelDeleted: async (tx, { stream }) => {
-      await tx("label")
-        .where({ id: idInStream(stream) })
-        .delete();
-    },
+    LabelEdited: (rows, { stream, data: { details } }) =>
+      rows.change(labels, idOf(stream), {
+        title: details.title,
+        title_normalised: normaliseTitle(details.title),
+        description: details.description,
+        hex_color: details.hexColor,
+      }),
+    LabelDeleted: (rows, { stream }) => rows.remove(labels, idOf(stream)),
   },
 });
+
+const idOf = (stream: string) => ({ id: idInStream(stream) as LabelId });
 
 const inProject = (db: Knex, projectId: ProjectId) =>
   db<LabelRow>("label").where("project_id", projectId);

@@ -3,9 +3,10 @@ import type { Knex } from "knex";
 import type { ObjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { counted } from "../core/total.ts";
+import { tableOf } from "../core/writes.ts";
 
 export type DiscussionNoteRow = Readonly<{
   id: string;
@@ -29,7 +30,9 @@ export type DiscussionNoteRow = Readonly<{
   old_line: number | null;
 }>;
 
-export const discussionProjection = defineProjection({
+const notes = tableOf<DiscussionNoteRow>({ name: "discussion_note", key: ["id"] });
+
+export const discussionProjection = defineRowProjection({
   name: "discussion",
   version: 1,
   tables: ["discussion_note"],
@@ -59,9 +62,9 @@ export const discussionProjection = defineProjection({
   },
   events: { ...discussionEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data }) =>
-      dropRows(tx, data.projectId, { discussion_note: "project_id" }),
-    DiscussionStarted: async (tx, { revision, data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { discussion_note: "project_id" }),
+    DiscussionStarted: (rows, { revision, data }) => {
       const { discussionId, commits, line } = data;
       const row: DiscussionNoteRow = {
         id: discussionId,
@@ -81,9 +84,9 @@ export const discussionProjection = defineProjection({
         new_line: line?.newLine ?? null,
         old_line: line?.oldLine ?? null,
       };
-      await tx<DiscussionNoteRow>("discussion_note").insert(row).onConflict("id").merge();
+      rows.put(notes, row);
     },
-    DiscussionReplied: async (tx, { stream, revision, data }) => {
+    DiscussionReplied: (rows, { stream, revision, data }) => {
       const row = {
         id: data.noteId,
         discussion_id: idInStream(stream),
@@ -94,21 +97,19 @@ export const discussionProjection = defineProjection({
         created_at: new Date(data.repliedAt),
         revision,
       };
-      await tx("discussion_note").insert(row).onConflict("id").merge();
+      rows.put(notes, row);
     },
-    DiscussionNoteEdited: async (tx, { data: { noteId, message } }) => {
-      await tx<DiscussionNoteRow>("discussion_note").where("id", noteId).update({ message });
-    },
-    DiscussionNoteDeleted: async (tx, { data: { noteId } }) => {
+    DiscussionNoteEdited: (rows, { data: { noteId, message } }) =>
+      rows.change(notes, { id: noteId }, { message }),
+    DiscussionNoteDeleted: async (rows, { data: { noteId } }) => {
+      const tx = await rows.written();
       // Replies go with the first note, which has the id of the discussion.
       await tx("discussion_note").where("id", noteId).orWhere("discussion_id", noteId).delete();
     },
-    DiscussionResolved: async (tx, { stream }) => {
-      await tx("discussion_note").where("id", idInStream(stream)).update({ resolved: true });
-    },
-    DiscussionUnresolved: async (tx, { stream }) => {
-      await tx("discussion_note").where("id", idInStream(stream)).update({ resolved: false });
-    },
+    DiscussionResolved: (rows, { stream }) =>
+      rows.change(notes, { id: idInStream(stream) }, { resolved: true }),
+    DiscussionUnresolved: (rows, { stream }) =>
+      rows.change(notes, { id: idInStream(stream) }, { resolved: false }),
   },
 });
 

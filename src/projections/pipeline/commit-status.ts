@@ -3,8 +3,9 @@ import type { Knex } from "knex";
 import type { UserId } from "../../events/core/ids.ts";
 import { commitStatusEvents } from "../../events/pipeline/commit-status.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf } from "../core/writes.ts";
 
 export type CommitStatusRow = Readonly<{
   project_id: string;
@@ -19,7 +20,13 @@ export type CommitStatusRow = Readonly<{
   updated_at: Date;
 }>;
 
-export const commitStatusProjection = defineProjection({
+const statuses = tableOf<CommitStatusRow>({
+  name: "commit_status",
+  key: ["project_id", "commit_id", "name"],
+  kept: ["created_at"],
+});
+
+export const commitStatusProjection = defineRowProjection({
   name: "commit_status",
   version: 1,
   tables: ["commit_status"],
@@ -40,8 +47,9 @@ export const commitStatusProjection = defineProjection({
   },
   events: { ...commitStatusEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { commit_status: "project_id" }),
-    CommitStatusReported: async (tx, { data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { commit_status: "project_id" }),
+    CommitStatusReported: (rows, { data }) => {
       const at = new Date(data.reportedAt);
       const row = {
         project_id: data.projectId,
@@ -52,12 +60,10 @@ export const commitStatusProjection = defineProjection({
         target_url: data.targetUrl,
         description: data.description,
         reported_by_id: data.reportedById,
+        created_at: at,
         updated_at: at,
       };
-      await tx("commit_status")
-        .insert({ ...row, created_at: at })
-        .onConflict(["project_id", "commit_id", "name"])
-        .merge(Object.keys(row));
+      rows.put(statuses, row);
     },
   },
 });

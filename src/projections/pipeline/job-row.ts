@@ -1,8 +1,9 @@
 import type { Recorded } from "../../events/core/event.ts";
 import { type JobEvent, jobStatusAfter } from "../../events/pipeline/job.ts";
-import { announceChange } from "../core/announce.ts";
-import type { Tx } from "../core/projection.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 import type { JobRow } from "./table.ts";
+
+export const jobs = tableOf<JobRow>({ name: "pipeline_job", key: ["id"] });
 
 /** Of a run that is over, or not begun. */
 const noRun = { queued: false, token_hash: null } as const;
@@ -31,12 +32,12 @@ const fresh = {
   child_pipeline_id: null,
 } as const;
 
-export async function applyJobEvent(tx: Tx, event: Recorded<JobEvent>): Promise<void> {
+export function applyJobEvent(rows: Writes, event: Recorded<JobEvent>): void {
   const status = jobStatusAfter(event);
   const change = { ...changeOf(event), ...(status && { status }) };
-  await tx<JobRow>("pipeline_job").where({ id: event.data.jobId }).update(change);
+  rows.change(jobs, { id: event.data.jobId }, change);
   const isForAgents = event.type === "JobQueued" || event.type === "JobReturned";
-  if (isForAgents) await announceChange(tx, "jobs");
+  if (isForAgents) rows.announce("jobs");
 }
 
 function changeOf(event: JobEvent): Partial<JobRow> {

@@ -4,13 +4,18 @@ import { jobEvents } from "../../events/pipeline/job.ts";
 import { type PipelineEvent, pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { defineProjection, ignore, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
-import { applyJobEvent } from "./job-row.ts";
+import { tableOf, Writes } from "../core/writes.ts";
+import { applyJobEvent, jobs } from "./job-row.ts";
 import { applyNumbers } from "./number.ts";
 import { refreshPipelines } from "./refresh.ts";
-import { createPipelineTables, pipelineTables } from "./table.ts";
+import { createPipelineTables, pipelines, pipelineTables } from "./table.ts";
 
 const events = { ...pipelineEvents, ...jobEvents, ...localIdEvents, ...purgeEvents };
 type Handled = Recorded<EventOf<typeof events>>;
+
+/** The file's own words for a job, which only who runs it reads. */
+type SpecRow = Readonly<{ job_id: string; pipeline_id: string; project_id: string; spec: object }>;
+const specs = tableOf<SpecRow>({ name: "pipeline_job_spec", key: ["job_id"] });
 
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
@@ -52,33 +57,40 @@ function one(tx: Tx, event: Handled): Promise<void> {
 }
 
 async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
+  const rows = new Writes(tx);
   const touched = new Set<string>();
   let numbers: Extract<Handled, { type: "LocalIdAssigned" }>[] = [];
-  const applyWaitingNumbers = async (): Promise<void> => {
+  // Numbers are given to what there is by then, and to nothing else that is written here.
+  const settle = async (): Promise<void> => {
+    await rows.written();
     if (numbers.length > 0) await applyNumbers(tx, numbers);
     numbers = [];
   };
   for (const event of batch) {
-    if (event.type === "LocalIdAssigned") {
-      numbers.push(event);
-      continue;
+    switch (event.type) {
+      case "LocalIdAssigned":
+        numbers.push(event);
+        continue;
+      case "ProjectPurged":
+        await settle();
+        await purge(tx, event.data.projectId);
+        continue;
+      case "PipelineDeleted":
+        await settle();
+        await remove(tx, event.data.pipelineId, event.data.projectId);
+        break;
+      default:
+        if (isOfPipeline(event)) applyPipelineEvent(rows, event);
+        else applyJobEvent(rows, event as Parameters<typeof applyJobEvent>[1]);
     }
-    await applyWaitingNumbers();
-    if (event.type === "ProjectPurged") {
-      await purge(tx, event.data.projectId);
-      continue;
-    }
-    const { pipelineId } = event.data;
-    if (event.type.startsWith("Pipeline")) {
-      await applyPipelineEvent(tx, event as Recorded<PipelineEvent>);
-    } else {
-      await applyJobEvent(tx, event as Parameters<typeof applyJobEvent>[1]);
-    }
-    touched.add(pipelineId);
+    touched.add(event.data.pipelineId);
   }
-  await applyWaitingNumbers();
+  await settle();
   await refreshPipelines(tx, [...touched]);
 }
+
+const isOfPipeline = (event: Handled): event is Recorded<PipelineEvent> =>
+  Object.hasOwn(pipelineEvents, event.type);
 
 async function purge(tx: Tx, projectId: string): Promise<void> {
   await dropRows(tx, projectId, {
@@ -89,29 +101,27 @@ async function purge(tx: Tx, projectId: string): Promise<void> {
   });
 }
 
-async function applyPipelineEvent(tx: Tx, { type, data }: Recorded<PipelineEvent>): Promise<void> {
+function applyPipelineEvent(rows: Writes, { type, data }: PipelineEvent): void {
   switch (type) {
     case "PipelineCreated":
-      await tx("pipeline").insert(createdRow(data)).onConflict("id").merge();
+      rows.put(pipelines, createdRow(data));
       return;
     case "PipelineJobsPlanned":
-      await plan(tx, data);
+      plan(rows, data);
       return;
     case "PipelineFinished": {
       const finished_at = new Date(data.finishedAt);
       const end = { finished_at, duration_seconds: data.durationSeconds };
       const change = { ...end, failure_reason: data.failureReason };
-      await tx("pipeline").where({ id: data.pipelineId }).update(change);
+      rows.change(pipelines, { id: data.pipelineId }, change);
       return;
     }
-    case "PipelineRestarted":
-      await tx("pipeline")
-        .where({ id: data.pipelineId })
-        .update({ finished_at: null, duration_seconds: null, failure_reason: null });
+    case "PipelineRestarted": {
+      const unfinished = { finished_at: null, duration_seconds: null, failure_reason: null };
+      rows.change(pipelines, { id: data.pipelineId }, unfinished);
       return;
+    }
     case "PipelineDeleted":
-      await remove(tx, data.pipelineId, data.projectId);
-      return;
     case "PipelineCanceled":
       return;
   }
@@ -132,7 +142,7 @@ function createdRow(data: Data<"PipelineCreated">) {
     user_id: data.userId,
     parent_pipeline_id: data.parent?.pipelineId ?? null,
     parent_job_id: data.parent?.jobId ?? null,
-    merge_request: data.mergeRequest === null ? null : JSON.stringify(data.mergeRequest),
+    merge_request: data.mergeRequest,
     merge_request_project_id: data.mergeRequest?.projectId ?? null,
     merge_request_number: data.mergeRequest?.projectId ? data.mergeRequest.localId : null,
     started_by_id: data.startedBy?.id ?? null,
@@ -141,43 +151,38 @@ function createdRow(data: Data<"PipelineCreated">) {
     auto_cancel: data.autoCancel,
     jobs: data.jobs,
     failure_reason: data.failureReason,
-    status: failed ? "FAILED" : "CREATED",
+    status: failed ? ("FAILED" as const) : ("CREATED" as const),
     finished_at: null,
     duration_seconds: null,
     created_at: new Date(data.createdAt),
   };
 }
 
-async function plan(tx: Tx, data: Data<"PipelineJobsPlanned">): Promise<void> {
+function plan(rows: Writes, data: Data<"PipelineJobsPlanned">): void {
   const { pipelineId: pipeline_id, projectId: project_id, from } = data;
-  const rows = data.jobs.map(({ jobId: id, spec }, index) => ({
-    id,
-    pipeline_id,
-    project_id,
-    place: from + index,
-    name: spec.name,
-    stage: spec.stage,
-    stage_index: spec.stageIndex,
-    job_when: spec.when,
-    may_fail: spec.allowFailure.always,
-    needs: spec.needs?.map(({ job }) => job) ?? null,
-    tags: spec.tags,
-    interruptible: spec.interruptible,
-    resource_group: spec.resourceGroup,
-    is_trigger: spec.trigger !== null,
-    environment: spec.environment?.name ?? null,
-    status: "CREATED",
-    attempt: 0,
-    created_at: new Date(data.plannedAt),
-  }));
-  await tx("pipeline_job").insert(rows).onConflict("id").merge();
-  const specs = data.jobs.map(({ jobId: job_id, spec }) => ({
-    job_id,
-    pipeline_id,
-    project_id,
-    spec: JSON.stringify(spec),
-  }));
-  await tx("pipeline_job_spec").insert(specs).onConflict("job_id").merge();
+  for (const [index, { jobId: id, spec }] of data.jobs.entries()) {
+    rows.put(jobs, {
+      id,
+      pipeline_id,
+      project_id,
+      place: from + index,
+      name: spec.name,
+      stage: spec.stage,
+      stage_index: spec.stageIndex,
+      job_when: spec.when,
+      may_fail: spec.allowFailure.always,
+      needs: spec.needs?.map(({ job }) => job) ?? null,
+      tags: spec.tags,
+      interruptible: spec.interruptible,
+      resource_group: spec.resourceGroup,
+      is_trigger: spec.trigger !== null,
+      environment: spec.environment?.name ?? null,
+      status: "CREATED",
+      attempt: 0,
+      created_at: new Date(data.plannedAt),
+    });
+    rows.put(specs, { job_id: id, pipeline_id, project_id, spec });
+  }
 }
 
 async function remove(tx: Tx, id: string, project_id: string): Promise<void> {

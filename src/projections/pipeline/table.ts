@@ -7,6 +7,7 @@ import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import type { PipelineSource } from "../../events/pipeline/source.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import type { Tx } from "../core/projection.ts";
+import { tableOf } from "../core/writes.ts";
 
 export type PipelineRow = Readonly<{
   id: PipelineId;
@@ -87,6 +88,8 @@ export type JobRow = Readonly<{
   finished_at: Date | null;
   created_at: Date;
 }>;
+
+export const pipelines = tableOf<PipelineRow>({ name: "pipeline", key: ["id"] });
 
 export const pipelineTables = [
   "pipeline",

@@ -5,8 +5,10 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type MirrorTarget, type MirrorType, mirrorEvents } from "../../events/project/mirror.ts";
 import { type OwnerType, projectEvents } from "../../events/project/project.ts";
 import { escapeLike } from "../core/like.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { ignore } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { counted, countedNear, keptTotal } from "../core/total.ts";
+import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 import { owners } from "../team/owner.ts";
 
 type StoredProject = Readonly<{
@@ -45,9 +47,13 @@ export type ProjectRow = StoredProject &
   }>;
 
 /** Of what everybody may see. */
-const publicTotal = keptTotal("project", "is_private = false and deleted_at is null");
+const publicTotal = keptTotal("project", "is_private = false and deleted_at is null", [
+  "is_private",
+  "deleted_at",
+]);
+const stored = tableOf<StoredProject>({ name: "project", key: ["id"], total: publicTotal });
 
-export const projectProjection = defineProjection({
+export const projectProjection = defineRowProjection({
   name: "project",
   announces: "access",
   version: 5,
@@ -91,7 +97,7 @@ export const projectProjection = defineProjection({
   },
   events: { ...projectEvents, ...mirrorEvents },
   handlers: {
-    ProjectCreated: async (tx, { data }) => {
+    ProjectCreated: (rows, { data }) => {
       const row = {
         id: data.projectId,
         owner_id: data.ownerId,
@@ -111,36 +117,29 @@ export const projectProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await publicTotal.around(tx, row.id, async () => {
-        await tx<StoredProject>("project").insert(row).onConflict("id").merge();
-      });
+      rows.put(stored, row);
     },
-    ProjectDefaultBranchChanged: (tx, { stream, data }) =>
-      change(tx, stream, { default_branch: data.branch }),
-    ProjectDetailsChanged: (tx, { stream, data: { details } }) => {
+    ProjectDefaultBranchChanged: (rows, { stream, data }) =>
+      change(rows, stream, { default_branch: data.branch }),
+    ProjectDetailsChanged: (rows, { stream, data: { details } }) => {
       const { title, description, language, topics, siteUrl } = details;
-      return change(tx, stream, { title, description, language, topics, site_url: siteUrl });
+      return change(rows, stream, { title, description, language, topics, site_url: siteUrl });
     },
-    ProjectVisibilityChanged: (tx, { stream, data }) =>
-      publish(tx, stream, { is_private: data.private }),
-    ProjectAliasChanged: (tx, { stream, data: { alias } }) =>
-      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    ProjectTransferred: (tx, { stream, data }) =>
-      change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
-    ProjectDeleted: (tx, { stream, data }) =>
-      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
-    ProjectRestored: (tx, { stream }) => publish(tx, stream, { deleted_at: null }),
-    ProjectPurged: async (tx, { stream }) => {
-      const id = idInStream(stream);
-      await publicTotal.around(tx, id, async () => {
-        await tx<StoredProject>("project").where("id", id).delete();
-      });
-    },
-    ProjectQuotaChanged: (tx, { stream, data: { allowedBytes } }) =>
-      change(tx, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
-    MirrorConfigured: (tx, { data }) =>
-      mirror(tx, data.projectId, mirrorColumns(data.mirrorId, data.target)),
-    MirrorRemoved: (tx, { data }) => mirror(tx, data.projectId, noMirror),
+    ProjectVisibilityChanged: (rows, { stream, data }) =>
+      change(rows, stream, { is_private: data.private }),
+    ProjectAliasChanged: (rows, { stream, data: { alias } }) =>
+      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    ProjectTransferred: (rows, { stream, data }) =>
+      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    ProjectDeleted: (rows, { stream, data }) =>
+      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
+    ProjectRestored: (rows, { stream }) => change(rows, stream, { deleted_at: null }),
+    ProjectPurged: (rows, { stream }) => rows.remove(stored, { id: idOf(stream) }),
+    ProjectQuotaChanged: (rows, { stream, data: { allowedBytes } }) =>
+      change(rows, stream, { allowed_bytes: allowedBytes === null ? null : BigInt(allowedBytes) }),
+    MirrorConfigured: (rows, { data }) =>
+      rows.change(stored, { id: data.projectId }, mirrorColumns(data.mirrorId, data.target)),
+    MirrorRemoved: (rows, { data }) => rows.change(stored, { id: data.projectId }, noMirror),
     MirrorSyncRequested: ignore,
     MirrorFailed: ignore,
     MirrorRecovered: ignore,
@@ -154,18 +153,10 @@ const mirrorColumns = (mirror_id: string, { type, url }: MirrorTarget) => ({
   mirror_url: url,
 });
 
-async function mirror(tx: Tx, id: ProjectId, columns: Partial<StoredProject>): Promise<void> {
-  await tx<StoredProject>("project").where({ id }).update(columns);
-}
+const idOf = (stream: string) => idInStream(stream) as ProjectId;
 
-async function change(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
-  await tx<StoredProject>("project").where("id", idInStream(stream)).update(columns);
-}
-
-/** A change that may make it public, or no longer. */
-function publish(tx: Tx, stream: string, columns: Partial<StoredProject>): Promise<void> {
-  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, columns));
-}
+const change = (rows: Writes, stream: string, columns: Changes<StoredProject>): void =>
+  rows.change(stored, { id: idOf(stream) }, columns);
 
 const withOwner = (db: Knex) =>
   db<ProjectRow>("project")

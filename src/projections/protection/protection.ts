@@ -8,8 +8,10 @@ import {
   protectionEvents,
 } from "../../events/protection/protection.ts";
 import { teamEvents } from "../../events/team/team.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { ignore } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 import { type Below, handedDown, type ImportSwitch } from "../instance/template-setting.ts";
 import { applyToProjects } from "./apply.ts";
 
@@ -44,7 +46,10 @@ const ownerEvents = {
   TeamTransferred: teamEvents.TeamTransferred,
 } as const;
 
-export const protectionProjection = defineProjection({
+const owners = tableOf<ProtectionOwner>({ name: "protection_owner", key: ["id"] });
+const rules = tableOf<ProtectionRow>({ name: "protection_rule", key: ["id"] });
+
+export const protectionProjection = defineRowProjection({
   name: "protection",
   version: 3,
   tables: ["protection_rule", "protection_apply", "protection_owner"],
@@ -77,19 +82,19 @@ export const protectionProjection = defineProjection({
   },
   events: { ...protectionEvents, ...ownerEvents, ...purgeEvents },
   handlers: {
-    ProjectCreated: (tx, { data: { projectId, ownerId } }) =>
-      own(tx, { id: projectId, owner_id: ownerId, is_project: true }),
-    ProjectTransferred: (tx, { stream, data: { ownerId } }) =>
-      own(tx, { id: idInStream(stream), owner_id: ownerId, is_project: true }),
-    TeamCreated: (tx, { data: { teamId, ownerId } }) =>
-      own(tx, { id: teamId, owner_id: ownerId, is_project: false }),
-    TeamTransferred: (tx, { stream, data: { ownerId } }) =>
-      own(tx, { id: idInStream(stream), owner_id: ownerId, is_project: false }),
-    ProjectPurged: async (tx, { data: { projectId } }) => {
-      await dropRows(tx, projectId, { protection_rule: "parent_id" });
-      await tx<ProtectionOwner>("protection_owner").where("id", projectId).delete();
+    ProjectCreated: (rows, { data: { projectId, ownerId } }) =>
+      own(rows, { id: projectId, owner_id: ownerId, is_project: true }),
+    ProjectTransferred: (rows, { stream, data: { ownerId } }) =>
+      own(rows, { id: idInStream(stream), owner_id: ownerId, is_project: true }),
+    TeamCreated: (rows, { data: { teamId, ownerId } }) =>
+      own(rows, { id: teamId, owner_id: ownerId, is_project: false }),
+    TeamTransferred: (rows, { stream, data: { ownerId } }) =>
+      own(rows, { id: idInStream(stream), owner_id: ownerId, is_project: false }),
+    ProjectPurged: async (rows, { data: { projectId } }) => {
+      await dropRows(await rows.written(), projectId, { protection_rule: "parent_id" });
+      rows.remove(owners, { id: projectId });
     },
-    ProtectionRuleCreated: async (tx, { data }) => {
+    ProtectionRuleCreated: (rows, { data }) => {
       const row = {
         id: data.ruleId,
         parent_id: data.parentId,
@@ -100,18 +105,14 @@ export const protectionProjection = defineProjection({
         created_at: new Date(data.createdAt),
         apply_id: null,
       };
-      await tx<ProtectionRow>("protection_rule").insert(row).onConflict("id").merge();
+      rows.put(rules, row);
     },
-    ProtectionRuleEdited: async (tx, { data: { ruleId, rule } }) => {
-      await tx<ProtectionRow>("protection_rule")
-        .where("id", ruleId)
-        .update({ rule, apply_id: null });
-    },
-    ProtectionRuleDeleted: async (tx, { data: { ruleId } }) => {
-      await tx<ProtectionRow>("protection_rule").where("id", ruleId).delete();
-    },
-    ProtectionApplyRequested: (tx, { data }) => applyToProjects(tx, data),
-    ProtectionApplied: async (tx, { stream, data: { applyId } }) => {
+    ProtectionRuleEdited: (rows, { data: { ruleId, rule } }) =>
+      rows.change(rules, { id: ruleId }, { rule, apply_id: null }),
+    ProtectionRuleDeleted: (rows, { data: { ruleId } }) => rows.remove(rules, { id: ruleId }),
+    ProtectionApplyRequested: async (rows, { data }) => applyToProjects(await rows.written(), data),
+    ProtectionApplied: async (rows, { stream, data: { applyId } }) => {
+      const tx = await rows.written();
       await tx<ProtectionRow>("protection_rule")
         .where({ parent_id: idInStream(stream), apply_id: applyId })
         .update({ apply_id: null });
@@ -120,9 +121,7 @@ export const protectionProjection = defineProjection({
   },
 });
 
-async function own(tx: Tx, row: ProtectionOwner): Promise<void> {
-  await tx<ProtectionOwner>("protection_owner").insert(row).onConflict("id").merge();
-}
+const own = (rows: Writes, row: ProtectionOwner): void => rows.put(owners, row);
 
 /** Which switch hands rules of a kind down. */
 const switches: Readonly<Record<ProtectionKind, ImportSwitch>> = {

@@ -2,8 +2,10 @@ import type { Knex } from "knex";
 import { type CompanyId, normaliseAlias, type UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type CompanyDetails, companyEvents } from "../../events/team/company.ts";
-import { defineProjection, type ProjectionContext, type Tx } from "../core/projection.ts";
+import type { ProjectionContext } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { counted, keptTotal } from "../core/total.ts";
+import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 import type { Belonging } from "./team.ts";
 
 type StoredCompany = Readonly<{
@@ -26,9 +28,13 @@ type StoredCompany = Readonly<{
 export type CompanyRow = StoredCompany & Readonly<{ owner_alias: string }>;
 
 /** Of what everybody may see. */
-const publicTotal = keptTotal("company", "is_private = false and deleted_at is null");
+const publicTotal = keptTotal("company", "is_private = false and deleted_at is null", [
+  "is_private",
+  "deleted_at",
+]);
+const stored = tableOf<StoredCompany>({ name: "company", key: ["id"], total: publicTotal });
 
-export const companyProjection = defineProjection({
+export const companyProjection = defineRowProjection({
   name: "company",
   announces: "access",
   version: 2,
@@ -55,8 +61,10 @@ export const companyProjection = defineProjection({
     await publicTotal.create(tx);
   },
   events: companyEvents,
+  sealed: ({ data }) =>
+    "details" in data ? [data.details.contactPhone, data.details.contactEmail] : [],
   handlers: {
-    CompanyCreated: async (tx, { data }, context) => {
+    CompanyCreated: async (rows, { data }, context) => {
       const row = {
         id: data.companyId,
         owner_id: data.ownerId,
@@ -66,16 +74,14 @@ export const companyProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await publicTotal.around(tx, row.id, async () => {
-        await tx<StoredCompany>("company").insert(row).onConflict("id").merge();
-      });
+      rows.put(stored, row);
     },
-    CompanyDetailsChanged: async (tx, { stream, data }, context) =>
-      publish(tx, stream, await columns(data.details, context)),
-    CompanyAliasChanged: (tx, { stream, data: { alias } }) =>
-      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    CompanyDeleted: (tx, { stream, data }) =>
-      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+    CompanyDetailsChanged: async (rows, { stream, data }, context) =>
+      change(rows, stream, await columns(data.details, context)),
+    CompanyAliasChanged: (rows, { stream, data: { alias } }) =>
+      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    CompanyDeleted: (rows, { stream, data }) =>
+      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
@@ -86,14 +92,8 @@ async function columns(details: CompanyDetails, { open }: ProjectionContext) {
   return { title, description, avatar, url, is_private, contact_phone, contact_email };
 }
 
-async function change(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
-  await tx<StoredCompany>("company").where("id", idInStream(stream)).update(over);
-}
-
-/** A change that may make it public, or no longer. */
-function publish(tx: Tx, stream: string, over: Partial<StoredCompany>): Promise<void> {
-  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
-}
+const change = (rows: Writes, stream: string, over: Changes<StoredCompany>): void =>
+  rows.change(stored, { id: idInStream(stream) as CompanyId }, over);
 
 const companies = (db: Knex) =>
   db<CompanyRow>("company")

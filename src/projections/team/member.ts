@@ -4,8 +4,9 @@ import type { UserId } from "../../events/core/ids.ts";
 import { type ParentType, Role } from "../../events/core/role.ts";
 import { membershipEvents } from "../../events/team/membership.ts";
 import { escapeLike } from "../core/like.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf } from "../core/writes.ts";
 import type { UserRow } from "../user/user.ts";
 
 export type MemberRow = Readonly<{
@@ -18,7 +19,9 @@ export type MemberRow = Readonly<{
   added_at: Date;
 }>;
 
-export const memberProjection = defineProjection({
+const members = tableOf<MemberRow>({ name: "member", key: ["user_id", "parent_id"] });
+
+export const memberProjection = defineRowProjection({
   name: "member",
   announces: "access",
   version: 2,
@@ -38,8 +41,9 @@ export const memberProjection = defineProjection({
   },
   events: { ...membershipEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { member: "parent_id" }),
-    MemberAdded: async (tx, { data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { member: "parent_id" }),
+    MemberAdded: (rows, { data }) => {
       const row = {
         parent_id: data.parentId,
         parent_type: data.parentType,
@@ -48,16 +52,12 @@ export const memberProjection = defineProjection({
         role_rank: rankOf(data.role),
         added_at: new Date(data.addedAt),
       };
-      await tx<MemberRow>("member").insert(row).onConflict(["user_id", "parent_id"]).merge();
+      rows.put(members, row);
     },
-    MemberRoleChanged: async (tx, { data: { parentId, userId, role } }) => {
-      await tx<MemberRow>("member")
-        .where({ parent_id: parentId, user_id: userId })
-        .update({ role, role_rank: rankOf(role) });
-    },
-    MemberRemoved: async (tx, { data: { parentId, userId } }) => {
-      await tx<MemberRow>("member").where({ parent_id: parentId, user_id: userId }).delete();
-    },
+    MemberRoleChanged: (rows, { data: { parentId: parent_id, userId: user_id, role } }) =>
+      rows.change(members, { parent_id, user_id }, { role, role_rank: rankOf(role) }),
+    MemberRemoved: (rows, { data: { parentId: parent_id, userId: user_id } }) =>
+      rows.remove(members, { parent_id, user_id }),
   },
 });
 

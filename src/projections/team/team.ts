@@ -3,8 +3,9 @@ import type { Knex } from "knex";
 import { normaliseAlias, type TeamId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type TeamDetails, type TeamOwnerType, teamEvents } from "../../events/team/team.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { counted, keptTotal } from "../core/total.ts";
+import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 
 type StoredTeam = Readonly<{
   id: TeamId;
@@ -30,9 +31,13 @@ export type TeamRow = StoredTeam &
   }>;
 
 /** Of what everybody may see. */
-const publicTotal = keptTotal("team", "is_private = false and deleted_at is null");
+const publicTotal = keptTotal("team", "is_private = false and deleted_at is null", [
+  "is_private",
+  "deleted_at",
+]);
+const stored = tableOf<StoredTeam>({ name: "team", key: ["id"], total: publicTotal });
 
-export const teamProjection = defineProjection({
+export const teamProjection = defineRowProjection({
   name: "team",
   announces: "access",
   version: 2,
@@ -60,7 +65,7 @@ export const teamProjection = defineProjection({
   },
   events: teamEvents,
   handlers: {
-    TeamCreated: async (tx, { data }) => {
+    TeamCreated: (rows, { data }) => {
       const row = {
         id: data.teamId,
         owner_id: data.ownerId,
@@ -71,17 +76,15 @@ export const teamProjection = defineProjection({
         created_at: new Date(data.createdAt),
         deleted_at: null,
       };
-      await publicTotal.around(tx, row.id, async () => {
-        await tx<StoredTeam>("team").insert(row).onConflict("id").merge();
-      });
+      rows.put(stored, row);
     },
-    TeamDetailsChanged: (tx, { stream, data }) => publish(tx, stream, columns(data.details)),
-    TeamAliasChanged: (tx, { stream, data: { alias } }) =>
-      change(tx, stream, { alias, alias_normalised: normaliseAlias(alias) }),
-    TeamTransferred: (tx, { stream, data }) =>
-      change(tx, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
-    TeamDeleted: (tx, { stream, data }) =>
-      publish(tx, stream, { deleted_at: new Date(data.deletedAt) }),
+    TeamDetailsChanged: (rows, { stream, data }) => change(rows, stream, columns(data.details)),
+    TeamAliasChanged: (rows, { stream, data: { alias } }) =>
+      change(rows, stream, { alias, alias_normalised: normaliseAlias(alias) }),
+    TeamTransferred: (rows, { stream, data }) =>
+      change(rows, stream, { owner_id: data.ownerId, owner_type: data.ownerType }),
+    TeamDeleted: (rows, { stream, data }) =>
+      change(rows, stream, { deleted_at: new Date(data.deletedAt) }),
   },
 });
 
@@ -92,14 +95,8 @@ const columns = ({ title, description, avatar, private: is_private }: TeamDetail
   is_private,
 });
 
-async function change(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
-  await tx<StoredTeam>("team").where("id", idInStream(stream)).update(over);
-}
-
-/** A change that may make it public, or no longer. */
-function publish(tx: Tx, stream: string, over: Partial<StoredTeam>): Promise<void> {
-  return publicTotal.around(tx, idInStream(stream), () => change(tx, stream, over));
-}
+const change = (rows: Writes, stream: string, over: Changes<StoredTeam>): void =>
+  rows.change(stored, { id: idInStream(stream) as TeamId }, over);
 
 const teams = (db: Knex) =>
   db<TeamRow>("team")

@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
 import { idInStream } from "../../events/core/stream.ts";
 import { accessTokenEvents, type Scope, type TokenKind } from "../../events/token/access-token.ts";
-import { announceChange } from "../core/announce.ts";
 import { oldestFirst, type Part } from "../core/list-rows.ts";
-import { defineProjection } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type AccessTokenRow = Readonly<{
@@ -18,8 +18,10 @@ export type AccessTokenRow = Readonly<{
   created_at: Date;
 }>;
 
+const tokens = tableOf<AccessTokenRow>({ name: "access_token", key: ["id"] });
+
 /** Tokens that were not revoked; whether one still opens anything depends on its user and the day. */
-export const accessTokenProjection = defineProjection({
+export const accessTokenProjection = defineRowProjection({
   name: "access_token",
   version: 1,
   tables: ["access_token"],
@@ -38,7 +40,7 @@ export const accessTokenProjection = defineProjection({
   },
   events: accessTokenEvents,
   handlers: {
-    AccessTokenCreated: async (tx, { data }) => {
+    AccessTokenCreated: (rows, { data }) => {
       const row = {
         id: data.tokenId,
         user_id: data.userId,
@@ -49,11 +51,11 @@ export const accessTokenProjection = defineProjection({
         expires_at: data.expiresAt === null ? null : new Date(data.expiresAt),
         created_at: new Date(data.createdAt),
       };
-      await tx<AccessTokenRow>("access_token").insert(row).onConflict("id").merge();
+      rows.put(tokens, row);
     },
-    AccessTokenRevoked: async (tx, { stream, data }) => {
-      await tx<AccessTokenRow>("access_token").where({ id: data.tokenId }).delete();
-      await announceChange(tx, `user-${idInStream(stream)}`);
+    AccessTokenRevoked: (rows, { stream, data }) => {
+      rows.remove(tokens, { id: data.tokenId });
+      rows.announce(`user-${idInStream(stream)}`);
     },
   },
 });

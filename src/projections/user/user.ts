@@ -1,12 +1,14 @@
 import type { Knex } from "knex";
 
+import type { EventOf, Recorded } from "../../events/core/event.ts";
 import { normaliseAlias, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { userEvents } from "../../events/user/user.ts";
-import { announceChange } from "../core/announce.ts";
 import { escapeLike } from "../core/like.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { ignore } from "../core/projection.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { countedNear, keptTotal } from "../core/total.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 
 export type UserRow = Readonly<{
   id: UserId;
@@ -29,9 +31,10 @@ export type UserRow = Readonly<{
 }>;
 
 /** Of everybody who was not forgotten. */
-const peopleTotal = keptTotal("app_user", "forgotten_at is null");
+const peopleTotal = keptTotal("app_user", "forgotten_at is null", ["forgotten_at"]);
+const people = tableOf<UserRow>({ name: "app_user", key: ["id"], total: peopleTotal });
 
-export const userProjection = defineProjection({
+export const userProjection = defineRowProjection({
   name: "user",
   version: 4,
   tables: ["app_user", peopleTotal.table],
@@ -63,8 +66,9 @@ export const userProjection = defineProjection({
     await peopleTotal.create(tx);
   },
   events: userEvents,
+  sealed: sealedIn,
   handlers: {
-    UserRegistered: async (tx, { data }, { open }) => {
+    UserRegistered: async (rows, { data }, { open }) => {
       const row = {
         id: data.userId,
         alias: data.alias,
@@ -82,62 +86,73 @@ export const userProjection = defineProjection({
         forgotten_at: null,
         created_at: new Date(data.registeredAt),
       };
-      await peopleTotal.around(tx, row.id, async () => {
-        await tx<UserRow>("app_user").insert(row).onConflict("id").merge();
-      });
+      rows.put(people, row);
     },
-    UserAliasChanged: (tx, { stream, data }) =>
-      change(tx, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
-    UserEmailChanged: async (tx, { stream, data }, { open }) =>
-      change(tx, stream, {
+    UserAliasChanged: (rows, { stream, data }) =>
+      change(rows, stream, { alias: data.alias, alias_normalised: normaliseAlias(data.alias) }),
+    UserEmailChanged: async (rows, { stream, data }, { open }) =>
+      change(rows, stream, {
         email: await open(data.email),
         is_confirmed: data.confirmed,
         is_email_proved: false,
       }),
-    UserEmailTakenBack: async (tx, { stream, data }, { open }) =>
-      change(tx, stream, {
+    UserEmailTakenBack: async (rows, { stream, data }, { open }) =>
+      change(rows, stream, {
         email: await open(data.email),
         is_confirmed: true,
         is_email_proved: true,
       }),
     UserEmailConfirmationRequested: ignore,
-    UserEmailConfirmed: (tx, { stream }) =>
-      change(tx, stream, { is_confirmed: true, is_email_proved: true }),
+    UserEmailConfirmed: (rows, { stream }) =>
+      change(rows, stream, { is_confirmed: true, is_email_proved: true }),
     UserPasswordResetRequested: ignore,
-    UserPasswordChanged: async (tx, { stream, data }, { open }) =>
-      change(tx, stream, { password_hash: await open(data.passwordHash) }),
-    UserProfileChanged: async (tx, { stream, data }, { open }) => {
+    UserPasswordChanged: async (rows, { stream, data }, { open }) =>
+      change(rows, stream, { password_hash: await open(data.passwordHash) }),
+    UserProfileChanged: async (rows, { stream, data }, { open }) => {
       const columns: Record<string, string | null> = {};
       for (const field of ["name", "surname", "avatar", "cover"] as const) {
         const sealed = data[field];
         if (sealed !== undefined) columns[field] = sealed && (await open(sealed));
       }
-      await change(tx, stream, columns);
+      change(rows, stream, columns);
     },
-    UserBanned: (tx, { stream, data }) =>
-      change(tx, stream, { banned_at: new Date(data.bannedAt) }),
-    UserUnbanned: (tx, { stream }) => change(tx, stream, { banned_at: null }),
-    UserForgotten: (tx, { stream, data }) =>
-      peopleTotal.around(tx, idInStream(stream), () =>
-        change(tx, stream, {
-          email: null,
-          name: null,
-          surname: null,
-          avatar: null,
-          cover: null,
-          password_hash: null,
-          forgotten_at: new Date(data.forgottenAt),
-        }),
-      ),
+    UserBanned: (rows, { stream, data }) =>
+      change(rows, stream, { banned_at: new Date(data.bannedAt) }),
+    UserUnbanned: (rows, { stream }) => change(rows, stream, { banned_at: null }),
+    UserForgotten: (rows, { stream, data }) =>
+      change(rows, stream, {
+        email: null,
+        name: null,
+        surname: null,
+        avatar: null,
+        cover: null,
+        password_hash: null,
+        forgotten_at: new Date(data.forgottenAt),
+      }),
   },
 });
 
-async function change(tx: Tx, stream: string, columns: Partial<UserRow>): Promise<void> {
-  const id = idInStream(stream);
-  await tx<UserRow>("app_user")
-    .where({ id: id as UserId })
-    .update(columns);
-  await announceChange(tx, `user-${id}`);
+/** What the handlers below open. */
+function sealedIn({ type, data }: Recorded<EventOf<typeof userEvents>>) {
+  switch (type) {
+    case "UserRegistered":
+      return [data.email, data.passwordHash];
+    case "UserEmailChanged":
+    case "UserEmailTakenBack":
+      return [data.email];
+    case "UserPasswordChanged":
+      return [data.passwordHash];
+    case "UserProfileChanged":
+      return [data.name, data.surname, data.avatar, data.cover];
+    default:
+      return [];
+  }
+}
+
+function change(rows: Writes, stream: string, columns: Partial<UserRow>): void {
+  const id = idInStream(stream) as UserId;
+  rows.change(people, { id }, columns);
+  rows.announce(`user-${id}`);
 }
 
 export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> {

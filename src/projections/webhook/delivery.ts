@@ -11,8 +11,10 @@ import {
 } from "../../events/webhook/delivery.ts";
 import { webhookLogEvents } from "../../events/webhook/log.ts";
 import { webhookEvents } from "../../events/webhook/webhook.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { ignore, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 
 export type DeliveryStatus = "PENDING" | "SUCCESS" | "FAILED" | "ABANDONED";
 
@@ -96,17 +98,27 @@ async function create(tx: Tx): Promise<void> {
   });
 }
 
-export const webhookDeliveryProjection = defineProjection({
+const deliveries = tableOf<WebhookDeliveryRow>({ name: "webhook_delivery", key: ["id"] });
+/** Of deliveries that are still there: what ends after its webhook was deleted leaves nothing. */
+const attempts = tableOf<WebhookAttemptRow>({
+  name: "webhook_delivery_attempt",
+  key: ["delivery_id", "attempt"],
+  after: deliveries,
+  storedIf: "exists (select from webhook_delivery where id = given.delivery_id)",
+});
+
+export const webhookDeliveryProjection = defineRowProjection({
   name: "webhook_delivery",
   version: 4,
   tables: ["webhook_delivery", "webhook_delivery_attempt"],
   create,
   events: { ...webhookEvents, ...webhookDeliveryEvents, ...webhookLogEvents, ...purgeEvents },
   handlers: {
-    ProjectPurged: (tx, { data: { projectId } }) => drop(tx, ["project_id", "=", projectId]),
+    ProjectPurged: (rows, { data: { projectId } }) => drop(rows, ["project_id", "=", projectId]),
     // Those that have not ended stay, however old they are.
-    WebhookLogPurged: (tx, { data }) => drop(tx, ["finished_at", "<", new Date(data.endedBefore)]),
-    WebhookDeliveryScheduled: async (tx, { data, position }) => {
+    WebhookLogPurged: (rows, { data }) =>
+      drop(rows, ["finished_at", "<", new Date(data.endedBefore)]),
+    WebhookDeliveryScheduled: (rows, { data, position }) => {
       const row: WebhookDeliveryRow = {
         id: data.deliveryId,
         webhook_id: data.webhookId,
@@ -123,27 +135,26 @@ export const webhookDeliveryProjection = defineProjection({
         created_at: new Date(data.scheduledAt),
         finished_at: null,
       };
-      await tx("webhook_delivery").insert(row).onConflict("id").merge();
+      rows.put(deliveries, row);
     },
-    WebhookDeliverySucceeded: async (tx, event) => {
-      await addAttempt(tx, event, null);
-      await finish(tx, event, { status: "SUCCESS", attempts: event.data.attempt });
+    WebhookDeliverySucceeded: (rows, event) => {
+      addAttempt(rows, event, null);
+      finish(rows, event, { status: "SUCCESS", attempts: event.data.attempt });
     },
-    WebhookDeliveryAttemptFailed: async (tx, event) => {
+    WebhookDeliveryAttemptFailed: (rows, event) => {
       const { attempt, failure, nextAttemptAt } = event.data;
-      await addAttempt(tx, event, failure);
+      addAttempt(rows, event, failure);
       if (nextAttemptAt === null) {
-        await finish(tx, event, { status: "FAILED", attempts: attempt });
+        finish(rows, event, { status: "FAILED", attempts: attempt });
       } else {
-        await tx<WebhookDeliveryRow>("webhook_delivery")
-          .where("id", idInStream(event.stream))
-          .update({ attempts: attempt, next_attempt_at: new Date(nextAttemptAt) });
+        const next_attempt_at = new Date(nextAttemptAt);
+        rows.change(deliveries, { id: idOf(event.stream) }, { attempts: attempt, next_attempt_at });
       }
     },
-    WebhookDeliveryAbandoned: (tx, event) =>
-      finish(tx, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
+    WebhookDeliveryAbandoned: (rows, event) =>
+      finish(rows, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
     // Its log goes with the webhook: nobody can ask for it any more.
-    WebhookDeleted: (tx, { stream }) => drop(tx, ["webhook_id", "=", idInStream(stream)]),
+    WebhookDeleted: (rows, { stream }) => drop(rows, ["webhook_id", "=", idInStream(stream)]),
     WebhookCreated: ignore,
     WebhookReconfigured: ignore,
     WebhookSwitchedOff: ignore,
@@ -158,7 +169,8 @@ export const webhookDeliveryProjection = defineProjection({
 type Which = readonly [column: keyof WebhookDeliveryRow, operator: "=" | "<", value: string | Date];
 
 /** Deliveries and their attempts. */
-async function drop(tx: Tx, which: Which): Promise<void> {
+async function drop(rows: Writes, which: Which): Promise<void> {
+  const tx = await rows.written();
   const own = tx("webhook_delivery")
     .where(...which)
     .select("id");
@@ -170,17 +182,11 @@ async function drop(tx: Tx, which: Which): Promise<void> {
 
 type AttemptEvent = Stored<"WebhookDeliverySucceeded"> | Stored<"WebhookDeliveryAttemptFailed">;
 
-/** Of a delivery that is still there: what ends after its webhook was deleted leaves nothing. */
-async function addAttempt(
-  tx: Tx,
-  { stream, data }: AttemptEvent,
-  failure: string | null,
-): Promise<void> {
-  const deliveryId = idInStream(stream);
-  const known = await tx("webhook_delivery").where("id", deliveryId).first("id");
-  if (known === undefined) return;
-  const row = {
-    delivery_id: deliveryId,
+const idOf = (stream: string) => idInStream(stream) as WebhookDeliveryId;
+
+function addAttempt(rows: Writes, { stream, data }: AttemptEvent, failure: string | null): void {
+  rows.put(attempts, {
+    delivery_id: idOf(stream),
     attempt: data.attempt,
     url: data.url,
     started_at: new Date(data.startedAt),
@@ -190,19 +196,16 @@ async function addAttempt(
     status: data.status,
     response: data.response,
     failure,
-  };
-  await tx("webhook_delivery_attempt").insert(row).onConflict(["delivery_id", "attempt"]).merge();
+  });
 }
 
-async function finish(
-  tx: Tx,
+function finish(
+  rows: Writes,
   { stream, metadata }: Recorded<WebhookDeliveryEvent>,
   change: Partial<WebhookDeliveryRow>,
-): Promise<void> {
+): void {
   const finished_at = new Date(metadata.occurredAt);
-  await tx<WebhookDeliveryRow>("webhook_delivery")
-    .where("id", idInStream(stream))
-    .update({ ...change, next_attempt_at: null, finished_at });
+  rows.change(deliveries, { id: idOf(stream) }, { ...change, next_attempt_at: null, finished_at });
 }
 
 export type DeliverySummary = WebhookDeliveryRow &

@@ -33,6 +33,22 @@ describe("the vault", () => {
     );
   });
 
+  it("reads the keys of what is opened together in one statement", async () => {
+    const vault = openVault(db, secret);
+    const subjects = Array.from({ length: 20 }, () => `user-${randomUUID()}`);
+    const sealed = await Promise.all(subjects.map((each) => vault.seal(each, each)));
+    let statements = 0;
+    const count = (): void => {
+      statements += 1;
+    };
+    db.on("query", count);
+    const other = openVault(db, secret);
+    const opened = await Promise.all(sealed.map((text) => other.open(text)));
+    db.off("query", count);
+    expect(opened).to.deep.equal(subjects);
+    expect(statements).to.equal(1);
+  });
+
   it("gives null for what was sealed for somebody who was forgotten since", async () => {
     const gone = `user-${randomUUID()}`;
     const vault = openVault(db, secret);

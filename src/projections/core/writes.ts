@@ -1,0 +1,190 @@
+import { announceChange, type Subject } from "./announce.ts";
+import type { Tx } from "./projection.ts";
+import type { KeptTotal } from "./total.ts";
+
+type AnyTable = Readonly<{
+  name: string;
+  key: readonly string[];
+  /** Moved by what a set of rows changes; its rows are known by the column `id` alone. */
+  total?: KeptTotal;
+  /** These keep the values that they have when the row is put again. */
+  kept?: readonly string[];
+  /** Condition in SQL for a row `given` to be stored. */
+  storedIf?: string;
+  /** Which is written before this one. */
+  after?: AnyTable;
+}>;
+
+/** A table that is written by the keys of its rows. */
+export type Table<Row extends object> = AnyTable &
+  Readonly<{ key: readonly (keyof Row & string)[]; kept?: readonly (keyof Row & string)[] }>;
+
+/** Makes the declaration of a table check the names of its key. */
+export const tableOf = <Row extends object>(table: Table<Row>): Table<Row> => table;
+
+type Columns = Readonly<Record<string, unknown>>;
+
+/** What becomes of the row of a key: deleted first, then changed, then put. */
+type Fate = {
+  key: Columns;
+  gone: boolean;
+  changed: Columns | undefined;
+  put: Columns | undefined;
+};
+
+/** Columns without a value stay as they are. */
+export type Changes<Row> = { readonly [Column in keyof Row]?: Row[Column] | undefined };
+
+/**
+ * The rows that a batch of events leaves: kept until all of them are known or a statement has to see them, then
+ * written as sets. What a row was in between is not stored.
+ */
+export class Writes {
+  readonly #tx: Tx;
+  readonly #tables = new Map<AnyTable, Map<string, Fate>>();
+  readonly #announced = new Set<Subject>();
+
+  constructor(tx: Tx) {
+    this.#tx = tx;
+  }
+
+  /** Inserts the row; of one that is there these columns take the new values, and others stay. */
+  put<Row extends object>(table: Table<Row>, row: Partial<NoInfer<Row>>): void {
+    const fate = this.#fateOf(table, row as Columns);
+    const kept: readonly string[] = table.kept ?? [];
+    const isPut = fate.put !== undefined;
+    const taken = Object.entries(row).filter(([column]) => !(isPut && kept.includes(column)));
+    fate.put = { ...fate.put, ...Object.fromEntries(taken) };
+  }
+
+  /** Gives columns of the row new values, if it is there. */
+  change<Row extends object>(
+    table: Table<Row>,
+    key: Partial<NoInfer<Row>>,
+    columns: Changes<NoInfer<Row>>,
+  ): void {
+    const fate = this.#fateOf(table, key as Columns);
+    const given = Object.entries(columns).filter(([, value]) => value !== undefined);
+    if (given.length === 0) return;
+    const change = Object.fromEntries(given);
+    if (fate.put !== undefined) fate.put = { ...fate.put, ...change };
+    else if (!fate.gone) fate.changed = { ...fate.changed, ...change };
+  }
+
+  remove<Row extends object>(table: Table<Row>, key: Partial<NoInfer<Row>>): void {
+    Object.assign(this.#fateOf(table, key as Columns), {
+      gone: true,
+      changed: undefined,
+      put: undefined,
+    });
+  }
+
+  /** See `announceChange`; once for a batch. */
+  announce(subject: Subject): void {
+    this.#announced.add(subject);
+  }
+
+  /** The transaction, with everything so far written, for statements of another form. */
+  async written(): Promise<Tx> {
+    for (const [table, fates] of this.#tables) {
+      const write = () => this.#write(table, fates);
+      const { total } = table;
+      const counted = [...fates].filter(([, fate]) => total !== undefined && moves(fate, total));
+      if (total === undefined || counted.length === 0) await write();
+      else
+        await total.around(
+          this.#tx,
+          counted.map(([id]) => id),
+          write,
+        );
+    }
+    this.#tables.clear();
+    for (const subject of this.#announced) await announceChange(this.#tx, subject);
+    this.#announced.clear();
+    return this.#tx;
+  }
+
+  #fateOf(table: AnyTable, row: Columns): Fate {
+    if (table.after !== undefined) this.#fatesOf(table.after);
+    const fates = this.#fatesOf(table);
+    const key = Object.fromEntries(table.key.map((column) => [column, row[column]]));
+    const values = Object.values(key);
+    const id = values.length === 1 ? String(values[0]) : JSON.stringify(values);
+    const fate = fates.get(id) ?? { key, gone: false, changed: undefined, put: undefined };
+    fates.set(id, fate);
+    return fate;
+  }
+
+  #fatesOf(table: AnyTable): Map<string, Fate> {
+    const fates = this.#tables.get(table) ?? new Map<string, Fate>();
+    this.#tables.set(table, fates);
+    return fates;
+  }
+
+  async #write(table: AnyTable, all: ReadonlyMap<string, Fate>): Promise<void> {
+    const fates = [...all.values()];
+    const gone = fates.filter((fate) => fate.gone).map(({ key }) => key);
+    const changed = fates.flatMap((fate) =>
+      fate.changed === undefined ? [] : [{ ...fate.changed, ...fate.key }],
+    );
+    const put = fates.flatMap(({ put: row }) => (row === undefined ? [] : [row]));
+    for (const set of alike(gone)) await deleteRows(this.#tx, table, set);
+    for (const set of alike(changed)) await updateRows(this.#tx, table, set);
+    for (const set of alike(put)) await insertRows(this.#tx, table, set);
+  }
+}
+
+/** Whether a total may be another one afterwards. */
+const moves = ({ gone, changed, put }: Fate, { columns }: KeptTotal): boolean =>
+  gone || put !== undefined || Object.keys(changed ?? {}).some((column) => columns.has(column));
+
+type RowSet = Readonly<{ columns: readonly string[]; rows: readonly Columns[] }>;
+
+/** Rows that have the same columns together. */
+function alike(rows: readonly Columns[]): readonly RowSet[] {
+  const sets = new Map<string, { columns: readonly string[]; rows: Columns[] }>();
+  for (const row of rows) {
+    const columns = Object.keys(row).sort();
+    const name = columns.join();
+    const set = sets.get(name) ?? { columns, rows: [] };
+    set.rows.push(row);
+    sets.set(name, set);
+  }
+  return [...sets.values()];
+}
+
+/** PostgreSQL takes the types of the columns from the table, so one parameter holds a set of rows. */
+const given = "json_populate_recordset(null::??, ?::json) as given";
+
+const asJson = (rows: readonly Columns[]): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+
+const sameKey = (table: AnyTable): string =>
+  table.key.map((column) => `stored.${column} = given.${column}`).join(" and ");
+
+async function deleteRows(tx: Tx, table: AnyTable, { rows }: RowSet): Promise<void> {
+  const text = `delete from ?? as stored using ${given} where ${sameKey(table)}`;
+  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+}
+
+async function updateRows(tx: Tx, table: AnyTable, { columns, rows }: RowSet): Promise<void> {
+  const set = columns
+    .filter((column) => !table.key.includes(column))
+    .map((column) => `${column} = given.${column}`)
+    .join(", ");
+  const text = `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`;
+  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+}
+
+async function insertRows(tx: Tx, table: AnyTable, { columns, rows }: RowSet): Promise<void> {
+  const names = columns.join(", ");
+  const values = columns.map((column) => `given.${column}`).join(", ");
+  const set = columns
+    .filter((column) => !table.kept?.includes(column))
+    .map((column) => `${column} = excluded.${column}`)
+    .join(", ");
+  const text =
+    `insert into ?? (${names}) select ${values} from ${given} where ${table.storedIf ?? "true"} ` +
+    `on conflict (${table.key.join(", ")}) do update set ${set}`;
+  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+}

@@ -1,0 +1,98 @@
+import { expect } from "chai";
+import type { Tx } from "../../../src/projections/core/projection.ts";
+import { tableOf, Writes } from "../../../src/projections/core/writes.ts";
+import { testDatabase } from "../../support/database.ts";
+import { randomNumbers } from "../../support/random.ts";
+
+type Row = Readonly<{
+  shelf: string;
+  place: number;
+  title: string | null;
+  tags: readonly string[] | null;
+  made_at: Date | null;
+  bytes: bigint | null;
+  first_at: string | null;
+}>;
+
+const { db } = await testDatabase();
+const books = tableOf<Row>({ name: "book", key: ["shelf", "place"], kept: ["first_at"] });
+const titles = [null, "A", 'quo"te\\ \n', "Ж 🙂", "null"];
+
+before(async () => {
+  await db.schema.createTable("book", (table) => {
+    table.text("shelf");
+    table.integer("place");
+    table.text("title");
+    table.specificType("tags", "text[]");
+    table.timestamp("made_at");
+    table.bigInteger("bytes");
+    table.text("first_at");
+    table.primary(["shelf", "place"]);
+  });
+});
+
+describe("writes of a batch", () => {
+  const below = randomNumbers(7);
+  const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!;
+  const write = (n: number): ((rows: Writes) => void) => {
+    const key = { shelf: pick(["a", "b, c"]), place: pick([1, 2]) };
+    const row = { ...key, title: pick(titles), tags: [pick(["x", "{y}"])], bytes: 2n ** 60n };
+    switch (pick(["put", "part", "change", "nothing", "remove"])) {
+      case "put":
+        return (rows) => rows.put(books, { ...row, first_at: String(n) });
+      case "part":
+        return (rows) => rows.put(books, { ...key, made_at: new Date(n) });
+      case "change":
+        return (rows) => rows.change(books, key, { title: row.title, tags: undefined });
+      case "nothing":
+        return (rows) => rows.change(books, key, { title: undefined });
+      default:
+        return (rows) => rows.remove(books, key);
+    }
+  };
+  const stored = (tx: Tx) => tx("book").orderBy(["shelf", "place"]).select("*");
+
+  /** The rows that the writes leave when they are written in sets of so many; nothing is kept. */
+  async function leftBy(writes: readonly ((rows: Writes) => void)[], size: number) {
+    const tx = await db.transaction();
+    try {
+      for (let from = 0; from < writes.length; from += size) {
+        const rows = new Writes(tx);
+        for (const one of writes.slice(from, from + size)) one(rows);
+        await rows.written();
+      }
+      return await stored(tx);
+    } finally {
+      await tx.rollback();
+    }
+  }
+
+  it("leave the rows that the same writes leave one by one", async () => {
+    let rowsSeen = 0;
+    for (let times = 0; times < 25; times += 1) {
+      const writes = Array.from({ length: 12 }, (_, n) => write(n));
+      const oneByOne = await leftBy(writes, 1);
+      expect(await leftBy(writes, 12)).to.deep.equal(oneByOne);
+      expect(await leftBy(writes, 5)).to.deep.equal(oneByOne);
+      rowsSeen += oneByOne.length;
+    }
+    expect(rowsSeen).to.be.greaterThan(25);
+  });
+
+  it("take one statement for the rows of a kind, however many", async () => {
+    await db.transaction(async (tx) => {
+      let statements = 0;
+      tx.on("query", () => {
+        statements += 1;
+      });
+      const rows = new Writes(tx);
+      for (let place = 0; place < 50; place += 1) rows.put(books, { shelf: "s", place });
+      for (let place = 50; place < 90; place += 1) rows.remove(books, { shelf: "s", place });
+      await rows.written();
+      await rows.written();
+      expect(statements).to.equal(2);
+      expect(await stored(tx)).to.have.length(50);
+      await tx.raw("truncate book");
+    });
+  });
+});
