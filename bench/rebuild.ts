@@ -14,13 +14,16 @@ import { allProjections } from "../src/projections/all.ts";
 import { rebuild } from "../src/projections/core/rebuild.ts";
 import { spawnEventStore } from "../test/support/event-store-child.ts";
 import { metadataFor } from "../test/support/history.ts";
+import { median, timed } from "./figure.ts";
 
 /**
  * Rebuilds all read models from a log of people, projects and pushes, and holds it against reading
- * the same log and doing nothing with it.
+ * the same log and doing nothing with it: each once before it counts, then in turn, the median of three.
+ * `node --import tsx bench/rebuild.ts [people] [pushes of each]`: with few pushes it shows what people and projects take.
  */
 const people = Number(process.argv[2] ?? 200);
-const pushesPerPerson = 100;
+const pushesPerPerson = Number(process.argv[3] ?? 100);
+const rounds = 3;
 
 const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-bench-"));
 const postgres = await startPostgres({ dataDir, durable: false });
@@ -31,11 +34,6 @@ const store = openEventStore(server.url);
 const vault = openVault(db, "a secret key of more than enough characters");
 try {
   for (let person = 0; person < people; person += 1) await write(person);
-  const startedAt = performance.now();
-  let events = 0;
-  for await (const _ of store.readAll()) events += 1;
-  const read = (events * 1_000) / (performance.now() - startedAt);
-
   const silent = (): void => undefined;
   const deps = {
     databaseUrl: postgres.url,
@@ -46,18 +44,42 @@ try {
     log: { info: silent, warn: silent, error: silent },
   };
   const { signal } = new AbortController();
-  const all = await rebuild(deps, allProjections, { signal });
-  report(`all ${allProjections.length} read models`, all?.elapsedMs);
-  for (const name of ["audit_entry", "git_ref", "log_chain"]) {
-    const one = allProjections.filter((projection) => projection.name === name);
-    report(name, (await rebuild(deps, one, { signal }))?.elapsedMs);
+  let events = 0;
+  const read = async (): Promise<void> => {
+    events = 0;
+    for await (const _ of store.readAll()) events += 1;
+  };
+  const names = [[], ["audit_entry"], ["git_ref"], ["log_chain"], ["user", "project"]];
+  for (const named of names) {
+    const some = allProjections.filter(({ name }) => named.length === 0 || named.includes(name));
+    await measure(named.join(" and ") || `all ${some.length} read models`, read, () =>
+      rebuild(deps, some, { signal }),
+    );
   }
 
-  function report(what: string, elapsedMs = Number.NaN): void {
-    const rebuilt = (events * 1_000) / elapsedMs;
+  async function measure(
+    what: string,
+    readAll: () => Promise<unknown>,
+    build: () => Promise<unknown>,
+  ): Promise<void> {
+    const reads: number[] = [];
+    const builds: number[] = [];
+    const processors: number[] = [];
+    for (let round = 0; round <= rounds; round += 1) {
+      const readMs = await timed(readAll);
+      const before = process.cpuUsage();
+      const buildMs = await timed(build);
+      const { user, system } = process.cpuUsage(before);
+      if (round === 0) continue;
+      reads.push((events * 1_000) / readMs);
+      builds.push((events * 1_000) / buildMs);
+      processors.push((user + system) / events);
+    }
+    const [alone, built] = [median(reads), median(builds)];
     process.stdout.write(
-      `rebuild ${what}: ${Math.round(rebuilt)} events/s of ${events}; ` +
-        `reading alone: ${Math.round(read)} events/s; ratio ${(rebuilt / read).toFixed(2)}\n`,
+      `rebuild ${what}: ${Math.round(built)} events/s of ${events}; ` +
+        `reading alone: ${Math.round(alone)} events/s; ratio ${(built / alone).toFixed(2)}; ` +
+        `processor of this process: ${Math.round(median(processors))} µs an event\n`,
     );
   }
 } finally {

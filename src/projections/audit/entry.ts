@@ -153,18 +153,21 @@ async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map
   return new Map(rows.map((row) => [row.stream, row.place_id]));
 }
 
+const dayMs = 86_400_000;
+
 async function noteDays(tx: Tx, rows: readonly AuditEntryRow[]): Promise<void> {
-  const days = new Map<string, { first: bigint; last: bigint }>();
+  const days = new Map<number, { first: bigint; last: bigint }>();
   for (const { position, occurred_at } of rows) {
-    const day = occurred_at.toISOString().slice(0, 10);
-    const known = days.get(day) ?? { first: position, last: position };
+    const day = Math.floor(occurred_at.getTime() / dayMs);
+    const known = days.get(day);
+    const { first = position, last = position } = known ?? {};
     days.set(day, {
-      first: position < known.first ? position : known.first,
-      last: position > known.last ? position : known.last,
+      first: position < first ? position : first,
+      last: position > last ? position : last,
     });
   }
   const noted = [...days].map(([day, { first, last }]) => ({
-    day,
+    day: new Date(day * dayMs).toISOString().slice(0, 10),
     first_position: first,
     last_position: last,
   }));

@@ -1,18 +1,21 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** A complete subtree: the `index`th of its height, over 2^level leaves. */
 export type NodeId = Readonly<{ level: number; index: bigint }>;
 export type NodeHash = (node: NodeId) => Buffer;
 
+const ofLeaf = Buffer.of(0);
+const ofNode = Buffer.of(1);
+
 /** RFC 9162, 2.1.1: leaves and nodes are hashed apart, so that no node passes for a leaf. */
 export const leafHash = (data: Buffer): Buffer =>
-  createHash("sha256").update(Buffer.of(0)).update(data).digest();
+  hash("sha256", Buffer.concat([ofLeaf, data]), "buffer");
 
 export const nodeHash = (left: Buffer, right: Buffer): Buffer =>
-  createHash("sha256").update(Buffer.of(1)).update(left).update(right).digest();
+  hash("sha256", Buffer.concat([ofNode, left, right]), "buffer");
 
 /** Root of a tree without leaves. */
-export const emptyRoot: Buffer = createHash("sha256").digest();
+export const emptyRoot: Buffer = hash("sha256", "", "buffer");
 
 /** The hash of some leaves, by the complete subtrees it is made of, widest first. */
 export type Range = readonly NodeId[];

@@ -29,6 +29,15 @@ describe("canonical JSON", () => {
     );
   });
 
+  it("tells names with commas from several names, whatever came before", () => {
+    const one = { "b,a": 1, c: 2 };
+    const other = { b: 1, "a,c": 2 };
+    for (const value of [one, other, one]) {
+      expect(JSON.parse(canonicalJson(value))).to.deep.equal(value);
+    }
+    expect(canonicalJson(other)).to.equal('{"a,c":2,"b":1}');
+  });
+
   it("leaves out what JSON cannot say", () => {
     expect(canonicalJson({ a: undefined, b: 1 })).to.equal('{"b":1}');
   });
