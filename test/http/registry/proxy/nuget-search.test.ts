@@ -5,7 +5,7 @@ import { startRegistryApp } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const upstream = await startUpstream();
-const { at, baseOf, headers } = await startRegistryApp({ reachesLoopback: true });
+const { app, at, baseOf, headers } = await startRegistryApp({ reachesLoopback: true });
 
 type Found = Readonly<{ totalHits: number; data: readonly Readonly<Record<string, unknown>>[] }>;
 const json = async (path: string): Promise<Found> => {
