@@ -103,6 +103,7 @@ describe("npm", () => {
       "2.0.0-beta.1",
     ]);
     expect((await npm(user, "whoami")).trim()).to.equal("anna");
+    expect(await npm(user, "search", "answer")).to.contain(name);
     await npm(user, "unpublish", name, "--force");
     expect((await ask("npm", "@acme%2fanswer")).status).to.equal(404);
   }).timeout(240_000);
@@ -110,7 +111,9 @@ describe("npm", () => {
 
 describe("the npm protocol", () => {
   it("answers a package whole and abbreviated, made from the tarball alone", async () => {
-    const manifest = { name: "left", version: "1.2.3", scripts: { install: "x" }, readme: "Long" };
+    const described = { description: "Pads", keywords: ["pad"], maintainers: [{ name: "anna" }] };
+    const scripts = { install: "x" };
+    const manifest = { name: "left", version: "1.2.3", scripts, readme: "Long", ...described };
     const lies = publication("left", "1.2.3", npmTarball(manifest)).replace(
       '"versions":{"1.2.3":{',
       '"versions":{"1.2.3":{"dependencies":{"evil":"1"},',
@@ -133,8 +136,12 @@ describe("the npm protocol", () => {
     ]);
     const latest = (await (await ask("npm", "left/latest")).json()) as Record<string, unknown>;
     expect(latest["version"]).to.equal("1.2.3");
-    const found = (await (await ask("npm", "-/v1/search?text=LEF")).json()) as { total: number };
-    expect(found.total).to.equal(1);
+    const found = (await (await ask("npm", "-/v1/search?text=LEF")).json()) as {
+      objects: { package: object }[];
+    };
+    const maintainers = [{ username: "anna" }];
+    expect(found.objects[0]?.package).to.deep.include({ ...described, maintainers, name: "left" });
+    expect(found.objects).to.have.length(1);
   });
 
   it("refuses a tarball of another package or version, and what is no publication", async () => {

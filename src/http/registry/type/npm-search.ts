@@ -1,8 +1,9 @@
+import { isRecord } from "../../../platform/is-record.ts";
 import { packageVersionIdOf } from "../../../platform/package/coordinates.ts";
 import { npmVersion } from "../../../platform/package/npm.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { listLivePackages } from "../../../projections/package/live.ts";
-import { filesOfVersion } from "../../../projections/package/registry.ts";
+import { filesOfVersion, type ListedFile } from "../../../projections/package/registry.ts";
 import type { PackageRow } from "../../../projections/package/version.ts";
 import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -19,7 +20,24 @@ async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) 
   const version = parts && distTags(parts, new Map())["latest"];
   if (version === undefined) return undefined;
   const [file] = await filesOfVersion(deps.db, packageVersionIdOf(id, npmVersion(version)));
-  return { name, version, date: file?.version_created_at.toISOString() };
+  return file && { name, version, ...described(file) };
+}
+
+/** What npm shows of a package that it finds; it fails without a list of maintainers. */
+function described({ metadata, version_created_at }: ListedFile) {
+  const told: unknown = JSON.parse(metadata ?? "{}");
+  const { description, keywords, maintainers } = isRecord(told) ? told : {};
+  const people = Array.isArray(maintainers) ? maintainers.filter(isRecord) : [];
+  return {
+    date: version_created_at.toISOString(),
+    ...(typeof description === "string" && { description }),
+    keywords: Array.isArray(keywords) ? keywords.filter((word) => typeof word === "string") : [],
+    maintainers: people.flatMap(({ name, email }) =>
+      typeof name === "string"
+        ? [{ username: name, ...(typeof email === "string" && { email }) }]
+        : [],
+    ),
+  };
 }
 
 function notFound(error: unknown): undefined {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
@@ -261,6 +261,38 @@ describe("a repository of R packages", () => {
       .to.contain("Version: 1.9\n")
       .and.contain("Built:");
     expect(await textOf(`${base}/bin/windows/contrib/4.2/PACKAGES`)).to.equal("");
+  });
+
+  describe("with R", () => {
+    needsProgram("R");
+
+    it("is where install.packages finds a package that R built", async () => {
+      const cwd = await temporaryDirectory();
+      await mkdir(path.join(cwd, "real", "R"), { recursive: true });
+      const people = "Author: Anna\nMaintainer: Anna <anna@example.org>\nDescription: Pads.\n";
+      const files = {
+        DESCRIPTION: description("real", "1.0", people).replace(" + file LICENSE", ""),
+        NAMESPACE: "export(one)\n",
+        "R/one.R": "one <- function() 41 + 1\n",
+      };
+      for (const [name, content] of Object.entries(files))
+        await writeFile(path.join(cwd, "real", name), content);
+      await run("R", ["CMD", "build", "real"], { cwd });
+      const [built = ""] = (await readdir(cwd)).filter((name) => name.endsWith(".tar.gz"));
+      const stored = await put(`src/contrib/${built}`, await readFile(path.join(cwd, built)));
+      expect(stored.status, await stored.text()).to.equal(201);
+      const repos = base.replace("//", `//anna:${anna.token}@`);
+      const lines = [
+        `install.packages("real", lib = ".", repos = "${repos}")`,
+        'cat(library(real, lib.loc = ".")[1], one())',
+      ];
+      const { stdout } = await run(
+        "Rscript",
+        lines.flatMap((line) => ["-e", line]),
+        { cwd },
+      );
+      expect(stdout).to.contain("real 42");
+    }).timeout(240_000);
   });
 
   it("refuses what is not what its path says, and deletes a version", async () => {
