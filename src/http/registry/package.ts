@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
 import { type CommandResult, handle } from "../../commands/core/handle.ts";
@@ -10,6 +11,7 @@ import {
   listLivePackages,
   listLiveVersions,
   liveVersionIds,
+  type PackageBoundary,
 } from "../../projections/package/live.ts";
 import { countLivePackages } from "../../projections/package/total.ts";
 import type { PackageRow } from "../../projections/package/version.ts";
@@ -25,6 +27,7 @@ import {
   presentPackages,
   presentPackageVersions,
 } from "../package/view.ts";
+import { stateOfRepository } from "./document.ts";
 import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
@@ -33,6 +36,11 @@ import { change } from "./store.ts";
 
 const tag = "Registry repositories";
 const deletedAtOnce = 100;
+/**
+ * What pages begin with, by the state of the repository and how many packages are before them: who goes on page by page
+ * does not make the database count from the beginning each time.
+ */
+const boundaries = new LRUCache<string, PackageBoundary>({ max: 10_000 });
 const dayMs = 24 * 60 * 60_000;
 
 const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
@@ -195,12 +203,26 @@ async function listedPackages(
   request: RequestContext,
   deps: Deps,
 ) {
-  const ids = await registriesOf(id, request, deps);
+  const { key, sources } = await stateOfRepository(
+    await mustFindRepository(id, request, deps),
+    deps,
+  );
+  const ids = sources.map((source) => source.id);
+  const from = boundaries.get(`${key}@${offset}`);
+  // One more than the page: the next one begins with it.
+  const page = { limit: size + 1, ...(from === undefined ? { offset } : { offset: 0, from }) };
   const [rows, totalElements] = await Promise.all([
-    listLivePackages(deps.db, ids, { limit: size, offset }),
+    listLivePackages(deps.db, ids, page),
     countLivePackages(deps.db, ids),
   ]);
-  return { items: await presentPackages(deps.db, rows, ownerView(request)), totalElements };
+  noteBoundary(`${key}@${offset}`, rows[0]);
+  noteBoundary(`${key}@${offset + size}`, rows[size]);
+  const shown = rows.slice(0, size);
+  return { items: await presentPackages(deps.db, shown, ownerView(request)), totalElements };
+}
+
+function noteBoundary(key: string, row: PackageBoundary | undefined): void {
+  if (row !== undefined) boundaries.set(key, { name: row.name, id: row.id });
 }
 
 async function mustFindPackage(

@@ -42,18 +42,22 @@ const byCreation: readonly Sorted[] = ["created_position", "id"].map((column) =>
   order: "desc",
 }));
 
+/** The package that a page begins with. */
+export type PackageBoundary = Pick<PackageRow, "name" | "id">;
+
 /**
- * Packages of these registries that have a version which is not deleted, by name; with a text, those whose names hold it
+ * Packages of these registries that have a version which is not deleted, by name, those before `from` left out; with a text, those whose names hold it
  * without regard to case. What comes before the page is read from an index only.
  */
 export async function listLivePackages(
   db: Knex,
   registryIds: readonly string[],
-  { limit, offset, text = "" }: Page & Readonly<{ text?: string }>,
+  { limit, offset, text = "", from }: Page & Readonly<{ text?: string; from?: PackageBoundary }>,
 ): Promise<readonly PackageRow[]> {
   const lower = text.toLowerCase();
   const each = (registryId: string) => {
     const own = db("package").where("registry_id", registryId).whereRaw("is_live");
+    if (from !== undefined) own.whereRaw("(name, id) >= (?, ?::uuid)", [from.name, from.id]);
     if (lower !== "") own.whereRaw("strpos(lower(name), ?) > 0", [lower]);
     return own.select("name", "id");
   };

@@ -61,6 +61,24 @@ describe("the packages of a repository", () => {
     expect(page.body["page"]).to.include({ totalElements: 3 });
   });
 
+  it("are paged by what is there, also when a package comes between two pages", async () => {
+    const paged = await at.local("paged", "generic");
+    const names = async (page: number) => {
+      const rest = `${base}/${paged.repositoryUuid}/package?size=2&page=${page}`;
+      return (await list(rest)).map(({ name }) => name);
+    };
+    for (const name of ["b", "d", "f", "h", "k"]) await store("paged", `${name}/1/a`);
+    for (let time = 0; time < 2; time += 1) {
+      const pages = [await names(0), await names(1), await names(2), await names(3)];
+      expect(pages).to.deep.equal([["b", "d"], ["f", "h"], ["k"], []]);
+    }
+    await store("paged", "c/1/a");
+    expect([await names(1), await names(2)]).to.deep.equal([
+      ["d", "f"],
+      ["h", "k"],
+    ]);
+  });
+
   it("are not found from another repository", async () => {
     const [kept] = await list(`${place("fixed")}/package`);
     const path = `${place("loose")}/package/${kept?.["id"]}`;

@@ -152,6 +152,15 @@ describe("lists of packages among thousands", () => {
       expect(await rowsRead(() => listLivePackages(db, ids, page))).to.be.within(20, rowsMax);
     });
 
+    it(`read no more of ${title} than a page that begins where another ended`, async () => {
+      const before = await listLivePackages(db, ids, { limit: 1_001, offset: 0 });
+      const from = before.at(-1)!;
+      const next = { limit: 20, offset: 0, from };
+      const rows = await listLivePackages(db, ids, { limit: 20, offset: 1_000 });
+      expect(await listLivePackages(db, ids, next)).to.deep.equal(rows);
+      expect(await rowsRead(() => listLivePackages(db, ids, next))).to.be.within(20, 40);
+    });
+
     it(`read no more of the trash of ${title} than is counted`, async () => {
       const trash = { ...page, since: new Date(0) };
       const read = await rowsRead(() => listDeletedVersions(db, ids, trash));
