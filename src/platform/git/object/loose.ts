@@ -34,7 +34,7 @@ export async function looseObject({ id, type, data }: NewObject): Promise<LooseO
 /**
  * Reads the objects in a directory that git was made to write to (GIT_OBJECT_DIRECTORY).
  *
- * @returns undefined when they are more, or larger together
+ * @returns undefined when they are more, or larger together, or not all in files of their own
  */
 export async function looseObjectsIn(
   directory: string,
@@ -42,7 +42,8 @@ export async function looseObjectsIn(
 ): Promise<readonly LooseObject[] | undefined> {
   const names: string[] = [];
   for (const part of await readdir(directory)) {
-    if (!/^[0-9a-f]{2}$/.test(part)) continue;
+    // A pack, or what only git understands.
+    if (!/^[0-9a-f]{2}$/.test(part)) return undefined;
     for (const rest of await readdir(path.join(directory, part))) {
       if (/^[0-9a-f]{38,62}$/.test(rest)) names.push(path.join(part, rest));
       if (names.length > max.objects) return undefined;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 import { checkMerge, mergeCommits } from "../../../../src/platform/git/merge-commits.ts";
@@ -55,15 +55,20 @@ describe("objects written without git", () => {
   });
 
   it("are not gathered from a directory that holds more than is wanted", async () => {
-    const repository = await repositoryNow();
+    const gitDir = await mkdtemp(path.join(dataDir, "draft-"));
+    const directory = path.join(gitDir, "objects");
+    await mkdir(directory);
     const blobs = ["a", "b", "c"].map((text) => newObject("blob", text));
-    await writeLooseObjects(repository, await Promise.all(blobs.map(looseObject)));
+    await writeLooseObjects({ gitDir }, await Promise.all(blobs.map(looseObject)));
     const within = (objects: number, bytes: number) =>
-      looseObjectsIn(objectsOf(repository), { objects, bytes });
+      looseObjectsIn(directory, { objects, bytes });
     const found = await within(3, 1_000);
     expect(found?.map(({ id }) => id)).to.have.members(blobs.map(({ id }) => id));
     expect(await within(2, 1_000)).to.equal(undefined);
     expect(await within(3, 20)).to.equal(undefined);
+    // Others may be in there.
+    await mkdir(path.join(directory, "pack"));
+    expect(await within(3, 1_000)).to.equal(undefined);
   });
 });
 
