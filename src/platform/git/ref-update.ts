@@ -56,12 +56,26 @@ export async function updateRefs(
   updates: readonly RefUpdate[],
   { kept = [], started }: Readonly<{ kept?: readonly KeptUpdate[]; started?: StartedUpdate }> = {},
 ): Promise<boolean> {
-  const commands = [...updates.map(commandOf), ...kept.map(keepCommandOf)];
-  const input = ["start", ...commands, "prepare", "commit", ""].join("\n");
+  const input = transactionOf(updates, kept, started);
   if (await (started ?? startUpdate(repository)).run(input)) return true;
   const refs = [...updates, ...kept].map(({ ref }) => ref);
   const isFree = await removeDeadLocks(repository.gitDir, refs);
   return isFree && (await startUpdate(repository).run(input));
+}
+
+/** @throws when a name is none of a ref, and lets the git end that was started */
+function transactionOf(
+  updates: readonly RefUpdate[],
+  kept: readonly KeptUpdate[],
+  started: StartedUpdate | undefined,
+): string {
+  try {
+    const commands = [...updates.map(commandOf), ...kept.map(keepCommandOf)];
+    return ["start", ...commands, "prepare", "commit", ""].join("\n");
+  } catch (error) {
+    started?.drop();
+    throw error;
+  }
 }
 
 function keepCommandOf({ ref, id }: KeptUpdate): string {

@@ -52,10 +52,12 @@ describe("changing refs by git that was started before", () => {
   });
 
   it("takes no other ref for one of the service's own", async () => {
-    const keeping = { kept: [{ ref: "refs/heads/other", id: second }] };
+    const started = startUpdate(repository);
+    const keeping = { kept: [{ ref: "refs/heads/other", id: second }], started };
     const error = await updateRefs(repository, [], keeping).catch((thrown: unknown) => thrown);
     expect(error).to.be.an("error");
     expect(await at("refs/heads/other")).to.equal("");
+    await eventually(async () => (await running()).length === 0);
   });
 
   it("ends without a change when it is dropped", async () => {
