@@ -7,7 +7,7 @@ import {
 import { figure, median, quantile, timed } from "./figure.ts";
 import {
   type IssueWorld,
-  labels,
+  labelsOf,
   makeIssueWorld,
   people,
   startOf2026,
@@ -82,12 +82,17 @@ function lists(): readonly (readonly [string, List])[] {
   return [...issues, ...requests];
 }
 
-function issueFilters(): Readonly<Record<string, (round: number) => Partial<IssueFilter>>> {
+/** @param labels of the project that is asked for */
+type Filter<Wanted> = (round: number, labels: readonly string[]) => Partial<Wanted>;
+
+function issueFilters(): Readonly<Record<string, Filter<IssueFilter>>> {
   return {
     all: () => ({}),
     "by status": () => ({ status: "OPEN" }),
-    "by label": (round) => ({ labelIds: [pick(labels, round)] }),
-    "by two labels": (round) => ({ labelIds: [pick(labels, round), pick(labels, round + 1)] }),
+    "by label": (round, labels) => ({ labelIds: [pick(labels, round)] }),
+    "by two labels": (round, labels) => ({
+      labelIds: [pick(labels, round), pick(labels, round + 1)],
+    }),
     "by assignee": (round) => ({ assigneeId: pick(people, round) }),
     "by author": (round) => ({ authorId: pick(people, round), sort: "updated" }),
     "by text": (round) => ({ q: `${pick(words, round)} ${pick(words, round + 3)}` }),
@@ -95,13 +100,11 @@ function issueFilters(): Readonly<Record<string, (round: number) => Partial<Issu
   };
 }
 
-function mergeRequestFilters(): Readonly<
-  Record<string, (round: number) => Partial<MergeRequestFilter>>
-> {
+function mergeRequestFilters(): Readonly<Record<string, Filter<MergeRequestFilter>>> {
   return {
     all: () => ({}),
     "by status": () => ({ status: "OPENED" }),
-    "by label": (round) => ({ labelIds: [pick(labels, round)] }),
+    "by label": (round, labels) => ({ labelIds: [pick(labels, round)] }),
     "by assignee": (round) => ({ assigneeId: pick(people, round) }),
     "by reviewer": (round) => ({ reviewerId: pick(people, round) }),
     "by author": (round) => ({ authorId: pick(people, round), sort: "updated" }),
@@ -111,20 +114,24 @@ function mergeRequestFilters(): Readonly<
   };
 }
 
-function listOfIssues(filter: (round: number) => Partial<IssueFilter>): List {
+function listOfIssues(filter: Filter<IssueFilter>): List {
   return async (world, round) => {
-    const wanted = { sort: "created", order: "desc", ...filter(round) } as const;
+    const projectId = projectOf(world, round);
+    const filtered = filter(round, labelsOf(projectId));
+    const wanted = { sort: "created", order: "desc", ...filtered } as const;
     const page = { limit: 10, offset: 0 };
-    const { rows } = await listIssues(world.db, projectOf(world, round), wanted, page);
+    const { rows } = await listIssues(world.db, projectId, wanted, page);
     const [first] = rows;
     if (first !== undefined && round % 4 === 0) await listIssueComments(world.db, first.id, page);
   };
 }
 
-function listOfMergeRequests(filter: (round: number) => Partial<MergeRequestFilter>): List {
+function listOfMergeRequests(filter: Filter<MergeRequestFilter>): List {
   return (world, round) => {
-    const wanted = { sort: "created", order: "desc", ...filter(round) } as const;
-    const page = { projectId: projectOf(world, round), limit: 10, offset: 0 };
+    const projectId = projectOf(world, round);
+    const filtered = filter(round, labelsOf(projectId));
+    const wanted = { sort: "created", order: "desc", ...filtered } as const;
+    const page = { projectId, limit: 10, offset: 0 };
     return listMergeRequests(world.db, { ...wanted, ...page });
   };
 }

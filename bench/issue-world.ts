@@ -13,6 +13,7 @@ import { type LocalId, type LocalIdKind, localIdStream } from "../src/events/cor
 import { issueStream } from "../src/events/issue/issue.ts";
 import { issueCommentStream } from "../src/events/issue/issue-comment.ts";
 import { mergeRequestStream } from "../src/events/merge-request/merge-request.ts";
+import { deterministicId } from "../src/platform/deterministic-id.ts";
 import type { EventStore } from "../src/platform/event-store/event-store.ts";
 import { openEventStore } from "../src/platform/event-store/eventstoredb.ts";
 import { migrate } from "../src/platform/migrate.ts";
@@ -31,7 +32,9 @@ const commentsPerIssue = 3;
 const mergeRequestsPerProject = 10;
 
 export const people = Array.from({ length: 50 }, () => randomUUID());
-export const labels = Array.from({ length: 10 }, () => randomUUID());
+/** A label is one of a project's: none is in two of them. */
+export const labelsOf = (projectId: ProjectId): readonly string[] =>
+  Array.from({ length: 10 }, (_, n) => deterministicId("label", projectId, n));
 export const words = "search index login mirror release webhook label package".split(" ");
 export const startOf2026 = Date.parse("2026-01-01T00:00:00.000Z");
 
@@ -156,6 +159,7 @@ function numbered(kind: LocalIdKind, projectId: ProjectId, ids: readonly string[
 }
 
 async function seedIssue(projectId: ProjectId, n: number, append: Append): Promise<string> {
+  const labels = labelsOf(projectId);
   const issueId = randomUUID();
   const data = {
     issueId,
@@ -180,6 +184,7 @@ async function seedIssue(projectId: ProjectId, n: number, append: Append): Promi
 }
 
 async function seedMergeRequest(projectId: ProjectId, n: number, append: Append): Promise<string> {
+  const labels = labelsOf(projectId);
   const mergeRequestId = randomUUID();
   const data = {
     mergeRequestId,
