@@ -2,10 +2,10 @@ import { z } from "zod";
 
 import { placeOfNumber } from "../../events/pipeline/number.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { findRun, type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
+import { type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
 import { hashToken } from "../../platform/key/token.ts";
 import { noteActivity } from "../../projections/agent/contact.ts";
-import { findJobByNumber } from "../../projections/agent/job.ts";
+import { findJobAndRun } from "../../projections/agent/job.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
@@ -39,10 +39,10 @@ export async function provedRun(
   given: Readonly<{ jobNumber: number; inBody: string }>,
 ): Promise<ProvedRun> {
   const token = sentToken(request, "job-token", given.inBody);
-  const job = await findJobByNumber(deps.db, placeOfNumber(given.jobNumber));
   const tokenHash = hashToken(token);
-  const run = job && (await findRun(deps.db, { job_id: job.id, token_hash: tokenHash }));
-  if (job === undefined || run === undefined) throw badToken();
+  const found = await findJobAndRun(deps.db, placeOfNumber(given.jobNumber), tokenHash);
+  if (found === undefined) throw badToken();
+  const { job, run } = found;
   if (job.token_hash !== tokenHash) throw runIsOver(job, run);
   const at = deps.now();
   if (at.getTime() - run.contact_at.getTime() >= contactEveryMs) {

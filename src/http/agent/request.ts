@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
@@ -16,7 +17,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
-import { keepMasks } from "./masks.ts";
+import { keepRun } from "./masks.ts";
 import { AgentProof, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
 import { holdMsDefault, waitingFor } from "./queue.ts";
@@ -104,34 +105,37 @@ async function nextJob(
     runUntagged: agent.run_untagged,
     ...(projectIds && { projectIds }),
   };
-  const mayTake = (job: QueuedJob) => fits(deps, { agent, features }, job);
+  const specs = new Map<string, JobSpec>();
+  const mayTake = async (job: QueuedJob): Promise<boolean> => {
+    const spec = await findJobSpec(deps.db, job.id);
+    if (spec === undefined || featuresNeeded(spec).some((name) => !features.has(name)))
+      return false;
+    specs.set(job.id, spec);
+    return !agent.protected || isOfProtectedRef(deps, job);
+  };
   const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
-  return claimed === undefined ? "none" : begun(deps, agent, { ...claimed, token });
+  if (claimed === undefined) return "none";
+  return begun(deps, agent, { ...claimed, token, spec: specs.get(claimed.jobId) });
 }
 
-async function fits(
-  { db }: Pick<Deps, "db">,
-  { agent, features }: Asking,
-  job: QueuedJob,
-): Promise<boolean> {
-  const spec = await findJobSpec(db, job.id);
-  if (spec === undefined || featuresNeeded(spec).some((name) => !features.has(name))) return false;
-  if (!agent.protected) return true;
+async function isOfProtectedRef({ db }: Pick<Deps, "db">, job: QueuedJob): Promise<boolean> {
   const project = await findProjectById(db, job.project_id);
   const { ref, is_tag: isTag, merge_request: mergeRequest } = job;
   if (project === undefined) return false;
   return isProtectedRef({ db }, project, { ref, isTag, mergeRequest });
 }
 
+type Begun = ClaimedJob & Readonly<{ token: string; spec: JobSpec | undefined }>;
+
 /** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */
 async function begun(
   deps: Deps,
   agent: AgentRow,
-  { jobId, attempt, position, token }: ClaimedJob & Readonly<{ token: string }>,
+  { jobId, attempt, position, token, spec }: Begun,
 ): Promise<JobAnswer | undefined> {
   await deps.visible(position);
   const job = await findJobById(deps.db, jobId);
-  const payload = job && (await jobPayload(deps, job, token));
+  const payload = job && (await jobPayload(deps, job, token, spec));
   if (payload === undefined) return undefined;
   await beginRun(deps.db, {
     job_id: jobId,
@@ -141,7 +145,7 @@ async function begun(
     token_hash: hashToken(token),
     contact_at: deps.now(),
   });
-  keepMasks(hashToken(token), token, payload.masked);
+  keepRun(hashToken(token), token, payload);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });
 }

@@ -13,7 +13,7 @@ import { type Route, route } from "../core/route.ts";
 import { int } from "../core/schema.ts";
 import { JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
 import { confirm, type Report, record } from "./job-record.ts";
-import { masksOf } from "./masks.ts";
+import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";
 import { updateInterval } from "./trace.ts";
 
@@ -56,7 +56,9 @@ const updateJob = route({
       return answered(deps, proved, 202, "running");
     }
     const released =
-      body.state === "success" ? await releaseByJob(deps, proved.job, proved.token) : undefined;
+      body.state === "success" && mayRelease(proved)
+        ? await releaseByJob(deps, proved.job, proved.token)
+        : undefined;
     const state = released?.made === false ? "failed" : body.state;
     const ending = released?.line ?? "";
     await closeLog(deps.db, proved.run, await masksOf(deps, proved), { ending });

@@ -89,16 +89,19 @@ export function appendLog(db: Knex, key: RunKey, piece: Piece): Promise<Appended
 /**
  * Makes what was held back readable: no more of the log comes.
  *
+ * @param run as it was found when its end was reported: where it holds nothing back, and no line is added, nothing is
+ *   to be done
  * @param ending line of the service itself; it is added once, however often the log is closed
  */
-export function closeLog(
+export async function closeLog(
   db: Knex,
-  key: RunKey,
+  run: RunKey & Pick<JobRunRow, "tail">,
   forms: MaskedForms,
   { ending = "", bytesMax = logBytesMax }: Readonly<{ ending?: string; bytesMax?: number }> = {},
 ): Promise<void> {
-  return db.transaction(async (tx) => {
-    const row = await lockRun(tx, key);
+  if (run.tail.length === 0 && ending === "") return;
+  await db.transaction(async (tx) => {
+    const row = await lockRun(tx, run);
     if (row === undefined) return;
     const line = Buffer.from(ending === "" ? "" : `\n${ending}\n`);
     const isThere = row.tail.length === 0 && (await endsWith(tx, row, line));
@@ -106,7 +109,7 @@ export function closeLog(
     if (left.length === 0) return;
     const stored = await store(tx, row, mask(left, forms), bytesMax);
     await tx("public.job_run")
-      .where(idOf(key))
+      .where(idOf(run))
       .update({ stored, tail: Buffer.alloc(0) });
   });
 }

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import type { JobRunRow } from "../../platform/job-log/store.ts";
 import type { Part } from "../core/list-rows.ts";
 import { countedNear } from "../core/total.ts";
 import type { JobRow } from "../pipeline/table.ts";
@@ -58,6 +59,31 @@ export async function findJobByNumber(
     .where("pipeline.number", pipelineNumber)
     .andWhere("job.place", place)
     .first<JobRow | undefined>("job.*");
+}
+
+const runColumns = [
+  ...(["job_id", "attempt", "project_id", "agent_id", "token_hash", "contact_at"] as const),
+  ...(["final_at", "watched_at", "received", "stored", "tail", "sealed_at"] as const),
+] as const satisfies readonly (keyof JobRunRow)[];
+
+/** A job by its number in the whole service, with its run that has or had this token. */
+export async function findJobAndRun(
+  db: Knex,
+  { pipelineNumber, place }: Readonly<{ pipelineNumber: number; place: number }>,
+  tokenHash: string,
+): Promise<Readonly<{ job: JobRow; run: JobRunRow }> | undefined> {
+  const row: Record<string, unknown> | undefined = await db("pipeline_job as job")
+    .join("pipeline", "pipeline.id", "job.pipeline_id")
+    .join("public.job_run as run", "run.job_id", "job.id")
+    .where("pipeline.number", pipelineNumber)
+    .andWhere("job.place", place)
+    .andWhere("run.token_hash", tokenHash)
+    .orderBy("run.attempt", "desc")
+    .first("job.*", ...runColumns.map((name) => `run.${name} as run:${name}`));
+  if (row === undefined) return undefined;
+  const run = Object.fromEntries(runColumns.map((name) => [name, row[`run:${name}`]]));
+  const job = Object.fromEntries(Object.entries(row).filter(([name]) => !name.startsWith("run:")));
+  return { job: job as JobRow, run: run as JobRunRow };
 }
 
 /** The job whose run has this token; undefined once the run is over. */

@@ -4,15 +4,24 @@ import type { Tx } from "../core/projection.ts";
 import { Writes } from "../core/writes.ts";
 import { pipelines } from "./table.ts";
 
-type Counted = JobCount & Readonly<{ pipeline_id: PipelineId; started_at: Date | null }>;
+type Counted = JobCount &
+  Readonly<{
+    pipeline_id: PipelineId;
+    started_at: Date | null;
+    /** What the pipeline shows by now. */
+    shown_status: string;
+    shown_started_at: Date | null;
+  }>;
 
-/** Computes status and start of pipelines from their jobs. */
+/** Computes status and start of pipelines from their jobs. Most jobs change neither: nothing is written then. */
 export async function refreshPipelines(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { rows: counted } = await tx.raw<{ rows: readonly Counted[] }>(
-    `select pipeline_id, status, status = 'MANUAL' and not may_fail as required,
-       count(*)::int as count, min(started_at) as started_at
-     from pipeline_job where pipeline_id = any(?) group by 1, 2, 3`,
+    `select job.pipeline_id, job.status, job.status = 'MANUAL' and not job.may_fail as required,
+       pipeline.status as shown_status, pipeline.started_at as shown_started_at,
+       count(*)::int as count, min(job.started_at) as started_at
+     from pipeline_job as job join pipeline on pipeline.id = job.pipeline_id
+     where job.pipeline_id = any(?) group by 1, 2, 3, 4, 5`,
     [[...ids]],
   );
   const byPipeline = new Map<PipelineId, Counted[]>();
@@ -23,7 +32,13 @@ export async function refreshPipelines(tx: Tx, ids: readonly string[]): Promise<
   for (const [id, counts] of byPipeline) {
     const starts = counts.flatMap(({ started_at }) => started_at ?? []);
     const started_at = starts.length === 0 ? null : new Date(Math.min(...starts.map(Number)));
-    rows.change(pipelines, { id }, { status: pipelineStatus(counts), started_at });
+    const status = pipelineStatus(counts);
+    const [shown] = counts;
+    const isShown = shown?.shown_status === status && same(shown.shown_started_at, started_at);
+    if (isShown) continue;
+    rows.change(pipelines, { id }, { status, started_at });
   }
   await rows.written();
 }
+
+const same = (one: Date | null, other: Date | null): boolean => one?.getTime() === other?.getTime();

@@ -30,8 +30,11 @@ export type JobRun = Readonly<{
 export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">): UserId | null =>
   job.played_by_id ?? job.reset_by_id ?? pipeline.user_id;
 
-/** Undefined when the job's plan, its pipeline or its project is gone. */
-/** @param known what the caller has read of the plan of the job */
+/**
+ * Undefined when the job's plan, its pipeline or its project is gone.
+ *
+ * @param known the plan, where it was read before: it never changes
+ */
 export async function findJobRun(
   deps: VariableDeps,
   job: JobRow,

@@ -45,14 +45,16 @@ const depthDefault = 20;
  * Puts together what a job is run with: its stored plan, the variables in force now, and secrets.
  *
  * @param token of the run; it is a variable and never part of a URL here
+ * @param known the plan, where it was read before
  * @returns undefined when the job, its pipeline or its project is gone
  */
 export async function jobPayload(
   deps: VariableDeps,
   job: JobRow,
   token: string,
+  known?: JobSpec,
 ): Promise<JobPayload | undefined> {
-  const run = await findJobRun(deps, job);
+  const run = await findJobRun(deps, job, known);
   if (run === undefined || run.pipeline.number === null) return undefined;
   const { pipeline, project, spec, isProtected, dependencies, number } = run;
   const { variables, environment } = await variablesOf(run, token);

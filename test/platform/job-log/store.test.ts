@@ -56,8 +56,20 @@ describe("the log of a run", () => {
     await append(0, "1234");
     await append(4, "5678");
     expect(await append(8, "90")).to.deep.equal({ fits: true, received: 10 });
-    await closeLog(db, key, [], { bytesMax: 6 });
+    await closeLog(db, { ...key, tail: Buffer.from("0") }, [], { bytesMax: 6 });
     expect(await shown(key)).to.match(/^123456\n\[The log is longer than [^\n]+\]\n$/);
+  });
+
+  it("is closed without a statement where nothing is held back and no line is added", async () => {
+    const key = await givenRun();
+    const statements: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
+    db.on("query", note);
+    await closeLog(db, { ...key, tail: Buffer.alloc(0) }, []);
+    expect(statements).to.deep.equal([]);
+    await closeLog(db, { ...key, tail: Buffer.alloc(0) }, [], { ending: "released" });
+    db.off("query", note);
+    expect(await shown(key)).to.equal("\nreleased\n");
   });
 
   it("of an unknown run takes nothing", async () => {

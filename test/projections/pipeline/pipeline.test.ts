@@ -73,6 +73,7 @@ const begun: readonly Written[] = [
   ofJob("b", "JobQueued", { attempt: 1, queuedAt: at }),
 ];
 const assigned = { attempt: 1, agentId, tokenHash: "a".repeat(64), assignedAt: at };
+const later = "2030-01-01T00:00:00.000Z";
 const whole: readonly Written[] = [
   ...begun,
   ofJob("a", "JobAssigned", assigned),
@@ -122,6 +123,21 @@ describe("the pipeline read model", () => {
     ]);
     expect(await lastPipeline(db, projectId, { commitId })).to.include({ status: "PENDING" });
     expect(await lastPipeline(db, projectId, { ref: "main", isTag: true })).to.equal(undefined);
+  });
+
+  it("writes the row of a pipeline only when a job changes what it shows", async () => {
+    const version = async () =>
+      (await db("pipeline").where({ id: pipelineId }).first(db.raw("xmin::text"), "status")) ?? {};
+    const [first, second] = [1, 2].map((n) => whole.slice(0, begun.length + n));
+    await apply(first ?? []);
+    const assignedOnly = await version();
+    await apply(second ?? []);
+    const running = await version();
+    expect(running).to.include({ status: "RUNNING" });
+    expect(running["xmin"]).not.to.equal(assignedOnly["xmin"]);
+    const started = ofJob("b", "JobStarted", { attempt: 1, agentId, startedAt: later });
+    await apply([...(second ?? []), ofJob("b", "JobAssigned", assigned), started]);
+    expect(await version()).to.deep.equal(running);
   });
 
   it("queues jobs for agents that have their tags", async () => {
