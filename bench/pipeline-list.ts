@@ -123,7 +123,9 @@ async function seed(db: Knex, projectId: string): Promise<void> {
        'on_success', false, '{}', false, false,
        case when local_id = ? and place = 0 then 'PENDING' else 'SUCCESS' end, 1,
        local_id = ? and place = 0, created_at, created_at, created_at, created_at
-     from made, generate_series(0, ?) as place`,
+     from made, generate_series(0, ?) as place
+     -- The jobs of a pipeline are planned, and so written, together.
+     order by local_id, place`,
     [
       ...[projectId, jobsPerPipeline, pipelinesPerProject, pipelinesPerProject],
       ...[pipelinesPerProject, pipelinesPerProject, jobsPerPipeline - 1],
