@@ -17,11 +17,14 @@ type Counted = JobCount &
 export async function refreshPipelines(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { rows: counted } = await tx.raw<{ rows: readonly Counted[] }>(
-    `select job.pipeline_id, job.status, job.status = 'MANUAL' and not job.may_fail as required,
-       pipeline.status as shown_status, pipeline.started_at as shown_started_at,
-       count(*)::int as count, min(job.started_at) as started_at
-     from pipeline_job as job join pipeline on pipeline.id = job.pipeline_id
-     where job.pipeline_id = any(?) group by 1, 2, 3, 4, 5`,
+    // Counted first: then a few rows meet that of their pipeline.
+    `with counted as (
+       select pipeline_id, status, status = 'MANUAL' and not may_fail as required,
+         count(*)::int as count, min(started_at) as started_at
+       from pipeline_job where pipeline_id = any(?) group by 1, 2, 3
+     )
+     select counted.*, pipeline.status as shown_status, pipeline.started_at as shown_started_at
+     from counted join pipeline on pipeline.id = counted.pipeline_id`,
     [[...ids]],
   );
   const byPipeline = new Map<PipelineId, Counted[]>();
