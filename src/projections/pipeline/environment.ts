@@ -48,11 +48,7 @@ const isOfRun = (event: Handled): event is Extract<Handled, RunEvent> => event.t
 async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
   const runs = batch.filter(isOfRun);
   const jobIds = [...new Set(runs.map(({ data }) => data.jobId as string))];
-  const known = new Set<string>(
-    jobIds.length === 0
-      ? []
-      : await tx("deployment").whereRaw("job_id = any(?)", [jobIds]).distinct().pluck("job_id"),
-  );
+  const known = new Set<string>(jobIds.length === 0 ? [] : await deploying(tx, jobIds));
   for (const event of batch) {
     if (!isOfRun(event)) {
       await applyToEnvironment(tx, event);
@@ -63,6 +59,14 @@ async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
       await queue(tx, event.data, event.data.environment);
     } else if (known.has(event.data.jobId)) await applyToRun(tx, event);
   }
+}
+
+/** Those of the jobs that have a run which is for an environment. */
+async function deploying(tx: Tx, jobIds: readonly string[]): Promise<readonly string[]> {
+  const runs = tx("deployment").distinct().pluck("job_id");
+  // Nearly always one, for which Postgres keeps a plan; it makes one anew for each list.
+  if (jobIds.length === 1) return runs.where({ job_id: jobIds[0] });
+  return runs.whereRaw("job_id = any(?)", [[...jobIds]]);
 }
 
 async function applyToEnvironment(
