@@ -5,13 +5,11 @@ import type {
   DeleteReq,
   TombstoneReq,
 } from "@eventstore/db-client/generated/streams_pb.js";
-import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 
 import {
   countedBytes,
   type ExpectedRevision,
   type ProposedEvent,
-  type StoredEvent,
   sizeOf,
   tombstoneRevision,
 } from "./event.ts";
@@ -120,23 +118,4 @@ export function checkSize(events: readonly ProposedEvent[]): void {
   if (counted > appendBytesMax || held > heldBytesMax) {
     throw new StoreFailure({ kind: "appendTooLarge", bytesMax: appendBytesMax });
   }
-}
-
-export function readResponse(event: StoredEvent, structuredIds: boolean): streamsPb.ReadResp {
-  const position = event.position.toString();
-  const record = new streamsPb.ReadResp.ReadEvent.RecordedEvent()
-    .setId(uuidOf(event.id, structuredIds))
-    .setStreamIdentifier(streamIdentifier(event.stream))
-    .setStreamRevision(event.revision.toString())
-    .setCommitPosition(position)
-    .setPreparePosition(position)
-    .setData(event.data)
-    .setCustomMetadata(event.metadata);
-  record
-    .getMetadataMap()
-    .set("type", event.type)
-    .set("content-type", event.isJson ? "application/json" : "application/octet-stream")
-    .set("created", event.created.toString());
-  const readEvent = new streamsPb.ReadResp.ReadEvent().setEvent(record).setCommitPosition(position);
-  return new streamsPb.ReadResp().setEvent(readEvent);
 }

@@ -4,8 +4,9 @@ import type { ReadReq } from "@eventstore/db-client/generated/streams_pb.js";
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import { type handleServerStreamingCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 
-import { readResponse, streamIdentifier } from "./codec.ts";
+import { streamIdentifier } from "./codec.ts";
 import { tombstoneRevision } from "./event.ts";
+import { eventBytes } from "./event-bytes.ts";
 import { invalid, StoreFailure } from "./failure.ts";
 import { type ReadRequest, readRequestOf } from "./read-request.ts";
 import type { Page } from "./reader.ts";
@@ -17,8 +18,12 @@ import {
   subscribeToStream,
 } from "./subscription.ts";
 
-type ReadResp = streamsPb.ReadResp;
+/** A message, or the bytes of one. */
+type ReadResp = streamsPb.ReadResp | Buffer;
 type Call = ServerWritableStream<ReadReq, ReadResp>;
+
+export const readBytes = (response: ReadResp): Buffer =>
+  Buffer.isBuffer(response) ? response : Buffer.from(response.serializeBinary());
 
 /** Reads and subscriptions. */
 export class ReadService {
@@ -115,7 +120,7 @@ async function* events(
   if (left === 0n) return;
   for await (const page of pages) {
     for (const event of page) {
-      yield readResponse(event, structuredIds);
+      yield eventBytes(event, structuredIds);
       left -= 1n;
       if (left === 0n) return;
     }
@@ -160,7 +165,7 @@ function notFound(stream: string): ReadResp {
 function responseTo(message: SubscriptionMessage, structuredIds: boolean): ReadResp {
   switch (message.kind) {
     case "event":
-      return readResponse(message.event, structuredIds);
+      return eventBytes(message.event, structuredIds);
     case "checkpoint": {
       const position = message.position.toString();
       const checkpoint = new streamsPb.ReadResp.Checkpoint();

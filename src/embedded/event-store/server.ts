@@ -10,7 +10,7 @@ import pg from "pg";
 import { appendHandler, deleteHandler, tombstoneHandler } from "./append-service.ts";
 import { BatchAppendService } from "./batch-append-service.ts";
 import { getSupportedMethods, gossipHandler } from "./cluster-service.ts";
-import { ReadService } from "./read-service.ts";
+import { ReadService, readBytes } from "./read-service.ts";
 import { Reader } from "./reader.ts";
 import { Writer } from "./writer.ts";
 
@@ -67,13 +67,18 @@ export async function startEventStoreServer(
   const { heads, tail, topics } = writer;
   const reads = new ReadService({ reader: new Reader(pool, heads), tail, topics });
   const batchAppends = new BatchAppendService(writer);
-  server.addService(streamsGrpc.StreamsService, {
-    read: reads.handle,
-    append: appendHandler(writer),
-    batchAppend: batchAppends.handle,
-    delete: deleteHandler(writer),
-    tombstone: tombstoneHandler(writer),
-  });
+  const { StreamsService } = streamsGrpc;
+  const read = { ...StreamsService.read, responseSerialize: readBytes };
+  server.addService(
+    { ...StreamsService, read },
+    {
+      read: reads.handle,
+      append: appendHandler(writer),
+      batchAppend: batchAppends.handle,
+      delete: deleteHandler(writer),
+      tombstone: tombstoneHandler(writer),
+    },
+  );
   server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods });
   let port = 0;
   const gossip = gossipHandler(() => ({ host, port }));
