@@ -1,20 +1,27 @@
 import type { Knex } from "knex";
 
 import { pushCountEvents } from "../../events/user/push-count.ts";
-import { defineProjection } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf } from "../core/writes.ts";
 
 /** One a push that counted for somebody; what people pushed is added up when somebody asks. */
 type PushCountRow = Readonly<{
   project_id: string;
   repository_revision: number;
   user_id: string;
-  extensions: string;
+  extensions: Readonly<Record<string, number>>;
 }>;
 
 type PushTipRow = Readonly<{ project_id: string; commit_id: string }>;
 
-export const pushCountProjection = defineProjection({
+const counts = tableOf<PushCountRow>({
+  name: "push_count",
+  key: ["project_id", "repository_revision"],
+});
+const counted = tableOf<PushTipRow>({ name: "push_tip", key: ["project_id", "commit_id"] });
+
+export const pushCountProjection = defineRowProjection({
   name: "push_count",
   version: 2,
   tables: ["push_count", "push_tip"],
@@ -35,28 +42,21 @@ export const pushCountProjection = defineProjection({
   events: { ...pushCountEvents, ...purgeEvents },
   handlers: {
     // What people pushed stays theirs.
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { push_tip: "project_id" }),
-    PushCounted: async (tx, { data }) => {
+    ProjectPurged: async (rows, { data }) =>
+      dropRows(await rows.written(), data.projectId, { push_tip: "project_id" }),
+    PushCounted: (rows, { data }) => {
       const { projectId: project_id, userId: user_id, repositoryRevision, tips, replaces } = data;
       if (user_id !== null) {
-        const extensions = JSON.stringify(data.extensions);
-        const row = { project_id, repository_revision: repositoryRevision, user_id, extensions };
-        await tx<PushCountRow>("push_count")
-          .insert(row)
-          .onConflict(["project_id", "repository_revision"])
-          .merge();
+        const { extensions } = data;
+        rows.put(counts, {
+          project_id,
+          repository_revision: repositoryRevision,
+          user_id,
+          extensions,
+        });
       }
-      const rows = tips.map((commit_id) => ({ project_id, commit_id }));
-      if (rows.length > 0) {
-        await tx<PushTipRow>("push_tip")
-          .insert(rows)
-          .onConflict(["project_id", "commit_id"])
-          .ignore();
-      }
-      await tx<PushTipRow>("push_tip")
-        .where({ project_id })
-        .whereIn("commit_id", replaces)
-        .delete();
+      for (const commit_id of tips) rows.put(counted, { project_id, commit_id });
+      for (const commit_id of replaces) rows.remove(counted, { project_id, commit_id });
     },
   },
 });
