@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
-
 import { type Answer, sender } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { commit, git, workingCopy } from "../support/git.ts";
@@ -35,7 +35,7 @@ const healingMaxMs = 150_000;
 const [writesMin, extraMs] = [4, 120_000];
 const password = "a password for the chaos test";
 type Issue = Readonly<{ localId: number; title: string }>;
-const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+const basic = basicAuth("admin", password);
 
 describe(`random kills for ${seconds} s, seed ${seed}`, function () {
   this.timeout((seconds + 800) * 1000);

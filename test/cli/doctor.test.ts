@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { chmod, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
 import { blobPath } from "../../src/platform/blob/store.ts";
 import { currentRun } from "../../src/platform/postgres-run.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { saveReactorPositions } from "../../src/workers/core/reactor-checkpoint.ts";
 import { startTestApp } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 import { givenDelivery, givenWebhook } from "../support/webhook-order.ts";
@@ -31,7 +31,7 @@ before(async () => {
   await git(copy, "push", "--quiet", url.href, "main");
   gitDir = (await app.platform.git.find(id))?.gitDir ?? "";
   await unpackObjects(gitDir);
-  const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+  const authorization = basicAuth("anna", anna.token);
   const at = `/project/anna/search.git/info/lfs/objects/${oid}/${content.length}`;
   const stored = await app.send("PUT", at, { headers: { authorization }, body: content });
   expect(stored.status, stored.text).to.equal(200);

@@ -2,17 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-
 import { readSettings } from "../../src/config.ts";
 import { configOfRunning } from "../../src/embedded/service-file.ts";
 import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import { sender } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Service, startService } from "../support/service.ts";
 
 const password = "a password for the crash test";
-const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+const basic = basicAuth("admin", password);
 const create = "/user/settings/access-token/create";
 const recoveryMs = 120_000;
 

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-
 import { readSettings } from "../../src/config.ts";
 import { configOfRunning } from "../../src/embedded/service-file.ts";
 import type { Recorded } from "../../src/events/core/event.ts";
@@ -12,6 +11,7 @@ import { openPostgres } from "../../src/platform/postgres.ts";
 import { allProjections } from "../../src/projections/all.ts";
 import { rebuild } from "../../src/projections/core/rebuild.ts";
 import type { Comparison } from "../../src/projections/core/verify.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { git } from "../support/git.ts";
@@ -181,7 +181,7 @@ describe("killing every process of the service in turn while it is written to", 
     const response = await fetch(`${service.url}/user/settings/access-token/create`, {
       method: "POST",
       headers: {
-        authorization: `Basic ${Buffer.from(`admin:${adminPassword}`).toString("base64")}`,
+        authorization: basicAuth("admin", adminPassword),
         "content-type": "application/json",
       },
       body: JSON.stringify({

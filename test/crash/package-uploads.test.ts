@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 import type { Knex } from "knex";
-
 import { readSettings } from "../../src/config.ts";
 import { configOfRunning } from "../../src/embedded/service-file.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
@@ -12,6 +11,7 @@ import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { blobCollectionWorker } from "../../src/workers/git/blob-collection.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { sendHalf } from "../support/half-sent.ts";
@@ -216,7 +216,7 @@ describe("killing the service in the middle of an upload of every type of packag
     const isNative = /^\/(?:registry|v2)\//.test(new URL(url).pathname);
     if (token !== undefined && !isNative) return { authorization: `token ${token}` };
     const password = token ?? adminPassword;
-    return { authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}` };
+    return { authorization: basicAuth("admin", password) };
   };
 
   const send = (method: string, url: string, body?: Buffer, type = "application/octet-stream") =>

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-
 import { newSystemId, writeAgentConfig } from "../../src/agent/config.ts";
 import { registerAgent } from "../../src/agent/register.ts";
 import { readSettings } from "../../src/config.ts";
@@ -11,6 +10,7 @@ import { configOfRunning } from "../../src/embedded/service-file.ts";
 import type { Recorded } from "../../src/events/core/event.ts";
 import { openEventStore } from "../../src/platform/event-store/eventstoredb.ts";
 import { sender } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { needsProgram } from "../support/program.ts";
@@ -146,7 +146,7 @@ describe("killing the service and an agent in turn while pipelines run", functio
     log.filter(({ type }) => types.includes(type)).map(({ data }) => data);
 
   async function givenProject(): Promise<void> {
-    const basic = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+    const basic = basicAuth("admin", password);
     const scopes = ["PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT", "USER_WRITE"];
     const headers = { authorization: basic };
     const create = "/user/settings/access-token/create";

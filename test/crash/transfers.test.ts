@@ -4,8 +4,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-
 import { packet } from "../../src/platform/git/pkt-line.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { commit, git, workingCopy } from "../support/git.ts";
@@ -213,7 +213,7 @@ describe("killing the service in the middle of uploads", function () {
   };
 
   const basic = (password = token) => ({
-    authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+    authorization: basicAuth("admin", password),
   });
 
   async function post(at: string, body: unknown, headers?: Record<string, string>) {

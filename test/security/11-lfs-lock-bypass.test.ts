@@ -1,6 +1,6 @@
 import { expect } from "chai";
-
 import { startTestApp, type TestUser } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 
 /** A locked file stays as it is on a branch, whichever way the branch moves. */
@@ -34,7 +34,7 @@ before(async () => {
   await git(copy, "push", "--quiet", remote(anna), `${second}:refs/heads/main`);
   const locked = await app.post(`${at}.git/info/lfs/locks`, {
     headers: {
-      authorization: `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+      authorization: basicAuth("anna", anna.token),
       "content-type": "application/vnd.git-lfs+json",
     },
     body: JSON.stringify({ path: "a.bin" }),

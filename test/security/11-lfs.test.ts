@@ -3,9 +3,9 @@ import { readdir } from "node:fs/promises";
 import { request } from "node:http";
 import path from "node:path";
 import { expect } from "chai";
-
 import { lfsTokens } from "../../src/platform/key/lfs-token.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 
 /**
@@ -22,8 +22,7 @@ await app.givenProject(eve, "own");
 
 const lfs = (project = "hidden", owner = "anna") => `/project/${owner}/${project}.git/info/lfs`;
 const json = "application/vnd.git-lfs+json";
-const basic = ({ alias, token }: Pick<TestUser, "alias" | "token">) =>
-  `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`;
+const basic = ({ alias, token }: Pick<TestUser, "alias" | "token">) => basicAuth(alias, token);
 const content = randomBytes(1_000);
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const oid = sha256(content);

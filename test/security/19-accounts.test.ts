@@ -1,6 +1,6 @@
 import { expect } from "chai";
-
 import { startTestApp } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 
 /**
  * Family 19, accounts: an old password does not come back, every token can be revoked, and an
@@ -11,7 +11,7 @@ const root = await app.givenUser("root", { admin: true });
 const anna = await app.givenUser("anna");
 
 const basic = (login: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+  authorization: basicAuth(login, password),
 });
 
 describe("archived passwords", () => {

@@ -4,11 +4,11 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { deflateSync } from "node:zlib";
 import { expect } from "chai";
-
 import { changedFiles, type Effort, modest, thorough } from "../../src/platform/git/diff/diff.ts";
 import { countPushedExtensions } from "../../src/platform/git/push/extension.ts";
 import { summarisePush } from "../../src/platform/git/push/summary.ts";
 import { compareTrees, treeLimits } from "../../src/platform/git/tree-walk.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 
@@ -209,7 +209,7 @@ describe("a blob that is small in the pack and large in memory", () => {
     const answer = await fetch(`${app.remote(project)}/git-receive-pack`, {
       method: "POST",
       headers: {
-        authorization: `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+        authorization: basicAuth("anna", anna.token),
         "content-type": "application/x-git-receive-pack-request",
       },
       body: new Uint8Array(body),

@@ -1,6 +1,6 @@
 import { expect } from "chai";
-
 import { startTestApp, type TestProject, type TestUser } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -180,7 +180,7 @@ describe("who is blocked", () => {
     await app.post(`${account}/ban`, { token: root.token, body: {} });
     await everythingIsClosedTo(bob);
     const headers = {
-      authorization: `Basic ${Buffer.from(`${bob.alias}:${bob.password}`).toString("base64")}`,
+      authorization: basicAuth(bob.alias, bob.password),
     };
     const body = { name: "t", scopes: ["USER_READ"] };
     const basic = () => app.post("/user/settings/access-token/create", { headers, body });

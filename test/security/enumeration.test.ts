@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { networkOf } from "../../src/platform/network.ts";
 import { type Answer, startTestApp, type TestUser } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { ratio, settled } from "../support/measure.ts";
 
 /** Family 21: who asks without the password learns nothing about accounts, and locks nobody out for good. */
@@ -26,7 +26,7 @@ beforeEach(async () => {
 const logIn = (login: string, password: string): Promise<Answer> =>
   app.post("/user/settings/access-token/create", {
     headers: {
-      authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+      authorization: basicAuth(login, password),
     },
     body: { name: randomUUID(), scopes: ["USER_READ"] },
   });

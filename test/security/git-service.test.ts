@@ -1,7 +1,7 @@
 import { expect } from "chai";
-
 import { flushPacket, packet } from "../../src/platform/git/pkt-line.ts";
 import { startTestApp } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { needsProgram } from "../support/program.ts";
 import { gitWithKey, newKey, registerKey, ssh, sshOptions, sshRemote } from "../support/ssh.ts";
@@ -56,7 +56,7 @@ describe("security family 7: which service is asked for", () => {
         method: "POST",
         headers: {
           "content-type": content,
-          authorization: `Basic ${Buffer.from(`bob:${bob.token}`).toString("base64")}`,
+          authorization: basicAuth("bob", bob.token),
         },
         body: new Uint8Array(commands()),
       });

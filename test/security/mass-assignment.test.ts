@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { startTestApp } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 
 /** Fields that a body may hold and nobody may set (GO-2022-0818 and its kind). */
 
@@ -24,7 +24,7 @@ const more = {
 const isAdmin = async (token: string) =>
   (await app.get("/admin/settings", { token })).status === 200;
 const basic = (login: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+  authorization: basicAuth(login, password),
 });
 
 describe("fields nobody may set", () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { type Answer, startTestApp } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 
 /** Hashing is dear on purpose: whoever makes us do it must not stop the others. */
 
@@ -12,7 +12,7 @@ const flood = 200;
 const logIn = (login: string, password: string): Promise<Answer> =>
   app.post("/user/settings/access-token/create", {
     headers: {
-      authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+      authorization: basicAuth(login, password),
     },
     body: { name: randomUUID(), scopes: ["USER_READ"] },
   });

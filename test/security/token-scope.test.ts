@@ -9,6 +9,7 @@ import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
 import { hashToken, newToken } from "../../src/platform/key/token.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
+import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { metadataFor } from "../support/history.ts";
 import { givenWorld, nowhere, pathOf, type World } from "../support/world.ts";
@@ -89,8 +90,6 @@ describe(`a token over ${guarded.length} operations`, () => {
 
 describe("a way to show a token", () => {
   const { token } = bob;
-  const basic = (login: string, secret: string) =>
-    `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`;
   const me = (query: string, headers: Record<string, string>) =>
     app.get(`/user/me${query}`, { headers });
 
@@ -115,9 +114,9 @@ describe("a way to show a token", () => {
       { "x-gitlab-token": token },
       { "proxy-authorization": `token ${token}` },
       { cookie: `token=${token}; ledgerforge-session=${token}` },
-      { authorization: basic(bob.alias, token) },
-      { authorization: basic(token, "") },
-      { authorization: basic(token, "x-oauth-basic") },
+      { authorization: basicAuth(bob.alias, token) },
+      { authorization: basicAuth(token, "") },
+      { authorization: basicAuth(token, "x-oauth-basic") },
       { "x-forwarded-user": bob.alias, "x-webauth-user": bob.alias },
     ];
     for (const headers of ways) {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
+import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { runProgram, type Service, startService } from "../support/service.ts";
 
@@ -29,7 +30,7 @@ describe("a running service", function () {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  const basic = (secret: string) => `Basic ${Buffer.from(`admin:${secret}`).toString("base64")}`;
+  const basic = (secret: string) => basicAuth("admin", secret);
   const send = async (method: string, at: string, authorization: string, body?: unknown) => {
     const answer = await fetch(service.url + at, {
       method,

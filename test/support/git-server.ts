@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 
+import { basicAuth } from "./basic-auth.ts";
 import { git, temporaryDirectory } from "./git.ts";
 
 type Asked = Readonly<{ method: string; url: string; headers: IncomingMessage["headers"] }>;
@@ -59,7 +60,7 @@ export async function startGitServer(): Promise<GitServer> {
       first = answer;
     },
     require: (username, token) => {
-      needed = `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
+      needed = basicAuth(username, token);
     },
     reset: () => {
       asked.length = 0;

@@ -5,6 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 
+import { basicAuth } from "./basic-auth.ts";
 import { temporaryDirectory } from "./git.ts";
 import { startRegistryApp } from "./registry.ts";
 
@@ -16,7 +17,7 @@ export const sha256 = (content: Buffer): string =>
 /** An app with a project of anna, and her requests at the native paths of its repositories. */
 export async function nativeRegistry() {
   const { app, anna, at, baseOf } = await startRegistryApp();
-  const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+  const authorization = basicAuth("anna", anna.token);
   const get = (url: string, headers: Record<string, string> = {}) =>
     fetch(url, { headers: { authorization, ...headers } });
   async function bytes(url: string): Promise<Buffer> {

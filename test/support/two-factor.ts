@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { Secret, TOTP } from "otpauth";
-
 import type { TestApp, TestUser } from "./app.ts";
+import { basicAuth } from "./basic-auth.ts";
 
 /** An authenticator app. */
 export const codeAt = (secret: string, timestamp = Date.now()): string =>
@@ -16,7 +16,7 @@ export function wrongCode(secret: string): string {
 }
 
 export const basicOf = ({ alias, password }: Pick<TestUser, "alias" | "password">) => ({
-  authorization: `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`,
+  authorization: basicAuth(alias, password),
 });
 
 export async function allowTwoFactor(app: TestApp, token: string, enableTwoFactor = true) {

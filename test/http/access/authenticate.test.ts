@@ -8,6 +8,7 @@ import { authenticate } from "../../../src/http/access/authenticate.ts";
 import { hashToken, newToken } from "../../../src/platform/key/token.ts";
 import { findTokenCaller } from "../../../src/projections/access/caller.ts";
 import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { metadataFor } from "../../support/history.ts";
 import { leastOf, processorMs } from "../../support/measure.ts";
 
@@ -24,8 +25,6 @@ before(async () => {
   ]);
 });
 
-const basic = (login: string, password: string) =>
-  `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;
 const me = (authorization: string) => app.get("/user/me", { headers: { authorization } });
 const createToken = (authorization: string, name: string = randomUUID()) =>
   app.post("/user/settings/access-token/create", {
@@ -51,8 +50,8 @@ describe("a token", () => {
       `token ${anna.token} ${anna.token}`,
       `token ${anna.token.slice(0, -1)}`,
       `token ${newToken("lfat")}`,
-      basic("anna", anna.token),
-      basic("anna", anna.password),
+      basicAuth("anna", anna.token),
+      basicAuth("anna", anna.password),
       "token ' or 1=1 --",
       `token ${hashToken(anna.token)}`,
     ]) {
@@ -92,7 +91,7 @@ describe("a token", () => {
     const account = `/admin/user/${nick.id}/account`;
     expect((await app.post(`${account}/ban`, { token: admin.token })).status).to.equal(200);
     expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
-    expect((await createToken(basic("nick", nick.password))).status).to.equal(403);
+    expect((await createToken(basicAuth("nick", nick.password))).status).to.equal(403);
 
     expect((await app.post(`${account}/unban`, { token: admin.token })).status).to.equal(200);
     expect((await me(`token ${nick.token}`)).status).to.equal(200);
@@ -101,7 +100,7 @@ describe("a token", () => {
     const order = { id: nick.id, command, metadata: metadataFor(randomUUID()) };
     await app.deps.visible((await handle(store, user, order)).position);
     expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
-    expect((await createToken(basic("nick", nick.password))).status).to.equal(403);
+    expect((await createToken(basicAuth("nick", nick.password))).status).to.equal(403);
   });
 
   it("lets nobody in by a header that a proxy would set", async () => {
@@ -114,7 +113,7 @@ describe("a token", () => {
 describe("Basic authentication", () => {
   it("makes tokens by alias, in any case, or e-mail", async () => {
     for (const login of ["anna", "ANNA", "anna@example.org", "Anna@Example.org"]) {
-      const answer = await createToken(basic(login, anna.password));
+      const answer = await createToken(basicAuth(login, anna.password));
       expect(answer.status, login).to.equal(200);
       expect((await me(`token ${answer.body["token"]}`)).body).to.include({ username: "anna" });
     }
@@ -122,11 +121,11 @@ describe("Basic authentication", () => {
 
   it("gives one answer to a wrong password, an unknown user and a token", async () => {
     const answers = [
-      await createToken(basic("anna", "wrong password")),
-      await createToken(basic("nobody", "wrong password")),
-      await createToken(basic("nobody@example.org", anna.password)),
-      await createToken(basic("anna", "")),
-      await createToken(basic("anna", anna.token)),
+      await createToken(basicAuth("anna", "wrong password")),
+      await createToken(basicAuth("nobody", "wrong password")),
+      await createToken(basicAuth("nobody@example.org", anna.password)),
+      await createToken(basicAuth("anna", "")),
+      await createToken(basicAuth("anna", anna.token)),
       await createToken(`token ${anna.token}`),
       await createToken(""),
     ];
@@ -140,7 +139,8 @@ describe("Basic authentication", () => {
 
   it("takes as long for nobody as for somebody", async () => {
     // Of the processor, hence of no one else: hashes are made in threads of this process.
-    const work = (login: string) => processorMs(() => createToken(basic(login, "wrong password")));
+    const work = (login: string) =>
+      processorMs(() => createToken(basicAuth(login, "wrong password")));
     const known = await leastOf(3, () => work("anna"));
     const unknown = await leastOf(3, () => work("nobody"));
     // The hash is a fifth of a second of work; leaving it out would be a factor of fifty.
@@ -149,7 +149,7 @@ describe("Basic authentication", () => {
 
   it("turns callers away when too many wait for a hash", async () => {
     const tries = Array.from({ length: 40 }, (_, n) =>
-      createToken(basic(`nobody${n % 4}`, "wrong password")),
+      createToken(basicAuth(`nobody${n % 4}`, "wrong password")),
     );
     const others = await me(`token ${anna.token}`);
     expect(others.status).to.equal(200);

@@ -1,8 +1,8 @@
 import { expect } from "chai";
-
 import { givenAgent } from "../../support/agent.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { repositoriesAt } from "../../support/registry.ts";
@@ -109,7 +109,7 @@ describe("the token of a job", () => {
     }
     await at.start();
     const job = await begin();
-    const basic = `Basic ${Buffer.from(`gitlab-ci-token:${job.token}`).toString("base64")}`;
+    const basic = basicAuth("gitlab-ci-token", job.token);
     const file = (alias: string, headers: Record<string, string>, method = "GET") =>
       fetch(`${app.url}/registry/project/anna/${alias}/repository/files/tool/1/a`, {
         method,

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
-
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { run } from "../../support/native-registry.ts";
 import { needsProgram } from "../../support/program.ts";
 import { repositoriesAt } from "../../support/registry.ts";
@@ -16,9 +16,7 @@ const bob = await app.givenUser("bob");
 await app.givenProject(anna, "forge");
 const at = repositoriesAt(app, "/project/anna/forge/repositories", anna.token);
 const own = "/v2/anna/forge";
-const basic = (alias: string, token: string) =>
-  `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`;
-const authorization = basic("anna", anna.token);
+const authorization = basicAuth("anna", anna.token);
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 const upstream = await givenServer();
@@ -134,7 +132,7 @@ describe("a proxy of images", () => {
 
   it("takes nothing that is pushed, and shows nothing to who may not read it", async () => {
     expect((await send("POST", `${own}/mirror/team/app/blobs/uploads/`)).status).to.equal(405);
-    const headers = { authorization: basic("bob", bob.token) };
+    const headers = { authorization: basicAuth("bob", bob.token) };
     const answer = await fetch(`${app.url}${own}/mirror/team/app/manifests/1.0`, { headers });
     expect(answer.status).to.equal(403);
     expect((await fetch(`${app.url}${own}/mirror/team/app/manifests/1.0`)).status).to.equal(401);
@@ -155,7 +153,7 @@ describe("a proxy of images", () => {
     expect(upstream.asked(`/v2/library/tool/blobs/${digestOf(layer)}`)).to.have.length(1);
     const [asked, ...more] = upstream.requests.filter(({ url = "" }) => url.startsWith("/token"));
     expect(more).to.deep.equal([]);
-    expect(asked?.headers.authorization).to.equal(basic("us", "very secret"));
+    expect(asked?.headers.authorization).to.equal(basicAuth("us", "very secret"));
     expect(asked?.url).to.include("service=far").and.to.include("library%2Ftool%3Apull");
     // They go nowhere else: what reads the image is the token.
     for (const { url = "", headers } of upstream.requests) {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { expect } from "chai";
-
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { repositoriesAt } from "../../support/registry.ts";
 
@@ -20,7 +20,7 @@ const images = "/v2/anna/forge/images";
 const digestOf = (content: string | Buffer) =>
   `sha256:${createHash("sha256").update(content).digest("hex")}`;
 const basic = ({ alias, token }: Pick<TestUser, "alias" | "token">) => ({
-  authorization: `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`,
+  authorization: basicAuth(alias, token),
 });
 type Sent = Readonly<{ headers?: Record<string, string>; body?: string | Buffer; as?: TestUser }>;
 const send = (method: string, path: string, { headers = {}, body, as = anna }: Sent = {}) =>

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { jsonAnswer } from "../../../src/http/core/answer.ts";
 import { idempotency, type Keyed } from "../../../src/http/core/idempotency.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const app = await startTestApp();
@@ -105,7 +105,7 @@ describe("a POST with an Idempotency-Key", () => {
   });
 
   it("keeps what it answered sealed: a new token is not readable in the table", async () => {
-    const authorization = `Basic ${Buffer.from(`anna:${anna.password}`).toString("base64")}`;
+    const authorization = basicAuth("anna", anna.password);
     const send = () =>
       app.post("/user/settings/access-token/create", {
         headers: { authorization, "idempotency-key": "k5" },

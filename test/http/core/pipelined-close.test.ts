@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fetchRequest, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
@@ -33,7 +34,7 @@ function request(number: number): Buffer {
   const lines = [
     `POST ${project.path}.git/git-upload-pack HTTP/1.1`,
     "Host: localhost",
-    `Authorization: Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+    `Authorization: ${basicAuth("anna", anna.token)}`,
     "Content-Type: application/x-git-upload-pack-request",
     "Git-Protocol: version=2",
     `Content-Length: ${body.length}`,

@@ -1,10 +1,10 @@
 import { request as send } from "node:http";
 import { expect } from "chai";
-
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import type { Gate } from "../../../src/http/access/gate.ts";
 import { route } from "../../../src/http/core/route.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { caller, machinery, serveRoutes } from "../../support/machinery.ts";
 import { within } from "../../support/measure.ts";
@@ -267,7 +267,7 @@ describe("a kept blob", () => {
 
   it("is gone with the answer that revokes the token", async () => {
     const { token, alias, password } = await reader();
-    const basic = `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
+    const basic = basicAuth(alias, password);
     const made = await app.post("/user/settings/access-token/create", {
       headers: { authorization: basic },
       body: { name: "second", scopes: ["PROJECT_READ"] },

@@ -1,9 +1,9 @@
 import { request as httpRequest } from "node:http";
 import { gzipSync } from "node:zlib";
 import { expect } from "chai";
-
 import { repositoryStream } from "../../../src/events/repository/repository.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { password, startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
@@ -29,9 +29,6 @@ before(async () => {
   }
 });
 
-const basic = (login: string, secret: string): string =>
-  `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`;
-
 const refs = (project: string, service = "git-upload-pack", authorization?: string) =>
   fetch(`${app.url}${project}.git/info/refs?service=${service}`, {
     headers: authorization === undefined ? {} : { authorization },
@@ -46,9 +43,9 @@ async function told(project: TestProject): Promise<number> {
 describe("the right to fetch and push", () => {
   it("is proved by an account's password, a token as password, or a token header", async () => {
     const ways = [
-      basic("anna", password),
-      basic("anna", anna.token),
-      basic("whatever", anna.token),
+      basicAuth("anna", password),
+      basicAuth("anna", anna.token),
+      basicAuth("whatever", anna.token),
       `Bearer ${anna.token}`,
       `token ${anna.token}`,
     ];
@@ -62,8 +59,8 @@ describe("the right to fetch and push", () => {
   const wrong = [
     "Basic",
     "Basic !!!",
-    basic("anna", "wrong"),
-    basic("nobody", password),
+    basicAuth("anna", "wrong"),
+    basicAuth("nobody", password),
     "Bearer x",
   ];
   for (const authorization of wrong) {
@@ -77,17 +74,21 @@ describe("the right to fetch and push", () => {
   it("to fetch a public project is everybody's, to push is not", async () => {
     expect((await refs(open.path)).status).to.equal(200);
     expect((await refs(open.path, "git-receive-pack")).status).to.equal(401);
-    const answer = await refs(open.path, "git-receive-pack", basic("bob", bob.token));
+    const answer = await refs(open.path, "git-receive-pack", basicAuth("bob", bob.token));
     expect(answer.status).to.equal(403);
   });
 
   it("to a private or unknown project: 401 to strangers, 403 and 404 to users", async () => {
     expect((await refs(hidden.path)).status).to.equal(401);
     expect((await refs("/project/anna/nothing")).status).to.equal(401);
-    expect((await refs(hidden.path, "git-upload-pack", basic("bob", bob.token))).status).to.equal(
-      403,
+    expect(
+      (await refs(hidden.path, "git-upload-pack", basicAuth("bob", bob.token))).status,
+    ).to.equal(403);
+    const answer = await refs(
+      "/project/anna/nothing",
+      "git-upload-pack",
+      basicAuth("bob", bob.token),
     );
-    const answer = await refs("/project/anna/nothing", "git-upload-pack", basic("bob", bob.token));
     expect(answer.status).to.equal(404);
   });
 
@@ -95,7 +96,7 @@ describe("the right to fetch and push", () => {
     const reads = await app.token(anna.id, ["PROJECT_READ"]);
     const other = await app.token(anna.id, ["USER_WRITE", "PROJECT_EDIT"]);
     const status = async (token: string, service: string) =>
-      (await refs(hidden.path, service, basic("anna", token))).status;
+      (await refs(hidden.path, service, basicAuth("anna", token))).status;
 
     expect(await status(reads, "git-upload-pack")).to.equal(200);
     expect(await status(reads, "git-receive-pack")).to.equal(403);
@@ -116,7 +117,7 @@ describe("a request that says two things", () => {
   const post = (path: string, type: string, body: Buffer<ArrayBuffer> = flushPacket) =>
     fetch(`${app.url}${open.path}.git/${path}`, {
       method: "POST",
-      headers: { "content-type": type, authorization: basic("anna", anna.token) },
+      headers: { "content-type": type, authorization: basicAuth("anna", anna.token) },
       body: new Uint8Array(body),
     });
 
@@ -170,7 +171,7 @@ describe("a request that says two things", () => {
   for (const name of ["..", "%2e%2e", "-x", "a%2Fb", "a%00b", "%F0%9F%92%A9", "x".repeat(300)]) {
     it(`an owner or project called ${name.slice(0, 10)} is not there`, async () => {
       for (const path of [`/project/${name}/open`, `/project/anna/${name}`]) {
-        const answer = await refs(path, "git-upload-pack", basic("anna", anna.token));
+        const answer = await refs(path, "git-upload-pack", basicAuth("anna", anna.token));
         expect(answer.status).to.be.oneOf([404]);
       }
     });
@@ -183,7 +184,7 @@ describe("what a client may send", () => {
       method: "POST",
       headers: {
         "content-type": "application/x-git-receive-pack-request",
-        authorization: basic("anna", anna.token),
+        authorization: basicAuth("anna", anna.token),
         ...headers,
       },
       body: new Uint8Array(body),
@@ -251,7 +252,7 @@ describe("what a client may send", () => {
       method: "POST",
       headers: {
         "content-type": "application/x-git-receive-pack-request",
-        authorization: basic("anna", anna.token),
+        authorization: basicAuth("anna", anna.token),
       },
     });
     started.on("error", () => undefined);
@@ -270,7 +271,7 @@ describe("what a client may send", () => {
       method: "POST",
       headers: {
         "content-type": "application/x-git-receive-pack-request",
-        authorization: basic("anna", anna.token),
+        authorization: basicAuth("anna", anna.token),
       },
     });
     hold.on("error", () => undefined);
@@ -278,12 +279,12 @@ describe("what a client may send", () => {
     const command = `${zero} ${headId} refs/heads/held\0 report-status side-band-64k`;
     hold.write(Buffer.concat([packet(command), flushPacket, Buffer.from("PACK\0\0\0\x02")]));
     const answer = await eventually(async () => {
-      const second = await refs(open.path, "git-receive-pack", basic("anna", anna.token));
+      const second = await refs(open.path, "git-receive-pack", basicAuth("anna", anna.token));
       return second.status === 503 ? second : undefined;
     }, 60_000);
 
     expect(answer?.headers.get("retry-after")).to.equal("10");
-    expect((await refs(open.path, "git-upload-pack", basic("bob", bob.token))).status).to.equal(
+    expect((await refs(open.path, "git-upload-pack", basicAuth("bob", bob.token))).status).to.equal(
       200,
     );
     hold.destroy();

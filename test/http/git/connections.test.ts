@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
-
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, fetchRequest, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { spawnedWhile } from "../../support/spawned.ts";
@@ -142,7 +142,7 @@ describe("what a user is doing with git", () => {
   it("is cut when the token they do it by is revoked, and no other", async () => {
     const { body } = await app.post("/user/settings/access-token/create", {
       headers: {
-        authorization: `Basic ${Buffer.from(`${anna.alias}:${anna.password}`).toString("base64")}`,
+        authorization: basicAuth(anna.alias, anna.password),
       },
       body: { name: "ci", scopes: ["PROJECT_WRITE"] },
     });

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { expect } from "chai";
 
+import { basicAuth } from "../../support/basic-auth.ts";
 import {
   commit,
   fetchRequest,
@@ -52,7 +53,7 @@ async function objectsSent(project: TestProject, commitId: string): Promise<numb
   const response = await fetch(`${app.url}${project.path}.git/git-upload-pack`, {
     method: "POST",
     headers: {
-      authorization: `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+      authorization: basicAuth("anna", anna.token),
       "content-type": "application/x-git-upload-pack-request",
       "git-protocol": "version=2",
     },

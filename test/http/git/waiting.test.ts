@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "chai";
-
 import { packet } from "../../../src/platform/git/pkt-line.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
@@ -29,7 +29,7 @@ function open(service: string, body: string, length = body.length): Socket {
   const lines = [
     `POST ${project.path}.git/git-${service} HTTP/1.1`,
     "Host: localhost",
-    `Authorization: Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`,
+    `Authorization: ${basicAuth("anna", anna.token)}`,
     `Content-Type: application/x-git-${service}-request`,
     `Content-Length: ${length}`,
   ];

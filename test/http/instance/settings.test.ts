@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import { settingsRoutes } from "../../../src/http/instance/settings.ts";
 import { type Answer, startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
@@ -13,7 +13,7 @@ const set = (group: string, body: unknown, token = root.token) =>
   app.post(`/admin/settings/${group}`, { token, body });
 const refused = ({ status, body }: Answer) => [status, body["code"]];
 const basic = (login: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+  authorization: basicAuth(login, password),
 });
 const logIn = (login: string, password: string) =>
   app.post("/user/settings/access-token/create", {

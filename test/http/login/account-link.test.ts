@@ -1,7 +1,7 @@
 import { expect } from "chai";
-
 import { recoveryStream } from "../../../src/events/user/recovery.ts";
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { browser } from "../../support/browser.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startMailbox } from "../../support/mailbox.ts";
@@ -35,7 +35,7 @@ beforeEach(async () => {
 const register = (over: object = {}) =>
   app.post("/user/register", { body: { email, password, alias, ...over } });
 const basic = (login = alias, secret = password) => ({
-  headers: { authorization: `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}` },
+  headers: { authorization: basicAuth(login, secret) },
 });
 const newToken = (login = alias, secret = password) =>
   app.post("/user/settings/access-token/create", {

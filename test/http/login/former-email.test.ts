@@ -1,6 +1,6 @@
 import { expect } from "chai";
-
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { browser } from "../../support/browser.ts";
 import { startMailbox } from "../../support/mailbox.ts";
 
@@ -33,7 +33,7 @@ const register = (over: object = {}) =>
 const newToken = (login = alias, secret = password) =>
   app.post("/user/settings/access-token/create", {
     headers: {
-      authorization: `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`,
+      authorization: basicAuth(login, secret),
     },
     body: { name: `t${Math.random()}`, scopes: ["USER_READ", "USER_WRITE"] },
   });

@@ -1,6 +1,6 @@
 import { expect } from "chai";
-
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { type Browser, browser } from "../../support/browser.ts";
 import { needsProgram } from "../../support/program.ts";
 import { peopleDn, reader, startSlapd, suffix } from "../../support/slapd.ts";
@@ -49,7 +49,7 @@ const logIn = async (
 };
 const basic = (login: string, password: string) =>
   app.post("/user/settings/access-token/create", {
-    headers: { authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}` },
+    headers: { authorization: basicAuth(login, password) },
     body: { name: `${Math.random()}`, scopes: ["USER_READ"] },
   });
 

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
-
 import type { Refusal } from "../../../src/platform/refusal.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { commit, git, tryGit } from "../../support/git.ts";
 import {
   codeOf,
@@ -174,7 +174,7 @@ describe("a merge request from a fork", () => {
       body: { path: "f.txt" },
       headers: {
         accept: "application/vnd.git-lfs+json",
-        authorization: `Basic ${Buffer.from(`bob:${bob.token}`).toString("base64")}`,
+        authorization: basicAuth("bob", bob.token),
       },
     });
     expect(lock.status, lock.text).to.equal(201);
@@ -327,7 +327,7 @@ const lfsAt = (project: string, bytes: Buffer): string =>
   `${project}.git/info/lfs/objects/${oidOf(bytes)}`;
 
 const basic = ({ alias, token }: TestUser) => ({
-  authorization: `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`,
+  authorization: basicAuth(alias, token),
 });
 
 async function bring(project: string, user: TestUser, bytes: Buffer): Promise<void> {

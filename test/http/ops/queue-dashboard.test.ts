@@ -1,13 +1,13 @@
 import { expect } from "chai";
-
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
 const anna = await app.givenUser("anna");
 
 const basic = (login: string, secret: string) => ({
-  headers: { authorization: `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}` },
+  headers: { authorization: basicAuth(login, secret) },
 });
 
 describe("the queue dashboard", () => {

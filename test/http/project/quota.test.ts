@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
-
 import { bytesText } from "../../../src/platform/bytes-text.ts";
 import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { repositoriesAt } from "../../support/registry.ts";
@@ -96,7 +96,7 @@ describe("LFS objects", () => {
   const art = "/project/anna/art";
   const bring = (bytes: Buffer) => {
     const oid = createHash("sha256").update(bytes).digest("hex");
-    const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+    const authorization = basicAuth("anna", anna.token);
     const at = `${art}.git/info/lfs/objects/${oid}/${bytes.length}`;
     return app.send("PUT", at, { headers: { authorization }, body: bytes });
   };

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import { decompress } from "fzstd";
-
 import { rawZstdFrame } from "../../../src/platform/zstd-frame.ts";
 import { startTestApp } from "../../support/app.ts";
 import { conda } from "../../support/archive.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
@@ -72,7 +72,7 @@ describe("a package of conda", () => {
 
 describe("a channel of conda", () => {
   const base = `${app.url}/registry/project/anna/forge/repository/channel`;
-  const headers = { authorization: `Basic ${Buffer.from(`anna:${token}`).toString("base64")}` };
+  const headers = { authorization: basicAuth("anna", token) };
   const get = (at: string) => fetch(`${base}/${at}`, { headers });
   const put = (at: string, content: Buffer) =>
     fetch(`${base}/${at}`, { method: "PUT", headers, body: new Uint8Array(content) });

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
-
 import { compareMavenVersions } from "../../../src/platform/package/maven-metadata.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { startRegistryApp } from "../../support/registry.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/mvn`;
-const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+const authorization = basicAuth("anna", anna.token);
 
 before(() => at.local("mvn", "maven", { packageReuploadType: "NONE" }));
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
-
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
@@ -15,7 +15,7 @@ const ofInstance = repositoriesAt(app, "/registry/instance/repositories", root.t
 const base = "/registry/project/anna/forge/repository";
 
 const basic = ({ alias, token }: Pick<TestUser, "alias" | "token">) => ({
-  authorization: `Basic ${Buffer.from(`${alias}:${token}`).toString("base64")}`,
+  authorization: basicAuth(alias, token),
 });
 const send = (method: string, path: string, headers: Record<string, string>, body?: string) =>
   fetch(app.url + path, { method, headers, ...(body === undefined ? {} : { body }) });

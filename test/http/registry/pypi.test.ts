@@ -4,16 +4,16 @@ import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
-
 import { filesInRange } from "../../../src/projections/package/part.ts";
 import { tgz, wheel, zip } from "../../support/archive.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { needsProgram } from "../../support/program.ts";
 import { startRegistryApp } from "../../support/registry.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/py`;
-const authorization = `Basic ${Buffer.from(`__token__:${anna.token}`).toString("base64")}`;
+const authorization = basicAuth("__token__", anna.token);
 const headers = { authorization };
 
 before(() => at.local("py", "pypi", { packageReuploadType: "NONE" }));

@@ -1,20 +1,17 @@
 import { expect } from "chai";
-
 import { isToken } from "../../../src/platform/key/token.ts";
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
-const basic = (login: string, password: string) =>
-  `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;
-
 describe("POST /user/settings/access-token/create", () => {
   let count = 0;
   const create = (over: object = {}, headers: Record<string, string> = {}) => {
     count += 1;
     return app.post("/user/settings/access-token/create", {
-      headers: { authorization: basic("anna", anna.password), ...headers },
+      headers: { authorization: basicAuth("anna", anna.password), ...headers },
       body: { name: `token ${count}`, scopes: ["USER_READ"], ...over },
     });
   };
@@ -43,7 +40,7 @@ describe("POST /user/settings/access-token/create", () => {
   });
 
   it("takes e-mail as well as alias", async () => {
-    const headers = { authorization: basic("ANNA@example.org", anna.password) };
+    const headers = { authorization: basicAuth("ANNA@example.org", anna.password) };
     expect((await create({}, headers)).status).to.equal(200);
   });
 
@@ -94,7 +91,7 @@ describe("POST /user/settings/access-token/create", () => {
 
   it("answers alike for a wrong password and an unknown user", async () => {
     const answers = await Promise.all(
-      ["anna", "nobody"].map((alias) => create({}, { authorization: basic(alias, "wrong") })),
+      ["anna", "nobody"].map((alias) => create({}, { authorization: basicAuth(alias, "wrong") })),
     );
     const [wrong, unknown] = answers.map(({ status, body }) => {
       return { status, ...body, requestId: "", instance: "" };
@@ -106,7 +103,7 @@ describe("POST /user/settings/access-token/create", () => {
   it("does not take a token in place of the password", async () => {
     const headers = { authorization: `token ${anna.token}` };
     expect((await create({}, headers)).status).to.equal(403);
-    const inside = { authorization: basic("anna", anna.token) };
+    const inside = { authorization: basicAuth("anna", anna.token) };
     expect((await create({}, inside)).status).to.equal(403);
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from "chai";
-
 import { startHttp } from "../../../src/http/role.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -44,7 +44,7 @@ describe("a token in use by two processes", () => {
   it("stops at once where it is revoked, and within a second elsewhere", async () => {
     const { body } = await app.post("/user/settings/access-token/create", {
       headers: {
-        authorization: `Basic ${Buffer.from(`${anna.alias}:${anna.password}`).toString("base64")}`,
+        authorization: basicAuth(anna.alias, anna.password),
       },
       body: { name: "laptop", scopes: ["USER_READ"] },
     });

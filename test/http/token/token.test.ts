@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { type Answer, startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const app = await startTestApp();
@@ -10,7 +10,7 @@ const anna = await app.givenUser("anna");
 
 const refused = ({ status, body }: Answer) => [status, body["code"]];
 const basic = (login: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+  authorization: basicAuth(login, password),
 });
 const logIn = (login: string, password: string) =>
   app.post("/user/settings/access-token/create", {

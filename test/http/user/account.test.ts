@@ -1,11 +1,11 @@
 import { expect } from "chai";
-
 import { startTestApp, type TestUser } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
 
 const basic = (login: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`,
+  authorization: basicAuth(login, password),
 });
 let tokens = 0;
 const logIn = (login: string, password: string) => {

@@ -1,13 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { startTestApp } from "../../support/app.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
 const admin = await app.givenUser("root", { admin: true });
-const basic = (alias: string, password: string) =>
-  `Basic ${Buffer.from(`${alias}:${password}`).toString("base64")}`;
-
 describe("blocking a user", () => {
   const ban = (id: string, body?: unknown, token = admin.token) =>
     app.post(`/admin/user/${id}/account/ban`, { token, ...(body === undefined ? {} : { body }) });
@@ -16,7 +13,7 @@ describe("blocking a user", () => {
 
   it("shuts token and password at once, and opens them again", async () => {
     const anna = await app.givenUser("anna");
-    const login = { authorization: basic("anna", anna.password) };
+    const login = { authorization: basicAuth("anna", anna.password) };
     const create = (name: string) =>
       app.post("/user/settings/access-token/create", {
         headers: login,

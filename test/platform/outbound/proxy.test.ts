@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
-
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
 import type { Resolve } from "../../../src/platform/outbound/http.ts";
 import { type OutboundDoor, openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
+import { basicAuth } from "../../support/basic-auth.ts";
 
 const seen: string[] = [];
 const web = createServer((incoming, response) => {
@@ -44,7 +44,7 @@ beforeEach(() => {
 
 const credentials = ({ proxyUrl }: OutboundDoor): string => {
   const { username, password } = new URL(proxyUrl);
-  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+  return basicAuth(username, password);
 };
 
 /** A request in clear, as a program sends it to its proxy. */

@@ -3,8 +3,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
-
 import { composerZip, nupkg, zip } from "../../../support/archive.ts";
+import { basicAuth } from "../../../support/basic-auth.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
 import { needsProgram } from "../../../support/program.ts";
 import { startRegistryApp } from "../../../support/registry.ts";
@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const { app, anna, at, baseOf } = await startRegistryApp();
 const bob = await app.givenUser("bob");
-const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+const authorization = basicAuth("anna", anna.token);
 const get = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, { headers: { authorization, ...headers } });
 async function json(url: string): Promise<Json> {

@@ -5,15 +5,15 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { expect } from "chai";
-
 import { type ArchiveFile, tar, tgz, zip } from "../../../support/archive.ts";
+import { basicAuth } from "../../../support/basic-auth.ts";
 import { temporaryDirectory } from "../../../support/git.ts";
 import { needsProgram } from "../../../support/program.ts";
 import { startRegistryApp } from "../../../support/registry.ts";
 
 const run = promisify(execFile);
 const { app, anna, at, baseOf } = await startRegistryApp();
-const authorization = `Basic ${Buffer.from(`anna:${anna.token}`).toString("base64")}`;
+const authorization = basicAuth("anna", anna.token);
 const get = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, { headers: { authorization, ...headers } });
 const send = (method: string, url: string, body: Buffer | string, headers = { authorization }) =>
