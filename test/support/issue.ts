@@ -46,5 +46,3 @@ export function expectOk(answer: Answer): Json {
   expect(answer.status, answer.text).to.equal(200);
   return answer.body;
 }
-
-export const codeOf = ({ status, body }: Answer) => [status, body["code"]];

@@ -67,4 +67,3 @@ export const wanted = (): Json => ({
 });
 
 export const idOf = (selected: unknown): unknown => (selected as Json)["id"];
-export const codeOf = ({ status, body }: Answered) => [status, body["code"]];

@@ -7,7 +7,8 @@ import { AccessTokenId } from "../../../src/events/core/ids.ts";
 import { authenticate } from "../../../src/http/access/authenticate.ts";
 import { hashToken, newToken } from "../../../src/platform/key/token.ts";
 import { findTokenCaller } from "../../../src/projections/access/caller.ts";
-import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { metadataFor } from "../../support/history.ts";
 import { leastOf, processorMs } from "../../support/measure.ts";
@@ -31,7 +32,6 @@ const createToken = (authorization: string, name: string = randomUUID()) =>
     headers: { authorization },
     body: { name, scopes: ["USER_READ"] },
   });
-const refused = ({ status, body }: Answer) => [status, body["code"]];
 
 describe("a token", () => {
   it("is taken by either scheme", async () => {
@@ -56,7 +56,7 @@ describe("a token", () => {
       `token ${hashToken(anna.token)}`,
     ]) {
       const expected = [403, "auth.token_invalid"];
-      expect(refused(await me(authorization)), authorization).to.deep.equal(expected);
+      expect(codeOf(await me(authorization)), authorization).to.deep.equal(expected);
     }
     expect(
       (await app.get(`/user/me?token=${anna.token}&access_token=${anna.token}`)).status,
@@ -69,7 +69,7 @@ describe("a token", () => {
     const valid = await app.givenToken(anna.id, ["USER_READ"], soon.toISOString());
     const over = await app.givenToken(anna.id, ["USER_READ"], past.toISOString());
     expect((await me(`token ${valid}`)).status).to.equal(200);
-    expect(refused(await me(`token ${over}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect(codeOf(await me(`token ${over}`))).to.deep.equal([403, "auth.token_invalid"]);
   });
 
   it("is dead once revoked", async () => {
@@ -83,14 +83,14 @@ describe("a token", () => {
     } as const;
     const order = { id: anna.id, command, metadata: metadataFor(randomUUID()) };
     await app.deps.visible((await handle(store, accessToken, order)).position);
-    expect(refused(await me(`token ${token}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect(codeOf(await me(`token ${token}`))).to.deep.equal([403, "auth.token_invalid"]);
   });
 
   it("stops with its user's block, comes back with its end, and dies with the user", async () => {
     const nick = await app.givenUser("nick");
     const account = `/admin/user/${nick.id}/account`;
     expect((await app.post(`${account}/ban`, { token: admin.token })).status).to.equal(200);
-    expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect(codeOf(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
     expect((await createToken(basicAuth("nick", nick.password))).status).to.equal(403);
 
     expect((await app.post(`${account}/unban`, { token: admin.token })).status).to.equal(200);
@@ -99,7 +99,7 @@ describe("a token", () => {
     const command = { type: "ForgetUser", at: new Date().toISOString() } as const;
     const order = { id: nick.id, command, metadata: metadataFor(randomUUID()) };
     await app.deps.visible((await handle(store, user, order)).position);
-    expect(refused(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
+    expect(codeOf(await me(`token ${nick.token}`))).to.deep.equal([403, "auth.token_invalid"]);
     expect((await createToken(basicAuth("nick", nick.password))).status).to.equal(403);
   });
 
@@ -134,7 +134,7 @@ describe("Basic authentication", () => {
       return JSON.stringify({ status, ...rest });
     });
     expect(new Set(shapes).size).to.equal(1);
-    expect(refused(answers[0]!)).to.deep.equal([403, "auth.credentials_invalid"]);
+    expect(codeOf(answers[0]!)).to.deep.equal([403, "auth.credentials_invalid"]);
   });
 
   it("takes as long for nobody as for somebody", async () => {

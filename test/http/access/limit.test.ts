@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { type Answer, startTestApp } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
@@ -9,7 +10,6 @@ const anna = await app.givenUser("anna");
 
 const set = (group: string, body: unknown) =>
   app.post(`/admin/settings/${group}`, { token: root.token, body });
-const refused = ({ status, body }: Answer) => [status, body["code"]];
 const basic = (login: string, password: string) => ({
   authorization: basicAuth(login, password),
 });
@@ -54,7 +54,7 @@ describe("the API limit", () => {
 describe("the lockout", () => {
   const locked = [403, "auth.locked"];
   const wrong = [403, "auth.credentials_invalid"];
-  const tryWrong = async (login: string) => refused(await logIn(login, "wrong password"));
+  const tryWrong = async (login: string) => codeOf(await logIn(login, "wrong password"));
 
   before(() =>
     set("lock-account", {
@@ -71,7 +71,7 @@ describe("the lockout", () => {
       expect(await tryWrong(login)).to.deep.equal(wrong);
     }
     const answer = await logIn("ines", ines.password);
-    expect(refused(answer)).to.deep.equal(locked);
+    expect(codeOf(answer)).to.deep.equal(locked);
     expect(Number(answer.headers.get("retry-after"))).to.be.within(1, 60);
     expect(await tryWrong("ines@example.org")).to.deep.equal(locked);
     // Tokens are no passwords: whoever guesses cannot stop what works.
@@ -79,7 +79,7 @@ describe("the lockout", () => {
     const git = await app.get("/project/ines/some.git/info/refs?service=git-upload-pack", {
       headers: basic("ines", ines.password),
     });
-    expect(refused(git)).to.deep.equal(locked);
+    expect(codeOf(git)).to.deep.equal(locked);
   });
 
   it("locks what does not exist in the same way", async () => {
@@ -115,7 +115,7 @@ describe("the lockout", () => {
   it("guards the old password of a change too", async () => {
     const mara = await app.givenUser("mara");
     const renew = async () =>
-      refused(
+      codeOf(
         await app.put("/user/change-password", {
           token: mara.token,
           body: { oldPassword: "no", password: "12345678", passwordConfirm: "12345678" },

@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import { places } from "../../../src/http/access/owner-scope.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metadataFor } from "../../support/history.ts";
-import { codeOf, expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { expectOk, issueClient, type Json } from "../../support/issue.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { givenWorld, pathOf, rightful, type Values } from "../../support/world.ts";
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { places } from "../../../src/http/access/owner-scope.ts";
-import { type Answer, startTestApp } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp } from "../../support/app.ts";
 import { givenWorld } from "../../support/world.ts";
 
 const app = await startTestApp();
@@ -11,7 +11,6 @@ const { anna, bob, root } = world;
 const at = (base: string, values = world.open) =>
   base.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name);
 const as = ({ token }: { token: string }, body?: unknown) => ({ token, body });
-const coded = ({ status, body }: Answer) => [status, body["code"]];
 type Report = Readonly<Record<string, unknown>>;
 const reports = async (query = "") => {
   const { body } = await app.get(`/admin/report${query}`, as(root));
@@ -36,7 +35,7 @@ for (const { resource, base } of places) {
         text: "It sells watches.",
         status: "OPEN",
       });
-      expect(coded(await file(bob))).to.deep.equal([422, "report.exists"]);
+      expect(codeOf(await file(bob))).to.deep.equal([422, "report.exists"]);
 
       const close = () => app.post(`/admin/report/${id}/close`, as(root));
       expect((await close()).body).to.include({ id, status: "CLOSED" });
@@ -46,7 +45,7 @@ for (const { resource, base } of places) {
     });
 
     it("is refused of what one may not see, and with a reason there is not", async () => {
-      expect(coded(await file(bob, world.hidden))).to.deep.equal([403, "auth.role_missing"]);
+      expect(codeOf(await file(bob, world.hidden))).to.deep.equal([403, "auth.role_missing"]);
       for (const reason of ["", "BECAUSE", ["SPAM"], null, undefined]) {
         expect((await file(anna, world.open, { reason })).status).to.equal(422);
       }
@@ -57,7 +56,7 @@ for (const { resource, base } of places) {
       const set = (enableReport: boolean) =>
         app.post("/admin/settings/project-report", as(root, { enableReport }));
       await set(false);
-      expect(coded(await file(anna))).to.deep.equal([403, "report.disabled"]);
+      expect(codeOf(await file(anna))).to.deep.equal([403, "report.disabled"]);
       await set(true);
       expect((await file(anna)).status).to.equal(200);
     });
@@ -68,7 +67,7 @@ describe("the reports", () => {
   it("are the administrators' alone, and one is found by its id", async () => {
     expect((await app.get("/admin/report", as(anna))).status).to.equal(403);
     const unknown = await app.post(`/admin/report/${randomUUID()}/close`, as(root));
-    expect(coded(unknown)).to.deep.equal([404, "report.not_found"]);
+    expect(codeOf(unknown)).to.deep.equal([404, "report.not_found"]);
   });
 
   it("hold the reporter's words sealed", async () => {

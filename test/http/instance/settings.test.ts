@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import { settingsRoutes } from "../../../src/http/instance/settings.ts";
-import { type Answer, startTestApp } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 
 const app = await startTestApp();
@@ -11,7 +12,6 @@ const anna = await app.givenUser("anna");
 
 const set = (group: string, body: unknown, token = root.token) =>
   app.post(`/admin/settings/${group}`, { token, body });
-const refused = ({ status, body }: Answer) => [status, body["code"]];
 const basic = (login: string, password: string) => ({
   authorization: basicAuth(login, password),
 });
@@ -97,7 +97,7 @@ describe("the settings", () => {
     for (const { method, path } of settingsRoutes) {
       const sent = method === "get" ? {} : { body: {} };
       const answer = await app.send(method.toUpperCase(), path, { token: anna.token, ...sent });
-      expect(refused(answer), path).to.deep.equal([403, "auth.admin_required"]);
+      expect(codeOf(answer), path).to.deep.equal([403, "auth.admin_required"]);
     }
     const { token } = anna;
     expect((await app.get("/admin/settings", { token })).status).to.equal(403);
@@ -170,7 +170,7 @@ describe("a setting in force", () => {
     const names = { project: "Project", team: "Team", company: "Company" } as const;
     for (const [kind, name] of Object.entries(names)) {
       await set("create-permissions", { [`enableCreate${name}`]: false });
-      expect(refused(await create(kind, anna.token))).to.deep.equal([403, "create.forbidden"]);
+      expect(codeOf(await create(kind, anna.token))).to.deep.equal([403, "create.forbidden"]);
       expect((await create(kind, root.token)).status, kind).to.equal(200);
       await set("create-permissions", { [`enableCreate${name}`]: true });
       expect((await create(kind, anna.token)).status, kind).to.equal(200);
@@ -184,12 +184,12 @@ describe("a setting in force", () => {
         body: { title: "T", alias: `t-${randomUUID()}`, isPrivate },
       });
     await set("create-permissions", { publicRepositoryAutoPermission: false });
-    expect(refused(await publish(false))).to.deep.equal([403, "create.public_forbidden"]);
+    expect(codeOf(await publish(false))).to.deep.equal([403, "create.public_forbidden"]);
     const made = await publish(true);
     expect(made.status).to.equal(200);
     const at = `/project/anna/${made.body["alias"]}/setting/visibility`;
     const show = () => app.put(at, { token: anna.token, body: { isPrivate: false } });
-    expect(refused(await show())).to.deep.equal([403, "create.public_forbidden"]);
+    expect(codeOf(await show())).to.deep.equal([403, "create.public_forbidden"]);
     await set("create-permissions", { publicRepositoryAutoPermission: true });
     expect((await show()).status).to.equal(200);
   });
@@ -211,7 +211,7 @@ describe("a setting in force", () => {
     expect((await set("login-page", others, token)).status).to.equal(200);
     expect((await set("basic-auth", { enableBasicAuth: false }, token)).status).to.equal(200);
     const last = await set("login-page", { isEnableBasic: false }, token);
-    expect(refused(last)).to.deep.equal([422, "settings.no_way_in"]);
+    expect(codeOf(last)).to.deep.equal([422, "settings.no_way_in"]);
     await app.deps.db("access_token").where({ user_id: root.id }).whereNot("name", "short").update({
       expires_at: null,
     });
@@ -222,7 +222,7 @@ describe("a setting in force", () => {
 
   it("switches tokens by Basic authentication off and on", async () => {
     await set("basic-auth", { enableBasicAuth: false });
-    expect(refused(await logIn("anna", anna.password))).to.deep.equal([403, "auth.basic_disabled"]);
+    expect(codeOf(await logIn("anna", anna.password))).to.deep.equal([403, "auth.basic_disabled"]);
     await set("basic-auth", { enableBasicAuth: true });
     expect((await logIn("anna", anna.password)).status).to.equal(200);
   });
@@ -238,13 +238,13 @@ describe("a setting in force", () => {
     await set("archive-password", archive);
     expect((await renew(bodo.password, "second password")).status).to.equal(200);
     const archived = [422, "password.archived"];
-    expect(refused(await renew("second password", bodo.password))).to.deep.equal(archived);
-    expect(refused(await renew("second password", "second password"))).to.deep.equal(archived);
+    expect(codeOf(await renew("second password", bodo.password))).to.deep.equal(archived);
+    expect(codeOf(await renew("second password", "second password"))).to.deep.equal(archived);
     const byAdmin = await app.put("/admin/user/bodo/change-password", {
       token: root.token,
       body: { password: bodo.password, passwordConfirm: bodo.password },
     });
-    expect(refused(byAdmin)).to.deep.equal(archived);
+    expect(codeOf(byAdmin)).to.deep.equal(archived);
     await set("archive-password", { enableArchiveUserPasswords: false });
     expect((await renew("second password", bodo.password)).status).to.equal(200);
   });
@@ -266,17 +266,17 @@ describe("a setting in force", () => {
       ...lists,
     });
     expect((await register("GOOD.org")).status).to.equal(200);
-    expect(refused(await register("sub.good.org"))).to.deep.equal(forbidden);
-    expect(refused(await register("other.org"))).to.deep.equal(forbidden);
+    expect(codeOf(await register("sub.good.org"))).to.deep.equal(forbidden);
+    expect(codeOf(await register("other.org"))).to.deep.equal(forbidden);
 
     await set("email-validation", { enableWhiteList: false, userAutoConfirm: false });
     expect((await register("other.org")).status).to.equal(200);
-    expect(refused(await register("BAD.org"))).to.deep.equal(forbidden);
+    expect(codeOf(await register("BAD.org"))).to.deep.equal(forbidden);
     const change = (at: string, token: string) =>
       app.put(at, { token, body: { email: "a@bad.org" } });
-    expect(refused(await change("/user/change-email", anna.token))).to.deep.equal(forbidden);
+    expect(codeOf(await change("/user/change-email", anna.token))).to.deep.equal(forbidden);
     const asAdmin = await change("/admin/user/anna/change-email", root.token);
-    expect(refused(asAdmin)).to.deep.equal(forbidden);
+    expect(codeOf(asAdmin)).to.deep.equal(forbidden);
 
     await set("email-validation", { enableDomainValidation: false, userAutoConfirm: true });
     expect((await register("bad.org")).status).to.equal(200);
@@ -320,7 +320,7 @@ describe("a setting in force", () => {
 
   it("switches downloads of files off", async () => {
     const at = `/project/anna/open/blob/download?commitHash=${"0".repeat(40)}&file=a`;
-    const download = async () => refused(await app.get(at, { token: anna.token }));
+    const download = async () => codeOf(await app.get(at, { token: anna.token }));
     expect(await download()).not.to.include("download.disabled");
     await set("files", { fileDownloadIsEnabled: false });
     expect(await download()).to.deep.equal([403, "download.disabled"]);

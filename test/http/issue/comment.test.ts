@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { issueCommentStream } from "../../../src/events/issue/issue-comment.ts";
 import { auditTrail } from "../../../src/projections/audit/trail.ts";
 import { notificationOf } from "../../../src/workers/webhook/notification.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
-import { codeOf, expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { expectOk, issueClient, type Json } from "../../support/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

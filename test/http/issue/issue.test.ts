@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { IssueStatus } from "../../../src/events/issue/issue.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { metadataFor } from "../../support/history.ts";
-import { codeOf, expectOk, issueClient, type Json } from "../../support/issue.ts";
+import { expectOk, issueClient, type Json } from "../../support/issue.ts";
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { recoveryStream } from "../../../src/events/user/recovery.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { browser } from "../../support/browser.ts";
@@ -42,7 +43,6 @@ const newToken = (login = alias, secret = password) =>
     ...basic(login, secret),
     body: { name: `t${Math.random()}`, scopes: ["USER_READ", "USER_WRITE"] },
   });
-const coded = ({ status, body }: Awaited<ReturnType<typeof newToken>>) => [status, body["code"]];
 const confirm = (token: unknown) =>
   app.post("/user/email-confirmation/confirm", { body: { token } });
 const linkTo = (path: string, address = email) => mailbox.linkTo(address, `/account/${path}`);
@@ -57,18 +57,18 @@ describe("registering oneself", () => {
   it("opens nothing before the e-mail is confirmed, by a link that works once", async () => {
     const made = await register();
     expect([made.status, made.body["username"]], made.text).to.deep.equal([200, alias]);
-    expect(coded(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
-    expect(coded(await newToken(alias, "wrong password"))[1]).to.equal("auth.credentials_invalid");
+    expect(codeOf(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
+    expect(codeOf(await newToken(alias, "wrong password"))[1]).to.equal("auth.credentials_invalid");
     const page = await browser(app.url).logIn({ alias, password });
     expect(page.status).to.equal(403);
     expect(page.text).to.contain("not confirmed yet");
 
     const token = await linkTo("confirm-email");
     const other = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
-    expect(coded(await confirm(other)).at(0)).to.equal(422);
+    expect(codeOf(await confirm(other)).at(0)).to.equal(422);
     expect((await confirm(token)).status).to.equal(200);
     expect((await newToken()).status).to.equal(200);
-    expect(coded(await confirm(token))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await confirm(token))).to.deep.equal([422, "link.invalid"]);
   });
 
   it("needs no link when new users are confirmed automatically, or nothing is validated", async () => {
@@ -86,7 +86,7 @@ describe("registering oneself", () => {
     await validating(false);
     expect((await newToken()).status).to.equal(200);
     await validating(true);
-    expect(coded(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
+    expect(codeOf(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
     const own = { token: root.token, body: { email: `root-${count}@example.org` } };
     expect((await app.put("/user/change-email", own)).status).to.equal(200);
     expect((await newToken("root", root.password)).status).to.equal(200);
@@ -95,7 +95,7 @@ describe("registering oneself", () => {
   it("is switched off by disableMailAuth", async () => {
     await setting("auth-methods", { disableMailAuth: true });
     try {
-      expect(coded(await register())).to.deep.equal([403, "registration.disabled"]);
+      expect(codeOf(await register())).to.deep.equal([403, "registration.disabled"]);
       const page = await browser(app.url).open("/login?choose=1");
       expect(page.text).not.to.contain("/account/register");
     } finally {
@@ -109,12 +109,12 @@ describe("registering oneself", () => {
       enableWhiteList: true,
       whiteListDomains: ["corp.example"],
     });
-    expect(coded(await register())).to.deep.equal([422, "email.domain_forbidden"]);
+    expect(codeOf(await register())).to.deep.equal([422, "email.domain_forbidden"]);
     await setting("email-validation", { enableDomainValidation: false });
-    expect(coded(await register({ alias: "me" }))[0]).to.equal(422);
+    expect(codeOf(await register({ alias: "me" }))[0]).to.equal(422);
     expect((await register()).status).to.equal(200);
-    expect(coded(await register({ email: `x-${email}` }))).to.deep.equal([422, "alias.taken"]);
-    expect(coded(await register({ alias: `${alias}-x` }))).to.deep.equal([422, "email.taken"]);
+    expect(codeOf(await register({ email: `x-${email}` }))).to.deep.equal([422, "alias.taken"]);
+    expect(codeOf(await register({ alias: `${alias}-x` }))).to.deep.equal([422, "email.taken"]);
   });
 
   it("makes nobody an administrator, whatever else is sent", async () => {
@@ -123,7 +123,7 @@ describe("registering oneself", () => {
     const made = await register(more);
     expect(made.body["id"]).not.to.equal(root.id);
     const token = String((await newToken()).body["token"]);
-    expect(coded(await app.get("/admin/user", { token }))).to.deep.equal([
+    expect(codeOf(await app.get("/admin/user", { token }))).to.deep.equal([
       403,
       "auth.admin_required",
     ]);
@@ -146,7 +146,7 @@ describe("a changed e-mail", () => {
     expect((await app.put("/user/change-email", { token, body: { email: next } })).status).to.equal(
       200,
     );
-    expect(coded(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
+    expect(codeOf(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
     // The token goes on: it was given to somebody who had proved who they are.
     expect((await app.get("/user/me", { token })).body["email"]).to.equal(next);
     await confirm(await linkTo("confirm-email", next));
@@ -163,7 +163,7 @@ describe("POST /user/email-confirmation", () => {
       expect([asked.status, asked.text]).to.deep.equal([200, ""]);
     }
     await eventually(() => mailbox.to(email).length === 4);
-    expect(coded(await confirm(first))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await confirm(first))).to.deep.equal([422, "link.invalid"]);
     // The newest opens, and no other; mails may come in another order than they were sent.
     const tokens = mailbox.to(email).map(({ text = "" }) => /\?token=(\S+)/.exec(text)?.[1]);
     expect(new Set(tokens).size).to.equal(4);
@@ -189,13 +189,13 @@ describe("a password reset", () => {
 
     await ask(email.toUpperCase());
     const token = await linkTo("reset-password");
-    expect(coded(await reset(token, "short"))[0]).to.equal(422);
-    expect(coded(await reset(token, "long enough", "something else"))[0]).to.equal(422);
+    expect(codeOf(await reset(token, "short"))[0]).to.equal(422);
+    expect(codeOf(await reset(token, "long enough", "something else"))[0]).to.equal(422);
     expect((await reset(token)).status).to.equal(200);
     expect((await newToken()).status).to.equal(403);
     expect((await newToken(alias, "another horse battery")).status).to.equal(200);
     expect((await visitor.open("/console")).status).to.equal(303);
-    expect(coded(await reset(token))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await reset(token))).to.deep.equal([422, "link.invalid"]);
   });
 
   it("answers the same for an address that nobody has, and sends nothing there", async () => {
@@ -250,7 +250,7 @@ describe("a password reset", () => {
     expect(mailbox.to(email)).to.have.length(3);
     const ban = `/admin/user/${made.body["id"]}/account/ban`;
     await app.post(ban, { token: root.token, body: {} });
-    expect(coded(await reset(token))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await reset(token))).to.deep.equal([422, "link.invalid"]);
   });
 
   it("does not work by somebody else's link, a changed one, or after an hour", async () => {
@@ -259,7 +259,7 @@ describe("a password reset", () => {
     const token = await linkTo("reset-password");
     const foreign = root.id.replaceAll("-", "") + token.slice(32);
     for (const wrong of [foreign, token.slice(0, 95), `${token}0`, "", "x".repeat(96)]) {
-      expect(coded(await reset(wrong))).to.deep.equal([422, "link.invalid"]);
+      expect(codeOf(await reset(wrong))).to.deep.equal([422, "link.invalid"]);
     }
     expect((await reset(token)).status).to.equal(200);
   });
@@ -271,7 +271,7 @@ describe("a password reset", () => {
       app.deps.lockout.guard({ account: String(body["id"]), ip: "198.51.100.9" }, async () => null);
     for (let n = 0; n < 10; n += 1) await guess();
     await expect(guess()).to.be.rejectedWith("locked");
-    expect(coded(await newToken())).to.deep.equal([403, "auth.locked"]);
+    expect(codeOf(await newToken())).to.deep.equal([403, "auth.locked"]);
     await ask();
     await reset(await linkTo("reset-password"));
     expect((await newToken(alias, "another horse battery")).status).to.equal(200);
@@ -286,7 +286,7 @@ describe("a password reset", () => {
     });
     await ask();
     const token = await linkTo("reset-password");
-    expect(coded(await reset(token, password))).to.deep.equal([422, "password.archived"]);
+    expect(codeOf(await reset(token, password))).to.deep.equal([422, "password.archived"]);
     expect((await reset(token)).status).to.equal(200);
     await setting("archive-password", { enableArchiveUserPasswords: false });
   });

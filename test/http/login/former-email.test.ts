@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { browser } from "../../support/browser.ts";
@@ -37,7 +38,6 @@ const newToken = (login = alias, secret = password) =>
     },
     body: { name: `t${Math.random()}`, scopes: ["USER_READ", "USER_WRITE"] },
   });
-const coded = ({ status, body }: Awaited<ReturnType<typeof newToken>>) => [status, body["code"]];
 const confirm = (token: unknown) =>
   app.post("/user/email-confirmation/confirm", { body: { token } });
 const linkTo = (path: string, address = email) => mailbox.linkTo(address, `/account/${path}`);
@@ -70,14 +70,14 @@ describe("taking a changed e-mail back", () => {
     const token = await stolen();
     const link = await linkTo("take-back-email");
     expect(mailbox.to(thief()).filter(({ text }) => text?.includes("take-back"))).to.deep.equal([]);
-    expect(coded(await takeBack(`${link.slice(0, -1)}x`))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await takeBack(`${link.slice(0, -1)}x`))).to.deep.equal([422, "link.invalid"]);
     const visitor = browser(app.url);
     const page = await visitor.open(`/account/take-back-email?token=${link}`);
     expect((await app.get("/user/me", { token })).body["email"]).to.equal(thief());
     const done = await visitor.submit(page, "/account/take-back-email");
     expect(done.text).to.contain("is yours again");
     expect((await app.get("/user/me", { token })).body["email"]).to.equal(email);
-    expect(coded(await takeBack(link))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await takeBack(link))).to.deep.equal([422, "link.invalid"]);
     // The address is free again for others.
     expect((await register({ alias: `${alias}-x`, email: thief() })).status).to.equal(200);
   });
@@ -85,7 +85,7 @@ describe("taking a changed e-mail back", () => {
   it("leaves the former address to nobody else in the meantime", async () => {
     await stolen();
     const other = await register({ alias: `${alias}-x` });
-    expect(coded(other)).to.deep.equal([422, "email.taken"]);
+    expect(codeOf(other)).to.deep.equal([422, "email.taken"]);
   });
 
   it("comes before a new password: both addresses are needed", async () => {
@@ -96,12 +96,12 @@ describe("taking a changed e-mail back", () => {
       await linkTo("reset-password-with-several", thief()),
     ];
     for (const more of [undefined, [], [theirs]]) {
-      expect(coded(await reset(theirs, more))).to.deep.equal([422, "link.more_needed"]);
+      expect(codeOf(await reset(theirs, more))).to.deep.equal([422, "link.more_needed"]);
     }
-    expect(coded(await reset(theirs, Array(11).fill(mine)))[0]).to.equal(422);
-    expect(coded(await reset(theirs, [["x"]]))[0]).to.equal(422);
+    expect(codeOf(await reset(theirs, Array(11).fill(mine)))[0]).to.equal(422);
+    expect(codeOf(await reset(theirs, [["x"]]))[0]).to.equal(422);
     const foreign = root.id.replaceAll("-", "") + mine.slice(32);
-    expect(coded(await reset(theirs, [foreign]))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await reset(theirs, [foreign]))).to.deep.equal([422, "link.invalid"]);
     expect((await newToken()).status).to.equal(200);
     expect((await reset(theirs, [mine])).status).to.equal(200);
     expect((await newToken(alias, "another horse battery")).status).to.equal(200);
@@ -113,7 +113,7 @@ describe("taking a changed e-mail back", () => {
     const theirs = await linkTo("reset-password-with-several", thief());
     const mine = await linkTo("reset-password-with-several");
     await takeBack(await linkTo("take-back-email"));
-    expect(coded(await reset(theirs, [mine]))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await reset(theirs, [mine]))).to.deep.equal([422, "link.invalid"]);
     await askReset(email);
     expect((await reset(await linkTo("reset-password?"))).status).to.equal(200);
   });

@@ -2,16 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect } from "chai";
 import type { Refusal } from "../../../src/platform/refusal.ts";
 import { withNewestSource } from "../../../src/workers/merge-request/source.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { commit, git, tryGit } from "../../support/git.ts";
-import {
-  codeOf,
-  idOf,
-  type Json,
-  type MergeWorld,
-  mergeWorlds,
-} from "../../support/merge-world.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

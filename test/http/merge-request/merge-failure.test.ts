@@ -3,11 +3,11 @@ import { accessSync, constants } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
-
 import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
-import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 import { skipWithout } from "../../support/program.ts";
 
 const isWritable = (directory: string): boolean => {

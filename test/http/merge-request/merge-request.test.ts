@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git, tryGit } from "../../support/git.ts";
 import {
-  codeOf,
   idOf,
   type Json,
   type MergeWorld,

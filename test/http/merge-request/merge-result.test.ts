@@ -1,11 +1,11 @@
 import { expect } from "chai";
-
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobPayload } from "../../../src/workers/pipeline/payload.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git } from "../../support/git.ts";
-import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
 const app = await startTestApp({ workers: true });

@@ -4,15 +4,10 @@ import { changeRefs } from "../../../src/git/ref-change.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { merge } from "../../../src/workers/merge-request/merge.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { commit, git } from "../../support/git.ts";
-import {
-  codeOf,
-  idOf,
-  type Json,
-  type MergeWorld,
-  mergeWorlds,
-} from "../../support/merge-world.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

@@ -1,9 +1,10 @@
 import { expect } from "chai";
 
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
-import { codeOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

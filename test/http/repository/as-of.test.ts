@@ -1,8 +1,9 @@
 import { expect } from "chai";
 
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { commit as commitLocally, git } from "../../support/git.ts";
-import { codeOf, type Json } from "../../support/issue.ts";
+import type { Json } from "../../support/issue.ts";
 import { givenPeople, type People, type RefWorld, refWorlds } from "../../support/ref-world.ts";
 
 const app = await startTestApp();

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { type Answer, startTestApp } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -8,7 +9,6 @@ const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
 const anna = await app.givenUser("anna");
 
-const refused = ({ status, body }: Answer) => [status, body["code"]];
 const basic = (login: string, password: string) => ({
   authorization: basicAuth(login, password),
 });
@@ -48,10 +48,7 @@ describe("tokens", () => {
     const at = `/user/settings/access-token/${encodeURIComponent(String(body["name"]))}`;
     expect((await app.delete(at, { token: root.token })).status).to.equal(404);
     expect((await app.delete(at, { token: anna.token })).status).to.equal(200);
-    expect(refused(await app.get("/user/me", { token }))).to.deep.equal([
-      403,
-      "auth.token_invalid",
-    ]);
+    expect(codeOf(await app.get("/user/me", { token }))).to.deep.equal([403, "auth.token_invalid"]);
     expect((await app.delete(at, { token: anna.token })).body).to.include({
       code: "token.not_found",
     });
@@ -67,7 +64,7 @@ describe("tokens", () => {
     expect(body["token"]).to.match(/^lftt_/);
     const token = String(body["token"]);
     const answer = await app.get("/user/me", { token });
-    expect(refused(answer)).to.deep.equal([403, "auth.scope_missing"]);
+    expect(codeOf(answer)).to.deep.equal([403, "auth.scope_missing"]);
     expect((await names("transport")).map(({ name }) => name)).to.deep.equal(["registry"]);
     expect((await names("access")).map(({ name }) => name)).not.to.include("registry");
 
@@ -82,6 +79,6 @@ describe("tokens", () => {
     const at = "/user/settings/transport-token/registry";
     expect((await app.delete(at, { token: anna.token })).status).to.equal(200);
     const dead = await app.get("/user/me", { token });
-    expect(refused(dead)).to.deep.equal([403, "auth.token_invalid"]);
+    expect(codeOf(dead)).to.deep.equal([403, "auth.token_invalid"]);
   });
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
 import { places } from "../../../src/http/access/owner-scope.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { sweepInvitations } from "../../../src/workers/user/invitation.ts";
-import { type Answer, startTestApp, type TestUser } from "../../support/app.ts";
+import { codeOf } from "../../support/answer.ts";
+import { startTestApp, type TestUser } from "../../support/app.ts";
 import { browser } from "../../support/browser.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startMailbox } from "../../support/mailbox.ts";
@@ -40,7 +40,6 @@ const as = ({ token }: { token: string }, body?: unknown) => ({ token, body });
 const invite = (base: string, to = email, role = "DEVELOPER") =>
   app.post(`${base}/member/invite`, as(anna, { email: to, role }));
 const linkTo = (address = email) => mailbox.linkTo(address, "/account/invitation");
-const coded = ({ status, body }: Answer) => [status, body["code"]];
 type Item = Readonly<Record<"id" | "email" | "role" | "invitedBy", string>>;
 const listed = async (base: string) => {
   const { body } = await app.get(`${base}/member/invitation`, as(anna));
@@ -102,7 +101,7 @@ describe("an invitation", () => {
     const accept = (user: TestUser) => app.post("/user/invitation/accept", as(user, { token }));
     expect((await accept(bob)).status).to.equal(200);
     expect(await roleIn(base, bob.alias)).to.equal("DEVELOPER");
-    expect(coded(await accept(root))).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(await accept(root))).to.deep.equal([422, "link.invalid"]);
   });
 
   it("is not accepted by who merely claims the address, only by who proves it", async () => {
@@ -141,10 +140,10 @@ describe("an invitation", () => {
     expect((await app.delete(`${base}/member/invitation/${id}`, as(root))).status).to.equal(403);
     expect((await app.delete(`${base}/member/invitation/${id}`, as(anna))).status).to.equal(200);
     const refused = await app.post("/user/invitation/accept", as(root, { token }));
-    expect(coded(refused)).to.deep.equal([422, "link.invalid"]);
+    expect(codeOf(refused)).to.deep.equal([422, "link.invalid"]);
     for (const invitation of [token, "none"]) {
       const late = await register(`late-${count}`, { invitation });
-      expect(coded(late)).to.deep.equal([422, "link.invalid"]);
+      expect(codeOf(late)).to.deep.equal([422, "link.invalid"]);
       expect((late.body["errors"] as object[])[0]).to.include({ field: "invitation" });
     }
     const key = await app.deps.db("vault_key").where({ subject: `invitation-${id}` });
@@ -188,7 +187,7 @@ describe("an invitation", () => {
     await linkTo(`other-${email}`);
     expect(mailbox.to(email)).to.have.length(1);
     await app.deps.counters.set(`invite:${anna.id}`, 60, 3_600);
-    expect(coded(await invite(base, `third-${email}`))).to.deep.equal([
+    expect(codeOf(await invite(base, `third-${email}`))).to.deep.equal([
       429,
       "invitation.limit_exceeded",
     ]);

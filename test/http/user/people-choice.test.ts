@@ -2,7 +2,8 @@ import { expect } from "chai";
 
 import { startTestApp } from "../../support/app.ts";
 import { expectOk, type Json } from "../../support/issue.ts";
-import { codeOf, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { codeOf } from "../../support/answer.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);

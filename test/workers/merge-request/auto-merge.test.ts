@@ -1,15 +1,9 @@
 import { expect } from "chai";
-
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { autoMergeWorker } from "../../../src/workers/merge-request/auto-merge.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
-import {
-  codeOf,
-  idOf,
-  type Json,
-  type MergeWorld,
-  mergeWorlds,
-} from "../../support/merge-world.ts";
+import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
