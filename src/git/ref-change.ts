@@ -86,7 +86,7 @@ const busyRetriesMax = 2;
  */
 export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
   const { project, retries = false } = order;
-  const earlier = await madeEarlier(deps, order);
+  const earlier = await changedEarlier(deps, order);
   if (earlier.refs.size > 0) return earlier;
   const repository = await deps.git.ensure(project.id, project.default_branch);
   const until = performance.now() + retryMaxMs;
@@ -97,7 +97,7 @@ export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<
     if (!("lost" in tried)) return tried;
     await deps.visible(tried.position);
     // It may have been this command that was faster, asked for twice.
-    const twin = await madeEarlier(deps, order);
+    const twin = await changedEarlier(deps, order);
     if (twin.refs.size > 0) return twin;
     if (await areDeleted(repository, tried.lost)) {
       // By an attempt that was not answered: once that shows, the plan says that they are gone.
@@ -168,7 +168,13 @@ async function mustBeReady(
 }
 
 /** What an attempt at the same command did that did not live to answer. */
-async function madeEarlier(deps: RefChangeDeps, order: RefOrder): Promise<RefsChanged> {
+export async function changedEarlier(
+  deps: RefChangeDeps,
+  order: Readonly<{
+    project: Pick<RefOrder["project"], "id">;
+    metadata: Pick<EventMetadata, "commandId">;
+  }>,
+): Promise<RefsChanged> {
   const { commandId } = order.metadata;
   const projectId = order.project.id;
   const made = await changesOfCommand(deps.db, projectId, commandId);

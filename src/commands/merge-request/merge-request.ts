@@ -9,6 +9,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 import type { CommandOf, MergeRequestCommand } from "./merge-request-command.ts";
 import {
+  type BegunMerge,
   type ExistingMergeRequest,
   evolve,
   isExisting,
@@ -189,6 +190,8 @@ function setAutoMerge(state: ExistingMergeRequest, command: CommandOf<"SetAutoMe
 
 function beginMerge(state: ExistingMergeRequest, command: CommandOf<"BeginMerge">): Events {
   const { type: _, projectId: __, by: begunById, at: begunAt, ...data } = command;
+  // A repetition would make another commit than the one that the log has under this id.
+  if (state.begun.has(command.mergeId)) throw changedMeanwhile();
   mustBeAt(state, command);
   mustNotMerge(state, begunAt);
   return [{ type: "MergeRequestMergeBegun", data: { ...data, begunById, begunAt } }];
@@ -254,16 +257,23 @@ function mustBeAt(
 ): void {
   const { targetBranch = state.targetBranch } = seen;
   if (state.sourceCommit === seen.sourceCommit && state.targetBranch === targetBranch) return;
+  throw changedMeanwhile();
+}
+
+function changedMeanwhile(): Refusal {
   const message = "The merge request changed at the same time. Look at it again.";
-  throw new Refusal("conflict", "merge_request.changed", message);
+  return new Refusal("conflict", "merge_request.changed", message);
 }
 
 function mustNotMerge({ merging }: ExistingMergeRequest, at: string): void {
-  if (merging === undefined) return;
-  if (Date.parse(at) - Date.parse(merging.begunAt) >= mergeMaxMs) return;
+  if (merging === undefined || !isUnderWay(merging, Date.parse(at))) return;
   const message = "The merge request is being merged at this moment.";
   throw new Refusal("conflict", "merge.in_progress", message, { retryAfterSeconds: 1 });
 }
+
+/** Whether its process may still move the branch. */
+export const isUnderWay = ({ begunAt }: BegunMerge, nowMs: number): boolean =>
+  nowMs - Date.parse(begunAt) < mergeMaxMs;
 
 export function mergeRequestNotFound(): Refusal {
   return new Refusal("not_found", "merge_request.not_found", "Merge request not found.");

@@ -5,7 +5,11 @@ import {
   handleKnown,
   type Known,
 } from "../../commands/core/handle.ts";
-import { mergeRequest, mergeRequestNotFound } from "../../commands/merge-request/merge-request.ts";
+import {
+  isUnderWay,
+  mergeRequest,
+  mergeRequestNotFound,
+} from "../../commands/merge-request/merge-request.ts";
 import {
   type ExistingMergeRequest,
   isExisting,
@@ -18,10 +22,11 @@ import { bySystem } from "../../events/core/system.ts";
 import { type MergeChoice, mergeRefOf } from "../../events/merge-request/merge-request.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { changesOfCommand } from "../../git/push-intent.ts";
-import { changeRefs, type RefChangeDeps } from "../../git/ref-change.ts";
+import { changedEarlier, changeRefs, type RefChangeDeps } from "../../git/ref-change.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { isFinalFailure, mergeFailure } from "../../platform/git/merge-failure.ts";
 import { identLine } from "../../platform/git/object/writer.ts";
+import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -59,7 +64,7 @@ const attemptsMax = 8;
  *
  * @throws Refusal 409 `merge.conflict`, `merge.not_fast_forward`, `merge.in_progress`,
  *   `merge_request.changed`, `branch.moved`, `lfs_lock.of_others`; 422 `merge.requirements`,
- *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`
+ *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`; 503 `merge.unavailable`
  */
 export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
@@ -67,10 +72,12 @@ export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
     // What was merged before is answered whatever became of it.
     reading.catch(() => undefined);
     const known = await settled(deps, order);
-    if (wasMerged(known.state, order)) return;
+    const { own, next: mergeId } = mergeIdsOf(order, known.state);
+    if (known.state.status === "MERGED" && own.size > 0) return;
+    mustNotBeRepeated(deps, known.state, own);
     const row = known.state.status === "OPENED" ? await reading : await newest(deps, order);
     try {
-      await attemptOnce(deps, order, { row, known, mergeId: mergeIdOf(order, attempt) });
+      await attemptOnce(deps, order, { row, known, mergeId });
       return;
     } catch (error) {
       const isRace =
@@ -82,14 +89,35 @@ export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
   }
 }
 
-const mergeIdOf = ({ metadata }: MergeOrder, attempt: number): string =>
-  deterministicId(metadata.commandId, "merge", attempt);
+/**
+ * The merges that attempts at this command began, and the id of the next: a merge that was begun is never begun
+ * again, because its commit is in the log and another attempt makes another commit.
+ */
+function mergeIdsOf(
+  { metadata }: Pick<MergeOrder, "metadata">,
+  { begun }: Pick<ExistingMergeRequest, "begun">,
+): Readonly<{ own: ReadonlySet<string>; next: string }> {
+  const idOf = (at: number) => deterministicId(metadata.commandId, "merge", at);
+  const ids = Array.from({ length: begun.size + attemptsMax }, (_, at) => idOf(at));
+  const next = ids.find((id) => !begun.has(id));
+  invariant(next !== undefined, "There are more ids than merges begun");
+  return { own: new Set(ids.filter((id) => begun.has(id))), next };
+}
 
-/** By an attempt at the same command that did not live to answer. */
-function wasMerged({ status, begun }: ExistingMergeRequest, order: MergeOrder): boolean {
-  if (status !== "MERGED") return false;
-  const own = Array.from({ length: attemptsMax }, (_, attempt) => mergeIdOf(order, attempt));
-  return own.some((id) => begun.has(id));
+/**
+ * An attempt at the same command may be about to move the branch, here or in another process.
+ *
+ * @throws Refusal 503 `merge.unavailable`, which an Idempotency-Key does not keep
+ */
+function mustNotBeRepeated(
+  { now }: Pick<MergeDeps, "now">,
+  { merging }: ExistingMergeRequest,
+  own: ReadonlySet<string>,
+): void {
+  if (merging === undefined || !own.has(merging.mergeId)) return;
+  if (!isUnderWay(merging, now().getTime())) return;
+  const message = "An earlier attempt at the same merge is still under way.";
+  throw new Refusal("unavailable", "merge.unavailable", message, { retryAfterSeconds: 1 });
 }
 
 /** The request with every merge accounted for that moved the branch and was not recorded. */
@@ -102,8 +130,12 @@ async function settled(deps: MergeDeps, order: MergeOrder): Promise<Known<Existi
   };
   const known = await read();
   if (known.state.status === "MERGED") return known;
+  const { own } = mergeIdsOf(order, known.state);
+  const { project } = order;
   for (const { mergeId } of known.state.begun.values()) {
-    const { refs } = await changesOfCommand(deps.db, order.project.id, mergeId);
+    const { refs } = own.has(mergeId)
+      ? await changedEarlier(deps, { project, metadata: { commandId: mergeId } })
+      : await changesOfCommand(deps.db, project.id, mergeId);
     if (refs.size === 0) continue;
     await finishMerge(deps, order.mergeRequestId, mergeId);
     return read();
@@ -156,9 +188,7 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   let after: Known<MergeRequestState> | undefined;
   const first = async (): Promise<void> => {
     const order = { id: row.id, command, metadata: begin };
-    // A begun merge is in the stream already: it is looked for there.
-    const seen = known.state.begun.has(mergeId) ? undefined : known;
-    after = await handleKnown(deps.store, mergeRequest, order, seen);
+    after ??= await handleKnown(deps.store, mergeRequest, order, known);
   };
   const ref = branchPrefix + row.target_branch;
   const plan = async () => [{ ref, before: targetHead, after: mergeCommit }];
@@ -169,7 +199,8 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
     await changeRefs(deps, { ...change, metadata: { ...metadata, commandId: mergeId } });
   } catch (error) {
     // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
-    if (error instanceof Refusal) await abandon(deps, row, mergeId, metadata);
+    if (error instanceof Refusal && after !== undefined)
+      await abandon(deps, row, mergeId, metadata);
     throw error;
   }
   const state = after?.state;

@@ -45,6 +45,7 @@ const canceled: MergeRequestEvent = {
   data: { canceledById: by, canceledAt: at },
 };
 const mergeId = "6f5e4d3c-2b1a-4098-8f7e-6d5c4b3a2918";
+const otherMergeId = "7a5e4d3c-2b1a-4098-8f7e-6d5c4b3a2918";
 const merge = {
   mergeId,
   strategy: "MERGE_COMMIT",
@@ -54,9 +55,9 @@ const merge = {
   mergeCommit: third,
   removeSourceBranch: false,
 } as const;
-const begun = (begunAt = at): MergeRequestEvent => ({
+const begun = (begunAt = at, id = mergeId): MergeRequestEvent => ({
   type: "MergeRequestMergeBegun",
-  data: { ...merge, begunById: by, begunAt },
+  data: { ...merge, mergeId: id, begunById: by, begunAt },
 });
 const abandoned: MergeRequestEvent = {
   type: "MergeRequestMergeAbandoned",
@@ -207,16 +208,21 @@ describe("merging a request", () => {
   });
 
   it("is done by one at a time, until the other is over", () => {
-    given(opened, begun()).when(begin).refuses("merge.in_progress");
-    given(opened, begun(), abandoned).when(begin).gives(begun());
+    const other = { ...begin, mergeId: otherMergeId };
+    given(opened, begun()).when(other).refuses("merge.in_progress");
+    given(opened, begun(), abandoned).when(other).gives(begun(at, otherMergeId));
     given(opened, begun())
-      .when({ ...begin, at: later })
-      .gives(begun(later));
+      .when({ ...other, at: later })
+      .gives(begun(later, otherMergeId));
     for (const type of ["CloseMergeRequest", "CancelMergeRequest"] as const) {
       given(opened, begun())
         .when({ type, ...within })
         .refuses("merge.in_progress");
     }
+  });
+
+  it("is not begun again under its id, whose commit is in the log", () => {
+    given(opened, begun(), abandoned).when(begin).refuses("merge_request.changed");
   });
 
   it("is recorded whatever happened meanwhile, once, and only if it was begun", () => {

@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, rmdir } from "node:fs/promises";
+import path from "node:path";
+import { expect } from "chai";
+
+import type { Recorded } from "../../../src/events/core/event.ts";
+import { mergeRequestStream } from "../../../src/events/merge-request/merge-request.ts";
+import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
+import { Refusal } from "../../../src/platform/refusal.ts";
+import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
+import { type MergeDeps, merge } from "../../../src/workers/merge-request/merge.ts";
+import { startTestApp } from "../../support/app.ts";
+import { git } from "../../support/git.ts";
+import { metadataFor } from "../../support/history.ts";
+import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+
+const app = await startTestApp();
+const { people, world: newWorld } = await mergeWorlds(app);
+const { bob } = people;
+const begun = "MergeRequestMergeBegun";
+
+let world: MergeWorld;
+beforeEach(async () => {
+  world = await newWorld();
+  await world.open();
+});
+
+const rowOf = async () => (await findMergeRequest(app.deps.db, world.project.id, 1))!;
+
+/** The same command each time, in the name of bob. */
+async function command(): Promise<(deps?: MergeDeps) => Promise<string>> {
+  const metadata = metadataFor(randomUUID(), {
+    actor: { userId: bob.id, alias: "bob", via: "token", tokenId: null },
+  });
+  const project = (await findProjectById(app.deps.db, world.project.id))!;
+  const messages = { mergeCommitMessage: null, squashCommitMessage: null };
+  const choice = { strategy: "MERGE_COMMIT", removeSourceBranch: false, ...messages } as const;
+  const { id: mergeRequestId } = await rowOf();
+  const order = { mergeRequestId, project, role: "DEVELOPER", userId: bob.id, choice } as const;
+  return (deps = app.deps) =>
+    merge(deps, { ...order, metadata }).then(
+      () => "merged",
+      (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+    );
+}
+
+type Appending = EventStore["append"];
+
+/** The service at another time, whose appends of the beginning of a merge pass through `around`. */
+function service(
+  laterMs: number,
+  around: (go: () => ReturnType<Appending>) => ReturnType<Appending>,
+) {
+  const append: Appending = (stream, revision, events) => {
+    const go = () => app.deps.store.append(stream, revision, events);
+    return events[0]?.type === begun ? around(go) : go();
+  };
+  const now = () => new Date(Date.now() + laterMs);
+  return { ...app.deps, now, store: { ...app.deps.store, append } };
+}
+
+const later = (ms: number) => service(ms, (go) => go());
+
+const dying = service(0, async (go) => {
+  await go();
+  throw new Error("killed");
+});
+
+async function recorded(): Promise<readonly Recorded[]> {
+  const all: Recorded[] = [];
+  const { id } = await rowOf();
+  for await (const event of app.deps.store.readStream(mergeRequestStream(id))) all.push(event);
+  return all.filter(({ type }) => type.startsWith("MergeRequestMerge"));
+}
+
+/** What the log says was merged is what the branch and the ref of the merge point to. */
+async function expectTruth(): Promise<void> {
+  const last = (await recorded()).at(-1)!;
+  expect(last.type).to.equal("MergeRequestMerged");
+  const refs = ["refs/heads/main", "refs/merge-requests/1/merge"];
+  const heads = await git(world.gitDir, "rev-parse", ...refs);
+  const commit = last.data["mergeCommit"];
+  expect(heads.split("\n")).to.deep.equal([commit, commit]);
+}
+
+describe("a merge that is asked for again with the same command", () => {
+  it("is made as another one, once what was begun is over", async () => {
+    const asked = await command();
+    expect(await asked(dying)).to.equal("Error: killed");
+    expect(await asked(later(1_000))).to.equal("merge.unavailable");
+    expect(await asked(later(30_000))).to.equal("merged");
+    await expectTruth();
+    expect(await asked()).to.equal("merged");
+    expect((await recorded()).map(({ type }) => type)).to.deep.equal([
+      begun,
+      begun,
+      "MergeRequestMerged",
+    ]);
+  });
+
+  it("is made on the target of now after it was abandoned", async () => {
+    const asked = await command();
+    const lock = path.join(world.gitDir, "refs/heads/main.lock");
+    await mkdir(lock);
+    expect(await asked()).to.equal("git.busy");
+    await rmdir(lock);
+    await world.push("main", { "later.txt": "l\n" });
+    expect(await asked()).to.equal("merged");
+    await expectTruth();
+  });
+});
