@@ -38,7 +38,9 @@ export type CommandResult = Readonly<{
  * writing.
  *
  * @param known what the caller has just read of the stream, or knows of one that is new: saves
- *   reading it. If it was wrong, the append is refused and the stream is read after all.
+ *   reading it. If another command wrote meanwhile, the append is refused and the stream is read after all. If the
+ *   same command did, from the same revision, the store takes the append for a repetition whatever the data of the
+ *   events: a command that may decide otherwise when it is repeated needs an id of its own each time.
  * @throws Refusal from the decider; RevisionConflict after five lost races; StoreUnavailable.
  */
 export async function handle<State, Command, Schemas extends EventSchemas>(

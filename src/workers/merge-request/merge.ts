@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import {
   currentlyKnown,
   currentState,
@@ -184,7 +186,8 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   const targetHead = await mustBeMergeable(deps, order, row);
   const mergeCommit = await made(deps, row, await preparing, targetHead);
   const command = beginning(deps, order, attempt, { targetHead, mergeCommit });
-  const begin = { ...metadata, commandId: deterministicId(mergeId, "begin") };
+  // Unlike that of any other attempt, which makes another commit: the store would take it for a repetition.
+  const begin = { ...metadata, commandId: randomUUID() };
   let after: Known<MergeRequestState> | undefined;
   const first = async (): Promise<void> => {
     const order = { id: row.id, command, metadata: begin };

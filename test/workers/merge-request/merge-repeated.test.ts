@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rmdir } from "node:fs/promises";
-import path from "node:path";
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
@@ -60,6 +58,14 @@ function service(
   return { ...app.deps, now, store: { ...app.deps.store, append } };
 }
 
+function gate(): Readonly<{ open: () => void; opened: Promise<void> }> {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
 const later = (ms: number) => service(ms, (go) => go());
 
 const dying = service(0, async (go) => {
@@ -85,10 +91,11 @@ async function expectTruth(): Promise<void> {
 }
 
 describe("a merge that is asked for again with the same command", () => {
-  it("is made as another one, once what was begun is over", async () => {
+  it("is made as another one on the target of now, once what was begun is over", async () => {
     const asked = await command();
     expect(await asked(dying)).to.equal("Error: killed");
     expect(await asked(later(1_000))).to.equal("merge.unavailable");
+    await world.push("main", { "later.txt": "l\n" });
     expect(await asked(later(30_000))).to.equal("merged");
     await expectTruth();
     expect(await asked()).to.equal("merged");
@@ -99,14 +106,27 @@ describe("a merge that is asked for again with the same command", () => {
     ]);
   });
 
-  it("is made on the target of now after it was abandoned", async () => {
+  it("is begun by one of two workers that read the request at the same revision", async () => {
     const asked = await command();
-    const lock = path.join(world.gitDir, "refs/heads/main.lock");
-    await mkdir(lock);
-    expect(await asked()).to.equal("git.busy");
-    await rmdir(lock);
-    await world.push("main", { "later.txt": "l\n" });
-    expect(await asked()).to.equal("merged");
+    const [bothDecided, oneWrote, otherIsOver] = [gate(), gate(), gate()];
+    const one = asked(
+      service(0, async (go) => {
+        await bothDecided.opened;
+        const written = await go();
+        oneWrote.open();
+        await otherIsOver.opened;
+        return written;
+      }),
+    );
+    const other = service(1_000, async (go) => {
+      bothDecided.open();
+      await oneWrote.opened;
+      return go();
+    });
+    expect(await asked(other)).to.equal("merge.unavailable");
+    otherIsOver.open();
+    expect(await one).to.equal("merged");
+    expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun, "MergeRequestMerged"]);
     await expectTruth();
   });
 });
