@@ -21,7 +21,7 @@ import { projectRole } from "../../projections/team/member-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Judgement, mergeJudge, type RequirementName } from "./judge.ts";
-import { merge } from "./merge.ts";
+import { merge, refusalsByAnother } from "./merge.ts";
 import { withNewestSource } from "./source.ts";
 
 const queue = "merge-request-auto";
@@ -55,7 +55,7 @@ export async function sweepAutoMerges({ db, queues, now }: WorkerDeps): Promise<
 
 /**
  * Merges in the name of who asked for it, once nothing is left to wait for. A pipeline that failed, or
- * anything that refuses the merge, ends the waiting.
+ * anything but another merge that refuses this one, ends the waiting.
  */
 export const autoMergeWorker = defineWorker({
   queue,
@@ -80,6 +80,8 @@ export const autoMergeWorker = defineWorker({
       await merge(deps, { ...order, metadata: { ...metadata, commandId } });
     } catch (error) {
       if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
+      // Looked at again by the sweep.
+      if (refusalsByAnother.includes(error.code)) return;
       deps.log.info({ mergeRequestId, code: error.code }, "awaited merge was refused");
       await giveUp(deps, mergeRequestId);
     }

@@ -59,6 +59,12 @@ export type MergeOrder = Readonly<{
 /** Pushes into the target that came in between, each of which the merge is made again after. */
 const attemptsMax = 8;
 
+/** The change of the branch that has the id of the merge: it may still be made. */
+const alreadyUnderWay = "idempotency.in_progress";
+
+/** Refusals by a merge of the same request that has not ended: how it ends decides. */
+export const refusalsByAnother: readonly string[] = [alreadyUnderWay, "merge.in_progress"];
+
 /**
  * Merges an open request: judged, made, announced in its stream, the branch moved by compare-and-swap,
  * recorded; see docs/adr/0064-merging.md. A process that dies on the way leaves either an unmoved branch
@@ -202,8 +208,8 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
     await changeRefs(deps, { ...change, metadata: { ...metadata, commandId: mergeId } });
   } catch (error) {
     // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
-    if (error instanceof Refusal && after !== undefined)
-      await abandon(deps, row, mergeId, metadata);
+    const isOver = error instanceof Refusal && error.code !== alreadyUnderWay;
+    if (isOver && after !== undefined) await abandon(deps, row, mergeId, metadata);
     throw error;
   }
   const state = after?.state;

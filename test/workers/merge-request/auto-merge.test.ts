@@ -1,8 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { expect } from "chai";
+
+import { handle } from "../../../src/commands/core/handle.ts";
+import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
+import { ProjectId } from "../../../src/events/core/ids.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { autoMergeWorker } from "../../../src/workers/merge-request/auto-merge.ts";
 import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
+import { metadataFor } from "../../support/history.ts";
 import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
@@ -117,6 +123,23 @@ describe("merging when the pipeline succeeds", () => {
     await world.put(anna, "/merge-request/1", { workInProgress: false });
     await configure({ checkCiCdStatus: false });
     expect(idOf((await wait()).body["status"])).to.equal("MERGED");
+  });
+
+  it("goes on waiting while another merge of the request is under way", async () => {
+    await wait();
+    const row = (await findMergeRequest(app.deps.db, world.project.id, 1))!;
+    const begin = {
+      type: "BeginMerge",
+      ...{ mergeId: randomUUID(), strategy: "REBASE" as const, targetBranch: "main" },
+      ...{ targetBefore: row.source_commit, sourceCommit: row.source_commit },
+      ...{ mergeCommit: row.source_commit, removeSourceBranch: false },
+      ...{ projectId: ProjectId.parse(row.project_id), by: bob.id, at: new Date().toISOString() },
+    } as const;
+    const order = { id: row.id, command: begin, metadata: metadataFor(randomUUID()) };
+    await app.deps.visible((await handle(app.deps.store, mergeRequest, order)).position);
+    await configure({ checkCiCdStatus: false });
+    await look();
+    expect(await view()).to.include({ mergeWhenPipelineSucceeds: true });
   });
 
   it("ends without a merge when who asked for it lost the right to", async () => {

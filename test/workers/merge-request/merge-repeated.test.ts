@@ -3,6 +3,8 @@ import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { mergeRequestStream } from "../../../src/events/merge-request/merge-request.ts";
+import { keepIntent } from "../../../src/git/push-intent.ts";
+import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import type { EventStore } from "../../../src/platform/event-store/event-store.ts";
 import { Refusal } from "../../../src/platform/refusal.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
@@ -27,8 +29,8 @@ beforeEach(async () => {
 const rowOf = async () => (await findMergeRequest(app.deps.db, world.project.id, 1))!;
 
 /** The same command each time, in the name of bob. */
-async function command(): Promise<(deps?: MergeDeps) => Promise<string>> {
-  const metadata = metadataFor(randomUUID(), {
+async function command(id = randomUUID() as string): Promise<(deps?: MergeDeps) => Promise<string>> {
+  const metadata = metadataFor(id, {
     actor: { userId: bob.id, alias: "bob", via: "token", tokenId: null },
   });
   const project = (await findProjectById(app.deps.db, world.project.id))!;
@@ -128,5 +130,20 @@ describe("a merge that is asked for again with the same command", () => {
     expect(await one).to.equal("merged");
     expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun, "MergeRequestMerged"]);
     await expectTruth();
+  });
+
+  it("is not abandoned while its change of the branch may still be made", async () => {
+    const id = randomUUID();
+    const asked = await command(id);
+    const mergeId = deterministicId(id, "merge", 0);
+    const change = { ref: "refs/heads/main", before: null, after: null };
+    const metadata = metadataFor(mergeId);
+    const announced = service(0, async (go) => {
+      const push = { pushId: mergeId, projectId: world.project.id, metadata, refs: [change] };
+      await keepIntent(app.deps.db, push);
+      return go();
+    });
+    expect(await asked(announced)).to.equal("idempotency.in_progress");
+    expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun]);
   });
 });
