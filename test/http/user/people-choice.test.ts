@@ -1,8 +1,7 @@
 import { expect } from "chai";
-
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { expectOk, type Json } from "../../support/issue.ts";
-import { codeOf } from "../../support/answer.ts";
 import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();

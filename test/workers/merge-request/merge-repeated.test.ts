@@ -29,7 +29,9 @@ beforeEach(async () => {
 const rowOf = async () => (await findMergeRequest(app.deps.db, world.project.id, 1))!;
 
 /** The same command each time, in the name of bob. */
-async function command(id = randomUUID() as string): Promise<(deps?: MergeDeps) => Promise<string>> {
+async function command(
+  id = randomUUID() as string,
+): Promise<(deps?: MergeDeps) => Promise<string>> {
   const metadata = metadataFor(id, {
     actor: { userId: bob.id, alias: "bob", via: "token", tokenId: null },
   });
