@@ -87,9 +87,15 @@ export function defineProjection<Schemas extends EventSchemas>(
   // Who asks for the past gives the same events again; decoding is most of what applying many takes.
   const decoded = new WeakMap<Recorded, Recorded<EventOf<Schemas>>>();
   const decodedOf = (recorded: Recorded): Recorded<EventOf<Schemas>> => {
-    const known = decoded.get(recorded) ?? decode(events, storableEvent(recorded));
-    decoded.set(recorded, known);
-    return known;
+    const known = decoded.get(recorded);
+    if (known !== undefined) return known;
+    try {
+      const fresh = decode(events, storableEvent(recorded));
+      decoded.set(recorded, fresh);
+      return fresh;
+    } catch (error) {
+      throw new CannotApply(name, recorded, error);
+    }
   };
   return {
     name,
@@ -107,7 +113,7 @@ export function defineProjection<Schemas extends EventSchemas>(
       await handler(tx, event, storableContext(context));
     },
     ...(applyAll && {
-      applyAll: (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
+      applyAll: async (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
         applyAll(tx, batch.map(decodedOf), storableContext(context)),
     }),
   };

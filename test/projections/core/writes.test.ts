@@ -1,7 +1,10 @@
 import { expect } from "chai";
+import { sessionProjection } from "../../../src/projections/access/session.ts";
 import type { Tx } from "../../../src/projections/core/projection.ts";
 import { tableOf, Writes } from "../../../src/projections/core/writes.ts";
 import { testDatabase } from "../../support/database.ts";
+import { history } from "../../support/history.ts";
+import { context } from "../../support/projection.ts";
 import { randomNumbers } from "../../support/random.ts";
 
 type Row = Readonly<{
@@ -94,5 +97,19 @@ describe("writes of a batch", () => {
       expect(await stored(tx)).to.have.length(50);
       await tx.raw("truncate book");
     });
+  });
+});
+
+describe("a projection that writes rows by their keys", () => {
+  const closed = { type: "SessionClosed", data: { closedAt: "yesterday" } };
+  const [event] = history(["session-1", closed]);
+
+  it("names the event that it cannot take", async () => {
+    const tx = await db.transaction();
+    const applied = sessionProjection.applyAll?.(tx, [event!], context);
+    await expect(applied).to.be.rejectedWith(
+      "Projection session cannot apply SessionClosed at 1 in session-1",
+    );
+    await tx.rollback();
   });
 });
