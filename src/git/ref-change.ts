@@ -9,6 +9,7 @@ import {
   type KeptUpdate,
   type RefUpdate,
   refInTheWay,
+  type StartedUpdate,
   startUpdate,
   updateRefs,
 } from "../platform/git/ref-update.ts";
@@ -124,23 +125,26 @@ async function attemptOnce(
 ): Promise<Tried> {
   const updates = await order.plan(repository);
   if (updates.length === 0) return { position: undefined, refs: new Map() };
-  const started = startUpdate(repository);
+  let started: StartedUpdate | undefined;
+  const start = (): void => {
+    started = startUpdate(repository);
+  };
   try {
-    await mustBeReady(deps, order, repository, updates);
+    await mustBeReady(deps, order, { repository, updates, start });
   } catch (error) {
-    started.drop();
+    started?.drop();
     throw error;
   }
   const { metadata, project, kept = [] } = order;
   const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: updates };
   const recorder = refRecorder(deps);
   await recorder.begin(push).catch((error: unknown) => {
-    started.drop();
+    started?.drop();
     throw sqlState(error) === "23505" ? stillUnderWay() : error;
   });
   let made: boolean;
   try {
-    made = await updateRefs(repository, updates, { kept, started });
+    made = await updateRefs(repository, updates, { kept, ...(started && { started }) });
   } catch (error) {
     // Whether it happened is not known: the refs tell.
     await recorder.finish(push, undefined);
@@ -152,17 +156,23 @@ async function attemptOnce(
   return { position, refs: new Map(updates.map(({ ref, after }) => [ref, after])) };
 }
 
+type Attempt = Readonly<{
+  repository: Repository;
+  updates: readonly RefUpdate[];
+  /** Starts git, which takes its share of what may write at a time: not before checks that take long. */
+  start: () => void;
+}>;
+
 /** @throws Refusal of `first`, of the rules or of locks, in this order, once none of them is under way */
 async function mustBeReady(
   deps: RefChangeDeps,
   order: RefOrder,
-  repository: Repository,
-  updates: readonly RefUpdate[],
+  attempt: Attempt,
 ): Promise<void> {
   const checks = await Promise.allSettled([
     order.first?.(),
-    mustBeAllowed(deps, order, repository, updates),
-    mustNotBeLocked(deps, order, repository, updates),
+    mustBeAllowed(deps, order, attempt.repository, attempt.updates),
+    mustNotBeLocked(deps, order, attempt),
   ]);
   for (const check of checks) if (check.status === "rejected") throw check.reason;
 }
@@ -220,19 +230,23 @@ export async function mustBeAllowed(
   }
 }
 
-/** New commits change no file that others have locked; as a push is held against them. */
+/**
+ * New commits change no file that others have locked; as a push is held against them. Where nobody else has locks, git
+ * is started beside the other checks.
+ */
 async function mustNotBeLocked(
   { db }: Pick<RefChangeDeps, "db">,
   { project, metadata }: RefOrder,
-  { gitDir }: Repository,
-  updates: readonly RefUpdate[],
+  { repository: { gitDir }, updates, start }: Attempt,
 ): Promise<void> {
   const { userId } = metadata.actor;
   if (
     updates.every(({ after }) => after === null) ||
     !(await hasLocksOfOthers(db, project.id, userId))
-  )
+  ) {
+    start();
     return;
+  }
   const objects = path.join(gitDir, "objects");
   const paths = [...(await pathsTouched({ gitDir, objects }, updates))];
   const [lock] = await lockedByOthers(db, project.id, { userId, paths });

@@ -5,12 +5,15 @@ import { expect } from "chai";
 
 import { repositoryStream } from "../../src/events/repository/repository.ts";
 import { changeRefs, type RefOrder } from "../../src/git/ref-change.ts";
+import { startUpdate } from "../../src/platform/git/ref-update.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 import { findProjectById } from "../../src/projections/project/project.ts";
 import { secretKey } from "../support/app.ts";
+import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 import { metadataFor } from "../support/history.ts";
+import { processes } from "../support/process.ts";
 
 const app = await startGitApp();
 const parent = await temporaryDirectory();
@@ -158,6 +161,26 @@ describe("changing refs", () => {
     expect(await heads()).to.include(`${second} refs/merge-requests/1/merge`);
     // A ref of the service's own is no event of the repository.
     expect((await told()).slice(2)).to.deep.equal(["BranchUpdated main by anna"]);
+  });
+
+  it("starts git after the check of locks where others have some", async () => {
+    const lock = { id: randomUUID(), project_id: project.id, path: "locked.txt" };
+    await app.db("lfs_lock").insert({ ...lock, locked_by_id: randomUUID(), locked_at: new Date() });
+    const other = (await app.git.ensure(randomUUID(), "main")).gitDir;
+    const { gitDir } = await app.git.ensure(project.id, "main");
+    const seen = new Set<boolean>();
+    const runningIn = async (directory: string) =>
+      (await processes()).some(({ command }) => command.includes(directory));
+    const first = async () => {
+      const control = startUpdate({ gitDir: other });
+      // A process that was started before it would run by then.
+      await eventually(() => runningIn(other));
+      seen.add(await runningIn(gitDir));
+      control.drop();
+    };
+    await changeRefs(app, await order({ first }));
+    expect([...seen]).to.deep.equal([false]);
+    expect(await told()).to.include("TagCreated v1 by anna");
   });
 
   it("asks what to do anew after a lost race when it may", async () => {

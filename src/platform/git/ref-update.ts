@@ -63,7 +63,7 @@ export async function updateRefs(
   return isFree && (await startUpdate(repository).run(input));
 }
 
-/** @throws when a name is none of a ref, and lets the git end that was started */
+/** @throws Error for a name that is none of these refs; what was started ends then */
 function transactionOf(
   updates: readonly RefUpdate[],
   kept: readonly KeptUpdate[],

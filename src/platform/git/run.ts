@@ -16,7 +16,7 @@ export type RunOptions = Readonly<{
   signal?: AbortSignal;
   /**
    * What the command reads; nothing when not given. A command that is started before its input is known reads nothing
-   * when the promise is rejected.
+   * when the promise is rejected; its time counts from then on.
    */
   input?: string | Buffer | Promise<string>;
   /** Variables beside those of every git child. */
@@ -40,6 +40,8 @@ export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
 /** Commands that walk histories take a processor each: more at once would only wait for each other. */
 const commandsAtOnce = new Limiter(8);
 const writesAtOnce = new Limiter(8);
+/** Longer than whatever is done before an input is known. */
+const inputMaxMs = 300_000;
 
 /**
  * Runs one git command on a repository to its end. Arguments go to the program directly, never
@@ -69,14 +71,15 @@ function start(
       `${key}=${value}`,
     ]);
     const all = [`--git-dir=${gitDir}`, ...settings, ...args];
-    const startedAt = performance.now();
+    let startedAt = performance.now();
+    const killSignal = options.killSignal ?? "SIGKILL";
     const held = options.changesRefs === true ? heldPush(gitDir, all) : (["git", all] as const);
     const child = spawn(...within(options.memoryBytesMax, held), {
       cwd: "/",
       env: gitEnvironment({ ...memoryLimit, ...options.env }),
       stdio: ["pipe", "pipe", "pipe"],
-      timeout: timeoutMs,
-      killSignal: options.killSignal ?? "SIGKILL",
+      timeout: input instanceof Promise ? inputMaxMs + timeoutMs : timeoutMs,
+      killSignal,
       ...(signal && { signal }),
     });
     if (options.patient === true) yieldProcessor(child);
@@ -86,10 +89,13 @@ function start(
     // It may end without reading all of it: its exit code says why.
     child.stdin.on("error", () => undefined);
     if (input instanceof Promise) {
-      input.then(
-        (text) => child.stdin.end(text),
-        () => child.stdin.end(),
-      );
+      const give = (text: string): void => {
+        startedAt = performance.now();
+        const limit = setTimeout(() => child.kill(killSignal), timeoutMs);
+        child.once("close", () => clearTimeout(limit));
+        child.stdin.end(text);
+      };
+      input.then(give, () => give(""));
     } else child.stdin.end(input ?? "");
     child.stdout.on("data", (chunk: Buffer) => {
       bytes += chunk.length;

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
 import { KeptRefMoved, keepFirst, keepRef } from "../../../src/platform/git/kept-ref.ts";
 import { startUpdate, updateRefs } from "../../../src/platform/git/ref-update.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
+import { runGit } from "../../../src/platform/git/run.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.ts";
 import { processes } from "../../support/process.ts";
@@ -53,11 +55,20 @@ describe("changing refs by git that was started before", () => {
 
   it("takes no other ref for one of the service's own", async () => {
     const started = startUpdate(repository);
+    await eventually(async () => (await running()).length > 0);
     const keeping = { kept: [{ ref: "refs/heads/other", id: second }], started };
     const error = await updateRefs(repository, [], keeping).catch((thrown: unknown) => thrown);
     expect(error).to.be.an("error");
-    expect(await at("refs/heads/other")).to.equal("");
     await eventually(async () => (await running()).length === 0);
+    expect(await at("refs/heads/other")).to.equal("");
+  });
+
+  it("may wait for its transaction longer than the transaction may take", async () => {
+    const timeoutMs = 2_000;
+    const input = delay(timeoutMs + 200, `update ${main} ${second}\n`);
+    const options = { input, timeoutMs, writes: true, changesRefs: true };
+    await runGit(repository.gitDir, ["update-ref", "--stdin"], options);
+    expect(await at(main)).to.equal(second);
   });
 
   it("ends without a change when it is dropped", async () => {
