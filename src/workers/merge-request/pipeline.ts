@@ -1,6 +1,8 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
+import { currentState } from "../../commands/core/handle.ts";
+import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import { EventMetadata } from "../../events/core/event.ts";
 import { ObjectId, ProjectId, UserId } from "../../events/core/ids.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
@@ -196,12 +198,13 @@ async function mergedOrigin(deps: StartDeps, wanted: Wanted): Promise<PipelineOr
 }
 
 /** @throws KeptRefMoved when the request was merged, or another pipeline was started, meanwhile */
-async function mergedOnce({ db }: StartDeps, wanted: Wanted): Promise<PipelineOrigin | undefined> {
+async function mergedOnce(deps: StartDeps, wanted: Wanted): Promise<PipelineOrigin | undefined> {
   const { repository, row } = wanted;
+  const { db } = deps;
   const ref = mergeRefOf(row.local_id);
   // Read before the branch, which the merge of the request moves with it: that merge is never replaced.
   const before = await readKeptRef(repository, ref);
-  if (before !== null && (await isInTarget(wanted, before))) return undefined;
+  if (before !== null && (await isMerge(deps, wanted, before))) return undefined;
   const target = await findRef(db, row.project_id, "branch", row.target_branch);
   if (!target) return undefined;
   const commit = await repository.objects.commit(row.source_commit);
@@ -221,6 +224,14 @@ async function mergedOnce({ db }: StartDeps, wanted: Wanted): Promise<PipelineOr
     if (error instanceof Refusal && error.kind !== "unavailable") return undefined;
     throw error;
   }
+}
+
+/** Of the request, in the target. What a pipeline ran on may be there as well: a push put it there. */
+async function isMerge({ store }: StartDeps, wanted: Wanted, commitId: string): Promise<boolean> {
+  if (!(await isInTarget(wanted, commitId))) return false;
+  const state = await currentState(store, mergeRequest, wanted.row.id);
+  if (state.status === "absent") return false;
+  return [...state.begun.values()].some(({ mergeCommit }) => mergeCommit === commitId);
 }
 
 /** By the repository itself: the read model may not show the merge yet. */

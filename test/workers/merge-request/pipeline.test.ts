@@ -115,6 +115,23 @@ describe("the step that starts the pipeline of a merge request", () => {
     expect(started).to.include({ ref: "refs/merge-requests/1/head" });
   });
 
+  it("runs on another result once a former one was pushed to the target", async () => {
+    const { world } = await given();
+    await world.open();
+    const ref = "refs/merge-requests/1/merge";
+    const start = async () => {
+      const wanted = { userId: anna.id, metadata: metadataFor(randomUUID()) };
+      await startMergeRequestPipeline(deps, await rowOf(world), wanted);
+      return git(world.gitDir, "rev-parse", ref);
+    };
+    const former = await start();
+    await git(world.copy, "fetch", "--quiet", "origin", ref);
+    await git(world.copy, "push", "--quiet", "origin", "FETCH_HEAD:refs/heads/main");
+    await pushAs(world, bob, "later");
+    await withNewestSource(deps, await rowOf(world));
+    expect(await start()).not.to.equal(former);
+  });
+
   it("leaves out the newest of very many requests, and says so", async () => {
     const { world, ci } = await given();
     const newest = startedByPushMax + 1;
