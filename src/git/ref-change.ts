@@ -164,11 +164,7 @@ type Attempt = Readonly<{
 }>;
 
 /** @throws Refusal of `first`, of the rules or of locks, in this order, once none of them is under way */
-async function mustBeReady(
-  deps: RefChangeDeps,
-  order: RefOrder,
-  attempt: Attempt,
-): Promise<void> {
+async function mustBeReady(deps: RefChangeDeps, order: RefOrder, attempt: Attempt): Promise<void> {
   const checks = await Promise.allSettled([
     order.first?.(),
     mustBeAllowed(deps, order, attempt.repository, attempt.updates),
