@@ -3,6 +3,7 @@ import path from "node:path";
 
 import { Limiter } from "../limiter.ts";
 import { Answers } from "./answers.ts";
+import { emptyTreeOf } from "./diff/diff.ts";
 import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
 import { type LooseObject, looseObjectsIn, writeLooseObjects } from "./object/loose.ts";
 import type { Repository } from "./repository.ts";
@@ -148,7 +149,13 @@ async function mergeTree(
         ...["--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"],
         ...["--end-of-options", ours, theirs],
       ],
-      { ...options, okCodes: [0, exitConflict], writes: true },
+      {
+        ...options,
+        // Some versions of git read the attributes of HEAD: the outcome follows from the two commits alone.
+        settings: { ...options.settings, "attr.tree": emptyTreeOf(ours) },
+        okCodes: [0, exitConflict],
+        writes: true,
+      },
     ).catch((error: unknown): Refused => {
       const refused = limitOf(error);
       if (refused === undefined) throw mergeFailure(error);

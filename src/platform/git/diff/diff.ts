@@ -353,7 +353,7 @@ async function sideOf(repository: Repository, mode: string, id: string): Promise
 }
 
 /** Of the two hashes git has; it knows both trees without storing them. */
-function emptyTreeOf(like: string): string {
+export function emptyTreeOf(like: string): string {
   return like.length === 64
     ? "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
     : "4b825dc642cb6eb9a060e54bf8d69288fbee4904";

@@ -99,7 +99,10 @@ async function moveInto(directory: string, name: string, draft: string): Promise
   const file = path.join(directory, name);
   await rename(draft, file).catch(async (error: unknown) => {
     if (!isMissing(error)) throw error;
-    await mkdir(directory, { recursive: true });
+    // Of a repository that was removed at this instant nothing is made again.
+    await mkdir(directory).catch((failure: NodeJS.ErrnoException) => {
+      if (failure.code !== "EEXIST") throw failure;
+    });
     await rename(draft, file);
   });
 }

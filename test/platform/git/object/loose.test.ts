@@ -44,6 +44,13 @@ describe("objects written without git", () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o444);
   });
 
+  it("are written by several at once", async () => {
+    const repository = await repositoryNow();
+    const blob = await looseObject(newObject("blob", "text"));
+    await Promise.all(Array.from({ length: 4 }, () => writeLooseObjects(repository, [blob])));
+    expect(await git(repository.gitDir, "cat-file", "-p", blob.id)).to.equal("text");
+  });
+
   it("leave nothing behind when one cannot be put in its place", async () => {
     const repository = await repositoryNow();
     const blob = await looseObject(newObject("blob", "text"));
