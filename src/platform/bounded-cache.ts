@@ -1,14 +1,15 @@
 import { LRUCache } from "lru-cache";
 
-/** One entry takes at most this part of a cache, so that it does not evict most others. */
+/** One entry takes at most this part of most caches, so that it does not evict most others. */
 const entryShare = 8;
 
 /** A cache that evicts the least recently used entries once the sum of their sizes passes the bound. */
 export class BoundedCache<Value extends NonNullable<unknown>> {
   readonly #entries: LRUCache<string, Value>;
 
-  constructor(bytesMax: number) {
-    const maxEntrySize = Math.max(1, Math.floor(bytesMax / entryShare));
+  /** @param share one entry takes at most this part of it: 1 for all of it */
+  constructor(bytesMax: number, share = entryShare) {
+    const maxEntrySize = Math.max(1, Math.floor(bytesMax / share));
     this.#entries = new LRUCache({ maxSize: bytesMax, maxEntrySize });
   }
 

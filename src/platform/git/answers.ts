@@ -14,8 +14,9 @@ export class Answers<Value> {
   constructor(
     bytesMax: number,
     readonly bytesOf: (value: Value) => number,
+    share?: number,
   ) {
-    this.#kept = new BoundedCache(bytesMax);
+    this.#kept = new BoundedCache(bytesMax, share);
   }
 
   peek(key: string): Value | undefined {

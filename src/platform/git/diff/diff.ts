@@ -216,13 +216,15 @@ export async function changedLines(
 /** Pairs of files that git was stopped at; each part of them would take as long again. */
 const givenUp = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
 
-const windowsKept = new Answers<LineWindow>(32 * mebibyte, ({ lines }) => bytesOf(lines));
+/** A part of the longest lines takes 24 MiB: it is kept as well, because to find it compares the whole file. */
+const windowsKept = new Answers<LineWindow>(32 * mebibyte, ({ lines }) => bytesOf(lines), 1);
 /** How many lines the diffs of pairs have: what is beyond the last one needs no comparison. */
 const totalsKept = new Answers<number>(2 * mebibyte, () => 8);
 
 /**
  * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
- * does not look into. A large one is compared once for each `partLines` lines, whatever ranges are asked for.
+ * does not look into. A large one is compared once for each `partLines` lines while they are remembered, whatever ranges
+ * are asked for.
  *
  * @throws Refusal 422 `diff.too_complex`
  */
