@@ -34,24 +34,13 @@ function formsOf(value: Buffer): string[] {
 /** Replaces every form by a mark of the same length, so that offsets into the log stay valid. */
 export function mask(log: Buffer, forms: MaskedForms): Buffer {
   const masked = Buffer.from(log);
-  const joints = forms.length === 0 ? [] : jointsOf(masked);
-  if (joints.length === 0) return replaceForms(masked, forms);
-  // A form may go on behind a joint: it is looked for in the text without them.
-  const parts = around(joints, masked);
-  const text = replaceForms(Buffer.concat(parts), forms);
-  let at = 0;
-  for (const part of parts) at += text.copy(part, 0, at, at + part.length);
-  return masked;
-}
-
-function replaceForms(text: Buffer, forms: MaskedForms): Buffer {
   for (const form of forms) {
-    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) {
-      text.fill(star, at, at + form.length);
-      mark.copy(text, at);
+    for (let at = masked.indexOf(form); at >= 0; at = masked.indexOf(form, at + form.length)) {
+      masked.fill(star, at, at + form.length);
+      mark.copy(masked, at);
     }
   }
-  return text;
+  return masked;
 }
 
 /**
@@ -65,10 +54,7 @@ export function maskPiece(
   forms: MaskedForms,
 ): Readonly<{ final: Buffer; tail: Buffer }> {
   const masked = mask(joined, forms);
-  const parts = around(forms.length === 0 ? [] : jointsOf(masked, { begun: true }), masked);
-  const text = parts.length === 1 ? masked : Buffer.concat(parts);
-  const begins = Math.min(...forms.map((form) => beginningOf(form, text)), text.length);
-  const cut = begins === text.length ? masked.length : placeOf(begins, parts, masked);
+  const cut = Math.min(...forms.map((form) => beginningOf(form, masked)), masked.length);
   return { final: masked.subarray(0, cut), tail: masked.subarray(cut) };
 }
 
@@ -79,46 +65,6 @@ function beginningOf(form: Buffer, text: Buffer): number {
   while (at >= 0) {
     if (text.compare(form, 0, text.length - at, at) === 0) return at;
     at = text.indexOf(first, at + 1);
-  }
-  return text.length;
-}
-
-/**
- * Where a line goes on in the next one: gitlab-runner ends long lines that come in pieces, and writes a time,
- * a stream and `+` before the rest. Lines of another stream may stand between; what they cut is not found.
- */
-const joint = /\n\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z [0-9a-f]{2}[EO]\+/g;
-const anyJoint = "\n0000-00-00T00:00:00.000000Z 00O+";
-
-type Span = readonly [from: number, to: number];
-
-/** @param begun whether an end of the text that may become a joint counts as one */
-function jointsOf(text: Buffer, { begun = false } = {}): readonly Span[] {
-  const { length } = anyJoint;
-  if (text.indexOf("\n") < 0) return [];
-  const found = [...text.toString("latin1").matchAll(joint)].map(
-    ({ index }): Span => [index, index + length],
-  );
-  const last = text.lastIndexOf("\n");
-  if (!begun || last < 0 || last <= text.length - length) return found;
-  const rest = text.toString("latin1", last);
-  const isBegun = `${rest}${anyJoint.slice(rest.length)}`.match(joint) !== null;
-  return isBegun ? [...found, [last, text.length]] : found;
-}
-
-/** The text without joints, in parts that share its memory. */
-function around(joints: readonly Span[], text: Buffer): readonly Buffer[] {
-  const begins = [0, ...joints.map(([, to]) => to)];
-  const ends = [...joints.map(([from]) => from), text.length];
-  return begins.map((begin, index) => text.subarray(begin, ends[index]));
-}
-
-/** Where a byte of the parts stands in the text that they are of. */
-function placeOf(byte: number, parts: readonly Buffer[], text: Buffer): number {
-  let before = 0;
-  for (const part of parts) {
-    if (byte < before + part.length) return part.byteOffset - text.byteOffset + byte - before;
-    before += part.length;
   }
   return text.length;
 }
