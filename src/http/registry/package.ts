@@ -36,11 +36,18 @@ import { change } from "./store.ts";
 
 const tag = "Registry repositories";
 const deletedAtOnce = 100;
+const boundaryBytesMax = 8 * 1024 ** 2;
+/** Of an entry without its texts, about. */
+const boundaryBytes = 200;
 /**
  * What pages begin with, by the state of the repository and how many packages are before them: who goes on page by page
  * does not make the database count from the beginning each time.
  */
-const boundaries = new LRUCache<string, PackageBoundary>({ max: 10_000 });
+const boundaries = new LRUCache<string, PackageBoundary>({
+  maxSize: boundaryBytesMax,
+  // The state of a virtual repository names each of its sources.
+  sizeCalculation: ({ name }, key) => 2 * (name.length + key.length) + boundaryBytes,
+});
 const dayMs = 24 * 60 * 60_000;
 
 const repositoryParam = { registryRepositoryUuid: RegistryRepositoryId };
