@@ -28,12 +28,15 @@ const orders = new Map<string, Order>();
 /** Events have some hundreds of different sets of names; those within texts of users may be any. */
 const ordersMax = 2_000;
 const orderNamesMax = 40;
+/** Characters of all names: users choose those of some objects, of any length. */
+const orderLengthMax = 2_000;
 
 /** Sorting the names and writing them takes longer than all else, and they are the same in event after event. */
 function sortedMembers(members: Readonly<Record<string, unknown>>): readonly Member[] {
   const names = Object.keys(members);
   if (names.length > orderNamesMax) return ordered(names);
   const joined = names.join();
+  if (joined.length > orderLengthMax) return ordered(names);
   const known = orders.get(joined);
   // Names that hold commas may look like others.
   if (known !== undefined && names.every((name, index) => name === known.names[index])) {
