@@ -172,9 +172,12 @@ export class CannotApply extends Error {
     readonly projection: string,
     readonly event: Recorded,
     cause: unknown,
+    /** How many events before it were written with it, each of which may be the one. */
+    before = 0,
   ) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    const what = `${event.type} at ${event.position} in ${event.stream}`;
+    const others = before > 0 ? ` or one of ${before} before it` : "";
+    const what = `${event.type} at ${event.position} in ${event.stream}${others}`;
     super(`Projection ${projection} cannot apply ${what}: ${why}`, { cause });
   }
 }
@@ -194,10 +197,16 @@ export async function applyAfter(
   const events = batch.filter(
     (event) => event.position > position && projection.types.has(event.type),
   );
-  if (events.length === 0) return;
+  const last = events.at(-1);
+  if (last === undefined) return;
   if (projection.announces !== undefined) await announceChange(tx, projection.announces);
   if (projection.applyAll !== undefined) {
-    await projection.applyAll(tx, events, context);
+    try {
+      await projection.applyAll(tx, events, context);
+    } catch (error) {
+      if (mayPass(error) || error instanceof CannotApply) throw error;
+      throw new CannotApply(projection.name, last, error, events.length - 1);
+    }
     return;
   }
   for (const event of events) {

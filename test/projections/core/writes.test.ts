@@ -1,9 +1,9 @@
 import { expect } from "chai";
 import { sessionProjection } from "../../../src/projections/access/session.ts";
-import type { Tx } from "../../../src/projections/core/projection.ts";
+import { applyAfter, CannotApply, type Tx } from "../../../src/projections/core/projection.ts";
 import { tableOf, Writes } from "../../../src/projections/core/writes.ts";
 import { testDatabase } from "../../support/database.ts";
-import { history } from "../../support/history.ts";
+import { at, history } from "../../support/history.ts";
 import { context } from "../../support/projection.ts";
 import { randomNumbers } from "../../support/random.ts";
 
@@ -109,6 +109,20 @@ describe("a projection that writes rows by their keys", () => {
     const applied = sessionProjection.applyAll?.(tx, [event!], context);
     await expect(applied).to.be.rejectedWith(
       "Projection session cannot apply SessionClosed at 1 in session-1",
+    );
+    await tx.rollback();
+  });
+
+  it("names the events of which one cannot be written", async () => {
+    const data = { closedById: null, reason: "LOGOUT", closedAt: at };
+    const ends = { type: "SessionClosed", data };
+    const events = history(["session-1", ends], ["session-2", ends]);
+    const tx = await db.transaction();
+    // There is no table of sessions in this database.
+    const applied = applyAfter(tx, sessionProjection, 0n, events, context);
+    await expect(applied).to.be.rejectedWith(
+      CannotApply,
+      "cannot apply SessionClosed at 2 in session-2 or one of 1 before it",
     );
     await tx.rollback();
   });
