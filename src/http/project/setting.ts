@@ -28,6 +28,7 @@ import {
   mustMayTransfer,
   needsConsent,
   offerTransfer,
+  withdrawAfter,
   withdrawTransfer,
 } from "../team/transfer-offer.ts";
 import { publicOfPrivate } from "./fork.ts";
@@ -181,10 +182,11 @@ const transfer = route({
       alias: Alias.parse(request.project.alias),
       ...stampOf(request, deps),
     } as const;
-    await request.executeProcess((metadata) =>
-      transferProject(commandDeps(deps), { id, metadata }, command),
-    );
-    await withdrawTransfer(id, request, deps);
+    await request.executeProcess(async (metadata) => {
+      const order = { id, metadata };
+      const transferred = await transferProject(commandDeps(deps), order, command);
+      return withdrawAfter(transferred, order, request, deps);
+    });
     return shown(request, deps);
   },
 });

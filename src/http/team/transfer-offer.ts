@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { currentState } from "../../commands/core/handle.ts";
+import { type CommandResult, currentState, handle } from "../../commands/core/handle.ts";
 import { project } from "../../commands/project/project.ts";
 import { reserveProjectName } from "../../commands/project/project-name.ts";
 import {
@@ -9,6 +9,7 @@ import {
   transferOffer,
 } from "../../commands/team/transfer-offer.ts";
 import { decode } from "../../events/core/decode.ts";
+import type { EventMetadata } from "../../events/core/event.ts";
 import { UserId } from "../../events/core/ids.ts";
 import {
   TransferableType,
@@ -92,11 +93,25 @@ export async function offerTransfer(
 }
 
 /** Ends an open offer of something, if there is one: it has another owner, or keeps its own. */
-export async function withdrawTransfer(id: string, request: Request, { now }: Deps): Promise<void> {
-  const at = now().toISOString();
-  const command = { type: "WithdrawTransfer", by: request.userId, at } as const;
-  await request.execute(transferOffer, id, command);
+export async function withdrawTransfer(id: string, request: Request, deps: Deps): Promise<void> {
+  await request.execute(transferOffer, id, withdrawal(request, deps));
 }
+
+/** Withdraws an offer that a transfer made useless, without a wait in between. @returns the later of the two */
+export async function withdrawAfter(
+  transferred: CommandResult,
+  order: Readonly<{ id: string; metadata: EventMetadata }>,
+  request: Request,
+  deps: Deps,
+): Promise<CommandResult> {
+  const command = withdrawal(request, deps);
+  const { position } = await handle(deps.store, transferOffer, { ...order, command });
+  const isLater = position !== undefined && position > (transferred.position ?? position - 1n);
+  return isLater ? { position } : transferred;
+}
+
+const withdrawal = ({ userId: by }: Request, { now }: Deps) =>
+  ({ type: "WithdrawTransfer", by, at: now().toISOString() }) as const;
 
 export const TransferView = z
   .object({

@@ -17,6 +17,7 @@ import {
   mustMayTransfer,
   needsConsent,
   offerTransfer,
+  withdrawAfter,
   withdrawTransfer,
 } from "./transfer-offer.ts";
 import { presentTeam, TeamView } from "./view.ts";
@@ -66,10 +67,10 @@ const transferTeam = route({
       ownerType: owner.type,
       ...stampOf(request, { now }),
     } as const;
-    await request.executeProcess((metadata) =>
-      transfer(commandDeps(deps), row.id, command, metadata),
-    );
-    await withdrawTransfer(id, request, deps);
+    await request.executeProcess(async (metadata) => {
+      const transferred = await transfer(commandDeps(deps), row.id, command, metadata);
+      return withdrawAfter(transferred, { id, metadata }, request, deps);
+    });
     return presentTeam(mustBeFound(await findTeamById(db, row.id), "team"));
   },
 });
