@@ -14,7 +14,7 @@ const growthMax = 24;
 const firstMax = 1_000;
 const sizes = [1, 2, 4, 8] as const;
 /** So often what is over the limit is measured again. */
-const turnsMax = 10;
+const turnsMax = 20;
 
 /**
  * Measures work at 1, 2, 4 and 8 times an input. Fails when the time grows far faster than the input,
