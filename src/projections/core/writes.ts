@@ -156,27 +156,56 @@ function alike(rows: readonly Columns[]): readonly RowSet[] {
 /** PostgreSQL takes the types of the columns from the table, so one parameter holds a set of rows. */
 const given = "json_populate_recordset(null::??, ?::json) as given";
 
-const asJson = (rows: readonly Columns[]): string =>
-  JSON.stringify(rows, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+const asJson = (row: Columns): string =>
+  JSON.stringify(row, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+
+/** Characters; PostgreSQL and Node.js bound the length of a text, and both keep it in memory. */
+const textLengthMax = 8 * 1024 ** 2;
+
+/** The rows as JSON arrays, mostly one. */
+function* jsonTexts(rows: readonly Columns[]): Generator<string> {
+  let texts: string[] = [];
+  let length = 0;
+  for (const row of rows) {
+    const text = asJson(row);
+    if (texts.length > 0 && length + text.length > textLengthMax) {
+      yield `[${texts.join()}]`;
+      [texts, length] = [[], 0];
+    }
+    texts.push(text);
+    length += text.length;
+  }
+  yield `[${texts.join()}]`;
+}
+
+async function writeSet(
+  tx: Tx,
+  statement: string,
+  table: AnyTable,
+  { rows }: RowSet,
+): Promise<void> {
+  for (const text of jsonTexts(rows)) await tx.raw(statement, [table.name, table.name, text]);
+}
 
 const sameKey = (table: AnyTable): string =>
   table.key.map((column) => `stored.${column} = given.${column}`).join(" and ");
 
-async function deleteRows(tx: Tx, table: AnyTable, { rows }: RowSet): Promise<void> {
+function deleteRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
   const text = `delete from ?? as stored using ${given} where ${sameKey(table)}`;
-  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+  return writeSet(tx, text, table, rows);
 }
 
-async function updateRows(tx: Tx, table: AnyTable, { columns, rows }: RowSet): Promise<void> {
-  const set = columns
+function updateRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
+  const set = rows.columns
     .filter((column) => !table.key.includes(column))
     .map((column) => `${column} = given.${column}`)
     .join(", ");
   const text = `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`;
-  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+  return writeSet(tx, text, table, rows);
 }
 
-async function insertRows(tx: Tx, table: AnyTable, { columns, rows }: RowSet): Promise<void> {
+function insertRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
+  const { columns } = rows;
   const names = columns.join(", ");
   const values = columns.map((column) => `given.${column}`).join(", ");
   const set = columns
@@ -186,5 +215,5 @@ async function insertRows(tx: Tx, table: AnyTable, { columns, rows }: RowSet): P
   const text =
     `insert into ?? (${names}) select ${values} from ${given} where ${table.storedIf ?? "true"} ` +
     `on conflict (${table.key.join(", ")}) do update set ${set}`;
-  await tx.raw(text, [table.name, table.name, asJson(rows)]);
+  return writeSet(tx, text, table, rows);
 }

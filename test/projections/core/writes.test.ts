@@ -98,6 +98,22 @@ describe("writes of a batch", () => {
       await tx.raw("truncate book");
     });
   });
+
+  it("take another statement where one would be too long", async () => {
+    await db.transaction(async (tx) => {
+      const lengths: number[] = [];
+      tx.on("query", ({ bindings = [] }: Readonly<{ bindings?: readonly unknown[] }>) =>
+        lengths.push(...bindings.map((each) => String(each).length)),
+      );
+      const rows = new Writes(tx);
+      const title = "t".repeat(3 * 1024 ** 2);
+      for (const place of [1, 2, 3, 4]) rows.put(books, { shelf: "s", place, title });
+      await rows.written();
+      expect(Math.max(...lengths)).to.be.within(6 * 1024 ** 2, 8 * 1024 ** 2);
+      expect(await stored(tx)).to.have.length(4);
+      await tx.raw("truncate book");
+    });
+  });
 });
 
 describe("a projection that writes rows by their keys", () => {
