@@ -31,6 +31,12 @@ export type CommandResult = Readonly<{
   position: bigint | undefined;
 }>;
 
+/** The later of two positions to wait for. */
+export function later(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one > other ? one : other;
+}
+
 /**
  * Reads the stream, decides, appends. The append succeeds only if nobody wrote in between, so a
  * rule the decider checked still holds when its events land. A command whose id is already in the

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { type CommandResult, currentState, handle } from "../../commands/core/handle.ts";
+import { type CommandResult, currentState, handle, later } from "../../commands/core/handle.ts";
 import { project } from "../../commands/project/project.ts";
 import { reserveProjectName } from "../../commands/project/project-name.ts";
 import {
@@ -105,9 +105,8 @@ export async function withdrawAfter(
   deps: Deps,
 ): Promise<CommandResult> {
   const command = withdrawal(request, deps);
-  const { position } = await handle(deps.store, transferOffer, { ...order, command });
-  const isLater = position !== undefined && position > (transferred.position ?? position - 1n);
-  return isLater ? { position } : transferred;
+  const withdrawn = await handle(deps.store, transferOffer, { ...order, command });
+  return { position: later(transferred.position, withdrawn.position) };
 }
 
 const withdrawal = ({ userId: by }: Request, { now }: Deps) =>

@@ -1,4 +1,4 @@
-import { handle } from "../../commands/core/handle.ts";
+import { handle, later } from "../../commands/core/handle.ts";
 import { type JobCommand, job } from "../../commands/pipeline/job.ts";
 import { nextSteps, type Step, type WaitingJob } from "../../commands/pipeline/next-step.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
@@ -235,9 +235,4 @@ function failureOf(jobs: readonly JobInOrder[]): string {
     .map(({ name, failure_reason }) => `${name} (${failure_reason ?? "unknown_failure"})`);
   const more = failed.length > namedMax ? ` and ${failed.length - namedMax} more` : "";
   return `Failed jobs: ${named.join(", ")}${more}.`;
-}
-
-export function later(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return one > other ? one : other;
 }

@@ -1,4 +1,4 @@
-import { handle } from "../../commands/core/handle.ts";
+import { handle, later } from "../../commands/core/handle.ts";
 import { type JobCommand, job } from "../../commands/pipeline/job.ts";
 import { dependentsOf, inTurns } from "../../commands/pipeline/next-step.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
@@ -9,7 +9,7 @@ import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import { type AdvanceDeps, advancePipeline, later, waiting } from "./advance.ts";
+import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
 /** What somebody asks of a pipeline or a job, and the envelope of what comes of it. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-import { handle } from "../../commands/core/handle.ts";
+import { handle, later } from "../../commands/core/handle.ts";
 import { environment } from "../../commands/pipeline/environment.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
@@ -23,7 +23,7 @@ import { projectRole } from "../../projections/team/member-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { type AdvanceDeps, later } from "./advance.ts";
+import type { AdvanceDeps } from "./advance.ts";
 import { findJobRun } from "./job-run.ts";
 import { environmentOfRun } from "./job-variable.ts";
 import { type Asked, playJob, restartJob } from "./lifecycle.ts";
