@@ -73,7 +73,7 @@ function answer(ctx: Context, error: unknown, log: Logger): void {
 
 /**
  * The answer to a request that ended in this error, for a protocol to give in a form of its own. Notes its
- * code for the access log, and logs what nobody refused on purpose.
+ * code for the access log, and logs failures that are no refusals.
  */
 export function failedAnswer(ctx: Context, error: unknown, log: Logger): ProblemAnswer {
   const state = stateOf(ctx);

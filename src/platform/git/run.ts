@@ -40,7 +40,7 @@ export type RunResult = Readonly<{ exitCode: number; stdout: Buffer }>;
 /** Commands that walk histories take a processor each: more at once would only wait for each other. */
 const commandsAtOnce = new Limiter(8);
 const writesAtOnce = new Limiter(8);
-/** Longer than whatever is done before an input is known. */
+/** Longer than the checks that come before an input is known. */
 const inputMaxMs = 300_000;
 
 /**
