@@ -141,15 +141,23 @@ function parentStream({ data }: Recorded): string | undefined {
   return typeof registryId === "string" ? `registryRepository-${registryId}` : undefined;
 }
 
-/** The first event of a stream names its place for those that follow. */
+/**
+ * The first event of a stream that has a place names it for those that follow. One row is read of each stream, however
+ * long it is.
+ */
 async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map<string, string>> {
   const unnamed = events.filter((event) => placeNamedBy(event) === undefined);
   const streams = [...new Set(unnamed.map((event) => parentStream(event) ?? event.stream))];
   if (streams.length === 0) return new Map();
-  const rows = await tx("audit_entry")
-    .whereIn("stream", streams)
-    .whereNotNull("place_id")
-    .distinct<{ stream: string; place_id: string }[]>("stream", "place_id");
+  const { rows } = await tx.raw<{ rows: { stream: string; place_id: string }[] }>(
+    `select wanted.stream, named.place_id from unnest(?::text[]) as wanted (stream)
+     cross join lateral (
+       select place_id from audit_entry
+       where stream = wanted.stream and place_id is not null
+       order by revision limit 1
+     ) as named`,
+    [streams],
+  );
   return new Map(rows.map((row) => [row.stream, row.place_id]));
 }
 

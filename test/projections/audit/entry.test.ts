@@ -61,6 +61,25 @@ describe("the audit trail", () => {
     expect(await found()).to.deep.equal(expected);
   });
 
+  it("reads one entry of a stream to know its project, however long the stream is", async () => {
+    const changes = Array.from({ length: 2_000 }, () => event("WebhookChanged"));
+    const events = [event("WebhookCreated", { projectId }), ...changes];
+    const long = history(...events.map((one) => ["webhook-1", one] as const));
+    await project(db, auditEntryProjection, long.slice(0, -1), context);
+    await db.raw("analyze audit_entry");
+
+    const read = await db.transaction(async (tx) => {
+      await auditEntryProjection.apply(tx, long.at(-1)!, context);
+      const { rows } = await tx.raw<{ rows: [{ read: string }] }>(
+        `select seq_tup_read + idx_tup_fetch as read from pg_stat_xact_user_tables
+         where relid = 'audit_entry'::regclass`,
+      );
+      return Number(rows[0].read);
+    });
+    expect(read).to.be.within(1, 20);
+    expect(await oldest({ placeId: projectId }, { after: 2_000n })).to.have.length(1);
+  });
+
   it("is found by actor and time, page by page", async () => {
     await project(db, auditEntryProjection, log, context);
 
