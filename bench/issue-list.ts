@@ -24,10 +24,10 @@ import {
  * against each other is the median of the blocks, so that neither a page that was read from the disk nor what the machine did
  * for a second decides. Each block is printed: p50 and p99 in ms.
  *
- * node --import tsx bench/issue-list.ts [projects, 200 unless given] [queries of a block, 200] [words of names of lists]
+ * node --import tsx bench/issue-list.ts [projects, 200 unless given] [queries of a block, 1000] [words of names of lists]
  */
 const projects = Number(process.argv[2] ?? 200);
-const queriesEach = Number(process.argv[3] ?? 200);
+const queriesEach = Number(process.argv[3] ?? 1_000);
 const wanted = process.argv[4] ?? "";
 const blocks = 7;
 const projectsAsked = 100;
