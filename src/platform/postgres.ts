@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import knex, { type Knex } from "knex";
 import pg from "pg";
 
+import { joinWrites } from "./pipelined.ts";
 import type { Session } from "./postgres-run.ts";
 import { prepareRepeated, StatementNames } from "./prepared.ts";
 
@@ -29,7 +30,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Knex {
   const names = new StatementNames();
   return knex({
     client: "pg",
-    connection: connectionConfig(url, options.applicationName),
+    connection: pipelining(connectionConfig(url, options.applicationName)),
     searchPath: [...(options.searchPath ?? searchPathDefault)],
     pool: {
       min: 0,
@@ -53,6 +54,7 @@ function checked(check: (session: Session) => Promise<void>, names: StatementNam
       await client.end().catch(() => undefined);
       done(error, client);
     };
+    joinWrites(client);
     prepareRepeated(client, names);
     check(client).then(() => done(undefined, client), refuse);
   };
@@ -144,6 +146,12 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
     types: { getTypeParser },
   };
 }
+
+/** An option of pg that Knex hands on and does not declare; see `joinWrites`. */
+const pipelining = <Config extends object>(config: Config): Config => {
+  const pipelined = { ...config, pipeline: true };
+  return pipelined;
+};
 
 /** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
 function getTypeParser(oid: number, format?: string): (text: string) => unknown {

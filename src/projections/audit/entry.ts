@@ -106,8 +106,10 @@ const merged = merging(columns, ["position"]);
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const places = await placesOfStreams(tx, events);
   const rows = events.map((event) => rowOf(event, places));
-  await insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged });
-  await noteDays(tx, rows);
+  await Promise.all([
+    insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged }),
+    noteDays(tx, rows),
+  ]);
   await noteNames(tx, events);
 }
 

@@ -69,10 +69,12 @@ async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
     leaves.push({ index: tree.size, position: event.position });
     nodes.push(...tree.add(leafOf(event)));
   }
-  await insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves });
-  await insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes });
   const moved = { only: true, size: tree.size, position: last.position } as const;
-  await tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge();
+  await Promise.all([
+    insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves }),
+    insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes }),
+    tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge(),
+  ]);
 }
 
 async function treeOf(db: Knex, size: bigint): Promise<GrowingTree> {

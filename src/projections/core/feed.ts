@@ -58,7 +58,12 @@ class CheckpointTooOld extends Error {
 export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promise<void> {
   const projections = deps.projections.filter((projection) => feedOf(projection) === name);
   try {
-    await deps.db.transaction((tx) => feedAll(tx, { ...deps, projections }, name, batch));
+    const last = await deps.db.transaction(async (tx) => {
+      const isFeeding = await feedAll(tx, { ...deps, projections }, name, batch);
+      return isFeeding ? begun(tx, moveFeed(tx, name, batch.upTo)) : undefined;
+    });
+    // Where it fails, the commit took everything back.
+    await last?.done;
   } catch (error) {
     if (mayPass(error)) throw error;
     for (const projection of projections) await feedAlone(deps, projection, batch);
@@ -66,15 +71,27 @@ export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promis
   }
 }
 
-/** The batch into all that are live, and their one position with it. */
-async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Promise<void> {
-  const fed = await lockFeed(tx, feed);
-  const rows = await readFed(tx);
+/** Resolves once the statement is sent, so that the commit can be sent behind it without a wait. */
+async function begun(tx: Tx, done: Promise<void>): Promise<Readonly<{ done: Promise<void> }>> {
+  const sent = new Promise<void>((resolve) => void tx.once("query", () => resolve()));
+  // What fails is reported to who waits for it in the end.
+  const failed = done.catch(() => undefined);
+  await Promise.race([sent, failed]);
+  return { done };
+}
+
+/**
+ * The batch into all that are live. The statements of one do not wait for those of another: each has tables of its own.
+ *
+ * @returns whether there is one, so that their position has to move
+ */
+async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Promise<boolean> {
+  const [fed, rows] = await Promise.all([lockFeed(tx, feed), readFed(tx)]);
   const live = deps.projections.filter((projection) =>
     isFed(rows.get(projection.name), projection),
   );
-  for (const projection of live) await take(tx, deps, projection, { batch, rows, fed });
-  if (live.length === 0) return;
+  await allOf(live.map((projection) => take(tx, deps, projection, { batch, rows, fed })));
+  if (live.length === 0) return false;
   const names = new Set(live.map(({ name }) => name));
   const stored = [...rows.values()].filter((row) => row.feed === feed);
   // Who caught up outside of the feed may be ahead of it, and waits for it without taking an event twice.
@@ -91,7 +108,14 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
     tx,
     stored.filter(isJoining).map(({ name }) => name),
   );
-  await moveFeed(tx, feed, batch.upTo);
+  return true;
+}
+
+/** Waits for all, so that none goes on in a transaction that is over. @throws what failed first: others fail after it */
+async function allOf(work: readonly Promise<void>[]): Promise<void> {
+  const failures: unknown[] = [];
+  await Promise.all(work.map((each) => each.catch((error: unknown) => failures.push(error))));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** The batch into one of them, which has a position of its own from then on. */

@@ -63,6 +63,21 @@ describe("a read model that got further than its feed", () => {
     ]);
   });
 
+  it("applies a batch to each by itself where their one position cannot be moved", async () => {
+    await db("projection_feed").where({ name: "answers" }).update({ position: -1 });
+    const add = "alter table projection_feed add constraint stays check (position <> ";
+    await db.raw(`${add} ${at(1)}) not valid`);
+    try {
+      await feed(deps, "answers", part(0, 2));
+    } finally {
+      await db.raw("alter table projection_feed drop constraint stays");
+    }
+    const own = db("projection_checkpoint").whereNotNull("position").pluck("name");
+    expect(await own).to.have.members([slow.name, ahead.name]);
+    expect(await positionOf(slow.name)).to.equal(at(1));
+    expect(await db("parcel").pluck("sent_to")).to.deep.equal(["Boris"]);
+  });
+
   it("takes nothing again when a batch comes again", async () => {
     await feed(deps, "answers", part(0, 4));
     await feed(deps, "answers", part(0, 2));

@@ -1,0 +1,71 @@
+import { expect } from "chai";
+import type { Knex } from "knex";
+
+import { openPostgres } from "../../src/platform/postgres.ts";
+import { testDatabase } from "../support/database.ts";
+
+type Stream = Record<"_write" | "_writev", (...given: unknown[]) => void>;
+type Raw = Readonly<{ connection: Readonly<{ stream: Stream }> }>;
+
+describe("statements that are sent together", () => {
+  let db: Knex;
+  /** How often the only connection wrote to its socket. */
+  let writes = 0;
+
+  before(async () => {
+    const { url } = await testDatabase();
+    db = openPostgres(url, { poolMax: 1 });
+    await db.raw("create table thing (id int primary key)");
+    const raw = (await db.client.acquireConnection()) as Raw;
+    const { stream } = raw.connection;
+    for (const name of ["_write", "_writev"] as const) {
+      const write = stream[name].bind(stream);
+      stream[name] = (...given) => {
+        writes += 1;
+        write(...given);
+      };
+    }
+    await db.client.releaseConnection(raw);
+  });
+  beforeEach(async () => {
+    await db("thing").delete();
+    writes = 0;
+  });
+  after(() => db.destroy());
+
+  const ids = async () => (await db("thing").orderBy("id").pluck("id")) as number[];
+
+  it("take one write, with the BEGIN of their transaction", async () => {
+    await db.transaction(async (tx) => {
+      await Promise.all([1, 2, 3].map((id) => tx("thing").insert({ id })));
+      expect(writes).to.equal(1);
+    });
+    expect(writes).to.equal(2);
+    expect(await ids()).to.deep.equal([1, 2, 3]);
+  });
+
+  it("are all taken back when one of them fails, whose error is reported", async () => {
+    const failed = db.transaction(async (tx) => {
+      await Promise.all([4, 4, 5].map((id) => tx("thing").insert({ id })));
+    });
+    const error = await failed.then(
+      () => undefined,
+      (reason) => reason,
+    );
+    expect(error?.code).to.equal("23505");
+    expect(await ids()).to.deep.equal([]);
+  });
+
+  it("fail in a session that is lost, and the next transaction gets another session", async () => {
+    const failed = db.transaction(async (tx) => {
+      await tx.raw("select pg_terminate_backend(pg_backend_pid())");
+    });
+    const error = await failed.then(
+      () => undefined,
+      (reason) => reason,
+    );
+    expect(error).to.be.instanceOf(Error);
+    await db.transaction((tx) => tx("thing").insert({ id: 6 }));
+    expect(await ids()).to.deep.equal([6]);
+  });
+});
