@@ -1,7 +1,8 @@
 import type { Knex } from "knex";
 
+import type { JobId } from "../../events/pipeline/id.ts";
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
-import { isFinished, type PipelineStatus } from "../../events/pipeline/status.ts";
+import { isFinished, PipelineStatus } from "../../events/pipeline/status.ts";
 import { countedNear } from "../core/total.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
 
@@ -185,27 +186,33 @@ export async function findJobs(db: Knex, ids: readonly string[]): Promise<readon
   return ids.length === 0 ? [] : db("pipeline_job").whereRaw("id = any(?)", [[...ids]]);
 }
 
+/** A job whose end lets no other one of its pipeline begin. */
+export type EndOfOne = Readonly<{ id: JobId; resource_group: string | null }>;
+
 /**
- * Whether the end of a job lets no other one begin, nor the pipeline end: others of its stage go on, and none that
- * has not begun names it.
+ * Those of some jobs whose end lets no other one begin, nor their pipeline end: others of their stage go on, and none
+ * that has not begun names them.
  */
-export async function isFollowedByNone(
+export async function followedByNone(
   db: Knex,
-  job: Pick<JobRow, "pipeline_id" | "stage_index" | "name" | "status">,
-): Promise<boolean> {
-  // It is to run once more.
-  if (!isFinished(job.status)) return false;
-  const { pipeline_id, stage_index, name } = job;
-  const { rows } = await db.raw<{ rows: readonly { none: boolean }[] }>(
-    `select exists (
-         select from pipeline_job where pipeline_id = :pipeline_id and stage_index = :stage_index
-           and status in ('CREATED', 'PENDING', 'WAITING_FOR_RESOURCE', 'RUNNING'))
+  ids: readonly string[],
+): Promise<readonly EndOfOne[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await db.raw<{ rows: readonly EndOfOne[] }>(
+    // One that is to run once more has a status that is not finished.
+    `select id, resource_group from pipeline_job as job
+     where id = any(:ids) and status = any(:finished)
+       and exists (
+         select from pipeline_job as other
+         where other.pipeline_id = job.pipeline_id and other.stage_index = job.stage_index
+           and other.status in ('CREATED', 'PENDING', 'WAITING_FOR_RESOURCE', 'RUNNING'))
        and not exists (
-         select from pipeline_job where pipeline_id = :pipeline_id and status = 'CREATED'
-           and needs @> array[:name]) as none`,
-    { pipeline_id, stage_index, name },
+         select from pipeline_job as other
+         where other.pipeline_id = job.pipeline_id and other.status = 'CREATED'
+           and other.needs @> array[job.name])`,
+    { ids: [...ids], finished: PipelineStatus.options.filter(isFinished) },
   );
-  return rows[0]?.none === true;
+  return rows;
 }
 
 /**

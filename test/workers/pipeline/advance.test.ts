@@ -1,6 +1,8 @@
 import { expect } from "chai";
 
+import type { Recorded } from "../../../src/events/core/event.ts";
 import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
+import { pipelineAdvance } from "../../../src/workers/pipeline/advance-worker.ts";
 import { startTestApp } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
@@ -38,5 +40,60 @@ describe("advancing a pipeline", () => {
     const deps = { ...app.deps, visible } as never;
     await advancePipeline(deps, id, { id: "a cause", correlationId: "a cause" });
     expect(await typesAfter(before)).to.deep.equal([]);
+  });
+});
+
+describe("what is to be looked at after the ends of jobs", () => {
+  const twoStages = `
+stages: [build, test]
+one: {stage: build, script: x}
+two: {stage: build, script: x}
+alone: {stage: build, script: x, resource_group: g}
+test: {stage: test, script: x}
+`;
+  const jobEnd = { type: "JobSucceeded", position: 1n, metadata: { correlationId: "c" } };
+  let ends: readonly Recorded[] = [];
+  let names: ReadonlyMap<string, string> = new Map();
+
+  before(async () => {
+    await at.commit({ ".forge-ci.yaml": twoStages }, "Add two stages [skip ci]");
+    const { localId } = await at.start();
+    const { id: pipelineId } = await db("pipeline")
+      .where({ local_id: Number(localId) })
+      .first("id");
+    const rows = await db("pipeline_job").where({ pipeline_id: pipelineId }).orderBy("place");
+    names = new Map(rows.map(({ id, name }) => [id, name]));
+    ends = rows.slice(0, 3).map(({ id: jobId }, n) => ({
+      ...jobEnd,
+      id: `end-${n}`,
+      data: { jobId, pipelineId },
+    })) as unknown as Recorded[];
+  });
+
+  const end = (name: string) =>
+    db("pipeline_job")
+      .whereIn("id", [...names.keys()])
+      .andWhere({ name })
+      .update({ status: "SUCCESS" });
+  const visible = async (): Promise<void> => undefined;
+  const lookedAt = async (deps: object) => {
+    const jobs = await pipelineAdvance.reactAll!(ends, { db, ...deps } as never);
+    return jobs.map(({ data }) => names.get(String(data["leftJobId"])));
+  };
+
+  it("is none while others of the stage go on, unless it frees a group", async () => {
+    await end("one");
+    await end("alone");
+    expect(await lookedAt({ visible })).to.deep.equal(["two", "alone"]);
+  });
+
+  it("is each that read models do not show in time", async () => {
+    const late = () => Promise.reject(new Error("late"));
+    expect(await lookedAt({ visible: late })).to.deep.equal(["one", "two", "alone"]);
+  });
+
+  it("is each with the last of its stage", async () => {
+    await end("two");
+    expect(await lookedAt({ visible })).to.deep.equal(["one", "two", "alone"]);
   });
 });
