@@ -4,8 +4,17 @@ import type { Batch } from "./batch.ts";
 
 /** How long an event waits for others. */
 const gatherMs = 50;
+/** Between the starts of two feeds: a batch of one event costs nearly as much as one of twenty. */
+const betweenMsDefault = 250;
 /** Of these the other feed waits: an event may have 1 MiB, and all are applied without a pause. */
 const eventsMax = 400;
+
+export type GatheringOptions = Readonly<{
+  /** Called once when the feed throws, which no other batch follows then. */
+  onFailure?: () => void;
+  /** For tests; 250 unless told. */
+  betweenMs?: number;
+}>;
 
 /**
  * Puts batches together that arrive shortly after one another, and feeds what came together as one batch. One
@@ -15,20 +24,25 @@ export class Gathering {
   readonly #feed: (batch: Batch) => Promise<void>;
   readonly #signal: AbortSignal;
   readonly #onFailure: () => void;
+  readonly #betweenMs: number;
   #waiting: Batch[] = [];
   #events = 0;
   #running: Promise<void> | undefined;
+  /** Aborts when so much waits that the other feed does. */
+  #full = new AbortController();
+  /** When the last feed began. */
+  #fedAt = Number.NEGATIVE_INFINITY;
   #failure: { error: unknown } | undefined;
 
-  /** @param onFailure called once when the feed throws, which no other batch follows then */
   constructor(
     feed: (batch: Batch) => Promise<void>,
     signal: AbortSignal,
-    onFailure: () => void = () => undefined,
+    { onFailure = () => undefined, betweenMs = betweenMsDefault }: GatheringOptions = {},
   ) {
     this.#feed = feed;
     this.#signal = signal;
     this.#onFailure = onFailure;
+    this.#betweenMs = betweenMs;
   }
 
   /**
@@ -43,7 +57,10 @@ export class Gathering {
       this.#failure = { error };
       this.#onFailure();
     });
-    if (this.#events > eventsMax) await this.#running;
+    if (this.#events > eventsMax) {
+      this.#full.abort();
+      await this.#running;
+    }
     this.mustGoOn();
   }
 
@@ -59,11 +76,15 @@ export class Gathering {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await delay(gatherMs, undefined, { signal: this.#signal }).catch(() => undefined);
+      const waitMs = Math.max(gatherMs, this.#fedAt + this.#betweenMs - performance.now());
+      const signal = AbortSignal.any([this.#signal, this.#full.signal]);
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
       if (this.#signal.aborted) return;
       const batch = joined(this.#waiting);
       this.#waiting = [];
       this.#events = 0;
+      this.#full = new AbortController();
+      this.#fedAt = performance.now();
       if (batch !== undefined) await this.#feed(batch);
     }
     this.#running = undefined;

@@ -53,7 +53,8 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
       },
     );
   const tending = tend(deps, until);
-  const gathering = new Gathering(feedInto("gathered"), until, () => ended.abort());
+  const onFailure = (): void => ended.abort();
+  const gathering = new Gathering(feedInto("gathered"), until, { onFailure });
   try {
     // They may have got less far before a crash, and need not wait for the next event.
     await gathering.add({ after, upTo: after, events: [] });

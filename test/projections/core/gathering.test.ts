@@ -39,6 +39,22 @@ describe("gathering batches", () => {
     expect(fed).to.deep.equal([batch(1n, 2n), batch(2n, 3n)]);
   });
 
+  it("waits longer after a feed, until much has come", async () => {
+    const fed: number[] = [];
+    const feed = async ({ events }: Batch) => void fed.push(events.length);
+    const { signal } = new AbortController();
+    const gathering = new Gathering(feed, signal, { betweenMs: 3_600_000 });
+    const add = (length: number) => {
+      const events = Array.from({ length }, () => ({}) as Batch["events"][number]);
+      return gathering.add({ after: 1n, upTo: 2n, events });
+    };
+    await add(1);
+    await eventually(() => fed.length === 1);
+    await add(1);
+    await add(400);
+    expect(fed).to.deep.equal([1, 401]);
+  });
+
   it("lets the other feed wait while too much is kept", async () => {
     const events = Array.from({ length: 401 }, () => ({}) as Batch["events"][number]);
     let fed = 0;
@@ -52,9 +68,10 @@ describe("gathering batches", () => {
   it("says so when the feed has failed", async () => {
     const fail = () => Promise.reject(new Error("no such table"));
     let failed = 0;
-    const gathering = new Gathering(fail, new AbortController().signal, () => {
+    const onFailure = (): void => {
       failed += 1;
-    });
+    };
+    const gathering = new Gathering(fail, new AbortController().signal, { onFailure });
     await gathering.add(batch(1n, 2n));
     await gathering.ended();
     expect(failed).to.equal(1);
