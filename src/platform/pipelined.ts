@@ -1,11 +1,12 @@
+import type { Socket } from "node:net";
 import type pg from "pg";
 
 type Callback = (error: Error | null, result?: unknown) => void;
 type Sent = Readonly<{ text?: unknown; callback: Callback | undefined }>;
 
-/** The part of the socket that joins what is written; pg does not declare where it is. */
+/** The socket, which joins what is written; pg does not declare where it is. */
 type Wire = Readonly<{
-  connection: Readonly<{ stream: Readonly<{ cork: () => void; uncork: () => void }> }>;
+  connection: Readonly<{ stream: Pick<Socket, "cork" | "uncork" | "destroy"> }>;
 }>;
 
 /** What BEGIN answers where nothing fails. */
@@ -13,8 +14,8 @@ const begun = { command: "BEGIN", rowCount: null, rows: [], fields: [] } as cons
 
 /**
  * Sends the statements that one turn of the event loop brings to a connection by one write. The answer to BEGIN is not
- * waited for: it comes with that of the first statement of the transaction, which fails where BEGIN does. The
- * connection pipelines, so it answers in order
+ * waited for: it comes right before that of the first statement of the transaction. The connection pipelines, so it
+ * answers in order, and one whose BEGIN fails is cut: no statement is answered outside of its transaction
  * (https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
  */
 export function joinWrites(client: pg.Client): void {
@@ -34,8 +35,9 @@ export function joinWrites(client: pg.Client): void {
     }
     const { text, callback } = partsOf(sent);
     if (text !== "BEGIN;" || callback === undefined) return send(...sent);
-    // What fails here fails for the next statement as well, which is waited for.
-    const result = send(text, [], () => undefined);
+    const result = send(text, [], (error: Error | null) => {
+      if (error !== null && error !== undefined) connection.stream.destroy(error);
+    });
     callback(null, begun);
     return result;
   };

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import type { Knex } from "knex";
 
+import { joinWrites } from "../../src/platform/pipelined.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import { testDatabase } from "../support/database.ts";
 
@@ -67,5 +68,26 @@ describe("statements that are sent together", () => {
     expect(error).to.be.instanceOf(Error);
     await db.transaction((tx) => tx("thing").insert({ id: 6 }));
     expect(await ids()).to.deep.equal([6]);
+  });
+
+  it("end with their connection when BEGIN fails, so that none is answered outside of a transaction", () => {
+    const destroyed: unknown[] = [];
+    const sent: ((error: Error | null) => void)[] = [];
+    const stream = {
+      cork: () => {},
+      uncork: () => {},
+      destroy: (error: Error) => destroyed.push(error),
+    };
+    const query = (_text: string, _values: unknown[], done: (error: Error | null) => void) =>
+      sent.push(done);
+    const client = { query, connection: { stream } };
+    joinWrites(client as never);
+    client.query("BEGIN;", [], () => {});
+    sent[0]?.(null);
+    expect(destroyed).to.deep.equal([]);
+    client.query("BEGIN;", [], () => {});
+    const error = new Error("canceled");
+    sent[1]?.(error);
+    expect(destroyed).to.deep.equal([error]);
   });
 });
