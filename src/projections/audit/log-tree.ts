@@ -37,14 +37,20 @@ export const logTreeProjection: Projection = {
       table.bigInteger("position").notNullable();
     });
     await tx.schema.createTable("log_tree_leaf", (table) => {
-      table.bigInteger("index").primary();
-      table.bigInteger("position").notNullable().unique();
+      table.bigInteger("index").notNullable();
+      table.bigInteger("position").notNullable();
     });
     await tx.schema.createTable("log_tree_node", (table) => {
       table.smallint("level").notNullable();
       table.bigInteger("index").notNullable();
       table.binary("hash").notNullable();
       table.primary(["level", "index"]);
+    });
+  },
+  async index(tx) {
+    await tx.schema.alterTable("log_tree_leaf", (table) => {
+      table.primary(["index"]);
+      table.unique(["position"]);
     });
   },
   feed: "gathered",
