@@ -49,3 +49,25 @@ function partsOf([first, second, third]: readonly unknown[]): Sent {
   const text = typeof first === "string" ? first : (first as Readonly<{ text?: unknown }>).text;
   return { text, callback: callback as Callback | undefined };
 }
+
+/**
+ * Begins a statement, if it is one that waits for that; what it fails with is reported to who waits for it, later
+ * perhaps. Statements that are begun in one transaction run in that order.
+ */
+export function begin<Result>(work: PromiseLike<Result>): Promise<Result> {
+  const begun = new Promise<Result>((resolve, reject) => void work.then(resolve, reject));
+  begun.catch(() => undefined);
+  return begun;
+}
+
+/**
+ * Begins all in their order and waits for all, so that none goes on in a transaction that is over.
+ *
+ * @throws what failed first: in a transaction others fail after it
+ */
+export async function allOf(work: readonly PromiseLike<unknown>[]): Promise<void> {
+  const failures: unknown[] = [];
+  const settled = work.map((each) => begin(each).catch((error: unknown) => failures.push(error)));
+  await Promise.all(settled);
+  if (failures.length > 0) throw failures[0];
+}

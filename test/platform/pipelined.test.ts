@@ -1,7 +1,6 @@
 import { expect } from "chai";
 import type { Knex } from "knex";
-
-import { joinWrites } from "../../src/platform/pipelined.ts";
+import { allOf, joinWrites } from "../../src/platform/pipelined.ts";
 import { openPostgres } from "../../src/platform/postgres.ts";
 import { testDatabase } from "../support/database.ts";
 
@@ -43,6 +42,17 @@ describe("statements that are sent together", () => {
     });
     expect(writes).to.equal(2);
     expect(await ids()).to.deep.equal([1, 2, 3]);
+  });
+
+  it("run in the order in which they are begun, of whichever form they are", async () => {
+    await db.transaction(async (tx) => {
+      const put = () => tx("thing").insert({ id: 1 });
+      const removed = () => tx.raw("delete from thing where id = ?", [1]);
+      const removedByKey = () => tx("thing").whereIn("id", [1]).delete();
+      const turns = Array.from({ length: 20 }, () => [put(), removed(), put(), removedByKey()]);
+      await allOf([...turns.flat(), put()]);
+    });
+    expect(await ids()).to.deep.equal([1]);
   });
 
   it("are all taken back when one of them fails, whose error is reported", async () => {

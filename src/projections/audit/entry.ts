@@ -1,6 +1,7 @@
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import { allOf } from "../../platform/pipelined.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
 import { type ColumnTypes, insertColumns, merging } from "../core/insert-columns.ts";
@@ -106,7 +107,7 @@ const merged = merging(columns, ["position"]);
 async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const places = await placesOfStreams(tx, events);
   const rows = events.map((event) => rowOf(event, places));
-  await Promise.all([
+  await allOf([
     insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged }),
     noteDays(tx, rows),
   ]);

@@ -2,6 +2,7 @@ import type { Knex } from "knex";
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
+import { allOf } from "../../platform/pipelined.ts";
 import { everyType } from "../core/every-type.ts";
 import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
@@ -76,7 +77,7 @@ async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
     nodes.push(...tree.add(leafOf(event)));
   }
   const moved = { only: true, size: tree.size, position: last.position } as const;
-  await Promise.all([
+  await allOf([
     insertColumns(tx, { table: "log_tree_leaf", types: leafColumns, rows: leaves }),
     insertColumns(tx, { table: "log_tree_node", types: nodeColumns, rows: nodes }),
     tx<HeadRow>("log_tree_head").insert(moved).onConflict("only").merge(),

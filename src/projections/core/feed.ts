@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
+import { allOf } from "../../platform/pipelined.ts";
 import { announce, moveFeed, reread } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import {
@@ -109,13 +110,6 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
     stored.filter(isJoining).map(({ name }) => name),
   );
   return true;
-}
-
-/** Waits for all, so that none goes on in a transaction that is over. @throws what failed first: others fail after it */
-async function allOf(work: readonly Promise<void>[]): Promise<void> {
-  const failures: unknown[] = [];
-  await Promise.all(work.map((each) => each.catch((error: unknown) => failures.push(error))));
-  if (failures.length > 0) throw failures[0];
 }
 
 /** The batch into one of them, which has a position of its own from then on. */

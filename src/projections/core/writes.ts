@@ -1,3 +1,4 @@
+import { allOf, begin } from "../../platform/pipelined.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import type { Tx } from "./projection.ts";
 import type { KeptTotal } from "./total.ts";
@@ -84,23 +85,26 @@ export class Writes {
     this.#announced.add(subject);
   }
 
-  /** The transaction, with everything so far written, for statements of another form. */
+  /**
+   * The transaction, with everything so far written, for statements of another form. Statements are sent without a wait
+   * for the one before; their order is kept.
+   */
   async written(): Promise<Tx> {
-    for (const [table, fates] of this.#tables) {
-      const write = () => this.#write(table, fates);
-      const { total } = table;
-      const counted = [...fates].filter(([, fate]) => total !== undefined && moves(fate, total));
-      if (total === undefined || counted.length === 0) await write();
-      else
-        await total.around(
-          this.#tx,
-          counted.map(([id]) => id),
-          write,
-        );
+    const sent: Promise<unknown>[] = [];
+    try {
+      for (const [table, fates] of this.#tables) {
+        const write = () => this.#write(table, fates);
+        const counted = countedIds(table, fates);
+        if (table.total !== undefined && counted.length > 0) {
+          await table.total.around(this.#tx, counted, write);
+        } else sent.push(begin(write()));
+      }
+      this.#tables.clear();
+      for (const subject of this.#announced) sent.push(begin(announceChange(this.#tx, subject)));
+      this.#announced.clear();
+    } finally {
+      await allOf(sent);
     }
-    this.#tables.clear();
-    for (const subject of this.#announced) await announceChange(this.#tx, subject);
-    this.#announced.clear();
     return this.#tx;
   }
 
@@ -128,10 +132,33 @@ export class Writes {
       fate.changed === undefined ? [] : [{ ...fate.changed, ...fate.key }],
     );
     const put = fates.flatMap(({ put: row }) => (row === undefined ? [] : [row]));
-    for (const set of alike(gone)) await deleteRows(this.#tx, table, set);
-    for (const set of alike(changed)) await updateRows(this.#tx, table, set);
-    for (const set of alike(put)) await insertRows(this.#tx, table, set);
+    const sent: Promise<unknown>[] = [];
+    let length = 0;
+    try {
+      for (const statement of [
+        ...alike(gone).map((set) => deletion(table, set)),
+        ...alike(changed).map((set) => update(table, set)),
+        ...alike(put).map((set) => insertion(table, set)),
+      ]) {
+        for (const text of jsonTexts(statement.rows)) {
+          if (length + text.length > textLengthMax) {
+            await allOf(sent.splice(0));
+            length = 0;
+          }
+          sent.push(begin(this.#tx.raw(statement.text, [table.name, table.name, text])));
+          length += text.length;
+        }
+      }
+    } finally {
+      await allOf(sent);
+    }
   }
+}
+
+/** Ids of the rows whose writing may move the total of the table. */
+function countedIds({ total }: AnyTable, fates: ReadonlyMap<string, Fate>): readonly string[] {
+  if (total === undefined) return [];
+  return [...fates].flatMap(([id, fate]) => (moves(fate, total) ? [id] : []));
 }
 
 /** Whether a total may be another one afterwards. */
@@ -159,7 +186,7 @@ const given = "json_populate_recordset(null::??, ?::json) as given";
 const asJson = (row: Columns): string =>
   JSON.stringify(row, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
 
-/** Characters; PostgreSQL and Node.js bound the length of a text, and both keep it in memory. */
+/** Characters that are sent and not answered; PostgreSQL and Node.js bound the length of a text, and both keep it in memory. */
 const textLengthMax = 8 * 1024 ** 2;
 
 /** The rows as JSON arrays, mostly one. */
@@ -178,34 +205,25 @@ function* jsonTexts(rows: readonly Columns[]): Generator<string> {
   yield `[${texts.join()}]`;
 }
 
-async function writeSet(
-  tx: Tx,
-  statement: string,
-  table: AnyTable,
-  { rows }: RowSet,
-): Promise<void> {
-  for (const text of jsonTexts(rows)) await tx.raw(statement, [table.name, table.name, text]);
-}
+/** Has the table's name twice and the rows as parameters. */
+type SetStatement = Readonly<{ text: string; rows: readonly Columns[] }>;
 
 const sameKey = (table: AnyTable): string =>
   table.key.map((column) => `stored.${column} = given.${column}`).join(" and ");
 
-function deleteRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
-  const text = `delete from ?? as stored using ${given} where ${sameKey(table)}`;
-  return writeSet(tx, text, table, rows);
+function deletion(table: AnyTable, { rows }: RowSet): SetStatement {
+  return { text: `delete from ?? as stored using ${given} where ${sameKey(table)}`, rows };
 }
 
-function updateRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
-  const set = rows.columns
+function update(table: AnyTable, { columns, rows }: RowSet): SetStatement {
+  const set = columns
     .filter((column) => !table.key.includes(column))
     .map((column) => `${column} = given.${column}`)
     .join(", ");
-  const text = `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`;
-  return writeSet(tx, text, table, rows);
+  return { text: `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`, rows };
 }
 
-function insertRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
-  const { columns } = rows;
+function insertion(table: AnyTable, { columns, rows }: RowSet): SetStatement {
   const names = columns.join(", ");
   const values = columns.map((column) => `given.${column}`).join(", ");
   const set = columns
@@ -215,5 +233,5 @@ function insertRows(tx: Tx, table: AnyTable, rows: RowSet): Promise<void> {
   const text =
     `insert into ?? (${names}) select ${values} from ${given} where ${table.storedIf ?? "true"} ` +
     `on conflict (${table.key.join(", ")}) do update set ${set}`;
-  return writeSet(tx, text, table, rows);
+  return { text, rows };
 }

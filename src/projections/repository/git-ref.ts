@@ -11,6 +11,7 @@ import {
   tagPrefix,
 } from "../../events/repository/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
+import { allOf } from "../../platform/pipelined.ts";
 import { type ColumnTypes, insertColumns } from "../core/insert-columns.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
@@ -212,13 +213,16 @@ async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Pro
     const changed_at = new Date(event.data.changedAt);
     repositories.set(project_id, { project_id, revision: event.revision, changed_at });
   }
-  await saveRefs(tx, [...refs.values()]);
   const changes = { table: "git_ref_change", types: changeColumns, rows: events.map(changeRow) };
-  await insertColumns(tx, { ...changes, onConflict: "(project_id, revision) do nothing" });
-  await tx<GitRepositoryRow>("git_repository")
-    .insert([...repositories.values()])
-    .onConflict("project_id")
-    .merge();
+  // In the order in which they are sent: a ref that was deleted may be there again.
+  await allOf([
+    ...refStatements(tx, [...refs.values()]),
+    insertColumns(tx, { ...changes, onConflict: "(project_id, revision) do nothing" }),
+    tx<GitRepositoryRow>("git_repository")
+      .insert([...repositories.values()])
+      .onConflict("project_id")
+      .merge(),
+  ]);
 }
 
 function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref {
@@ -234,19 +238,19 @@ function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref
   return { project_id, ref, row, deleted: known?.deleted ?? false };
 }
 
-async function saveRefs(tx: Tx, refs: readonly Ref[]): Promise<void> {
+function refStatements(tx: Tx, refs: readonly Ref[]): readonly PromiseLike<unknown>[] {
+  const statements: PromiseLike<unknown>[] = [];
   const gone = refs.filter(({ deleted }) => deleted);
   if (gone.length > 0) {
     const keys = gone.map(({ project_id, ref }) => [project_id, ref]);
-    await tx<GitRefRow>("git_ref").whereIn(["project_id", "ref"], keys).delete();
+    statements.push(tx<GitRefRow>("git_ref").whereIn(["project_id", "ref"], keys).delete());
   }
   const rows = refs.flatMap(({ row }) => row ?? []);
-  if (rows.length === 0) return;
+  if (rows.length === 0) return statements;
   // Not created_at: that is of the first.
-  await tx<GitRefRow>("git_ref")
-    .insert(rows)
-    .onConflict(["project_id", "ref"])
-    .merge(["kind", "name", "object_id", "commit_id", "light_weight", "updated_at"]);
+  const taken = ["kind", "name", "object_id", "commit_id", "light_weight", "updated_at"] as const;
+  const inserting = tx<GitRefRow>("git_ref").insert(rows).onConflict(["project_id", "ref"]);
+  return [...statements, inserting.merge([...taken])];
 }
 
 function changeRow(event: Recorded<RepositoryEvent>): GitRefChangeRow {
