@@ -3,9 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import knex, { type Knex } from "knex";
 import pg from "pg";
 
-import { joinWrites } from "./pipelined.ts";
+import { joinWrites } from "./postgres/pipelined.ts";
+import { prepareRepeated, StatementNames } from "./postgres/prepared.ts";
 import type { Session } from "./postgres-run.ts";
-import { prepareRepeated, StatementNames } from "./prepared.ts";
 
 /** Read models first, so that queries name their tables without a schema. */
 const searchPathDefault = ["read_model", "public"];

@@ -7,7 +7,7 @@ import { beforeEverything, readCheckpoints } from "../../src/projections/core/ch
 import { type Projection, project } from "../../src/projections/core/projection.ts";
 import { testDatabase } from "../support/database.ts";
 import { history } from "../support/history.ts";
-import { context, reset, rewind, rowsOf } from "../support/projection.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../support/projection.ts";
 
 /** Categories of streams that are not named like the file of their events. */
 const otherCategories: Readonly<Record<string, string>> = {
@@ -75,6 +75,11 @@ async function expectSameRows(projection: Projection, events: readonly Recorded[
   await reset(db, projection);
   await project(db, projection, events, context);
   expect(await rowsOf(db, projection), "from empty").to.deep.equal(live);
+
+  if (projection.statements === undefined) return;
+  await reset(db, projection);
+  await feedTogether(db, projection, oneByOne(projection, events));
+  expect(await rowsOf(db, projection), "in statements sent together").to.deep.equal(live);
 }
 
 const allRowsOf = async (projection: Projection) =>

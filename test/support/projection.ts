@@ -1,7 +1,14 @@
 import type { Knex } from "knex";
+import type { Recorded } from "../../src/events/core/event.ts";
+import type { EventStore } from "../../src/platform/event-store/event-store.ts";
 import { beforeEverything } from "../../src/projections/core/checkpoint.ts";
+import { feeder } from "../../src/projections/core/feed-together.ts";
 import { install, uninstall } from "../../src/projections/core/install.ts";
-import type { Projection, ProjectionContext } from "../../src/projections/core/projection.ts";
+import {
+  feedOf,
+  type Projection,
+  type ProjectionContext,
+} from "../../src/projections/core/projection.ts";
 
 /** Reads sealed text as what it was sealed from in the examples: itself. */
 export const context: ProjectionContext = { open: (sealed) => Promise.resolve(sealed) };
@@ -30,4 +37,30 @@ export async function rowsOf(db: Knex, projection: Projection): Promise<Record<s
     tables[table] = rows.map(({ row }) => row);
   }
   return tables;
+}
+
+/** For feeds that read nothing from the log themselves. */
+export const noEventStore = new Proxy({} as EventStore, {
+  get: () => {
+    throw new Error("The log is not read here");
+  },
+});
+
+/** Applies batches as the leader feeds them, where the rows of a batch are known without reading. */
+export async function feedTogether(
+  db: Knex,
+  projection: Projection,
+  batches: readonly (readonly Recorded[])[],
+): Promise<void> {
+  const nothing = (): void => undefined;
+  const log = { info: nothing, warn: nothing, error: nothing };
+  const deps = { db, store: noEventStore, projections: [projection], context, log };
+  const feed = feeder(deps, feedOf(projection));
+  await db("projection_feed").update({ position: beforeEverything });
+  let after = beforeEverything;
+  for (const events of [[], ...batches]) {
+    const upTo = events.at(-1)?.position ?? after;
+    await feed({ after, upTo, events });
+    after = upTo;
+  }
 }

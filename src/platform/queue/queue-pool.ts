@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import pg from "pg";
 
-import { prepareRepeated, StatementNames } from "../prepared.ts";
+import { prepareRepeated, StatementNames } from "../postgres/prepared.ts";
 
 /** Statements of queues are short; more connections than these would wait for the same rows. */
 const connectionsMax = 6;

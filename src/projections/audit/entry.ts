@@ -1,10 +1,18 @@
+import type { Knex } from "knex";
+
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
-import { allOf } from "../../platform/pipelined.ts";
+import { allOf } from "../../platform/postgres/pipelined.ts";
+import type { Statement } from "../../platform/postgres/together.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
-import { type ColumnTypes, insertColumns, merging } from "../core/insert-columns.ts";
+import {
+  type ColumnTypes,
+  insertColumns,
+  insertStatement,
+  merging,
+} from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
@@ -82,6 +90,16 @@ export const auditEntryProjection: Projection = {
   types: everyType,
   apply: (tx, event) => applyAll(tx, [event]),
   applyAll,
+  statements: async (db, events) => {
+    const places = new Map<string, string>();
+    const lookups = lookupsOf(events);
+    const rows = events.map((event) => rowOf(event, places));
+    return [
+      entriesPlaced(db, rows, lookups),
+      dayStatement(db, rows),
+      ...events.flatMap((event) => nameStatement(db, event) ?? []),
+    ];
+  },
 };
 
 const columns: ColumnTypes<AuditEntryRow> = {
@@ -109,9 +127,9 @@ async function applyAll(tx: Tx, events: readonly Recorded[]): Promise<void> {
   const rows = events.map((event) => rowOf(event, places));
   await allOf([
     insertColumns(tx, { table: "audit_entry", types: columns, rows, onConflict: merged }),
-    noteDays(tx, rows),
+    dayStatement(tx, rows),
+    ...events.flatMap((event) => nameStatement(tx, event) ?? []),
   ]);
-  await noteNames(tx, events);
 }
 
 function rowOf(event: Recorded, places: Map<string, string>): AuditEntryRow {
@@ -136,6 +154,41 @@ function rowOf(event: Recorded, places: Map<string, string>): AuditEntryRow {
     causation_id: metadata.causationId,
     digest: eventDigest(event),
   };
+}
+
+/** For each event that does not name its place: the stream whose earlier events do. */
+function lookupsOf(events: readonly Recorded[]): readonly (string | null)[] {
+  const known = new Map<string, string | null>();
+  return events.map((event) => {
+    const stream = parentStream(event) ?? event.stream;
+    const lookup = placeNamedBy(event) === undefined ? (known.get(stream) ?? stream) : null;
+    known.set(event.stream, lookup);
+    return lookup;
+  });
+}
+
+/** Inserts entries, whose places PostgreSQL looks up where the events do not name them. */
+function entriesPlaced(
+  db: Knex,
+  rows: readonly AuditEntryRow[],
+  lookups: readonly (string | null)[],
+): Statement {
+  if (lookups.every((lookup) => lookup === null)) {
+    return insertStatement(db, { table: "audit_entry", types: columns, rows, onConflict: merged });
+  }
+  const names = Object.keys(columns) as (keyof AuditEntryRow)[];
+  const selected = names.map((name) =>
+    name === "place_id"
+      ? `coalesce(given.place_id, (select known.place_id from audit_entry as known
+           where known.stream = given.lookup and known.place_id is not null limit 1))`
+      : `given.${name}`,
+  );
+  const arrays = [...Object.values(columns), "text"].map((type) => `?::${type}[]`);
+  return db.raw(
+    `insert into audit_entry (${names.join(", ")}) select ${selected.join(", ")}
+     from unnest(${arrays.join(", ")}) as given (${names.join(", ")}, lookup) on conflict ${merged}`,
+    [...names.map((name) => rows.map((row) => row[name])), lookups] as never[],
+  );
 }
 
 /** A package belongs where its repository does, or to the project whose registry it is in. */
@@ -166,7 +219,7 @@ async function placesOfStreams(tx: Tx, events: readonly Recorded[]): Promise<Map
 
 const dayMs = 86_400_000;
 
-async function noteDays(tx: Tx, rows: readonly AuditEntryRow[]): Promise<void> {
+function dayStatement(db: Knex, rows: readonly AuditEntryRow[]): Knex.QueryBuilder {
   const days = new Map<number, { first: bigint; last: bigint }>();
   for (const { position, occurred_at } of rows) {
     const day = Math.floor(occurred_at.getTime() / dayMs);
@@ -182,34 +235,37 @@ async function noteDays(tx: Tx, rows: readonly AuditEntryRow[]): Promise<void> {
     first_position: first,
     last_position: last,
   }));
-  await tx("audit_day")
+  return db("audit_day")
     .insert(noted)
     .onConflict("day")
     .merge({
-      first_position: tx.raw("least(audit_day.first_position, excluded.first_position)"),
-      last_position: tx.raw("greatest(audit_day.last_position, excluded.last_position)"),
+      first_position: db.raw("least(audit_day.first_position, excluded.first_position)"),
+      last_position: db.raw("greatest(audit_day.last_position, excluded.last_position)"),
     });
 }
 
-async function noteNames(tx: Tx, events: readonly Recorded[]): Promise<void> {
-  for (const { type, data } of events) {
-    if (type === "AccessTokenCreated") await noteName(tx, data["tokenId"], data["name"]);
-    if (type === "OAuthApplicationCreated") {
-      const details = data["details"] as Readonly<Record<string, unknown>> | undefined;
-      await noteName(tx, data["applicationId"], details?.["name"]);
-    }
-    if (type === "OAuthAuthorizationApproved") {
-      const id = String(data["applicationId"]);
-      const application = await tx<AuditNameRow>("audit_name").where({ id }).first();
-      await noteName(tx, data["authorizationId"], application?.name);
-    }
+/** Notes what the event says of the name of a token or an OAuth application; undefined when it says nothing. */
+function nameStatement(db: Knex, { type, data }: Recorded): Knex.Raw | undefined {
+  if (type === "AccessTokenCreated") return naming(db, data["tokenId"], data["name"]);
+  if (type === "OAuthApplicationCreated") {
+    const details = data["details"] as Readonly<Record<string, unknown>> | undefined;
+    return naming(db, data["applicationId"], details?.["name"]);
   }
+  if (type !== "OAuthAuthorizationApproved") return undefined;
+  const { authorizationId, applicationId } = data;
+  if (typeof authorizationId !== "string") return undefined;
+  return db.raw(
+    `insert into audit_name (id, name) select ?, name from audit_name where id = ? ${renamed}`,
+    [authorizationId, String(applicationId)],
+  );
 }
 
-async function noteName(tx: Tx, id: unknown, name: unknown): Promise<void> {
-  if (typeof id !== "string" || typeof name !== "string") return;
-  await tx<AuditNameRow>("audit_name")
-    .insert({ id, name: storableText(name) })
-    .onConflict("id")
-    .merge();
+const renamed = "on conflict (id) do update set name = excluded.name";
+
+function naming(db: Knex, id: unknown, name: unknown): Knex.Raw | undefined {
+  if (typeof id !== "string" || typeof name !== "string") return undefined;
+  return db.raw(`insert into audit_name (id, name) values (?, ?) ${renamed}`, [
+    id,
+    storableText(name),
+  ]);
 }

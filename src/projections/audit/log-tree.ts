@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { allOf } from "../../platform/pipelined.ts";
+import { allOf } from "../../platform/postgres/pipelined.ts";
 import { everyType } from "../core/every-type.ts";
 import { insertColumns } from "../core/insert-columns.ts";
 import type { Projection, Tx } from "../core/projection.ts";

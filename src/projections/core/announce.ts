@@ -12,8 +12,8 @@ export const reread = "";
  * The live read models of a feed are at a position now, if they were before it. Listeners hear of those that answers
  * are read from, with the commit.
  */
-export async function moveFeed(tx: Knex, feed: FeedName, position: bigint): Promise<void> {
-  await tx.raw(
+export function moveFeed(db: Knex, feed: FeedName, position: bigint): Knex.Raw {
+  return db.raw(
     `with moved as (
        update projection_feed set position = :position, moved_at = now()
        where name = :feed and position < :position
@@ -40,8 +40,8 @@ const changed = "changed ";
  * Tells every process to drop its copies. It goes the same way as positions and is sent before the
  * position of its batch, so whoever waited for that position finds the copies gone.
  */
-export async function announceChange(tx: Knex, subject: Subject): Promise<void> {
-  await tx.raw("select pg_notify(?, ?)", [channel, changed + subject]);
+export function announceChange(db: Knex, subject: Subject): Knex.Raw {
+  return db.raw("select pg_notify(?, ?)", [channel, changed + subject]);
 }
 
 /** The subject, when the payload is of a change. */

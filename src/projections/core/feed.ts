@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
-import { allOf } from "../../platform/pipelined.ts";
+import { allOf, begin } from "../../platform/postgres/pipelined.ts";
 import { announce, moveFeed, reread } from "./announce.ts";
 import type { Batch } from "./batch.ts";
 import {
@@ -54,45 +54,57 @@ class CheckpointTooOld extends Error {
  * is given the batch by itself: the others go on, and that one stops right before the event it
  * cannot apply. It keeps its checkpoint there; nothing is ever skipped.
  *
+ * @returns whether all of them are where the feed is now
  * @throws what Postgres says when it cannot be reached now: the same batch may be given again.
  */
-export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promise<void> {
+export async function feed(deps: FeedDeps, name: FeedName, batch: Batch): Promise<boolean> {
   const projections = deps.projections.filter((projection) => feedOf(projection) === name);
   try {
-    const last = await deps.db.transaction(async (tx) => {
-      const isFeeding = await feedAll(tx, { ...deps, projections }, name, batch);
-      return isFeeding ? begun(tx, moveFeed(tx, name, batch.upTo)) : undefined;
+    const fed = await deps.db.transaction(async (tx) => {
+      const areAll = await feedAll(tx, { ...deps, projections }, name, batch);
+      const last =
+        areAll === undefined ? undefined : await begun(tx, moveFeed(tx, name, batch.upTo));
+      return { areAll, last };
     });
     // Where it fails, the commit took everything back.
-    await last?.done;
+    await fed.last?.done;
+    return fed.areAll === true;
   } catch (error) {
     if (mayPass(error)) throw error;
     for (const projection of projections) await feedAlone(deps, projection, batch);
     await announce(deps.db, reread);
+    return false;
   }
 }
 
 /** Resolves once the statement is sent, so that the commit can be sent behind it without a wait. */
-async function begun(tx: Tx, done: Promise<void>): Promise<Readonly<{ done: Promise<void> }>> {
+async function begun(
+  tx: Tx,
+  statement: PromiseLike<unknown>,
+): Promise<Readonly<{ done: Promise<unknown> }>> {
   const sent = new Promise<void>((resolve) => void tx.once("query", () => resolve()));
-  // What fails is reported to who waits for it in the end.
-  const failed = done.catch(() => undefined);
-  await Promise.race([sent, failed]);
+  const done = begin(statement);
+  await Promise.race([sent, done.catch(() => undefined)]);
   return { done };
 }
 
 /**
  * The batch into all that are live. The statements of one do not wait for those of another: each has tables of its own.
  *
- * @returns whether there is one, so that their position has to move
+ * @returns whether these are all there are; undefined when there is none, so that no position has to move
  */
-async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Promise<boolean> {
+async function feedAll(
+  tx: Tx,
+  deps: FeedDeps,
+  feed: FeedName,
+  batch: Batch,
+): Promise<boolean | undefined> {
   const [fed, rows] = await Promise.all([lockFeed(tx, feed), readFed(tx)]);
   const live = deps.projections.filter((projection) =>
     isFed(rows.get(projection.name), projection),
   );
   await allOf(live.map((projection) => take(tx, deps, projection, { batch, rows, fed })));
-  if (live.length === 0) return false;
+  if (live.length === 0) return undefined;
   const names = new Set(live.map(({ name }) => name));
   const stored = [...rows.values()].filter((row) => row.feed === feed);
   // Who caught up outside of the feed may be ahead of it, and waits for it without taking an event twice.
@@ -109,7 +121,8 @@ async function feedAll(tx: Tx, deps: FeedDeps, feed: FeedName, batch: Batch): Pr
     tx,
     stored.filter(isJoining).map(({ name }) => name),
   );
-  return true;
+  const isApart = (row: Fed) => row.position !== null && !isJoining(row);
+  return live.length === deps.projections.length && !stored.some(isApart);
 }
 
 /** The batch into one of them, which has a position of its own from then on. */

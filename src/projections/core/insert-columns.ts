@@ -1,3 +1,5 @@
+import type { Knex } from "knex";
+
 import type { Tx } from "./projection.ts";
 
 /** Type of each column in PostgreSQL. */
@@ -8,7 +10,7 @@ type Insert<Row extends object> = Readonly<{
   types: ColumnTypes<Row>;
   rows: readonly Row[];
   /** What follows `on conflict`; the default lets one fail. */
-  onConflict?: string;
+  onConflict?: string | undefined;
 }>;
 
 /**
@@ -19,11 +21,18 @@ export async function insertColumns<Row extends object>(
   tx: Tx,
   { table, types, rows, onConflict }: Insert<Row>,
 ): Promise<void> {
-  if (rows.length === 0) return;
+  if (rows.length > 0) await insertStatement(tx, { table, types, rows, onConflict });
+}
+
+/** The statement of `insertColumns`. */
+export function insertStatement<Row extends object>(
+  db: Knex,
+  { table, types, rows, onConflict }: Insert<Row>,
+): Knex.Raw {
   const columns = Object.keys(types) as (keyof Row & string)[];
   const arrays = columns.map((column) => `?::${types[column]}[]`).join(", ");
   const conflict = onConflict === undefined ? "" : ` on conflict ${onConflict}`;
-  await tx.raw(
+  return db.raw(
     `insert into ?? (${columns.map(() => "??").join(", ")}) select * from unnest(${arrays})${conflict}`,
     [table, ...columns, ...columns.map((column) => rows.map((row) => row[column]))] as never[],
   );

@@ -4,6 +4,7 @@ import type { AnyEvent, EventOf, EventSchemas, Recorded } from "../../events/cor
 import type { Sealed } from "../../events/core/sealed.ts";
 import { withFormerTypes } from "../../events/core/upcast.ts";
 import { invariant } from "../../platform/invariant.ts";
+import type { Statement } from "../../platform/postgres/together.ts";
 import { storableText, storableValue } from "../../platform/storable-text.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import {
@@ -38,6 +39,15 @@ export type Projection = Readonly<{
   apply: (tx: Tx, recorded: Recorded, context: ProjectionContext) => Promise<void>;
   /** Applies many in one go, where a statement for each would be slow; in order, none seen before. */
   applyAll?: (tx: Tx, events: readonly Recorded[], context: ProjectionContext) => Promise<void>;
+  /**
+   * Statements that do what `apply` does of events, in order and none seen before. Undefined when these depend on
+   * what is stored; it may throw as well then.
+   */
+  statements?: (
+    db: Knex,
+    events: readonly Recorded[],
+    context: ProjectionContext,
+  ) => Promise<readonly Statement[] | undefined>;
   /** `answers` unless given; see FeedName. */
   feed?: FeedName;
   /** What processes keep copies of and must drop whenever this projection wrote; see announceChange. */
@@ -74,6 +84,12 @@ export type ProjectionDefinition<Schemas extends EventSchemas> = Readonly<{
     events: readonly Recorded<EventOf<Schemas>>[],
     context: ProjectionContext,
   ) => Promise<void>;
+  /** See `Projection`. */
+  statements?: (
+    db: Knex,
+    events: readonly Recorded<EventOf<Schemas>>[],
+    context: ProjectionContext,
+  ) => Promise<readonly Statement[] | undefined>;
   announces?: Subject;
 }>;
 
@@ -81,7 +97,7 @@ export function defineProjection<Schemas extends EventSchemas>(
   definition: ProjectionDefinition<Schemas>,
 ): Projection {
   const { name, version, tables, create, index } = definition;
-  const { events, handlers, applyAll, announces } = definition;
+  const { events, handlers, applyAll, statements, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = withFormerTypes(handled.map(([type]) => type));
   // Who asks for the past gives the same events again; decoding is most of what applying many takes.
@@ -115,6 +131,10 @@ export function defineProjection<Schemas extends EventSchemas>(
     ...(applyAll && {
       applyAll: async (tx: Tx, batch: readonly Recorded[], context: ProjectionContext) =>
         applyAll(tx, batch.map(decodedOf), storableContext(context)),
+    }),
+    ...(statements && {
+      statements: async (db: Knex, batch: readonly Recorded[], context: ProjectionContext) =>
+        statements(db, batch.map(decodedOf), storableContext(context)),
     }),
   };
 }

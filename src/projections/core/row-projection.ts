@@ -1,3 +1,4 @@
+import type { Knex } from "knex";
 import type { EventOf, EventSchemas, Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import {
@@ -26,7 +27,7 @@ type RowHandlers<Schemas extends EventSchemas> = {
 
 type RowProjectionDefinition<Schemas extends EventSchemas> = Omit<
   ProjectionDefinition<Schemas>,
-  "handlers" | "applyAll"
+  "handlers" | "applyAll" | "statements"
 > &
   Readonly<{
     /** Each says what becomes of which rows; they are written together for a batch of events. */
@@ -41,12 +42,11 @@ export function defineRowProjection<Schemas extends EventSchemas>(
 ): Projection {
   type Event = Recorded<EventOf<Schemas>>;
   const { handlers, sealed = () => [], ...rest } = definition;
-  const applyAll = async (
-    tx: Tx,
+  const collect = async (
+    rows: Writes,
     events: readonly Event[],
     context: ProjectionContext,
   ): Promise<void> => {
-    const rows = new Writes(tx);
     const opened = await openedBefore(context, events.flatMap(sealed));
     for (const event of events) {
       // The key is the event's own type, so the handler found under it takes this event.
@@ -58,14 +58,27 @@ export function defineRowProjection<Schemas extends EventSchemas>(
         throw mayPass(error) ? error : new CannotApply(definition.name, event, error);
       }
     }
+  };
+  const applyAll = async (
+    tx: Tx,
+    events: readonly Event[],
+    context: ProjectionContext,
+  ): Promise<void> => {
+    const rows = new Writes(tx);
+    await collect(rows, events, context);
     await rows.written();
+  };
+  const statements = async (db: Knex, events: readonly Event[], context: ProjectionContext) => {
+    const rows = new Writes(db);
+    await collect(rows, events, context);
+    return rows.statements();
   };
   const one = (tx: Tx, event: Event, context: ProjectionContext) => applyAll(tx, [event], context);
   const each = Object.entries(handlers).map(([type, handler]) => [
     type,
     handler === ignore ? ignore : one,
   ]);
-  return defineProjection({ ...rest, handlers: Object.fromEntries(each), applyAll });
+  return defineProjection({ ...rest, handlers: Object.fromEntries(each), applyAll, statements });
 }
 
 /** Asked one by one, each would wait for the key of its own subject. */

@@ -12,7 +12,7 @@ import {
   readCheckpoints,
   type StoredCheckpoint,
 } from "./checkpoint.ts";
-import { feed } from "./feed.ts";
+import { feeder } from "./feed-together.ts";
 import { Gathering } from "./gathering.ts";
 import { install } from "./install.ts";
 import { whileLeader } from "./leader.ts";
@@ -43,15 +43,18 @@ async function lead(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const after = await prepare(deps.db, projections);
   log.info({ projections: projections.length, position: after }, "leading the projections");
-  const feedInto = (name: FeedName) => (batch: Batch) =>
-    retry(
-      until,
-      () => feed(deps, name, batch),
-      (error) => {
-        const message = "read models cannot be written, trying again";
-        log.warn({ err: brief(error), position: batch.after }, message);
-      },
-    );
+  const feedInto = (name: FeedName) => {
+    const feed = feeder(deps, name);
+    return (batch: Batch) =>
+      retry(
+        until,
+        () => feed(batch),
+        (error) => {
+          const message = "read models cannot be written, trying again";
+          log.warn({ err: brief(error), position: batch.after }, message);
+        },
+      );
+  };
   const tending = tend(deps, until);
   const onFailure = (): void => ended.abort();
   const gathering = new Gathering(feedInto("gathered"), until, { onFailure });

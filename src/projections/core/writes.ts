@@ -1,4 +1,6 @@
-import { allOf, begin } from "../../platform/pipelined.ts";
+import type { Knex } from "knex";
+
+import { allOf, begin } from "../../platform/postgres/pipelined.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import type { Tx } from "./projection.ts";
 import type { KeptTotal } from "./total.ts";
@@ -41,12 +43,15 @@ export type Changes<Row> = { readonly [Column in keyof Row]?: Row[Column] | unde
  * written as sets. What a row was in between is not stored.
  */
 export class Writes {
-  readonly #tx: Tx;
+  readonly #db: Knex;
+  readonly #tx: Tx | undefined;
   readonly #tables = new Map<AnyTable, Map<string, Fate>>();
   readonly #announced = new Set<Subject>();
 
-  constructor(tx: Tx) {
-    this.#tx = tx;
+  /** @param db where it is no transaction, `written` throws, and the rows are taken by `statements` */
+  constructor(db: Knex) {
+    this.#db = db;
+    this.#tx = db.isTransaction === true ? (db as Tx) : undefined;
   }
 
   /** Inserts the row; of one that is there these columns take the new values, and others stay. */
@@ -90,22 +95,56 @@ export class Writes {
    * for the one before; their order is kept.
    */
   async written(): Promise<Tx> {
+    const tx = this.#tx;
+    if (tx === undefined) throw new Error("These rows depend on what is stored");
     const sent: Promise<unknown>[] = [];
     try {
       for (const [table, fates] of this.#tables) {
         const write = () => this.#write(table, fates);
         const counted = countedIds(table, fates);
         if (table.total !== undefined && counted.length > 0) {
-          await table.total.around(this.#tx, counted, write);
+          await table.total.around(tx, counted, write);
         } else sent.push(begin(write()));
       }
       this.#tables.clear();
-      for (const subject of this.#announced) sent.push(begin(announceChange(this.#tx, subject)));
+      for (const subject of this.#announced) sent.push(begin(announceChange(tx, subject)));
       this.#announced.clear();
     } finally {
       await allOf(sent);
     }
-    return this.#tx;
+    return tx;
+  }
+
+  /** What `written` runs; undefined when it has to count rows, or to wait because they are much text. */
+  statements(): readonly Knex.Raw[] | undefined {
+    const all: Knex.Raw[] = [];
+    let length = 0;
+    for (const [table, fates] of this.#tables) {
+      if (countedIds(table, fates).length > 0) return undefined;
+      for (const set of setsFor(table, fates)) {
+        length += set.text.length;
+        if (length > textLengthMax) return undefined;
+        all.push(setStatement(this.#db, table, set));
+      }
+    }
+    return [...all, ...[...this.#announced].map((subject) => announceChange(this.#db, subject))];
+  }
+
+  async #write(table: AnyTable, fates: ReadonlyMap<string, Fate>): Promise<void> {
+    const sent: Promise<unknown>[] = [];
+    let length = 0;
+    try {
+      for (const set of setsFor(table, fates)) {
+        if (length + set.text.length > textLengthMax) {
+          await allOf(sent.splice(0));
+          length = 0;
+        }
+        sent.push(begin(setStatement(this.#db, table, set)));
+        length += set.text.length;
+      }
+    } finally {
+      await allOf(sent);
+    }
   }
 
   #fateOf(table: AnyTable, row: Columns): Fate {
@@ -124,33 +163,24 @@ export class Writes {
     this.#tables.set(table, fates);
     return fates;
   }
+}
 
-  async #write(table: AnyTable, all: ReadonlyMap<string, Fate>): Promise<void> {
-    const fates = [...all.values()];
-    const gone = fates.filter((fate) => fate.gone).map(({ key }) => key);
-    const changed = fates.flatMap((fate) =>
-      fate.changed === undefined ? [] : [{ ...fate.changed, ...fate.key }],
-    );
-    const put = fates.flatMap(({ put: row }) => (row === undefined ? [] : [row]));
-    const sent: Promise<unknown>[] = [];
-    let length = 0;
-    try {
-      for (const statement of [
-        ...alike(gone).map((set) => deletion(table, set)),
-        ...alike(changed).map((set) => update(table, set)),
-        ...alike(put).map((set) => insertion(table, set)),
-      ]) {
-        for (const text of jsonTexts(statement.rows)) {
-          if (length + text.length > textLengthMax) {
-            await allOf(sent.splice(0));
-            length = 0;
-          }
-          sent.push(begin(this.#tx.raw(statement.text, [table.name, table.name, text])));
-          length += text.length;
-        }
-      }
-    } finally {
-      await allOf(sent);
+/** What becomes of the rows of a table, as statements for sets of them and the parameter of each. */
+function* setsFor(table: AnyTable, all: ReadonlyMap<string, Fate>): Generator<SetOfRows> {
+  const fates = [...all.values()];
+  const gone = fates.filter((fate) => fate.gone).map(({ key }) => key);
+  const changed = fates.flatMap((fate) =>
+    fate.changed === undefined ? [] : [{ ...fate.changed, ...fate.key }],
+  );
+  const put = fates.flatMap(({ put: row }) => (row === undefined ? [] : [row]));
+  for (const [sets, statementOf] of [
+    [alike(gone), deletion],
+    [alike(changed), update],
+    [alike(put), insertion],
+  ] as const) {
+    for (const set of sets) {
+      const statement = statementOf(table, set);
+      for (const text of jsonTexts(set.rows)) yield { statement, text };
     }
   }
 }
@@ -205,33 +235,36 @@ function* jsonTexts(rows: readonly Columns[]): Generator<string> {
   yield `[${texts.join()}]`;
 }
 
-/** Has the table's name twice and the rows as parameters. */
-type SetStatement = Readonly<{ text: string; rows: readonly Columns[] }>;
+/** A statement with the table's name twice and the rows as parameters. */
+type SetOfRows = Readonly<{ statement: string; text: string }>;
+
+const setStatement = (db: Knex, { name }: AnyTable, { statement, text }: SetOfRows): Knex.Raw =>
+  db.raw(statement, [name, name, text]);
 
 const sameKey = (table: AnyTable): string =>
   table.key.map((column) => `stored.${column} = given.${column}`).join(" and ");
 
-function deletion(table: AnyTable, { rows }: RowSet): SetStatement {
-  return { text: `delete from ?? as stored using ${given} where ${sameKey(table)}`, rows };
+function deletion(table: AnyTable): string {
+  return `delete from ?? as stored using ${given} where ${sameKey(table)}`;
 }
 
-function update(table: AnyTable, { columns, rows }: RowSet): SetStatement {
+function update(table: AnyTable, { columns }: RowSet): string {
   const set = columns
     .filter((column) => !table.key.includes(column))
     .map((column) => `${column} = given.${column}`)
     .join(", ");
-  return { text: `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`, rows };
+  return `update ?? as stored set ${set} from ${given} where ${sameKey(table)}`;
 }
 
-function insertion(table: AnyTable, { columns, rows }: RowSet): SetStatement {
+function insertion(table: AnyTable, { columns }: RowSet): string {
   const names = columns.join(", ");
   const values = columns.map((column) => `given.${column}`).join(", ");
   const set = columns
     .filter((column) => !table.kept?.includes(column))
     .map((column) => `${column} = excluded.${column}`)
     .join(", ");
-  const text =
+  return (
     `insert into ?? (${names}) select ${values} from ${given} where ${table.storedIf ?? "true"} ` +
-    `on conflict (${table.key.join(", ")}) do update set ${set}`;
-  return { text, rows };
+    `on conflict (${table.key.join(", ")}) do update set ${set}`
+  );
 }

@@ -11,8 +11,8 @@ import {
   tagPrefix,
 } from "../../events/repository/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
-import { allOf } from "../../platform/pipelined.ts";
-import { type ColumnTypes, insertColumns } from "../core/insert-columns.ts";
+import { allOf } from "../../platform/postgres/pipelined.ts";
+import { type ColumnTypes, insertStatement } from "../core/insert-columns.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
 
@@ -129,6 +129,10 @@ export const gitRefProjection = defineProjection({
     }
     await record(tx, pushed);
   },
+  statements: async (db, events) => {
+    const pushed = events.filter((event) => event.type !== "ProjectPurged");
+    return pushed.length === events.length ? recording(db, pushed) : undefined;
+  },
 });
 
 function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise<void> {
@@ -139,6 +143,7 @@ function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise
   });
 }
 
+type Events = readonly Recorded<RepositoryEvent>[];
 type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
 type Told = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
 
@@ -202,8 +207,12 @@ const changeColumns: ColumnTypes<GitRefChangeRow> = {
 };
 
 /** Every change of a ref is kept, and of each ref and repository the last state. */
-async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Promise<void> {
+async function record(tx: Tx, events: Events): Promise<void> {
   if (events.length === 0) return;
+  await allOf(recording(tx, events));
+}
+
+function recording(db: Knex, events: Events): readonly (Knex.Raw | Knex.QueryBuilder)[] {
   const refs = new Map<string, Ref>();
   const repositories = new Map<string, GitRepositoryRow>();
   for (const event of events) {
@@ -214,15 +223,14 @@ async function record(tx: Tx, events: readonly Recorded<RepositoryEvent>[]): Pro
     repositories.set(project_id, { project_id, revision: event.revision, changed_at });
   }
   const changes = { table: "git_ref_change", types: changeColumns, rows: events.map(changeRow) };
-  // In the order in which they are sent: a ref that was deleted may be there again.
-  await allOf([
-    ...refStatements(tx, [...refs.values()]),
-    insertColumns(tx, { ...changes, onConflict: "(project_id, revision) do nothing" }),
-    tx<GitRepositoryRow>("git_repository")
+  return [
+    ...savedRefs(db, [...refs.values()]),
+    insertStatement(db, { ...changes, onConflict: "(project_id, revision) do nothing" }),
+    db("git_repository")
       .insert([...repositories.values()])
       .onConflict("project_id")
       .merge(),
-  ]);
+  ];
 }
 
 function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref {
@@ -238,19 +246,15 @@ function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref
   return { project_id, ref, row, deleted: known?.deleted ?? false };
 }
 
-function refStatements(tx: Tx, refs: readonly Ref[]): readonly PromiseLike<unknown>[] {
-  const statements: PromiseLike<unknown>[] = [];
+function* savedRefs(db: Knex, refs: readonly Ref[]): Generator<Knex.QueryBuilder> {
   const gone = refs.filter(({ deleted }) => deleted);
-  if (gone.length > 0) {
-    const keys = gone.map(({ project_id, ref }) => [project_id, ref]);
-    statements.push(tx<GitRefRow>("git_ref").whereIn(["project_id", "ref"], keys).delete());
-  }
+  const keys = gone.map(({ project_id, ref }) => [project_id, ref]);
+  if (keys.length > 0) yield db("git_ref").whereIn(["project_id", "ref"], keys).delete();
   const rows = refs.flatMap(({ row }) => row ?? []);
-  if (rows.length === 0) return statements;
   // Not created_at: that is of the first.
-  const taken = ["kind", "name", "object_id", "commit_id", "light_weight", "updated_at"] as const;
-  const inserting = tx<GitRefRow>("git_ref").insert(rows).onConflict(["project_id", "ref"]);
-  return [...statements, inserting.merge([...taken])];
+  const changed = ["kind", "name", "object_id", "commit_id", "light_weight", "updated_at"];
+  if (rows.length > 0)
+    yield db("git_ref").insert(rows).onConflict(["project_id", "ref"]).merge(changed);
 }
 
 function changeRow(event: Recorded<RepositoryEvent>): GitRefChangeRow {

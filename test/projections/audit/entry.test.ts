@@ -5,11 +5,13 @@ import { type AuditFilter, listAuditEntries } from "../../../src/projections/aud
 import { project } from "../../../src/projections/core/projection.ts";
 import { testDatabase } from "../../support/database.ts";
 import { history, metadataFor } from "../../support/history.ts";
-import { context, reset } from "../../support/projection.ts";
+import { context, feedTogether, reset, rowsOf } from "../../support/projection.ts";
 
 const { db } = await testDatabase();
 
 const projectId = "7d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f";
+const applicationId = "1c9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d";
+const authorizationId = "2c9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d";
 const anna = "0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d";
 const event = (type: string, data: Record<string, unknown> = {}): AnyEvent => ({ type, data });
 const log = history(
@@ -78,6 +80,32 @@ describe("the audit trail", () => {
     });
     expect(read).to.be.within(1, 20);
     expect(await oldest({ placeId: projectId }, { after: 2_000n })).to.have.length(1);
+  });
+
+  it("is the same when PostgreSQL looks up the projects while it inserts", async () => {
+    const registryId = "9d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f";
+    const more = history(
+      [`registryRepository-${registryId}`, event("RegistryRepositoryCreated", { projectId })],
+      [`registryRepository-${registryId}`, event("RegistryRepositoryUpdated")],
+      ["packageVersion-1", event("PackageVersionPublished", { registryId })],
+      ["packageVersion-1", event("PackageVersionDeleted")],
+      [
+        "application-1",
+        event("OAuthApplicationCreated", { applicationId, details: { name: "CI" } }),
+      ],
+      ["authorization-1", event("OAuthAuthorizationApproved", { applicationId, authorizationId })],
+    );
+    await project(db, auditEntryProjection, more, context);
+    const expected = await rowsOf(db, auditEntryProjection);
+    const places = await db("audit_entry").orderBy("position").pluck("place_id");
+    expect(places).to.deep.equal([...Array(4).fill(projectId), null, null]);
+    expect(expected["audit_name"]).to.have.length(2);
+
+    for (const batches of [[more], more.map((one) => [one]), [more.slice(0, 2), more.slice(2)]]) {
+      await reset(db, auditEntryProjection);
+      await feedTogether(db, auditEntryProjection, batches);
+      expect(await rowsOf(db, auditEntryProjection)).to.deep.equal(expected);
+    }
   });
 
   it("is found by actor and time, page by page", async () => {

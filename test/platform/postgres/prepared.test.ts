@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import type { Knex } from "knex";
 
-import { openPostgres } from "../../src/platform/postgres.ts";
-import { testDatabase } from "../support/database.ts";
+import { openPostgres } from "../../../src/platform/postgres.ts";
+import { testDatabase } from "../../support/database.ts";
 
 describe("prepared statements", () => {
   let db: Knex;

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import type { Knex } from "knex";
-import { allOf, joinWrites } from "../../src/platform/pipelined.ts";
-import { openPostgres } from "../../src/platform/postgres.ts";
-import { testDatabase } from "../support/database.ts";
+import { allOf, joinWrites } from "../../../src/platform/postgres/pipelined.ts";
+import { openPostgres } from "../../../src/platform/postgres.ts";
+import { testDatabase } from "../../support/database.ts";
 
 type Stream = Record<"_write" | "_writev", (...given: unknown[]) => void>;
 type Raw = Readonly<{ connection: Readonly<{ stream: Stream }> }>;
