@@ -119,7 +119,6 @@ const waitsByHand: Readonly<Record<string, string>> = {
   "access/second-factor.ts": "runs while a caller is authenticated, before there is a request",
   "access/session.ts": "a session is opened by whom it lets in, not by the caller",
   "agent/proof.ts": "the service confirms a token that an agent uses",
-  "agent/request.ts": "the service gives an agent a job",
   "git/http.ts": "waits for pushes that are not recorded yet",
   "git/lfs-lock.ts": "a request of Git LFS has an envelope of its own",
   "git/lfs-object.ts": "a request of Git LFS has an envelope of its own",

@@ -1,4 +1,4 @@
-import { handle } from "../../commands/core/handle.ts";
+import { handleKept } from "../../commands/core/handle-kept.ts";
 import { job as jobSlice } from "../../commands/pipeline/job.ts";
 import type { JobFailureReason } from "../../events/pipeline/job.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -53,7 +53,7 @@ export async function record(
       // One request may record the start and the end.
       const commandId = deterministicId(metadata.commandId, report.type);
       const order = { id: job.id, command, metadata: { ...metadata, commandId } };
-      return handle(deps.store, jobSlice, order);
+      return handleKept(deps.store, jobSlice, order);
     });
   } catch (error) {
     const isOver = error instanceof Refusal && /^job\.(?:finished|not_yours)$/.test(error.code);

@@ -131,9 +131,8 @@ type Begun = ClaimedJob & Readonly<{ token: string; spec: JobSpec | undefined }>
 async function begun(
   deps: Deps,
   agent: AgentRow,
-  { jobId, attempt, position, token, spec }: Begun,
+  { jobId, attempt, token, spec }: Begun,
 ): Promise<JobAnswer | undefined> {
-  await deps.visible(position);
   const job = await findJobById(deps.db, jobId);
   const payload = job && (await jobPayload(deps, job, token, spec));
   if (payload === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { handle } from "../../commands/core/handle.ts";
+import { handleKept } from "../../commands/core/handle-kept.ts";
 import { job } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -21,12 +21,15 @@ export type ClaimedJob = Readonly<{ jobId: string; attempt: number; position: bi
 
 const candidates = 20;
 
+/** Ids of jobs that polls of this process claim now: of those that look at one moment, each tries another one. */
+const claiming = new Set<string>();
+
 /**
  * Gives the agent the next job that fits, and gives it to no other one: the append to the job's
- * stream decides, in any number of processes. Undefined when no job fits.
+ * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim then.
  */
 export async function claimNextJob(
-  { db, store, now }: Pick<WorkerDeps, "db" | "store" | "now">,
+  { db, store, now, visible }: Pick<WorkerDeps, "db" | "store" | "now" | "visible">,
   { agentId, filter, mayTake, tokenHash }: Claim,
 ): Promise<ClaimedJob | undefined> {
   const lost: string[] = [];
@@ -35,19 +38,24 @@ export async function claimNextJob(
     if (queued.length === 0) return undefined;
     for (const each of queued) {
       lost.push(each.id);
-      if (!(await mayTake(each))) continue;
+      if (claiming.has(each.id) || !(await mayTake(each)) || claiming.has(each.id)) continue;
       const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = each;
       const at = now().toISOString();
       const place = { jobId, pipelineId, projectId, at };
       const command = { type: "ClaimJob", ...place, agentId, tokenHash } as const;
       const commandId = deterministicId("claim", jobId, tokenHash);
+      claiming.add(jobId);
       try {
         const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
-        const { position } = await handle(store, job, order);
+        const { position } = await handleKept(store, job, order);
+        // Until then it is in the queue for others.
+        await visible(position);
         return { jobId, attempt, position };
       } catch (error) {
         const isTaken = error instanceof Refusal && error.code === "job.taken";
         if (!isTaken && !(error instanceof RevisionConflict)) throw error;
+      } finally {
+        claiming.delete(jobId);
       }
     }
   }
