@@ -60,7 +60,16 @@ export const agentStream = (id: string): string => streamName("agent", id);
 
 /**
  * Agents know themselves by an integer: the first 52 bits of the id, of which all but 4 are random.
- * Two agents share one with a probability of 1 in 10^8 among 10,000 agents, and nothing is looked up by it alone.
+ * Two agents share one with a probability of 1 in 10^8 among 10,000 agents, so what is looked up by it
+ * may be several.
  */
 export const agentNumber = (id: string): number =>
   Number.parseInt(id.replaceAll("-", "").slice(0, 13), 16);
+
+/** The first and the last id of those that have this number. */
+export function agentIdsOfNumber(number: number): readonly [first: string, last: string] {
+  const known = number.toString(16).padStart(13, "0");
+  const filled = (digit: string): string =>
+    known.padEnd(32, digit).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return [filled("0"), filled("f")];
+}

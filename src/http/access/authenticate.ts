@@ -96,7 +96,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
 
   return {
     async caller(ctx, access) {
-      const header = ctx.get("authorization");
+      const header = ctx.get("authorization") || privateToken(ctx);
       if (access === "basic") {
         if (!(await deps.settings()).enableBasicAuth) throw basicDisabled();
         const credentials = basicCredentials(header);
@@ -124,6 +124,12 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       return tooLong(login, password) ? null : await byPassword(login, password, ip);
     },
   };
+}
+
+/** Clients of the protocol of agents send the token of a person so; everywhere else there is one way. */
+function privateToken(ctx: Context): string {
+  const token = ctx.path.startsWith("/api/v4/") ? ctx.get("private-token") : "";
+  return token === "" ? "" : `bearer ${token}`;
 }
 
 const tokenInstead = "Use an access token in the place of the password.";

@@ -23,7 +23,7 @@ import { AgentProof, agentOf, badToken, provedAgent, sentToken } from "./proof.t
 export const protocol = { tag: "Agent protocol", scope: "none", access: "agent" } as const;
 const base = "/api/v4/runners";
 
-const RegisteredView = z
+export const RegisteredView = z
   .object({
     id: z.int(),
     token: z.string(),

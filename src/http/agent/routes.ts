@@ -8,6 +8,7 @@ import { jobLogRoutes } from "./log.ts";
 import { agentProtocolRoutes } from "./protocol.ts";
 import { registrationRoutes } from "./registration.ts";
 import { jobRequestRoutes } from "./request.ts";
+import { agentTokenResetRoutes } from "./token-reset.ts";
 import { traceRoutes } from "./trace.ts";
 import { jobUpdateRoutes } from "./update.ts";
 
@@ -15,6 +16,7 @@ export const agentSectionRoutes: readonly Route[] = [
   ...agentJobRoutes,
   ...agentProtocolRoutes,
   ...agentRoutes,
+  ...agentTokenResetRoutes,
   ...artifactRoutes,
   downloadPipelineArtifacts,
   ...artifactTransferRoutes,

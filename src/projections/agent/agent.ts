@@ -137,6 +137,16 @@ export function findAgent(db: Knex, owner: WhoseAgents, id: string): Promise<Age
   return db<AgentRow>("agent").where(ofOwner(owner)).andWhere("id", id).first();
 }
 
+/** Those whose ids are from the first to the last one, a few at most. */
+export function findAgentsBetween(
+  db: Knex,
+  ids: readonly [first: string, last: string],
+): Promise<readonly AgentRow[]> {
+  return db<AgentRow>("agent")
+    .whereBetween("id", [...ids])
+    .limit(10);
+}
+
 /** The agent of a token: of the newest one, or of the one before until the newest is used. */
 export async function findAgentByToken(db: Knex, tokenHash: string): Promise<AgentRow | undefined> {
   return db<AgentRow>("agent")

@@ -173,6 +173,44 @@ describe("the token of an agent", () => {
     expect((await verify(String(lost.body["token"]))).status).to.equal(403);
   });
 
+  describe("that is reset by a person", () => {
+    const resetBy = (number: number, privateToken: string) =>
+      app.post(`/api/v4/runners/${number}/reset_authentication_token`, {
+        headers: { "private-token": privateToken, "content-type": "application/json" },
+        body: null,
+      });
+
+    it("is for who administers the agent", async () => {
+      const agent = await givenAgent(app, search);
+      const answer = await resetBy(agent.number, token);
+      expect(answer.status, answer.text).to.equal(201);
+      expect(answer.body).to.include({ id: agent.number, token_expires_at: null });
+      expect((await verify(String(answer.body["token"]))).status).to.equal(200);
+      expect((await verify(agent.token)).status).to.equal(403);
+      const shared = await givenAgent(app, instance);
+      expect((await resetBy(shared.number, token)).status).to.equal(404);
+      expect((await resetBy(shared.number, root.token)).status).to.equal(201);
+      const ofCompany = await givenAgent(app, acme);
+      expect((await resetBy(ofCompany.number, token)).status).to.equal(201);
+    });
+
+    it("is refused to others, without the scope, and with another token", async () => {
+      const agent = await givenAgent(app, search);
+      const reading = await app.givenToken(anna.id, ["PROJECT_READ"]);
+      expect((await resetBy(agent.number, reading)).status).to.equal(403);
+      expect((await resetBy(agent.number, bob.token)).status).to.equal(404);
+      expect((await resetBy(agent.number + 1, token)).status).to.equal(404);
+      expect((await resetBy(agent.number, agent.token)).status).to.equal(403);
+      expect((await resetBy(agent.number, "")).status).to.equal(403);
+      expect((await verify(agent.token)).status).to.equal(200);
+    });
+
+    it("shows no token of a person to other addresses", async () => {
+      const headers = { "private-token": token };
+      expect((await app.get(search.base, { headers })).status).to.equal(403);
+    });
+  });
+
   it("removes the agent that unregisters", async () => {
     const agent = await givenAgent(app, search);
     const gone = await app.delete("/api/v4/runners", { body: { token: agent.token } });
