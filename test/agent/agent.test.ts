@@ -125,8 +125,11 @@ describe("the agent of the service", () => {
     expect(await reasonOf(pipeline)).to.equal("Failed jobs: slow (job_execution_timeout).");
   });
 
-  it("ends a job that is canceled", async () => {
-    const pipeline = await given("build:\n  script: ['echo begun', 'sleep 300']\n");
+  it("ends a job that is canceled, and runs what follows its script", async () => {
+    const pipeline = await given(
+      "build:\n  script: ['echo begun', 'sleep 300']\n" +
+        "  after_script: ['echo after $CI_JOB_STATUS']\n",
+    );
     const running = await eventually(async () => {
       const [job] = await at.jobs(pipeline["localId"]);
       return job?.["status"] === "RUNNING" && (await agent.processes()).length > 0
@@ -135,7 +138,9 @@ describe("the agent of the service", () => {
     });
     await app.post(`${at.base}/cicd/job/${running?.["localId"]}/cancel`, { token });
     await eventually(async () => (await agent.processes()).length === 0);
-    expect((await ended(pipeline))["build"]?.["status"]).to.equal("CANCELED");
+    const { build } = await ended(pipeline);
+    expect(build?.["status"]).to.equal("CANCELED");
+    await eventually(async () => (await logOf(build)).includes("after canceled"));
   });
 
   it("keeps a cache for later jobs of the project", async () => {

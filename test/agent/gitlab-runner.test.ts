@@ -43,7 +43,10 @@ test:
   script: [cat out/a.txt kept/a, 'echo version $VERSION']
   cache: {key: k, paths: [kept], policy: pull}
 fails: {extends: .usual, stage: test, script: [exit 3], allow_failure: true}
-slow: {stage: test, script: [echo begun, sleep 300]}
+slow:
+  stage: test
+  script: [echo begun, sleep 300]
+  after_script: ['echo after it: $CI_JOB_STATUS']
 `;
 
 /** A runner asks every three seconds, and starts several programs for each stage of a job. */
@@ -88,6 +91,7 @@ describe("gitlab-runner with its shell executor", () => {
     await eventually(async () => (await statusOf(pipeline, "test")) === "SUCCESS");
     await eventually(async () => (await statusOf(pipeline, "fails")) === "WARNING");
     expect(await statusOf(pipeline, "slow")).to.equal("CANCELED");
+    await eventually(async () => (await logOf(pipeline, "slow")).includes("after it: canceled"));
     const built = await logOf(pipeline, "build");
     expect(built).to.match(/^after it: success\r?$/m);
     expect(built)

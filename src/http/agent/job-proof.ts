@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { placeOfNumber } from "../../events/pipeline/number.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
-import { type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
+import { isLetEnd, type JobRunRow, noteRunContact } from "../../platform/job-log/store.ts";
 import { hashToken } from "../../platform/key/token.ts";
 import { noteActivity } from "../../projections/agent/contact.ts";
 import { findJobAndRun } from "../../projections/agent/job.ts";
@@ -25,7 +25,17 @@ export const JobNumberParams = z.object({
 /** An agent that is silent for a minute is taken for gone; so often at most is its contact written. */
 const contactEveryMs = 5_000;
 
-export type ProvedRun = Readonly<{ job: JobRow; run: JobRunRow; token: string }>;
+export type ProvedRun = Readonly<{
+  job: JobRow;
+  run: JobRunRow;
+  token: string;
+  /** The job was canceled, and its agent may still run after_script and send the rest of the log. */
+  isCanceling: boolean;
+}>;
+
+/** What `Job-Status` tells the agent of a run that goes on; upon `canceling` it stops the script. */
+export const goingStatus = ({ isCanceling }: ProvedRun): string =>
+  isCanceling ? "canceling" : "running";
 
 /**
  * The run of a job whose token a request carries, while that run goes on.
@@ -43,13 +53,15 @@ export async function provedRun(
   const found = await findJobAndRun(deps.db, placeOfNumber(given.jobNumber), tokenHash);
   if (found === undefined) throw badToken();
   const { job, run } = found;
-  if (job.token_hash !== tokenHash) throw runIsOver(job, run);
   const at = deps.now();
+  const isCanceled = job.status === "CANCELED" && job.attempt === run.attempt;
+  const isCanceling = isCanceled && isLetEnd(run, at);
+  if (job.token_hash !== tokenHash && !isCanceling) throw runIsOver(job, run);
   if (at.getTime() - run.contact_at.getTime() >= contactEveryMs) {
     await noteRunContact(deps.db, run, at);
     await noteActivity(deps.db, { agentId: run.agent_id, ip: request.ip, at });
   }
-  return { job, run, token };
+  return { job, run, token, isCanceling };
 }
 
 /** The agent knows two ends that are not its own; a run that was given to another agent has failed. */

@@ -28,7 +28,7 @@ export async function confirm(
   deps: Deps,
   proved: ProvedRun,
 ): Promise<void> {
-  if (proved.job.status === "RUNNING") return;
+  if (proved.job.status === "RUNNING" || proved.isCanceling) return;
   await record(request, deps, proved, { type: "RecordJobStarted" });
 }
 

@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
 
 import { isFinished } from "../../events/pipeline/status.ts";
-import { noteRunWatched } from "../../platform/job-log/store.ts";
+import { findRun, isLetEnd, noteRunWatched } from "../../platform/job-log/store.ts";
 import { findJobById } from "../../projections/pipeline/query.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import { eventStream } from "../core/event-stream.ts";
 import { type Route, route } from "../core/route.ts";
@@ -101,12 +102,13 @@ export async function* followedLog(
     await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
+    const isOver = job === undefined || (await isLogOver(deps, job));
     const found = job && (await findLog(deps, { job_id: jobId, attempt: job.attempt }));
     for await (const piece of found === undefined ? [] : logPieces(deps, found, at)) {
       at = piece.at;
       yield piece;
     }
-    if (job === undefined || isFinished(job.status)) return;
+    if (isOver) return;
     if (found !== undefined && Date.now() - watchedAt > watchedEveryMs) {
       await noteRunWatched(deps.db, found.key, deps.now());
       watchedAt = Date.now();
@@ -114,6 +116,14 @@ export async function* followedLog(
     yield undefined;
     await pause(signal);
   }
+}
+
+/** The log of a canceled job grows for a while where its agent stops gracefully. */
+async function isLogOver({ db, now }: Pick<Deps, "db" | "now">, job: JobRow): Promise<boolean> {
+  if (!isFinished(job.status)) return false;
+  if (job.status !== "CANCELED") return true;
+  const run = await findRun(db, { job_id: job.id, attempt: job.attempt });
+  return run === undefined || !isLetEnd(run, now());
 }
 
 type LogPiece = Readonly<{ at: number; log: string }>;

@@ -115,7 +115,8 @@ async function nextJob(
   };
   const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
   if (claimed === undefined) return "none";
-  return begun(deps, agent, { ...claimed, token, spec: specs.get(claimed.jobId) });
+  const spec = specs.get(claimed.jobId);
+  return begun(deps, { agent, features }, { ...claimed, token, spec });
 }
 
 async function isOfProtectedRef({ db }: Pick<Deps, "db">, job: QueuedJob): Promise<boolean> {
@@ -130,7 +131,7 @@ type Begun = ClaimedJob & Readonly<{ token: string; spec: JobSpec | undefined }>
 /** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */
 async function begun(
   deps: Deps,
-  agent: AgentRow,
+  { agent, features }: Asking,
   { jobId, attempt, token, spec }: Begun,
 ): Promise<JobAnswer | undefined> {
   const job = await findJobById(deps.db, jobId);
@@ -143,6 +144,7 @@ async function begun(
     agent_id: agent.id,
     token_hash: hashToken(token),
     contact_at: deps.now(),
+    cancels_gracefully: features.has("cancel_gracefully"),
   });
   keepRun(hashToken(token), token, payload);
   const dependencies = await archives(deps, payload);

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { appendLog, type JobRunRow } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type Route, route } from "../core/route.ts";
-import { JobNumberParams, provedRun } from "./job-proof.ts";
+import { goingStatus, JobNumberParams, provedRun } from "./job-proof.ts";
 import { confirm } from "./job-record.ts";
 import { masksOf } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -48,7 +48,7 @@ const appendTrace = route({
       status: fits ? 202 : 416,
       headers: {
         Range: `0-${received}`,
-        "Job-Status": "running",
+        "Job-Status": goingStatus(proved),
         ...updateInterval(proved.run, deps.now()),
       },
     };

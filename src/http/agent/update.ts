@@ -1,9 +1,10 @@
 import { z } from "zod";
 
 import { JobFailureReason } from "../../events/pipeline/job.ts";
-import { closeLog, noteRunFinal } from "../../platform/job-log/store.ts";
+import { closeLog, noteRunFinal, noteRunOver } from "../../platform/job-log/store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
+import { keepLogOfStopped } from "../../workers/agent/keep-log.ts";
 import { releaseByJob } from "../../workers/pipeline/job-release.ts";
 import { findJobRun } from "../../workers/pipeline/job-run.ts";
 import { reportedAddress } from "../../workers/pipeline/job-variable.ts";
@@ -11,7 +12,7 @@ import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { int } from "../core/schema.ts";
-import { JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
+import { goingStatus, JobNumberParams, type ProvedRun, provedRun } from "./job-proof.ts";
 import { confirm, type Report, record } from "./job-record.ts";
 import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";
@@ -37,7 +38,7 @@ const updateJob = route({
   operationId: "updateJob",
   summary: "Say that a job runs, or how it ended",
   description:
-    "403 with `Job-Status` once the run is over. A job with `release` makes it when it succeeds, and fails with `release_failed` where that is refused.",
+    "403 with `Job-Status` once the run is over. `Job-Status: canceling` to an agent with the feature `cancel_gracefully` while it may run what follows the script of a canceled job. A job with `release` makes it when it succeeds, and fails with `release_failed` where that is refused.",
   otherAnswers: { 202: "The end of the log is missing: send it, then this again." },
   params: JobNumberParams,
   body: JobUpdate,
@@ -48,12 +49,16 @@ const updateJob = route({
     const proved = await provedRun(request, deps, { jobNumber, inBody: body.token });
     await confirm(request, deps, proved);
     if (body.state === "running") {
-      return answered(deps, proved, 200, "running");
+      return answered(deps, proved, 200, goingStatus(proved));
     }
     const isWhole = Number(proved.run.received) >= body.output.bytesize;
     if (!isWhole && mayStillCome(deps, proved)) {
       await noteRunFinal(deps.db, proved.run, deps.now());
-      return answered(deps, proved, 202, "running");
+      return answered(deps, proved, 202, goingStatus(proved));
+    }
+    if (proved.isCanceling) {
+      await stopped(deps, proved);
+      return answered(deps, proved, 200, "canceled");
     }
     const released =
       body.state === "success" && mayRelease(proved)
@@ -67,6 +72,14 @@ const updateJob = route({
     return answered(deps, proved, 200, state);
   },
 });
+
+/** Ends the run of a job that was canceled. What is left undone by a crash in between is done when its time is over. */
+async function stopped(deps: Deps, proved: ProvedRun): Promise<void> {
+  const { job, run } = proved;
+  await closeLog(deps.db, run, await masksOf(deps, proved));
+  await noteRunOver(deps.db, run, deps.now());
+  await deps.queues.add([keepLogOfStopped(job, run.attempt)]);
+}
 
 const releaseFailed = { state: "failed", failure_reason: "release_failed" } as const;
 

@@ -25,6 +25,12 @@ export type JobRunRow = RunKey &
     tail: Buffer;
     /** When the log was closed for good. */
     sealed_at: Date | null;
+    /** Whether its agent runs after_script when the job is canceled. */
+    cancels_gracefully: boolean;
+    /** So long the agent of a canceled job may go on; null for one that was not canceled. */
+    canceling_until: Date | null;
+    /** When the agent of a canceled job said that it has stopped. */
+    over_at: Date | null;
   }>;
 
 export const logBytesMax = 100 * 1024 ** 2;
@@ -32,10 +38,40 @@ export const logBytesMax = 100 * 1024 ** 2;
 const cutLine = Buffer.from("\n[The log is longer than 100 MiB: the rest is not kept.]\n");
 
 type Later = "final_at" | "watched_at" | "received" | "stored" | "tail" | "sealed_at";
-export type NewRun = Omit<JobRunRow, Later>;
+type Ending = "canceling_until" | "over_at";
+export type NewRun = Omit<JobRunRow, Later | Ending | "cancels_gracefully"> &
+  Readonly<{ cancels_gracefully?: boolean }>;
 
 export async function beginRun(db: Knex, run: NewRun): Promise<void> {
-  await db("public.job_run").insert(run).onConflict(["job_id", "attempt"]).merge();
+  const going = { cancels_gracefully: false, canceling_until: null, over_at: null, ...run };
+  await db("public.job_run").insert(going).onConflict(["job_id", "attempt"]).merge();
+}
+
+/** Lets the agents of runs whose jobs are about to be canceled go on, where they know what to do with it. */
+export async function letRunsEnd(db: Knex, keys: readonly RunKey[], until: Date): Promise<void> {
+  if (keys.length === 0) return;
+  await db.raw(
+    `update public.job_run as run set canceling_until = :until
+     from unnest(:jobs::uuid[], :attempts::int[]) as given (job_id, attempt)
+     where run.job_id = given.job_id and run.attempt = given.attempt
+       and run.cancels_gracefully and run.over_at is null`,
+    {
+      until,
+      jobs: keys.map(({ job_id }) => job_id),
+      attempts: keys.map(({ attempt }) => attempt),
+    },
+  );
+}
+
+/** Whether the agent of a canceled job may still go on. */
+export const isLetEnd = (
+  { canceling_until, over_at }: Pick<JobRunRow, "canceling_until" | "over_at">,
+  now: Date,
+): boolean => canceling_until !== null && canceling_until > now && over_at === null;
+
+/** The agent of a canceled job has stopped. */
+export async function noteRunOver(db: Knex, { job_id, attempt }: RunKey, at: Date): Promise<void> {
+  await db("public.job_run").where({ job_id, attempt }).update({ over_at: at });
 }
 
 export function findRun(

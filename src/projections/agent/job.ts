@@ -7,6 +7,7 @@ import { countedNear } from "../core/total.ts";
 import type { JobRow } from "../pipeline/table.ts";
 import type { Slice } from "../user/user.ts";
 import type { WhoseAgents } from "./agent.ts";
+import { cancelingJobId } from "./job-token.ts";
 
 export type AgentJobRow = JobRow &
   Readonly<{ ref: string; is_tag: boolean; pipeline_local_id: number | null }>;
@@ -64,6 +65,7 @@ export async function findJobByNumber(
 const runColumns = [
   ...(["job_id", "attempt", "project_id", "agent_id", "token_hash", "contact_at"] as const),
   ...(["final_at", "watched_at", "received", "stored", "tail", "sealed_at"] as const),
+  ...(["cancels_gracefully", "canceling_until", "over_at"] as const),
 ] as const satisfies readonly (keyof JobRunRow)[];
 
 /** A job by its number in the whole service, with its run that has or had this token. */
@@ -87,6 +89,9 @@ export async function findJobAndRun(
 }
 
 /** The job whose run has this token; undefined once the run is over. */
-export function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {
-  return db<JobRow>("pipeline_job").where({ token_hash: tokenHash }).first();
+export async function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {
+  const row = await db<JobRow>("pipeline_job").where({ token_hash: tokenHash }).first();
+  if (row !== undefined) return row;
+  const id = await cancelingJobId(db, tokenHash);
+  return id === undefined ? undefined : db<JobRow>("pipeline_job").where({ id }).first();
 }

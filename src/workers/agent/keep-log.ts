@@ -13,17 +13,23 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 import {
   dropChunks,
   dropRuns,
+  findRun,
+  isLetEnd,
+  type JobRunRow,
   logBytesMax,
   readLog,
   sealRun,
 } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findJobLog } from "../../projections/agent/job-log.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "job-log";
+/** After the time of a run that was canceled. */
+const lateMs = 1_000;
 /** Of the line that says that the rest is not kept, and what the service adds. */
 const beyondBytes = 64 * 1024;
 
@@ -76,13 +82,37 @@ export const jobLogWorker = defineWorker({
 });
 
 async function keepLogOf(
-  deps: KeepLogDeps,
+  deps: KeepLogDeps & Pick<WorkerDeps, "queues">,
   { causeId, position, attempt: given, ...job }: EndedRun,
 ): Promise<void> {
   await deps.visible(BigInt(position));
   const attempt = given ?? (await lastAttempt(deps.store, job.jobId, causeId));
-  if (attempt > 0) await keepLog(deps, { ...job, attempt });
+  if (attempt === 0) return;
+  const isCanceled = given === undefined;
+  const run = isCanceled ? await findRun(deps.db, { job_id: job.jobId, attempt }) : undefined;
+  // Its agent sends more of it, and says when it has stopped.
+  if (run !== undefined && isLetEnd(run, deps.now())) {
+    await deps.queues.add([laterLog({ ...job, attempt, causeId, position }, run, deps.now())]);
+  } else await keepLog(deps, { ...job, attempt });
 }
+
+/** For an agent that never says so. */
+const laterLog = (ended: EndedRun, { canceling_until }: JobRunRow, now: Date): Job => ({
+  queue,
+  id: deterministicId("job log of an agent that went", ended.jobId, Number(canceling_until)),
+  data: { runs: [ended] },
+  delayMs: Number(canceling_until) - now.getTime() + lateMs,
+});
+
+/** The log of a canceled job whose agent has stopped. */
+export const keepLogOfStopped = (
+  { id, pipeline_id, project_id }: Pick<JobRow, "id" | "pipeline_id" | "project_id">,
+  attempt: number,
+): Job => {
+  const run = { jobId: id, pipelineId: pipeline_id, projectId: project_id, attempt };
+  const jobId = deterministicId("job log of a stopped run", id, attempt);
+  return { queue, id: jobId, data: { runs: [{ ...run, causeId: jobId, position: "0" }] } };
+};
 
 /** The run that went on when somebody canceled the job; 0 when there was none. */
 async function lastAttempt(store: EventStore, jobId: string, causeId: string): Promise<number> {

@@ -7,6 +7,7 @@ import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { letRunsEnd } from "../../platform/job-log/store.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
@@ -16,6 +17,9 @@ import { mayRun, mustMayDeploy } from "./queue-job.ts";
 export type Asked = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
 
 const commandsAtOnce = 16;
+
+/** An agent hears of a cancellation within 30 s, and runs after_script for 5 min at most. */
+const cancelingMs = 7 * 60_000;
 
 /**
  * Ends a pipeline and all of its jobs that have not ended. Repeated, it goes on where it stopped.
@@ -158,13 +162,24 @@ type Order =
   | Readonly<{ type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }>
   | Pick<Extract<JobCommand, { type: "PlayJob" }>, "type" | "by" | "variables">;
 
+/** Before the jobs are canceled: from then on their agents are told to stop, and nothing is to be lost in between. */
+async function letAgentsEnd(
+  { db, now }: Pick<AdvanceDeps, "db" | "now">,
+  jobs: readonly JobRow[],
+): Promise<void> {
+  const running = jobs.filter(({ status }) => status === "RUNNING");
+  const keys = running.map(({ id, attempt }) => ({ job_id: id, attempt }));
+  await letRunsEnd(db, keys, new Date(now().getTime() + cancelingMs));
+}
+
 async function orderJobs(
-  { store, now }: AdvanceDeps,
+  { db, store, now }: AdvanceDeps,
   jobs: readonly JobRow[],
   order: Order,
   { metadata }: Asked,
 ): Promise<bigint | undefined> {
   const at = now().toISOString();
+  if (order.type === "CancelJob") await letAgentsEnd({ db, now }, jobs);
   let position: bigint | undefined;
   for (let from = 0; from < jobs.length; from += commandsAtOnce) {
     const some = jobs.slice(from, from + commandsAtOnce).map(async (row) => {
