@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { tarBz2Text } from "./conda/tar-bz2.ts";
 import {
   badFile,
   badName,
@@ -16,6 +17,7 @@ const compressedBytesMax = 4 * 1024 ** 2;
 const inflatedBytesMax = 16 * 1024 ** 2;
 const tarBlock = 512;
 const indexName = "info/index.json";
+const firstEnding = ".tar.bz2";
 
 /** Platforms that a channel can have a folder of. */
 const subdirForm =
@@ -50,6 +52,9 @@ const Index = z.object({
 
 export type CondaPackage = PackageFileName & Readonly<{ metadata: unknown }>;
 
+/** Of the first version of the format; indexes list the two versions apart. */
+export const isFirstFormat = (fileName: string): boolean => fileName.endsWith(firstEnding);
+
 /** @throws Refusal 422 unless it is a folder that a channel can have */
 export function condaSubdir(text: string): string {
   if (subdirForm.test(text)) return text;
@@ -67,15 +72,15 @@ export function condaNames(
   fileName: string,
 ): Readonly<{ packageName: PackageName; version: PackageVersionName; fileName: string }> {
   const [, name = "", version = ""] =
-    /^([a-z0-9_][a-z0-9_.-]*)-([^-]+)-[^-]+\.conda$/.exec(fileName) ?? [];
-  if (name === "") throw badName("A file is named {name}-{version}-{build}.conda.");
+    /^([a-z0-9_][a-z0-9_.-]*)-([^-]+)-[^-]+\.(?:conda|tar\.bz2)$/.exec(fileName) ?? [];
+  if (name === "") throw badName("A file is named {name}-{version}-{build}.conda, or ….tar.bz2.");
   const key = `${condaSubdir(subdir)}/${name}`;
   const packageName = { name, groupId: subdir, artifactId: name, key };
   return { packageName, version: { version, key: fileName }, fileName };
 }
 
 /**
- * What a .conda archive is by its own index.json, which its name must agree with.
+ * What a .conda or .tar.bz2 archive is by its own index.json, which its name must agree with.
  *
  * @param subdir what the path says; the index decides when it is undefined
  * @throws Refusal 422
@@ -84,15 +89,20 @@ export async function readConda(
   file: string,
   { fileName, subdir }: Readonly<{ fileName: string; subdir: string | undefined }>,
 ): Promise<CondaPackage> {
-  const info = { path: /^info-[^/]+\.tar\.zst$/, name: "info-….tar.zst" };
-  const packed = await readZipBytes(file, info, compressedBytesMax);
-  const index = parseManifest(Index, tarText(await inflated(packed), indexName), indexName);
-  const named = `${index.name}-${index.version}-${index.build}.conda`;
+  const isFirst = isFirstFormat(fileName);
+  const text = await (isFirst ? tarBz2Text(file, indexName) : infoText(file));
+  const index = parseManifest(Index, text, indexName);
+  const named = `${index.name}-${index.version}-${index.build}${isFirst ? firstEnding : ".conda"}`;
   if (named !== fileName) throw mismatch("file name", fileName, named);
   if (subdir !== undefined && subdir !== index.subdir) {
     throw mismatch("platform", subdir, index.subdir);
   }
   return { ...condaNames(index.subdir, fileName), languageVersion: null, metadata: index };
+}
+
+async function infoText(file: string): Promise<string> {
+  const info = { path: /^info-[^/]+\.tar\.zst$/, name: "info-….tar.zst" };
+  return tarText(await inflated(await readZipBytes(file, info, compressedBytesMax)), indexName);
 }
 
 async function inflated(packed: Buffer): Promise<Buffer> {

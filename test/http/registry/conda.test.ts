@@ -5,6 +5,7 @@ import { rawZstdFrame } from "../../../src/platform/zstd-frame.ts";
 import { startTestApp } from "../../support/app.ts";
 import { conda } from "../../support/archive.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
+import { condaTarBz2 } from "../../support/conda-tar-bz2.ts";
 import { expectRefusal, repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp();
@@ -44,6 +45,7 @@ describe("a package of conda", () => {
     expectRefusal(await put(name, conda(tool), "osx-arm64"), 422, "package.file_mismatch");
     expectRefusal(await put(name, conda(tool), "nowhere"), 422, "package.name_invalid");
     expectRefusal(await put("tool.tar.bz2", conda(tool)), 422, "package.name_invalid");
+    expectRefusal(await put("tool-1.0-py_0.tar.bz2", conda(tool)), 422, "package.file_malformed");
     expectRefusal(await put(name, Buffer.from("x")), 422, "package.file_malformed");
     const escaping = conda({ ...tool, subdir: "../../etc" });
     expectRefusal(await put(name, escaping), 422, "package.file_malformed");
@@ -106,6 +108,25 @@ describe("a channel of conda", () => {
     });
     const file = await get(`linux-64/${name}`);
     expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(content);
+  });
+
+  it("lists packages of the first format apart, which are stored over REST as well", async () => {
+    const { repositoryUuid: id } = await at.local("first", "conda");
+    const first = "tool-1.0-py_0.tar.bz2";
+    const native = `${app.url}/registry/project/anna/forge/repository/first/linux-64`;
+    const put = (file: string, body: Buffer) =>
+      fetch(`${native}/${file}`, { method: "PUT", headers, body: new Uint8Array(body) });
+    expect((await put(first, condaTarBz2)).status).to.equal(201);
+    const again = await app.put(`${path}/${id}/conda/${first}`, { token, body: condaTarBz2 });
+    expect(again.status, again.text).to.equal(200);
+    expect((await put(name, conda(tool))).status).to.equal(201);
+    const answer = await fetch(`${native}/repodata.json`, { headers });
+    const list = (await answer.json()) as Record<string, Record<string, unknown>>;
+    expect(Object.keys(list["packages"] ?? {})).to.deep.equal([first]);
+    expect(Object.keys(list["packages.conda"] ?? {})).to.deep.equal([name]);
+    expect(list["packages"]?.[first]).to.include({ size: condaTarBz2.length, license: "MIT" });
+    const file = await fetch(`${native}/${first}`, { headers });
+    expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(condaTarBz2);
   });
 
   it("refuses what is not what its path says, and deletes a package", async () => {

@@ -3,6 +3,7 @@ import {
   condaNames,
   condaSubdir,
   condaSubdirs,
+  isFirstFormat,
   readConda,
 } from "../../../platform/package/conda.ts";
 import {
@@ -30,7 +31,7 @@ import { type NativeCall, plainError, type RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
 const type = "conda";
-const file = "(?<subdir>[^/]+)/(?<file>[^/]+\\.conda)";
+const file = "(?<subdir>[^/]+)/(?<file>[^/]+\\.(?:conda|tar\\.bz2))";
 
 /** Files of a channel by platform and name; of a name, the first repository's. */
 async function filesBySubdir({ sources }: RepositoryState, deps: Deps) {
@@ -64,10 +65,12 @@ const getRepodata: NativeCall = {
     const make = async (): Promise<Buffer> => {
       const files = (await filesBySubdir(state, deps)).get(subdir) ?? new Map();
       const records = [...files].map(([name, each]) => [name, recordOf(each)] as const);
+      const ofFormat = (isFirst: boolean) =>
+        Object.fromEntries(records.filter(([name]) => isFirstFormat(name) === isFirst));
       const document = {
         info: { subdir },
-        packages: {},
-        "packages.conda": Object.fromEntries(records),
+        packages: ofFormat(true),
+        "packages.conda": ofFormat(false),
         removed: [],
         repodata_version: 1,
       };

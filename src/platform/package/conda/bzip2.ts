@@ -1,0 +1,182 @@
+import { breather } from "../../breather.ts";
+import { badFile } from "../coordinates.ts";
+import { BitReader } from "./bit-reader.ts";
+import { type HuffmanCode, readHuffmanCode, readSymbol } from "./huffman.ts";
+
+const levelBytes = 100_000;
+const blockMark = 0x314159265359;
+export const endMark = 0x177245385090;
+/** A block of 900,000 symbols of 20 bits each, and what stands before them. */
+const packedBlockBytesMax = 2_400_000;
+const groupSymbols = 50;
+const symbolsBetweenPauses = 20_000;
+const piece = 64 * 1024;
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 24;
+  for (let bit = 0; bit < 8; bit += 1) crc = (crc << 1) ^ (crc < 0 ? 0x04c11db7 : 0);
+  return crc;
+});
+
+/** `undefined` where other work may go on. */
+type Steps<Value> = Generator<Value | undefined>;
+
+/**
+ * What bzip2 packed, in pieces of at most 64 KiB; several streams in a row are one.
+ *
+ * @throws Refusal 422 when it is not bzip2, is cut, or its sums do not fit
+ */
+export async function* unpackedBzip2(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const source = new BitReader();
+  const chunks = packed[Symbol.asyncIterator]();
+  const breathe = breather();
+  const fill = async (): Promise<boolean> => {
+    while (source.bytesLeft < packedBlockBytesMax) {
+      const { done, value } = await chunks.next();
+      if (done === true) break;
+      source.add(value);
+    }
+    return source.bytesLeft > 0;
+  };
+  await fill();
+  do {
+    const level = levelOf(source);
+    for (;;) {
+      const mark = source.bits(24) * 2 ** 24 + source.bits(24);
+      const sum = ((source.bits(16) << 16) | source.bits(16)) >>> 0;
+      if (mark === endMark) break;
+      if (mark !== blockMark) throw badFile("It is not bzip2.");
+      for (const step of blockOf(source, level * levelBytes, sum)) {
+        if (step === undefined) await breathe();
+        else yield step;
+      }
+      await fill();
+    }
+    source.align();
+  } while (await fill());
+}
+
+function levelOf(source: BitReader): number {
+  const isNamed = source.bits(24) === 0x425a68;
+  const level = source.bits(8) - 0x30;
+  if (!isNamed || level < 1 || level > 9) throw badFile("It is not bzip2.");
+  return level;
+}
+
+function* blockOf(source: BitReader, bytesMax: number, sum: number): Steps<Buffer> {
+  if (source.bits(1) === 1) throw badFile("Its bzip2 is of a version before 0.9.5.");
+  const origin = source.bits(24);
+  const sorted = new Uint32Array(bytesMax);
+  const counts = new Uint32Array(256);
+  const length = yield* readSymbols(source, sorted, counts);
+  if (origin >= length) throw badFile("Its bzip2 is damaged.");
+  let total = 0;
+  const starts = counts.map((count) => {
+    total += count;
+    return total - count;
+  });
+  // Each entry gets, above its byte, the place of the byte that follows in the text.
+  for (let at = 0; at < length; at += 1) {
+    const byte = (sorted[at] ?? 0) & 0xff;
+    const to = starts[byte] ?? 0;
+    starts[byte] = to + 1;
+    sorted[to] = (sorted[to] ?? 0) | (at << 8);
+    if (at % symbolsBetweenPauses === 0) yield undefined;
+  }
+  yield* unfolded(sorted, { origin, length, sum });
+}
+
+type Codes = Readonly<{ codes: readonly HuffmanCode[]; selectors: Uint8Array; used: number[] }>;
+
+function readCodes(source: BitReader): Codes {
+  const ranges = source.bits(16);
+  const used: number[] = [];
+  for (let range = 0; range < 16; range += 1) {
+    const within = (ranges & (0x8000 >> range)) === 0 ? 0 : source.bits(16);
+    for (let bit = 0; bit < 16; bit += 1) if (within & (0x8000 >> bit)) used.push(range * 16 + bit);
+  }
+  const groups = source.bits(3);
+  const selectors = new Uint8Array(source.bits(15));
+  if (used.length === 0 || groups < 2 || groups > 6 || selectors.length === 0) {
+    throw badFile("Its bzip2 is damaged.");
+  }
+  const recent = Array.from({ length: groups }, (_, group) => group);
+  for (let at = 0; at < selectors.length; at += 1) {
+    let place = 0;
+    while (source.bits(1) === 1) place += 1;
+    const [group] = recent.splice(place, 1);
+    if (group === undefined) throw badFile("Its bzip2 is damaged.");
+    recent.unshift(group);
+    selectors[at] = group;
+  }
+  const codes = recent.map(() => readHuffmanCode(source, used.length + 2));
+  return { codes, selectors, used };
+}
+
+/** Into `sorted` and their numbers into `counts`. @returns how many there are */
+function* readSymbols(
+  source: BitReader,
+  sorted: Uint32Array,
+  counts: Uint32Array,
+): Generator<undefined, number> {
+  const { codes, selectors, used: recent } = readCodes(source);
+  const end = recent.length + 1;
+  let [length, run, weight] = [0, 0, 1];
+  const put = (byte: number, times: number): void => {
+    if (length + times > sorted.length) throw badFile("Its bzip2 is damaged.");
+    sorted.fill(byte, length, length + times);
+    counts[byte] = (counts[byte] ?? 0) + times;
+    length += times;
+  };
+  for (const [group, selector] of selectors.entries()) {
+    const code = codes[selector];
+    for (let left = groupSymbols; left > 0 && code !== undefined; left -= 1) {
+      const symbol = readSymbol(source, code);
+      if (symbol < 2) {
+        // Digits of the run's length, which is written to the base 2 with the digits 1 and 2.
+        run += weight << symbol;
+        weight *= 2;
+        if (run > sorted.length) throw badFile("Its bzip2 is damaged.");
+        continue;
+      }
+      if (run > 0) put(recent[0] ?? 0, run);
+      [run, weight] = [0, 1];
+      if (symbol === end) return length;
+      const [byte = 0] = recent.splice(symbol - 1, 1);
+      recent.unshift(byte);
+      put(byte, 1);
+    }
+    if (group % (symbolsBetweenPauses / groupSymbols) === 0) yield undefined;
+  }
+  throw badFile("Its bzip2 is damaged.");
+}
+
+type Block = Readonly<{ origin: number; length: number; sum: number }>;
+
+/** The text of a block, in which a count follows each four equal bytes. */
+function* unfolded(sorted: Uint32Array, { origin, length, sum }: Block): Steps<Buffer> {
+  let out = Buffer.alloc(piece);
+  let [filled, crc, equal, last] = [0, -1, 0, -1];
+  let next = (sorted[origin] ?? 0) >>> 8;
+  for (let at = 0; at < length; at += 1) {
+    const entry = sorted[next] ?? 0;
+    const byte = entry & 0xff;
+    next = entry >>> 8;
+    const isCount = equal === 4;
+    const times = isCount ? byte : 1;
+    const shown = isCount ? last : byte;
+    equal = isCount ? 0 : byte === last ? equal + 1 : 1;
+    last = isCount ? -1 : byte;
+    for (let left = times; left > 0; left -= 1) {
+      crc = (crc << 8) ^ (crcTable[(crc >>> 24) ^ shown] ?? 0);
+      out[filled] = shown;
+      filled += 1;
+      if (filled < piece) continue;
+      yield out;
+      [out, filled] = [Buffer.alloc(piece), 0];
+    }
+    if (at % symbolsBetweenPauses === 0) yield undefined;
+  }
+  if (~crc >>> 0 !== sum) throw badFile("Its bzip2 is damaged: a sum does not fit.");
+  yield out.subarray(0, filled);
+}

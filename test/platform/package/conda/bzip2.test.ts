@@ -1,0 +1,77 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { expect } from "chai";
+
+import { unpackedBzip2 } from "../../../../src/platform/package/conda/bzip2.ts";
+import { Refusal } from "../../../../src/platform/refusal.ts";
+import { needsProgram } from "../../../support/program.ts";
+
+async function unpacked(packed: Buffer, chunkBytes = 65_536): Promise<Buffer> {
+  async function* chunks() {
+    for (let at = 0; at < packed.length; at += chunkBytes) {
+      yield packed.subarray(at, at + chunkBytes);
+    }
+  }
+  const parts: Buffer[] = [];
+  for await (const part of unpackedBzip2(chunks())) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const greeting = "hello world, hello";
+/** What the program makes of the greeting. */
+const packedGreeting = Buffer.from(
+  "QlpoOTFBWSZTWR+mY28AAAMRgEAEBkSQgCAAMQZMQNDTEWy2CpAgOS8XckU4UJAfpmNv",
+  "base64",
+);
+const isGreeting = async (packed: Buffer): Promise<boolean> => {
+  try {
+    return (await unpacked(packed)).toString() === greeting;
+  } catch (error) {
+    expect(error).to.be.instanceOf(Refusal);
+    return false;
+  }
+};
+
+describe("what bzip2 packed", () => {
+  it("is unpacked in chunks of any length, and several streams as one", async () => {
+    const twice = Buffer.concat([packedGreeting, packedGreeting]);
+    for (const bytes of [1, 7, 65_536]) {
+      expect((await unpacked(twice, bytes)).toString()).to.equal(greeting + greeting);
+    }
+  });
+
+  it("is refused when it is cut, and when its text is damaged", async () => {
+    for (let end = 0; end < packedGreeting.length; end += 1) {
+      expect(await isGreeting(packedGreeting.subarray(0, end)), `${end}`).to.equal(false);
+    }
+    // Between the head and the mark at the end.
+    for (let bit = 32; bit < (packedGreeting.length - 11) * 8; bit += 1) {
+      const damaged = Buffer.from(packedGreeting);
+      damaged.writeUInt8(damaged.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      const text = await unpacked(damaged).catch((error: unknown) => error);
+      if (text instanceof Refusal) continue;
+      expect(String(text), `bit ${bit}`).to.equal(greeting);
+    }
+  });
+});
+
+describe("bzip2", () => {
+  if (!needsProgram("bzip2")) return;
+
+  it("packs what is unpacked to the same bytes, in blocks of all sizes", async () => {
+    const runs = Array.from({ length: 300 }, (_, length) => Buffer.alloc(length, length % 7));
+    const samples = {
+      nothing: Buffer.alloc(0),
+      random: randomBytes(250_000),
+      runs: Buffer.concat(runs),
+      zeros: Buffer.alloc(3_000_000),
+      text: Buffer.from(Array.from({ length: 60_000 }, (_, line) => `line ${line}\n`).join("")),
+    };
+    for (const [name, content] of Object.entries(samples)) {
+      for (const level of ["-1", "-9"]) {
+        const packed = execFileSync("bzip2", [level, "-c"], { input: content });
+        expect((await unpacked(packed)).equals(content), `${name} ${level}`).to.equal(true);
+      }
+    }
+  });
+});
