@@ -109,6 +109,16 @@ export const nupkg = (id: string, version: string, more = ""): Buffer =>
     [`lib/net8.0/${id}.dll`, "MZ"],
   ]);
 
+/** The jar of a plugin, as the plugin tools of Maven describe it. */
+export const mavenPlugin = (prefix: string): Buffer =>
+  zip([
+    ["META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n"],
+    [
+      "META-INF/maven/plugin.xml",
+      `<plugin><name>it</name><goalPrefix>${prefix}</goalPrefix><mojos><mojo><goal>go</goal></mojo></mojos></plugin>`,
+    ],
+  ]);
+
 export const composerZip = (manifest: Readonly<Record<string, unknown>>, at = ""): Buffer =>
   zip([
     [`${at}composer.json`, JSON.stringify(manifest)],

@@ -49,10 +49,18 @@ export const versionTags = (versions: readonly string[]): string =>
 const newestOf = (versions: readonly string[]): string | undefined =>
   [...versions].sort(compareMavenVersions).at(-1);
 
-/** `maven-metadata.xml` of an artifact up to the versions, and after them. */
+/** `maven-metadata.xml` of a group. @param plugins as they stand in it */
+export const groupMetadata = (plugins: string): string => `${header}${tag("metadata", plugins)}\n`;
+
+/**
+ * `maven-metadata.xml` of an artifact up to the versions, and after them.
+ *
+ * @param plugins of the group that has the path of the artifact
+ */
 export function artifactMetadata(
   { groupId, artifactId }: Names,
   parts: readonly MavenVersions[],
+  plugins = "",
 ): readonly [head: string, tail: string] {
   const release = newestOf(parts.flatMap((part) => part.release ?? []));
   const changedAt = Math.max(...parts.map((part) => part.changedAt.getTime()));
@@ -61,7 +69,7 @@ export function artifactMetadata(
   const newestTags = tag("latest", latest) + (release === undefined ? "" : tag("release", release));
   return [
     `${header}<metadata>${names}<versioning>${newestTags}<versions>`,
-    `</versions>${tag("lastUpdated", stamp(new Date(changedAt)))}</versioning></metadata>\n`,
+    `</versions>${tag("lastUpdated", stamp(new Date(changedAt)))}</versioning>${plugins}</metadata>\n`,
   ];
 }
 

@@ -80,7 +80,7 @@ function onlyOne(fitting: readonly Entry[], name: string): Entry {
 const moreThanOne = (name: string): Refusal => badFile(`It holds more than one ${name}.`);
 
 /** The library's own errors have no code; those of the disk are ours. */
-function isAboutTheArchive(error: unknown): error is Error {
+export function isAboutTheArchive(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   const { code = "" } = error as NodeJS.ErrnoException;
   return code === "" || code.startsWith("Z_");

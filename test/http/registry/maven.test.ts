@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import { compareMavenVersions } from "../../../src/platform/package/maven-metadata.ts";
+import { mavenPlugin } from "../../support/archive.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { startRegistryApp } from "../../support/registry.ts";
 
@@ -10,18 +11,19 @@ const authorization = basicAuth("anna", anna.token);
 
 before(() => at.local("mvn", "maven", { packageReuploadType: "NONE" }));
 
-const put = (path: string, body: string) =>
-  fetch(`${base}/${path}`, { method: "PUT", headers: { authorization }, body });
+const put = (path: string, body: string | Buffer) =>
+  fetch(`${base}/${path}`, { method: "PUT", headers: { authorization }, body } as RequestInit);
 const get = (path: string) => fetch(`${base}/${path}`, { headers: { authorization } });
 const text = async (path: string) => {
   const answer = await get(path);
   expect(answer.status, path).to.equal(200);
   return answer.text();
 };
-const sum = (name: string, content: string) => createHash(name).update(content).digest("hex");
+const sum = (name: string, content: string | Buffer) =>
+  createHash(name).update(content).digest("hex");
 
 /** In the order in which Maven 3.8 deploys. */
-async function deploy(path: string, content: string): Promise<void> {
+async function deploy(path: string, content: string | Buffer): Promise<void> {
   expect((await put(path, content)).status, path).to.equal(201);
   for (const name of ["sha1", "md5"]) {
     expect((await put(`${path}.${name}`, sum(name, content))).status).to.equal(201);
@@ -95,6 +97,42 @@ describe("the Maven layout", () => {
       expect((await put(path, "x")).status, path).to.equal(422);
     }
     expect(await app.head()).to.equal(head);
+  });
+});
+
+describe("a plugin of Maven", () => {
+  const listed = (prefix: string, artifactId: string): string =>
+    `<plugin><name>${artifactId}</name><prefix>${prefix}</prefix><artifactId>${artifactId}</artifactId></plugin>`;
+  const jar = (id: string, version: string, ending = ".jar"): string =>
+    `org/acme/${id}/${version}/${id}-${version}${ending}`;
+
+  it("is found by the prefix of its goals in the metadata of its group", async () => {
+    expect((await get("org/acme/maven-metadata.xml")).status).to.equal(404);
+    await deploy(jar("hello-plugin", "1.0"), mavenPlugin("hi"));
+    await deploy(jar("hello-plugin", "1.1"), mavenPlugin("hello"));
+    await deploy(jar("hello-plugin", "1.1", ".pom"), "pom");
+    await deploy(
+      jar("two-plugin", "2-20261121.120000-1").replace(/2-[\d.-]+\//, "2-SNAPSHOT/"),
+      mavenPlugin("two"),
+    );
+    await deploy(jar("cut-plugin", "1"), mavenPlugin("cut").subarray(0, -9));
+    await deploy(jar("bad-plugin", "1"), mavenPlugin("<b>"));
+    await deploy(jar("shaded", "1", "-sources.jar"), mavenPlugin("sources"));
+    await deploy("org/acme.deep/other/1/other-1.jar", mavenPlugin("deep"));
+    const found = await text("org/acme/maven-metadata.xml");
+    const plugins = `<plugins>${listed("hello", "hello-plugin")}${listed("two", "two-plugin")}</plugins>`;
+    expect(found.split("\n")[1]).to.equal(`<metadata>${plugins}</metadata>`);
+    expect(await text("org/acme/maven-metadata.xml.sha1")).to.equal(sum("sha1", found));
+  });
+
+  it("is listed beside the versions of an artifact that has the path of its group", async () => {
+    await deploy("org/both/tool/1/tool-1.jar", "a library");
+    await deploy("org/both/tool/tool-plugin/1/tool-plugin-1.jar", mavenPlugin("tool"));
+    const found = await text("org/both/tool/maven-metadata.xml");
+    expect(found).to.contain("<versions><version>1</version></versions>");
+    expect(found).to.contain(`<plugins>${listed("tool", "tool-plugin")}</plugins></metadata>`);
+    await deploy("single/plug/1/plug-1.jar", mavenPlugin("single"));
+    expect(await text("single/maven-metadata.xml")).to.contain(listed("single", "plug"));
   });
 });
 

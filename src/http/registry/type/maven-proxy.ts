@@ -24,7 +24,7 @@ function names(params: NativeRequest["params"]): PackageName {
 
 const encoded = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
-const documentAt = (proxy: ProxyRepository, path: string) => ({
+export const documentAt = (proxy: ProxyRepository, path: string) => ({
   path: `document/${path}`,
   url: upstreamUrl(proxy, encoded(path)),
   accept: "*/*",

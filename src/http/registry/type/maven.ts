@@ -8,9 +8,11 @@ import {
   packageVersionIdOf,
 } from "../../../platform/package/coordinates.ts";
 import { plainVersion } from "../../../platform/package/generic.ts";
+import { goalPrefixIn, pluginTags } from "../../../platform/package/maven/plugin.ts";
 import { mavenName } from "../../../platform/package/maven.ts";
 import {
   artifactMetadata,
+  groupMetadata,
   type MavenVersions,
   mavenVersions,
   snapshotMetadata,
@@ -31,6 +33,7 @@ import { sendFile } from "../send-file.ts";
 import { deploymentOf, packageIdsFor, packageIdsIn } from "../source.ts";
 import { receive, record, uploadBytesMax } from "../store.ts";
 import { type NativeRequest, plainError, type RegistryType } from "../type.ts";
+import { pluginsOf } from "./maven-plugin.ts";
 import { mavenKeptPaths, mavenProxy } from "./maven-proxy.ts";
 
 const type = "maven";
@@ -66,24 +69,46 @@ function namedBy(path: string): Named {
   return { packageName, version: plainVersion(of), fileName: file };
 }
 
-/** The XML of an artifact or a snapshot, made from the versions that are there. @throws Refusal 404 */
-async function metadataAt(path: string, { repository }: NativeRequest, deps: Deps) {
+/** The XML of an artifact, a snapshot or a group, made from the versions that are there. @throws Refusal 404 */
+async function metadataAt(path: string, native: NativeRequest, deps: Deps): Promise<Buffer> {
   const parts = path.split("/");
   const last = parts.at(-1) ?? "";
-  const isSnapshot = last.endsWith("-SNAPSHOT");
-  const names = isSnapshot ? parts.slice(0, -1) : parts;
-  const packageName = orNotFound(() => mavenName(names.slice(0, -1).join("."), names.at(-1) ?? ""));
-  const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
-  if (!isSnapshot) return artifactText(packageName, ids, deps);
-  const text = await snapshotText(ids, packageName, last, deps);
-  if (text === undefined) throw fileNotFound();
-  return Buffer.from(text);
+  if (last.endsWith("-SNAPSHOT")) {
+    const [name, ids] = await artifactAt(parts.slice(0, -1), native, deps);
+    const text = await snapshotText(ids, name, last, deps);
+    if (text === undefined) throw fileNotFound();
+    return Buffer.from(text);
+  }
+  const plugins = pluginTags(await pluginsOf(parts.join("."), native, deps));
+  try {
+    const [name, ids] = await artifactAt(parts, native, deps);
+    return await artifactText(name, ids, plugins, deps);
+  } catch (error) {
+    // The path of a group can be that of an artifact as well.
+    const isGroup = plugins !== "" && error instanceof Refusal && error.kind === "not_found";
+    if (isGroup) return Buffer.from(groupMetadata(plugins));
+    throw error;
+  }
 }
 
-async function artifactText(name: PackageName, ids: readonly PackageId[], deps: Deps) {
+async function artifactAt(
+  parts: readonly string[],
+  { repository }: NativeRequest,
+  deps: Deps,
+): Promise<readonly [PackageName, readonly PackageId[]]> {
+  const name = orNotFound(() => mavenName(parts.slice(0, -1).join("."), parts.at(-1) ?? ""));
+  return [name, await packageIdsIn(repository, { type, name }, deps)];
+}
+
+async function artifactText(
+  name: PackageName,
+  ids: readonly PackageId[],
+  plugins: string,
+  deps: Deps,
+): Promise<Buffer> {
   const parts = await partsOf(ids, versionsForm, deps);
   const summaries = parts.map(({ summary }) => summary);
-  const [head, tail] = artifactMetadata(name, summaries);
+  const [head, tail] = artifactMetadata(name, summaries, plugins);
   // Several parts may hold builds of one snapshot, and several repositories the same version.
   const isPlain = ids.length === 1 && !summaries.some(({ hasSnapshot }) => hasSnapshot);
   const all = () => versionTags([...new Set(summaries.flatMap(({ versions }) => versions))]);
@@ -113,6 +138,13 @@ async function snapshotText(
   const found = await Promise.all(ids.map((id) => filesOfVersionsFrom(deps.db, id, prefix)));
   const files = found.flat().map(mavenFile);
   return snapshotMetadata({ groupId, artifactId, version, files });
+}
+
+/** What is kept of a jar that is a plugin. */
+async function describedBy(file: string, { packageName, version, fileName }: Named) {
+  if (fileName !== `${packageName.artifactId}-${version.version}.jar`) return {};
+  const goalPrefix = await goalPrefixIn(file);
+  return goalPrefix === undefined ? {} : { metadata: { goalPrefix } };
 }
 
 async function fileIdsAt(path: string, { repository }: NativeRequest, deps: Deps) {
@@ -198,7 +230,11 @@ export const mavenType: RegistryType = {
         }
         const target = await deploymentOf(repository, deps);
         const named = namedBy(path);
-        const inspect = async () => ({ ...named, languageVersion: null });
+        const inspect = async (at: string) => ({
+          ...named,
+          languageVersion: null,
+          ...(await describedBy(at, named)),
+        });
         const received = await receiveAttachedFile(request, {
           bytesMax: await uploadBytesMax(target, deps),
           take: (content) => receive(content, { target, inspect }, request, deps),
