@@ -82,7 +82,31 @@ export function goVersion(version: string, { name }: PackageName): PackageVersio
   return { version, key: version };
 }
 
+/** Whether goVersion takes it. */
+export function isGoVersion(version: string, name: PackageName): boolean {
+  try {
+    return goVersion(version, name).version === version;
+  } catch {
+    return false;
+  }
+}
+
 export const isPseudoVersion = (version: string): boolean => pseudoForm.test(version);
+
+/**
+ * The version that a query which is none itself means: `v2.0.0` of a module without go.mod, or a commit by at least 7
+ * digits.
+ */
+export function goQueried(query: string, versions: readonly string[]): string | undefined {
+  const incompatible = `${query}+incompatible`;
+  if (versions.includes(incompatible)) return incompatible;
+  if (!/^[0-9a-f]{7,40}$/.test(query)) return undefined;
+  // A pseudo-version ends in the first 12 digits of its commit.
+  const ofCommit = versions.filter(
+    (each) => isPseudoVersion(each) && each.split("-").at(-1)?.startsWith(query.slice(0, 12)),
+  );
+  return ofCommit.sort(compareGo).at(-1);
+}
 
 /** Order of versions; `+incompatible` ones follow all others. */
 export function compareGo(a: string, b: string): number {

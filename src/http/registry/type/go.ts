@@ -11,7 +11,9 @@ import {
   compareGo,
   goFileName,
   goModule,
+  goQueried,
   goVersion,
+  isGoVersion,
   isPseudoVersion,
   readGoModule,
   unescapedGo,
@@ -98,19 +100,33 @@ async function fileIdsAt(native: NativeRequest, deps: Deps): Promise<readonly st
   return ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), goFileName(version)));
 }
 
+/** Undefined where the query is a version of the module itself. */
+async function fileQueried(native: NativeRequest, deps: Deps): Promise<ListedFile | undefined> {
+  const query = unescapedGo(native.params["version"] ?? "") ?? "";
+  if (isGoVersion(query, moduleIn(native))) return undefined;
+  const files = await filesOf(native, deps);
+  const version = goQueried(
+    query,
+    files.map((file) => file.version),
+  );
+  return files.find((file) => file.version === version);
+}
+
 const getFile: NativeCall = {
   method: "GET",
   path: /^(?<module>.+)\/@v\/(?<version>[^/]+)\.(?<kind>info|mod|zip)$/,
   right: "read",
   operationId: "get-go-file",
   async handle(native, deps) {
+    const { kind } = native.params;
+    const queried = kind === "info" ? await fileQueried(native, deps) : undefined;
+    if (queried !== undefined) return info(queried);
     const fileIds = await fileIdsAt(native, deps);
-    if (native.params["kind"] === "zip") return sendFile(fileIds, native.request, deps);
+    if (kind === "zip") return sendFile(fileIds, native.request, deps);
     for (const id of fileIds) {
       const file = await findListedFile(deps.db, id);
       if (file === undefined) continue;
-      if (native.params["kind"] === "info") return info(file);
-      return textAnswer(Metadata.parse(metadataOf(file)).mod);
+      return kind === "info" ? info(file) : textAnswer(Metadata.parse(metadataOf(file)).mod);
     }
     throw versionNotFound();
   },

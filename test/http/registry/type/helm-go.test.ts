@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
@@ -198,7 +198,15 @@ describe("a repository of Go modules", () => {
     ]);
     const file = await get(`${base}/${escaped}/@v/v1.2.0.zip`);
     expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(content);
+    const pseudo = "v0.0.0-20260101000000-abcdefabcdef";
+    for (const commit of ["abcdefa", "abcdefabcdef", `abcdefabcdef${"0".repeat(28)}`]) {
+      const [, found] = await text(`${escaped}/@v/${commit}.info`);
+      expect(JSON.parse(found), commit).to.include({ Version: pseudo });
+    }
     const nothing = [
+      `${escaped}/@v/abcdef.info`,
+      `${escaped}/@v/bcdefab.info`,
+      `${escaped}/@v/abcdefa.mod`,
       `${name}/@v/list`,
       "example.org/@v/list",
       `${escaped}/@v/main.info`,
@@ -215,6 +223,8 @@ describe("a repository of Go modules", () => {
       200,
       "module example.org/old\n",
     ]);
+    const [, queried] = await text("example.org/old/@v/v2.0.0.info");
+    expect(JSON.parse(queried)).to.include({ Version: "v2.0.0+incompatible" });
     expect((await put(module("v3.0.0", [], "example.org/old/v3"))).status).to.equal(201);
   });
 
@@ -286,6 +296,9 @@ describe("a repository of Go modules", () => {
       expect((await go("list", "-deps", "./...")).stdout).to.contain(of);
       const { stdout } = await go("list", "-m", "-versions", of);
       expect(stdout.trim()).to.equal(`${of} v1.0.0`);
+      await put(zip([["example.org/plain@v4.0.0+incompatible/a.go", "package plain\n"]]));
+      await go("get", "example.org/plain@v4.0.0");
+      expect(await readFile(path.join(cwd, "go.mod"), "utf8")).to.contain("v4.0.0+incompatible");
     }).timeout(240_000);
   });
 });
