@@ -30,6 +30,7 @@ export const condaSubdirs = [
 ] as const;
 
 const text = z.string().max(4_000);
+const texts = z.array(text);
 
 /** The record of a package in the index of its platform. */
 const Index = z.object({
@@ -38,16 +39,20 @@ const Index = z.object({
   build: z.string().regex(/^[A-Za-z0-9_.+]+$/),
   subdir: z.string().regex(subdirForm),
   build_number: z.int().nonnegative().catch(0),
-  depends: z.array(text).catch([]),
-  constrains: z.array(text).optional().catch(undefined),
+  depends: texts.catch([]),
+  constrains: texts.optional().catch(undefined),
   arch: text.nullish().catch(undefined),
   platform: text.nullish().catch(undefined),
   noarch: text.optional().catch(undefined),
   license: text.optional().catch(undefined),
   license_family: text.optional().catch(undefined),
   timestamp: z.int().optional().catch(undefined),
-  track_features: text.optional().catch(undefined),
+  track_features: z.union([text, texts]).optional().catch(undefined),
   features: text.optional().catch(undefined),
+  python_site_packages_path: text.optional().catch(undefined),
+  purls: texts.optional().catch(undefined),
+  extra_depends: z.record(text, texts).optional().catch(undefined),
+  flags: texts.optional().catch(undefined),
 });
 
 export type CondaPackage = PackageFileName & Readonly<{ metadata: unknown }>;

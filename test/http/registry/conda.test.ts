@@ -85,7 +85,15 @@ describe("a channel of conda", () => {
   );
 
   it("lists its packages by platform, and empty platforms too", async () => {
-    const record = { ...tool, build_number: 2, depends: ["python >=3.9"], license: "MIT" };
+    const record = {
+      ...{ ...tool, build_number: 2, depends: ["python >=3.9"], license: "MIT" },
+      track_features: ["mkl"],
+      // Clients that link packages for any platform of Python need its place.
+      python_site_packages_path: "lib/python3.13t/site-packages",
+      purls: ["pkg:pypi/tool@1.0"],
+      extra_depends: { test: ["pytest"] },
+      flags: ["cuda"],
+    };
     const content = conda({ ...record, secret: "not shown" });
     expect((await put(`linux-64/${name}`, content)).status).to.equal(201);
     const md5 = createHash("md5").update(content).digest("hex");
