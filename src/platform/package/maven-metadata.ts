@@ -78,7 +78,10 @@ export function snapshotMetadata(
   artifact: Names & Readonly<{ version: string; files: readonly MavenFile[] }>,
 ): string | undefined {
   const { groupId, artifactId, version } = artifact;
-  const builds = artifact.files.filter((file) => mavenBaseVersion(file.version) === version);
+  // Clients make the names of files from what is listed: it lists none that sbt stores beside them.
+  const builds = artifact.files.filter(
+    (file) => mavenBaseVersion(file.version) === version && file.name.startsWith(`${artifactId}-`),
+  );
   if (builds.length === 0) return undefined;
   const base = version.slice(0, -"-SNAPSHOT".length);
   const latest = new Map<string, MavenFile>();

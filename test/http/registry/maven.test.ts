@@ -100,6 +100,25 @@ describe("the Maven layout", () => {
   });
 });
 
+describe("a plugin of sbt", () => {
+  it("is stored under its full name and under the one that older versions ask for", async () => {
+    const folder = "org/acme/plug_2.12_1.0";
+    for (const name of ["plug_2.12_1.0", "plug"]) {
+      await deploy(`${folder}/1.0/${name}-1.0.jar`, `jar of ${name}`);
+      await deploy(`${folder}/1.0/${name}-1.0-sources.jar`, `sources of ${name}`);
+      await deploy(`${folder}/1.1-SNAPSHOT/${name}-1.1-SNAPSHOT.pom`, `pom of ${name}`);
+    }
+    expect(await text(`${folder}/1.0/plug-1.0.jar`)).to.equal("jar of plug");
+    const md5 = await text(`${folder}/1.0/plug-1.0-sources.jar.md5`);
+    expect(md5).to.equal(sum("md5", "sources of plug"));
+    const snapshot = await text(`${folder}/1.1-SNAPSHOT/maven-metadata.xml`);
+    expect(snapshot.match(/<extension>[^<]*</g)).to.deep.equal(["<extension>pom<"]);
+    for (const other of ["other-1.0.jar", "plug_2.12-1.0.jar", "plug-2.0.jar"]) {
+      expect((await put(`${folder}/1.0/${other}`, "x")).status, other).to.equal(422);
+    }
+  });
+});
+
 describe("a plugin of Maven", () => {
   const listed = (prefix: string, artifactId: string): string =>
     `<plugin><name>${artifactId}</name><prefix>${prefix}</prefix><artifactId>${artifactId}</artifactId></plugin>`;

@@ -52,21 +52,27 @@ type Named = Readonly<{ packageName: PackageName; version: PackageVersionName; f
 function namedBy(path: string): Named {
   const { group = "", artifact = "", version = "", file = "" } = fileForm.exec(path)?.groups ?? {};
   const packageName = mavenName(group.replaceAll("/", "."), artifact);
-  const base = version.replace(/-SNAPSHOT$/, "");
-  const build = /^-(\d{8}\.\d{6}-\d+)(?=[-.])/;
-  const after = file.startsWith(`${artifact}-${base}`)
-    ? file.slice(artifact.length + 1 + base.length)
-    : undefined;
-  const stamp = base === version ? undefined : build.exec(after ?? "")?.[1];
-  const isNamed =
-    after !== undefined &&
-    (stamp !== undefined || /^[-.]/.test(file.slice(artifact.length + 1 + version.length)));
-  if (!isNamed || (stamp === undefined && !file.startsWith(`${artifact}-${version}`))) {
-    const message = `A file of ${artifact} ${version} is named ${artifact}-${version}….`;
+  const [of] = namesOfFiles(artifact).flatMap((name) => versionOf(file, name, version) ?? []);
+  if (of === undefined) {
+    const message = `Names of files of ${artifact} ${version} begin with ${artifact}-${version}.`;
     throw new Refusal("unprocessable", "package.name_invalid", message);
   }
-  const of = stamp === undefined ? version : `${base}-${stamp}`;
   return { packageName, version: plainVersion(of), fileName: file };
+}
+
+/** sbt stores a plugin for its version 1.0 and Scala 2.12 as `name_2.12_1.0`, with files of both names. */
+function namesOfFiles(artifact: string): readonly string[] {
+  const [, name] = /^(.+)_\d+(?:\.\d+)?_\d+\.\d+$/.exec(artifact) ?? [];
+  return name === undefined ? [artifact] : [artifact, name];
+}
+
+/** Of a snapshot that of its build, where the file has one; undefined for a file that is named otherwise. */
+function versionOf(file: string, name: string, version: string): string | undefined {
+  const base = version.replace(/-SNAPSHOT$/, "");
+  const after = (begin: string) => (file.startsWith(begin) ? file.slice(begin.length) : "");
+  const [, stamp] = /^-(\d{8}\.\d{6}-\d+)(?=[-.])/.exec(after(`${name}-${base}`)) ?? [];
+  if (stamp !== undefined && base !== version) return `${base}-${stamp}`;
+  return /^[-.]/.test(after(`${name}-${version}`)) ? version : undefined;
 }
 
 /** The XML of an artifact, a snapshot or a group, made from the versions that are there. @throws Refusal 404 */
