@@ -44,16 +44,21 @@ export type Plan = Readonly<{
   /** One for each order. */
   outcomes: readonly Outcome[];
   heads: ReadonlyMap<string, Head>;
+  /** Last revisions of streams that were not looked up: the plan holds only if they are these. */
+  assumed: ReadonlyMap<string, bigint>;
 }>;
 
 /**
  * Decides a batch of orders in turn, each seeing the effect of those before it, and numbers the
  * events. Nothing is kept: the caches are only read, so a plan that could not be written is simply
  * dropped.
+ *
+ * @param mayAssume takes streams to end where the orders expect it, which saves looking them up
  */
 export async function planBatch(
   orders: readonly Order[],
   known: Readonly<{ db: Queryable; heads: StreamHeads; recent: RecentPlaces; head: bigint }>,
+  mayAssume: boolean,
 ): Promise<Plan> {
   const planner = new Planner(known.db, known.recent, known.head);
   const streams = new Set(orders.flatMap((order) => streamsToCheck(order.stream)));
@@ -63,7 +68,14 @@ export async function planBatch(
     if (head === undefined) missing.push(stream);
     else planner.heads.set(stream, head);
   }
-  for (const [stream, head] of await readHeads(known.db, missing)) planner.heads.set(stream, head);
+  const assumed = mayAssume ? assumedOf(orders, missing) : undefined;
+  for (const [stream, revision] of assumed ?? []) {
+    planner.heads.set(stream, { revision, metadata: undefined });
+  }
+  if (assumed === undefined) {
+    for (const [stream, head] of await readHeads(known.db, missing))
+      planner.heads.set(stream, head);
+  }
 
   const outcomes: Outcome[] = [];
   for (const order of orders) {
@@ -74,7 +86,33 @@ export async function planBatch(
       outcomes.push(error);
     }
   }
-  return { events: planner.events, outcomes, heads: planner.heads };
+  const { events, heads } = planner;
+  return { events, outcomes, heads, assumed: assumed ?? new Map() };
+}
+
+/**
+ * Where streams end if the orders are right about them, and if those they append to have no metadata. Undefined
+ * when an order does not say where its stream ends.
+ */
+function assumedOf(
+  orders: readonly Order[],
+  missing: readonly string[],
+): ReadonlyMap<string, bigint> | undefined {
+  const expected = new Map<string, bigint>();
+  for (const order of orders) {
+    expected.set(metastreamOf(order.stream), noRevision);
+    const revision = order.expected === "no_stream" ? noRevision : order.expected;
+    if (typeof revision === "bigint" && !expected.has(order.stream)) {
+      expected.set(order.stream, revision);
+    }
+  }
+  const assumed = new Map<string, bigint>();
+  for (const stream of missing) {
+    const revision = expected.get(stream);
+    if (revision === undefined || revision >= tombstoneRevision) return undefined;
+    assumed.set(stream, revision);
+  }
+  return assumed;
 }
 
 class Planner {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-import type { StoredEvent } from "./event.ts";
+import { noRevision, type StoredEvent } from "./event.ts";
 import { migrate } from "./schema.ts";
 import { type Place, type Queryable, readRecentPlaces } from "./storage.ts";
 
@@ -10,6 +10,8 @@ const writerLock = 7_355_608_442_017n;
 
 /** How many of the newest event ids are remembered for appends that expect any revision. */
 export const recentPlacesMax = 50_000;
+
+type Assumed = ReadonlyMap<string, bigint>;
 
 /** The one connection that may write: it holds the writer lock for as long as it lives. */
 export type WriteSession = Readonly<{
@@ -20,8 +22,13 @@ export type WriteSession = Readonly<{
   recent: readonly Place[];
   /** Aborts when the connection is lost. */
   lost: AbortSignal;
-  /** Writes all events in one transaction; they are durable when this resolves. */
-  insert: (events: readonly StoredEvent[]) => Promise<void>;
+  /**
+   * Writes all events in one transaction; they are durable when this resolves.
+   *
+   * @param assumed last revisions of streams, -1 of those without events; false when one of them is another: nothing
+   *   is written then
+   */
+  insert: (events: readonly StoredEvent[], assumed: Assumed) => Promise<boolean>;
   close: () => Promise<void>;
 }>;
 
@@ -58,7 +65,7 @@ export async function openWriteSession(
       head: recent.at(-1)?.position ?? 0n,
       recent,
       lost: lost.signal,
-      insert: (events) => insert(client, events),
+      insert: (events, assumed) => insert(client, events, assumed),
       close: () => client.end(),
     };
   } catch (error) {
@@ -83,11 +90,24 @@ async function takeLock(client: pg.Client, waitMs: number, signal: AbortSignal):
   }
 }
 
-async function insert(client: pg.Client, events: readonly StoredEvent[]): Promise<void> {
-  const text = `insert into event_store.event
-      (pos, stream, rev, id, type, is_json, data, meta, created)
-    select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::uuid[], $5::text[],
-      $6::boolean[], $7::bytea[], $8::bytea[], $9::bigint[])`;
+const insertText = `insert into event_store.event
+    (pos, stream, rev, id, type, is_json, data, meta, created)
+  select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::uuid[], $5::text[],
+    $6::boolean[], $7::bytea[], $8::bytea[], $9::bigint[])`;
+
+/** Nobody else writes, so what holds when the statement begins holds when it ends. */
+const assumedText = `${insertText} where not exists (
+  select from unnest($10::text[], $11::bigint[]) as assumed (stream, rev)
+  where assumed.rev <> coalesce((
+    select e.rev from event_store.event e where e.stream = assumed.stream collate "C"
+    order by e.rev desc limit 1
+  ), ${noRevision}))`;
+
+async function insert(
+  client: pg.Client,
+  events: readonly StoredEvent[],
+  assumed: Assumed,
+): Promise<boolean> {
   const values = [
     events.map((event) => event.position),
     events.map((event) => event.stream),
@@ -99,7 +119,13 @@ async function insert(client: pg.Client, events: readonly StoredEvent[]): Promis
     events.map((event) => asBuffer(event.metadata)),
     events.map((event) => event.created),
   ];
-  await client.query({ name: "append", text, values });
+  if (assumed.size === 0) {
+    await client.query({ name: "append", text: insertText, values });
+    return true;
+  }
+  values.push([...assumed.keys()], [...assumed.values()]);
+  const { rowCount } = await client.query({ name: "append-if", text: assumedText, values });
+  return rowCount === events.length;
 }
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

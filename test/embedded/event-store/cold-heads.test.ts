@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+import pg from "pg";
+
+import type { Order } from "../../../src/embedded/event-store/batch.ts";
+import type { ProposedEvent } from "../../../src/embedded/event-store/event.ts";
+import { StoreFailure } from "../../../src/embedded/event-store/failure.ts";
+import { Writer } from "../../../src/embedded/event-store/writer.ts";
+import { testDatabase } from "../../support/database.ts";
+import { randomNumbers } from "../../support/random.ts";
+
+const deadline = Date.now() + 3_600_000;
+const onOutage = (error: unknown): void => {
+  throw error;
+};
+
+async function testWriter(): Promise<Writer> {
+  let writer: Writer | undefined;
+  // Before the hook that drops the database.
+  after(() => writer?.close());
+  const { url } = await testDatabase();
+  writer = new Writer({ databaseUrl: url, lockWaitMs: 1_000, onOutage });
+  await writer.open();
+  return writer;
+}
+
+const event = (data = "{}"): ProposedEvent => ({
+  id: randomUUID(),
+  type: "Noted",
+  isJson: true,
+  data: Buffer.from(data),
+  metadata: Buffer.from("{}"),
+});
+const append = (
+  stream: string,
+  expected: Order["expected"],
+  ...events: ProposedEvent[]
+): Order => ({
+  stream,
+  expected,
+  work: { kind: "append", events: events.length === 0 ? [event()] : events },
+});
+
+const outcomeOf = (writer: Writer, order: Order): Promise<object> =>
+  writer.write(order, deadline).then(
+    ({ revision, position }) => ({ revision, position }),
+    (error: unknown) => (error instanceof StoreFailure ? error.failure : Promise.reject(error)),
+  );
+
+const cold = await testWriter();
+const warm = await testWriter();
+
+describe("an event store that does not know where streams end", () => {
+  /** Queries that the writer sends meanwhile. */
+  async function queriesOf(run: () => Promise<unknown>): Promise<number> {
+    const { query } = pg.Client.prototype;
+    let count = 0;
+    pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+      count += 1;
+      return Reflect.apply(query, this, given);
+    } as typeof query;
+    await run().finally(() => {
+      pg.Client.prototype.query = query;
+    });
+    return count;
+  }
+
+  it("appends by one query where the stream ends as expected", async () => {
+    const stream = randomUUID();
+    expect(await queriesOf(() => cold.write(append(stream, "no_stream"), deadline))).to.equal(1);
+    cold.heads.clear();
+    expect(await queriesOf(() => cold.write(append(stream, 0n), deadline))).to.equal(1);
+    cold.heads.clear();
+    expect(await queriesOf(() => cold.write(append(stream, "any"), deadline))).to.equal(2);
+    // So the tables are alike when the next test begins.
+    for (const expected of ["no_stream", 0n, "any"] as const)
+      await warm.write(append(stream, expected), deadline);
+  });
+
+  for (const seed of [1, 2, 3]) {
+    it(`answers as one that knows, whatever is written, seed ${seed}`, async () => {
+      const below = randomNumbers(seed);
+      const one = <Item>(items: readonly Item[]): Item => items[below(items.length)] as Item;
+      const streams = ["a", "b", "c"].map((name) => `${name}${seed}`);
+      const written: Order[] = [];
+      const kinds = new Set<string>();
+      for (let n = 0; n < 250; n += 1) {
+        const orders = Array.from({ length: one([1, 1, 3]) }, () => orderOf(one, streams, written));
+        written.push(...orders);
+        cold.heads.clear();
+        const outcomes = await Promise.all(orders.map((order) => outcomeOf(cold, order)));
+        const expected = await Promise.all(orders.map((order) => outcomeOf(warm, order)));
+        expect(outcomes, `orders ${n}`).to.deep.equal(expected);
+        for (const outcome of outcomes)
+          kinds.add("kind" in outcome ? String(outcome.kind) : "written");
+      }
+      expect([...kinds].sort()).to.include.members([
+        "streamDeleted",
+        "written",
+        "wrongExpectedRevision",
+      ]);
+    });
+  }
+});
+
+/** An append, a repetition of one, metadata, or an end. */
+function orderOf(
+  one: <Item>(items: readonly Item[]) => Item,
+  streams: readonly string[],
+  written: readonly Order[],
+): Order {
+  const stream = one([...streams, ...streams, randomUUID()]);
+  const last = warm.heads.get(stream)?.revision ?? -1n;
+  const end = last < 0n ? "no_stream" : last;
+  const expected = one([end, end, end, "no_stream", "any", "stream_exists", 0n, 2n] as const);
+  const metadata = one(['{"$maxCount":3}', '{"$tb":2}', "{}"]);
+  switch (one([..."aaaaaaaaaarrrmd", ...(written.length > 300 ? "t" : "")])) {
+    case "r":
+      return written.length > 0 ? one(written.slice(-12)) : append(stream, expected);
+    case "m":
+      return append(`$$${stream}`, one(["any", "no_stream", 0n]), event(metadata));
+    case "d":
+      return { stream, expected, work: { kind: "delete" } };
+    case "t":
+      return { stream, expected, work: { kind: "tombstone" } };
+    default:
+      return append(stream, expected, ...Array.from({ length: one([1, 1, 2]) }, () => event()));
+  }
+}
