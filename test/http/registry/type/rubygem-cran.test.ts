@@ -28,6 +28,14 @@ async function bytes(url: string): Promise<Buffer> {
 }
 const textOf = async (url: string) => (await bytes(url)).toString("utf8");
 
+const specification = (name: string, version: string, needed?: string): string =>
+  `Gem::Specification.new do |s|
+  s.name, s.version, s.summary, s.authors = "${name}", "${version}", "It", ["Anna"]
+  s.files = ["lib/it.rb"]
+  ${needed === undefined ? "" : `s.add_dependency "${needed}", "~> 1.0"`}
+end
+`;
+
 describe("a repository of RubyGems", () => {
   const base = baseOf("gems");
   const key = { authorization: anna.token };
@@ -212,6 +220,42 @@ end
       expect(shown.stdout).to.contain("https://example.org");
       await program("yank", "real", "-v", "1.2.0", "--host", base);
       expect((await get(`${base}/info/real`)).status).to.equal(404);
+    }).timeout(240_000);
+  });
+
+  describe("and bundler", () => {
+    needsProgram("bundle", "gem", "ruby");
+
+    it("installs gems with what they need, and finds newer ones in what it has kept", async () => {
+      const cwd = await temporaryDirectory();
+      const file = (name: string) => path.join(cwd, name);
+      const inHome = { HOME: cwd, GEM_HOME: file("home"), BUNDLE_USER_HOME: file("bundler") };
+      const env: NodeJS.ProcessEnv = { ...process.env, ...inHome, BUNDLE_PATH: file("vendor") };
+      await mkdir(file("lib"));
+      await writeFile(file("lib/it.rb"), "IT = 1\n");
+      const push = async (name: string, version: string, needed?: string) => {
+        await writeFile(file("it.gemspec"), specification(name, version, needed));
+        await run("gem", ["build", "it.gemspec"], { cwd, env });
+        const body = await readFile(file(`${name}-${version}.gem`));
+        const headers = { authorization: anna.token };
+        const stored = await send("POST", `${base}/api/v1/gems`, body, headers);
+        expect(stored.status).to.equal(200);
+      };
+      await push("needed", "1.0.1");
+      await push("top", "1.0.0", "needed");
+      await mkdir(file("app"));
+      await writeFile(
+        file("app/Gemfile"),
+        `source "${base.replace("//", `//anna:${anna.token}@`)}"\ngem "top"\n`,
+      );
+      const bundle = (...args: string[]) => run("bundle", args, { cwd: file("app"), env });
+      const locked = async () =>
+        (await readFile(file("app/Gemfile.lock"), "utf8")).match(/^ {4}\S+ \([^)]*\)/gm);
+      await bundle("install");
+      expect(await locked()).to.deep.equal(["    needed (1.0.1)", "    top (1.0.0)"]);
+      await push("top", "1.1.0", "needed");
+      await bundle("update");
+      expect(await locked()).to.deep.equal(["    needed (1.0.1)", "    top (1.1.0)"]);
     }).timeout(240_000);
   });
 });
