@@ -1,10 +1,10 @@
-import { lookup as dnsLookup } from "node:dns";
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 import { isAllowedAddress, type OutboundAllow } from "./address.ts";
+import { type Resolve, systemResolve } from "./resolve.ts";
 import { addressRefused, bareHost, checkOutboundUrl, isNamedException } from "./url.ts";
 
 export type OutboundRequest = Readonly<{
@@ -71,15 +71,8 @@ export class OutboundTimeout extends Error {
   override readonly name = "OutboundTimeout";
 }
 
-export type Resolve = (
-  hostname: string,
-  done: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
-) => void;
-
-export const systemResolve: Resolve = (hostname, done) => dnsLookup(hostname, { all: true }, done);
-
 /**
- * The one way out for requests whose target a user chose. The name is resolved once, by the
+ * The one way out for requests whose target a user chose. The name is resolved by the
  * connection itself; every address of the answer must be allowed, and one of them is connected to,
  * so a resolver that answers differently the next time gains nothing.
  */

@@ -5,7 +5,8 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { type Duplex, Transform } from "node:stream";
 
 import type { OutboundAllow } from "./address.ts";
-import { allowedFor, guardedLookup, type Resolve, systemResolve } from "./http.ts";
+import { allowedFor, guardedLookup } from "./http.ts";
+import { type Resolve, systemResolve } from "./resolve.ts";
 import { bareHost, checkOutboundUrl, OutboundRefused, portOf } from "./url.ts";
 
 export type OutboundDoor = Readonly<{

@@ -6,8 +6,8 @@ import {
   type OutboundRequest,
   OutboundTimeout,
   openOutboundHttp,
-  type Resolve,
 } from "../../../src/platform/outbound/http.ts";
+import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
 import { OutboundRefused } from "../../../src/platform/outbound/url.ts";
 import { startReceiver } from "../../support/receiver.ts";
 

@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
-import type { Resolve } from "../../../src/platform/outbound/http.ts";
 import { type OutboundDoor, openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
+import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 
 const seen: string[] = [];
