@@ -55,11 +55,7 @@ export async function letRunsEnd(db: Knex, keys: readonly RunKey[], until: Date)
      from unnest(:jobs::uuid[], :attempts::int[]) as given (job_id, attempt)
      where run.job_id = given.job_id and run.attempt = given.attempt
        and run.cancels_gracefully and run.over_at is null`,
-    {
-      until,
-      jobs: keys.map(({ job_id }) => job_id),
-      attempts: keys.map(({ attempt }) => attempt),
-    },
+    { until, ...keyColumns(keys) },
   );
 }
 
@@ -168,6 +164,33 @@ export function sealRun(db: Knex, key: RunKey, at: Date): Promise<JobRunRow | un
     return sealed;
   });
 }
+
+/**
+ * As `sealRun`, by one statement, for those of some runs that hold nothing back and are not sealed yet.
+ *
+ * @returns these as they are from then on
+ */
+export async function sealWholeRuns(
+  db: Knex,
+  keys: readonly RunKey[],
+  at: Date,
+): Promise<readonly JobRunRow[]> {
+  if (keys.length === 0) return [];
+  const { rows } = await db.raw<{ rows: readonly JobRunRow[] }>(
+    `update public.job_run as run set sealed_at = :at
+     from unnest(:jobs::uuid[], :attempts::int[]) as given (job_id, attempt)
+     where run.job_id = given.job_id and run.attempt = given.attempt
+       and run.sealed_at is null and run.tail = ''
+     returning run.*`,
+    { at, ...keyColumns(keys) },
+  );
+  return rows;
+}
+
+const keyColumns = (keys: readonly RunKey[]) => ({
+  jobs: keys.map(({ job_id }) => job_id),
+  attempts: keys.map(({ attempt }) => attempt),
+});
 
 /** Deletes what is stored of a log elsewhere by now; the run itself stays known. */
 export async function dropChunks(db: Knex, key: RunKey): Promise<void> {

@@ -17,8 +17,10 @@ import {
   isLetEnd,
   type JobRunRow,
   logBytesMax,
+  type RunKey,
   readLog,
   sealRun,
+  sealWholeRuns,
 } from "../../platform/job-log/store.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { findJobLog } from "../../projections/agent/job-log.ts";
@@ -73,27 +75,38 @@ export const jobLogWorker = defineWorker({
   ]),
   async run({ runs }, deps) {
     const failures: unknown[] = [];
-    for (const run of runs) {
-      // One log that cannot be stored now does not keep the others.
-      await keepLogOf(deps, run).catch((error: unknown) => failures.push(error));
+    const failed = (error: unknown): void => void failures.push(error);
+    const ended: Run[] = [];
+    // One log that cannot be stored now does not keep the others.
+    for (const each of runs) {
+      const run = await endedRun(deps, each).catch(failed);
+      if (run) ended.push(run);
+    }
+    // Most logs hold nothing back, and are sealed together.
+    const sealed = await sealWholeRuns(deps.db, ended.map(keyOf), deps.now());
+    for (const run of ended) {
+      const { job_id, attempt } = keyOf(run);
+      const known = sealed.find((row) => row.job_id === job_id && row.attempt === attempt);
+      await keepLog(deps, run, known).catch(failed);
     }
     if (failures.length > 0) throw failures[0];
   },
 });
 
-async function keepLogOf(
+/** Undefined for a job that no agent was given, and for one whose agent still sends some of its log. */
+async function endedRun(
   deps: KeepLogDeps & Pick<WorkerDeps, "queues">,
   { causeId, position, attempt: given, ...job }: EndedRun,
-): Promise<void> {
+): Promise<Run | undefined> {
   await deps.visible(BigInt(position));
   const attempt = given ?? (await lastAttempt(deps.store, job.jobId, causeId));
-  if (attempt === 0) return;
+  if (attempt === 0) return undefined;
   const isCanceled = given === undefined;
   const run = isCanceled ? await findRun(deps.db, { job_id: job.jobId, attempt }) : undefined;
+  if (run === undefined || !isLetEnd(run, deps.now())) return { ...job, attempt };
   // Its agent sends more of it, and says when it has stopped.
-  if (run !== undefined && isLetEnd(run, deps.now())) {
-    await deps.queues.add([laterLog({ ...job, attempt, causeId, position }, run, deps.now())]);
-  } else await keepLog(deps, { ...job, attempt });
+  await deps.queues.add([laterLog({ ...job, attempt, causeId, position }, run, deps.now())]);
+  return undefined;
 }
 
 /** For an agent that never says so. */
@@ -133,12 +146,18 @@ type Run = Readonly<{
 
 type KeepLogDeps = Pick<WorkerDeps, "db" | "store" | "blobs" | "visible" | "now">;
 
-/** May be stopped at any line and repeated: chunks go once readers find the blob. */
-export async function keepLog(deps: KeepLogDeps, run: Run): Promise<void> {
+const keyOf = ({ jobId: job_id, attempt }: Run): RunKey => ({ job_id, attempt });
+
+/**
+ * May be stopped at any line and repeated: chunks go once readers find the blob.
+ *
+ * @param justSealed the run, where it was sealed a moment ago: its log is stored nowhere yet
+ */
+export async function keepLog(deps: KeepLogDeps, run: Run, justSealed?: JobRunRow): Promise<void> {
   const { db, store, blobs, now } = deps;
-  const key = { job_id: run.jobId, attempt: run.attempt };
-  if ((await findJobLog(db, key)) === undefined) {
-    const sealed = await sealRun(db, key, now());
+  const key = keyOf(run);
+  if (justSealed !== undefined || (await findJobLog(db, key)) === undefined) {
+    const sealed = justSealed ?? (await sealRun(db, key, now()));
     if (sealed === undefined || sealed.stored === 0n) return;
     const whole = { first: 0, last: Number(sealed.stored) - 1 };
     const content = Readable.from(readLog(db, key, whole), { objectMode: false });

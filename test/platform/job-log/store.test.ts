@@ -7,6 +7,8 @@ import {
   closeLog,
   findRun,
   readLog,
+  sealRun,
+  sealWholeRuns,
 } from "../../../src/platform/job-log/store.ts";
 import { testDatabase } from "../../support/database.ts";
 
@@ -70,6 +72,20 @@ describe("the log of a run", () => {
     await closeLog(db, { ...key, tail: Buffer.alloc(0) }, [], { ending: "released" });
     db.off("query", note);
     expect(await shown(key)).to.equal("\nreleased\n");
+  });
+
+  it("is sealed with others by one statement, unless something is held back", async () => {
+    const [whole, held, sealed] = [await givenRun(), await givenRun(), await givenRun()];
+    for (const key of [whole, held]) await appendLog(db, key, piece(0, "text"));
+    await db("public.job_run")
+      .where(held)
+      .update({ tail: Buffer.from("t") });
+    const at = new Date();
+    await sealRun(db, sealed, at);
+    const now = await sealWholeRuns(db, [whole, held, sealed], at);
+    expect(now.map(({ job_id, stored }) => [job_id, stored])).to.deep.equal([[whole.job_id, 4n]]);
+    expect((await appendLog(db, whole, piece(4, "more"))).fits).to.equal(false);
+    expect((await appendLog(db, held, piece(4, "more"))).fits).to.equal(true);
   });
 
   it("of an unknown run takes nothing", async () => {
