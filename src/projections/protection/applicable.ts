@@ -39,12 +39,11 @@ export async function refProtections(db: Knex, project: ProtectedProject): Promi
  * @throws Refusal 503 `projection.not_current`
  */
 export async function ruleProtections(db: Knex, project: Below): Promise<RefProtections> {
-  const [tags, branches] = await Promise.all([
-    protectionRules(db, { project, kind: "TAG" }),
-    protectionRules(db, { project, kind: "BRANCH" }),
+  const [rules] = await Promise.all([
+    protectionRules(db, { project, kind: "TAG" }, { project, kind: "BRANCH" }),
     mustDecideByCurrent(db),
   ]);
-  return { of: protectionsOf([...tags, ...branches]) };
+  return { of: protectionsOf(rules) };
 }
 
 /** What protects one ref, by its full name; null when nothing does. */

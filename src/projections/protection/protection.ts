@@ -137,13 +137,19 @@ const switches: Readonly<Record<ProtectionKind, ImportSwitch>> = {
 export type RuleScope = Readonly<{ kind: ProtectionKind }> &
   (Readonly<{ project: Below }> | Readonly<{ parentId: string }>);
 
-const rulesIn = (db: Knex, scope: RuleScope) =>
-  db<ProtectionRow>("protection_rule").where((query) => {
-    query.where("protection_rule.kind", scope.kind);
-    if ("project" in scope)
-      handedDown(db, "protection_rule", scope.project, switches[scope.kind])(query);
-    else query.where("protection_rule.parent_id", scope.parentId);
+const rulesIn = (db: Knex, ...scopes: readonly RuleScope[]) => {
+  const rules = db<ProtectionRow>("protection_rule");
+  return rules.where((any) => {
+    for (const scope of scopes) any.orWhere((query) => within(db, scope, query));
   });
+};
+
+function within(db: Knex, scope: RuleScope, query: Knex.QueryBuilder): void {
+  query.where("protection_rule.kind", scope.kind);
+  if ("project" in scope)
+    handedDown(db, "protection_rule", scope.project, switches[scope.kind])(query);
+  else query.where("protection_rule.parent_id", scope.parentId);
+}
 
 export async function listProtectionRules(
   db: Knex,
@@ -164,9 +170,9 @@ export async function listProtectionRules(
 /** All of them, for deciding. */
 export async function protectionRules(
   db: Knex,
-  scope: RuleScope,
+  ...scopes: readonly RuleScope[]
 ): Promise<readonly ProtectionRow["rule"][]> {
-  const rows = await rulesIn(db, scope).select<Pick<ProtectionRow, "rule">[]>("rule");
+  const rows = await rulesIn(db, ...scopes).select<Pick<ProtectionRow, "rule">[]>("rule");
   return rows.map(({ rule }) => rule);
 }
 
