@@ -10,7 +10,7 @@ import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { Deps } from "../core/deps.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import type { RequestContext } from "../core/request.ts";
-import { badToken, sentToken } from "./proof.ts";
+import { badToken, contactEveryMs, sentToken } from "./proof.ts";
 
 /** Number of a job in the whole service. */
 export const JobNumberParams = z.object({
@@ -21,9 +21,6 @@ export const JobNumberParams = z.object({
     .transform(Number)
     .refine(Number.isSafeInteger),
 });
-
-/** An agent that is silent for a minute is taken for gone; so often at most is its contact written. */
-const contactEveryMs = 5_000;
 
 export type ProvedRun = Readonly<{
   job: JobRow;

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
 import { agent } from "../../commands/agent/agent.ts";
@@ -7,7 +8,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { hashToken, isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../projections/agent/agent.ts";
-import { noteContact } from "../../projections/agent/contact.ts";
+import { type AgentContactRow, noteContact } from "../../projections/agent/contact.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 
@@ -16,6 +17,8 @@ const nameMax = 255;
 /** Longer texts are left out, not cut. */
 const sentMax = 4_096;
 const systemIdMax = 64;
+/** So often at most the contact of an agent is written that says nothing new. */
+export const contactEveryMs = 5_000;
 
 const Name = z
   .string()
@@ -80,7 +83,7 @@ export async function provedAgent(
   const row = await agentOf(request, deps, token);
   const tokenHash = hashToken(sentToken(request, "runner-token", token));
   const at = deps.now();
-  await noteContact(deps.db, {
+  const about = {
     agent_id: row.id,
     system_id,
     ip: request.ip,
@@ -89,8 +92,8 @@ export async function provedAgent(
     version: info.version ?? "",
     executor: info.executor ?? "",
     features: featuresOf(info.features ?? {}),
-    connected_at: at,
-  });
+  };
+  if (isNews(about, at)) await noteContact(deps.db, { ...about, connected_at: at });
   if (row.former_token_hash !== null && row.token_hash === tokenHash) {
     const commandId = deterministicId("confirm agent token", row.id, tokenHash);
     const command = { type: "ConfirmAgentToken", tokenHash, at: at.toISOString() } as const;
@@ -99,6 +102,25 @@ export async function provedAgent(
   }
   return row;
 }
+
+/** What this process wrote of a contact, and when; by agent and machine. */
+const noted = new LRUCache<string, Readonly<{ text: string; at: Date }>>({ max: 10_000 });
+const notedKey = (agentId: string, systemId: string): string => `${agentId} ${systemId}`;
+
+/** An agent that works polls many times a minute and says the same. */
+function isNews(about: Omit<AgentContactRow, "connected_at">, at: Date): boolean {
+  const key = notedKey(about.agent_id, about.system_id);
+  const known = noted.get(key);
+  const text = JSON.stringify(about);
+  const age = at.getTime() - (known?.at.getTime() ?? 0);
+  if (known?.text === text && age >= 0 && age < contactEveryMs) return false;
+  noted.set(key, { text, at });
+  return true;
+}
+
+/** A contact that was forgotten is written again with the next request. */
+export const leaveNoted = (agentId: string, systemId: string): void =>
+  void noted.delete(notedKey(agentId, systemId));
 
 export function featuresOf(features: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(features)

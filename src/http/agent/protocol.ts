@@ -18,7 +18,7 @@ import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, int } from "../core/schema.ts";
 import { AgentDescription, AgentName, AgentTags } from "./agent.ts";
-import { AgentProof, agentOf, badToken, provedAgent, sentToken } from "./proof.ts";
+import { AgentProof, agentOf, badToken, leaveNoted, provedAgent, sentToken } from "./proof.ts";
 
 export const protocol = { tag: "Agent protocol", scope: "none", access: "agent" } as const;
 const base = "/api/v4/runners";
@@ -179,6 +179,7 @@ const unregisterProcess = route({
   errors: [403, 404, 422],
   async handle({ body, request }, deps) {
     const { id } = await agentOf(request, deps, body.token);
+    leaveNoted(id, body.system_id);
     if (await forgetContact(deps.db, id, body.system_id)) return;
     throw new Refusal("not_found", "agent.process_not_found", "No such system_id of this agent.");
   },

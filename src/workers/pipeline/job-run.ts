@@ -76,6 +76,7 @@ async function dependenciesOf(
   spec: JobSpec,
 ): Promise<readonly JobRow[]> {
   const names = namesOfDependencies(spec);
-  if (names?.length === 0) return [];
+  const isFirst = names === undefined && stage_index === 0;
+  if (isFirst || names?.length === 0) return [];
   return jobsWithArtifacts(db, pipeline_id, names ? { names } : { stageBefore: stage_index });
 }

@@ -144,6 +144,26 @@ describe("the token of an agent", () => {
     expect(shown.body["connectedAt"]).to.be.a("string");
   });
 
+  it("has its contact written when it says something new, or was forgotten", async () => {
+    const agent = await givenAgent(app, search);
+    let written = 0;
+    const count = ({ sql }: { sql: string }): void => {
+      if (sql.startsWith('insert into "public"."agent_contact"')) written += 1;
+    };
+    app.deps.db.on("query", count);
+    const about = { token: agent.token, system_id: "s_1" };
+    for (const version of ["1", "1", "2", "2"]) {
+      await app.post("/api/v4/runners/verify", { body: { ...about, info: { ...info, version } } });
+    }
+    expect(written).to.equal(2);
+    await app.delete("/api/v4/runners/managers", { body: about });
+    await app.post("/api/v4/runners/verify", {
+      body: { ...about, info: { ...info, version: "2" } },
+    });
+    app.deps.db.off("query", count);
+    expect(written).to.equal(3);
+  });
+
   it("is taken from the body alone as well, and refused where header and body differ", async () => {
     const agent = await givenAgent(app, search);
     const inBody = await app.post("/api/v4/runners/verify", { body: { token: agent.token } });
