@@ -9,6 +9,7 @@ import {
   requireStores,
   type Settings,
 } from "../config.ts";
+import { workInBackground } from "../embedded/background-priority.ts";
 import { keepPrivate } from "../embedded/private-directory.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
@@ -68,6 +69,8 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
     const isTold = error instanceof UnsupportedServer || error instanceof LogNotWhole;
     throw isTold ? new ConfigError(`${error.message}.`) : error;
   });
+  // In the session of its own that a supervisor gives it.
+  if (supervised && names.every((name) => name === "workers")) workInBackground();
   const { url, administrator } = roles;
   if (supervised) process.send?.({ ready: { url, administrator } });
   else if (url !== undefined) await greet(config.dataDir, { url, administrator });

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import os, { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
@@ -39,7 +39,10 @@ describe("ledgerforge start", function () {
 
   it("brings up everything, greets the administrator once and ends soon on Ctrl-C", async () => {
     service = await startService(dataDir);
-    const { url, output } = service;
+    const { url, output, pidOf } = service;
+    const priorityOf = async (name: string) => os.getPriority(await pidOf(name));
+    expect(await priorityOf("workers")).to.be.greaterThan(await priorityOf("projections"));
+    expect(await priorityOf("http")).to.equal(await priorityOf("projections"));
     expect(await ready(url)).to.equal(true);
     const [, password = ""] = /Password: +(\S+)/.exec(output()) ?? [];
     const token = await createToken(url, `admin:${password}`);
