@@ -47,10 +47,16 @@ async function statementsOf(
   { db, projections, context }: FeedDeps,
   batch: Batch,
 ): Promise<readonly Statement[] | undefined> {
+  const given = projections
+    .map((projection) => {
+      const events = batch.events.filter(({ type }) => projection.types.has(type));
+      return { projection, events };
+    })
+    .filter(({ events }) => events.length > 0);
+  // Before any of them is asked in vain.
+  if (given.some(({ projection }) => projection.statements === undefined)) return undefined;
   const all: Statement[] = [];
-  for (const projection of projections) {
-    const events = batch.events.filter(({ type }) => projection.types.has(type));
-    if (events.length === 0) continue;
+  for (const { projection, events } of given) {
     const statements = await projection.statements?.(db, events, context);
     if (statements === undefined) return undefined;
     if (projection.announces !== undefined) all.push(announceChange(db, projection.announces));
