@@ -14,35 +14,63 @@ const begun = { command: "BEGIN", rowCount: null, rows: [], fields: [] } as cons
 
 /**
  * Sends the statements that one turn of the event loop brings to a connection by one write. The answer to BEGIN is not
- * waited for: it comes right before that of the first statement of the transaction. The connection pipelines, so it
- * answers in order, and one whose BEGIN fails is cut: no statement is answered outside of its transaction
+ * waited for by who begins a transaction: statements that only read are sent behind it, and the first that may write
+ * waits for it with all that follow. A connection whose BEGIN fails is cut, so that nothing is written outside of a
+ * transaction. The connection pipelines, so it answers in order
  * (https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
  */
 export function joinWrites(client: pg.Client): void {
   const send = client.query.bind(client) as (...sent: unknown[]) => unknown;
   const { connection } = client as unknown as Wire;
-  let isJoining = false;
+  const join = joining(connection);
+  /** Behind a BEGIN that is not answered. */
+  let held: (() => void)[] | undefined;
+  const begin = (text: string): unknown => {
+    held = [];
+    return send(text, [], (error: Error | null) => {
+      const waiting = held ?? [];
+      held = undefined;
+      if (error !== null && error !== undefined) connection.stream.destroy(error);
+      join();
+      for (const each of waiting) each();
+    });
+  };
   const query = (...sent: unknown[]): unknown => {
-    // Encryption may have put another socket into its place since.
-    const { stream } = connection;
-    if (!isJoining) {
-      isJoining = true;
-      stream.cork();
-      process.nextTick(() => {
-        isJoining = false;
-        stream.uncork();
+    join();
+    const { text, callback } = partsOf(sent);
+    if (held !== undefined && (held.length > 0 || !isReading(text))) {
+      const waiting = held;
+      if (callback !== undefined) return void waiting.push(() => send(...sent));
+      return new Promise((resolve, reject) => {
+        waiting.push(() => Promise.resolve(send(...sent)).then(resolve, reject));
       });
     }
-    const { text, callback } = partsOf(sent);
     if (text !== "BEGIN;" || callback === undefined) return send(...sent);
-    const result = send(text, [], (error: Error | null) => {
-      if (error !== null && error !== undefined) connection.stream.destroy(error);
-    });
+    const result = begin(text);
     callback(null, begun);
     return result;
   };
   Object.assign(client, { query });
 }
+
+/** Has the socket send what is written until the end of this turn at once. */
+function joining(connection: Wire["connection"]): () => void {
+  let isJoining = false;
+  return () => {
+    if (isJoining) return;
+    isJoining = true;
+    // Encryption may have put another socket into its place since.
+    const { stream } = connection;
+    stream.cork();
+    process.nextTick(() => {
+      isJoining = false;
+      stream.uncork();
+    });
+  };
+}
+
+const isReading = (text: unknown): boolean =>
+  typeof text === "string" && /^\s*select\b/i.test(text);
 
 function partsOf([first, second, third]: readonly unknown[]): Sent {
   const callback = [third, second].find((each) => typeof each === "function");

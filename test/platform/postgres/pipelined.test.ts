@@ -9,11 +9,12 @@ type Raw = Readonly<{ connection: Readonly<{ stream: Stream }> }>;
 
 describe("statements that are sent together", () => {
   let db: Knex;
+  let url: string;
   /** How often the only connection wrote to its socket. */
   let writes = 0;
 
   before(async () => {
-    const { url } = await testDatabase();
+    ({ url } = await testDatabase());
     db = openPostgres(url, { poolMax: 1 });
     await db.raw("create table thing (id int primary key)");
     const raw = (await db.client.acquireConnection()) as Raw;
@@ -35,12 +36,14 @@ describe("statements that are sent together", () => {
 
   const ids = async () => (await db("thing").orderBy("id").pluck("id")) as number[];
 
-  it("take one write, with the BEGIN of their transaction", async () => {
+  it("take one write, those that read with the BEGIN of their transaction", async () => {
     await db.transaction(async (tx) => {
-      await Promise.all([1, 2, 3].map((id) => tx("thing").insert({ id })));
+      await Promise.all([1, 2].map((id) => tx("thing").where({ id }).first()));
       expect(writes).to.equal(1);
+      await Promise.all([1, 2, 3].map((id) => tx("thing").insert({ id })));
+      expect(writes).to.equal(2);
     });
-    expect(writes).to.equal(2);
+    expect(writes).to.equal(3);
     expect(await ids()).to.deep.equal([1, 2, 3]);
   });
 
@@ -80,24 +83,62 @@ describe("statements that are sent together", () => {
     expect(await ids()).to.deep.equal([6]);
   });
 
-  it("end with their connection when BEGIN fails, so that none is answered outside of a transaction", () => {
+  it("that write wait for the answer to BEGIN, and are not sent when it fails", async () => {
+    const sent: { text: string; done: (error: Error | null) => void }[] = [];
     const destroyed: unknown[] = [];
-    const sent: ((error: Error | null) => void)[] = [];
     const stream = {
       cork: () => {},
       uncork: () => {},
       destroy: (error: Error) => destroyed.push(error),
     };
-    const query = (_text: string, _values: unknown[], done: (error: Error | null) => void) =>
-      sent.push(done);
+    const query = (text: string, _values: unknown[], done: (error: Error | null) => void) => {
+      sent.push({ text, done });
+    };
     const client = { query, connection: { stream } };
     joinWrites(client as never);
-    client.query("BEGIN;", [], () => {});
-    sent[0]?.(null);
-    expect(destroyed).to.deep.equal([]);
-    client.query("BEGIN;", [], () => {});
+    const texts = () => sent.splice(0).map(({ text }) => text);
+    const statements = ["select 1", "insert 1", "select 2"];
+    const begin = () => {
+      for (const text of ["BEGIN;", ...statements]) client.query(text, [], () => {});
+    };
+
+    begin();
+    const [{ done }] = sent as [(typeof sent)[0]];
+    expect(texts()).to.deep.equal(["BEGIN;", "select 1"]);
+    done(null);
+    expect(texts()).to.deep.equal(["insert 1", "select 2"]);
+
+    begin();
     const error = new Error("canceled");
-    sent[1]?.(error);
+    const [failed] = sent.splice(0);
+    failed?.done(error);
     expect(destroyed).to.deep.equal([error]);
+  });
+
+  it("leave nothing behind when their BEGIN is canceled", async () => {
+    const other = openPostgres(url, { poolMax: 1 });
+    const { rows } = await db.raw<{ rows: [{ pid: number }] }>("select pg_backend_pid() as pid");
+    let isOver = false;
+    const cancel = async (): Promise<void> => {
+      while (!isOver) await other.raw("select pg_cancel_backend(?)", [rows[0].pid]);
+    };
+    const canceling = cancel();
+    const failure = new Error("taken back");
+    for (let turn = 0; turn < 300; turn += 1) {
+      await db
+        .transaction(async (tx) => {
+          await allOf([tx("thing").insert({ id: turn }), tx("thing").insert({ id: -turn - 1 })]);
+          throw failure;
+        })
+        .catch(() => undefined);
+    }
+    isOver = true;
+    await canceling;
+    await other.destroy();
+    expect(
+      await db("thing")
+        .pluck("id")
+        .catch(() => db("thing").pluck("id")),
+    ).to.deep.equal([]);
   });
 });
