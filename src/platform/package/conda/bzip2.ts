@@ -11,6 +11,8 @@ const packedBlockBytesMax = 2_400_000;
 const groupSymbols = 50;
 const symbolsBetweenPauses = 20_000;
 const piece = 64 * 1024;
+/** Three times those of the smallest size in 64 MiB of text: blocks of a few bytes take as long as larger ones. */
+const blocksMax = 2_000;
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 24;
@@ -24,12 +26,14 @@ type Steps<Value> = Generator<Value | undefined>;
 /**
  * What bzip2 packed, in pieces of at most 64 KiB; several streams in a row are one.
  *
- * @throws Refusal 422 when it is not bzip2, is cut, or its sums do not fit
+ * @throws Refusal 422 when it is not bzip2, is cut, has more than 2,000 blocks, or its sums do not fit
  */
 export async function* unpackedBzip2(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const source = new BitReader();
   const chunks = packed[Symbol.asyncIterator]();
   const breathe = breather();
+  let sorted = new Uint32Array(0);
+  let blocks = 0;
   const fill = async (): Promise<boolean> => {
     while (source.bytesLeft < packedBlockBytesMax) {
       const { done, value } = await chunks.next();
@@ -40,13 +44,17 @@ export async function* unpackedBzip2(packed: AsyncIterable<Buffer>): AsyncGenera
   };
   await fill();
   do {
-    const level = levelOf(source);
+    const symbolsMax = levelOf(source) * levelBytes;
+    // Blocks are many, and each would take 3.6 MB anew.
+    if (sorted.length !== symbolsMax) sorted = new Uint32Array(symbolsMax);
     for (;;) {
       const mark = source.bits(24) * 2 ** 24 + source.bits(24);
       const sum = ((source.bits(16) << 16) | source.bits(16)) >>> 0;
       if (mark === endMark) break;
       if (mark !== blockMark) throw badFile("It is not bzip2.");
-      for (const step of blockOf(source, level * levelBytes, sum)) {
+      blocks += 1;
+      if (blocks > blocksMax) throw badFile(`Its bzip2 has more than ${blocksMax} blocks.`);
+      for (const step of blockOf(source, sorted, sum)) {
         if (step === undefined) await breathe();
         else yield step;
       }
@@ -63,10 +71,10 @@ function levelOf(source: BitReader): number {
   return level;
 }
 
-function* blockOf(source: BitReader, bytesMax: number, sum: number): Steps<Buffer> {
+/** @param sorted is written over, as far as the block has symbols */
+function* blockOf(source: BitReader, sorted: Uint32Array, sum: number): Steps<Buffer> {
   if (source.bits(1) === 1) throw badFile("Its bzip2 is of a version before 0.9.5.");
   const origin = source.bits(24);
-  const sorted = new Uint32Array(bytesMax);
   const counts = new Uint32Array(256);
   const length = yield* readSymbols(source, sorted, counts);
   if (origin >= length) throw badFile("Its bzip2 is damaged.");

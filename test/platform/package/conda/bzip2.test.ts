@@ -55,6 +55,34 @@ describe("what bzip2 packed", () => {
   });
 });
 
+describe("bzip2 of tiny blocks", () => {
+  /** Of `count` blocks that hold one zero byte each, and take 22 bytes. */
+  function tinyBlocks(count: number): Buffer {
+    const bits = (value: number, length: number) => value.toString(2).padStart(length, "0");
+    const table = `${bits(2, 5)}000`;
+    const symbols = bits(0, 2) + bits(2, 2);
+    const codes = `${bits(2, 3)}${bits(1, 15)}0${table}${table}${symbols}`;
+    const sum = bits(0xb1f7404b, 32);
+    const block = bits(0x314159265359, 48) + sum + bits(0, 25) + bits(0x80008000, 32) + codes;
+    const all = block.repeat(count) + bits(0x177245385090, 48) + bits(0, 32);
+    const bytes = all.padEnd(Math.ceil(all.length / 8) * 8, "0").match(/.{8}/g) ?? [];
+    return Buffer.concat([
+      Buffer.from("BZh9"),
+      Buffer.from(bytes.map((byte) => parseInt(byte, 2))),
+    ]);
+  }
+
+  it("is refused when they are more than a file has", async () => {
+    expect((await unpacked(tinyBlocks(8))).equals(Buffer.alloc(8))).to.equal(true);
+    const before = process.cpuUsage();
+    const failure = await unpacked(tinyBlocks(20_000)).catch((error: unknown) => error);
+    expect(String(failure)).to.match(/more than 2000 blocks/);
+    // 20,000 blocks that each took 3.6 MB anew took ten seconds.
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000_000).to.be.below(5);
+  });
+});
+
 describe("bzip2", () => {
   if (!needsProgram("bzip2")) return;
 
