@@ -28,7 +28,7 @@ export class Gathering {
   #waiting: Batch[] = [];
   #events = 0;
   #running: Promise<void> | undefined;
-  /** Aborts when so much waits that the other feed does. */
+  /** Aborts when so much waits that the other feed does, and when all ends. */
   #full = new AbortController();
   /** When the last feed began. */
   #fedAt = Number.NEGATIVE_INFINITY;
@@ -43,6 +43,9 @@ export class Gathering {
     this.#signal = signal;
     this.#onFailure = onFailure;
     this.#betweenMs = betweenMs;
+    // One for all waits: what is made of a signal that lives on stays in memory with it.
+    signal.addEventListener("abort", () => this.#full.abort(), { once: true });
+    if (signal.aborted) this.#full.abort();
   }
 
   /**
@@ -77,8 +80,7 @@ export class Gathering {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const waitMs = Math.max(gatherMs, this.#fedAt + this.#betweenMs - performance.now());
-      const signal = AbortSignal.any([this.#signal, this.#full.signal]);
-      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+      await delay(waitMs, undefined, { signal: this.#full.signal }).catch(() => undefined);
       if (this.#signal.aborted) return;
       const batch = joined(this.#waiting);
       this.#waiting = [];
