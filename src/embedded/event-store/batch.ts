@@ -92,7 +92,7 @@ export async function planBatch(
 
 /**
  * Where streams end if the orders are right about them, and if those they append to have no metadata. Undefined
- * when an order does not say where its stream ends.
+ * when an order does not say where its stream ends, or is of metadata, which is more than where it ends.
  */
 function assumedOf(
   orders: readonly Order[],
@@ -100,6 +100,7 @@ function assumedOf(
 ): ReadonlyMap<string, bigint> | undefined {
   const expected = new Map<string, bigint>();
   for (const order of orders) {
+    if (originalOf(order.stream) !== undefined) return undefined;
     expected.set(metastreamOf(order.stream), noRevision);
     const revision = order.expected === "no_stream" ? noRevision : order.expected;
     if (typeof revision === "bigint" && !expected.has(order.stream)) {

@@ -97,6 +97,8 @@ class Together extends pg.Query {
   /** Read by pg when a statement was parsed or has failed. */
   name: string | undefined;
   text: string | undefined;
+  /** Ends what pg began for a limit of time (`query_timeout`). */
+  declare callback: (() => void) | undefined;
 
   constructor(statements: readonly Sent[], done: Done) {
     super("");
@@ -139,10 +141,12 @@ class Together extends pg.Query {
     const { submittedNamedStatements } = connection as unknown as Wire;
     // What was to be prepared behind the failure was not.
     for (const { name } of this.#statements) delete submittedNamedStatements[name ?? ""];
+    this.callback?.();
     this.#done(error, this.text);
   }
 
   handleReadyForQuery(): void {
+    this.callback?.();
     this.#done();
   }
 

@@ -77,7 +77,7 @@ function feedCheck(
 ): Knex.Raw {
   return db.raw(
     `select 1 / (
-       (select position = :after::bigint from projection_feed where name = :feed)
+       coalesce((select position = :after::bigint from projection_feed where name = :feed), false)
        and (select count(*) = :count::int
               and coalesce(bool_and(state = 'live' and name || ' ' || version = any(:expected::text[])), true)
             from projection_checkpoint where feed = :feed and position is null)
