@@ -46,21 +46,46 @@ export const noEventStore = new Proxy({} as EventStore, {
   },
 });
 
-/** Applies batches as the leader feeds them, where the rows of a batch are known without reading. */
+/**
+ * Applies batches as the leader of this projection alone feeds them.
+ *
+ * @returns how many of those that it handles took one round trip
+ */
 export async function feedTogether(
   db: Knex,
   projection: Projection,
   batches: readonly (readonly Recorded[])[],
-): Promise<void> {
+): Promise<number> {
   const nothing = (): void => undefined;
   const log = { info: nothing, warn: nothing, error: nothing };
   const deps = { db, store: noEventStore, projections: [projection], context, log };
   const feed = feeder(deps, feedOf(projection));
   await db("projection_feed").update({ position: beforeEverything });
+  // What other releases have built leaves a feed, and has a position of its own then.
+  const others = db("projection_checkpoint").whereNot({ name: projection.name });
+  const moved = await others
+    .clone()
+    .where({ feed: feedOf(projection) })
+    .pluck("name");
+  const isAnswers = feedOf(projection) === "answers";
+  await others.whereIn("name", moved).update({ feed: isAnswers ? "gathered" : "answers" });
+  let [together, statements] = [0, 0];
+  const count = (): void => {
+    statements += 1;
+  };
   let after = beforeEverything;
   for (const events of [[], ...batches]) {
     const upTo = events.at(-1)?.position ?? after;
+    statements = 0;
+    db.on("query", count);
     await feed({ after, upTo, events });
+    db.off("query", count);
+    // Those that go together are not sent by Knex.
+    if (statements === 0 && events.some(({ type }) => projection.types.has(type))) together += 1;
     after = upTo;
   }
+  await db("projection_checkpoint")
+    .whereIn("name", moved)
+    .update({ feed: feedOf(projection) });
+  return together;
 }
