@@ -45,7 +45,8 @@ const upload = route({
   reply: z.object({ id: z.uuid(), size: z.int() }).meta({ id: "StoredJobArtifact" }),
   errors: [400, 403, 413, 422],
   async handle({ params, query, request }, deps) {
-    const proved = await provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    const prove = () => provedRun(request, deps, { jobNumber: params.jobNumber, inBody: "" });
+    const proved = await prove();
     await confirm(request, deps, proved);
     const { job } = proved;
     const declared = (await findJobSpec(deps.db, job.id))?.artifacts ?? null;
@@ -77,8 +78,13 @@ const upload = route({
       expireAt: expiryOf(declared?.expireIn ?? null, deps.now()),
       at: deps.now().toISOString(),
     } as const;
-    await request.execute(artifact, job.id, command);
-    await blob.release();
+    try {
+      // The run may have ended while the file came, and another have stored its own.
+      await prove();
+      await request.execute(artifact, job.id, command);
+    } finally {
+      await blob.release();
+    }
     return { id: artifactId, size: bytes };
   },
 });

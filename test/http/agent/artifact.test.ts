@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import { fromBufferPromise } from "yauzl";
@@ -52,6 +53,30 @@ const listed = async (path: string): Promise<readonly Shown[]> =>
       restPipelineJobArtifactModelList: Shown[];
     }
   ).restPipelineJobArtifactModelList;
+
+/** Sends an artifact, and what ends it only after `meanwhile`, which begins when the service reads. @returns the status */
+function uploadAround(job: TakenJob, meanwhile: () => Promise<unknown>): Promise<number> {
+  const head =
+    '--end\r\nContent-Disposition: form-data; name="file"; filename="artifacts.zip"\r\n' +
+    "Content-Type: application/zip\r\n\r\n";
+  return new Promise((resolve, reject) => {
+    const headers = {
+      "job-token": job.token,
+      "content-type": "multipart/form-data; boundary=end",
+      expect: "100-continue",
+    };
+    const url = `${app.url}/api/v4/jobs/${job.id}/artifacts`;
+    const outgoing = request(url, { method: "POST", headers }, (answer) => {
+      answer.resume().once("end", () => resolve(answer.statusCode ?? 0));
+    });
+    outgoing.once("continue", () => {
+      outgoing.write(`${head}content`);
+      meanwhile().then(() => outgoing.end("\r\n--end--\r\n"), reject);
+    });
+    outgoing.once("error", reject);
+    outgoing.flushHeaders();
+  });
+}
 
 describe("an artifact", () => {
   it("is uploaded by a job, fetched by the job that depends on it, and downloaded", async () => {
@@ -145,5 +170,16 @@ describe("an artifact", () => {
     expect([all.status, all.body["code"]]).to.deep.equal([404, "artifact.not_found"]);
     const none = `${at.base}/cicd/job/${shown?.["jobLocalId"]}/artifact/${randomUUID()}/download`;
     expect((await app.get(none, { token })).status).to.equal(404);
+  });
+});
+
+describe("an artifact of a run that ends", () => {
+  it("is not stored when its run ends while it comes", async () => {
+    await at.commit({ ".forge-ci.yaml": "a: {script: x, artifacts: {paths: [out]}}" }, "[skip ci]");
+    const { localId } = await at.start();
+    const [{ localId: number } = {}] = await at.jobs(localId);
+    const cancel = () => app.post(`${at.base}/cicd/job/${number}/cancel`, { token });
+    expect(await uploadAround(await begin(), cancel)).to.equal(403);
+    expect(await listed(`job/${number}`)).to.deep.equal([]);
   });
 });
