@@ -59,6 +59,20 @@ export async function letRunsEnd(db: Knex, keys: readonly RunKey[], until: Date)
   );
 }
 
+/** Ends the runs of canceled jobs that are about to start anew: their agents may not go on. */
+export async function endCanceledRuns(
+  db: Knex,
+  jobIds: readonly string[],
+  at: Date,
+): Promise<void> {
+  if (jobIds.length === 0) return;
+  await db.raw(
+    `update public.job_run set over_at = :at
+     where job_id = any(:jobs) and canceling_until is not null and over_at is null`,
+    { at, jobs: [...jobIds] },
+  );
+}
+
 /** Whether the agent of a canceled job may still go on. */
 export const isLetEnd = (
   { canceling_until, over_at }: Pick<JobRunRow, "canceling_until" | "over_at">,

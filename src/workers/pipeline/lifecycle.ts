@@ -7,7 +7,7 @@ import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { letRunsEnd } from "../../platform/job-log/store.ts";
+import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
@@ -180,6 +180,11 @@ async function orderJobs(
 ): Promise<bigint | undefined> {
   const at = now().toISOString();
   if (order.type === "CancelJob") await letAgentsEnd({ db, now }, jobs);
+  if (order.type === "ResetJob") {
+    const canceled = jobs.filter(({ status }) => status === "CANCELED");
+    const ids = canceled.map(({ id }) => id);
+    await endCanceledRuns(db, ids, now());
+  }
   let position: bigint | undefined;
   for (let from = 0; from < jobs.length; from += commandsAtOnce) {
     const some = jobs.slice(from, from + commandsAtOnce).map(async (row) => {

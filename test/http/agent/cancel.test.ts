@@ -152,3 +152,20 @@ describe("a canceled job whose agent stops gracefully", () => {
     expect((await findJobLog(db, key))?.bytes).to.equal(5n);
   });
 });
+
+describe("a canceled job that was started anew", () => {
+  it("gives its run no second time when it is canceled again before another one", async () => {
+    await at.commit({ ".forge-ci.yaml": "a: {script: x, when: manual}" }, "[skip ci]");
+    const { localId } = await at.start();
+    const [view] = await at.jobs(localId);
+    const job = `${at.base}/cicd/job/${view?.["localId"]}`;
+    await app.post(`${job}/play`, { token });
+    const run = (await poll(graceful)).body as TakenJob;
+    await put(run, running);
+    for (const step of ["cancel", "restart", "cancel"]) {
+      expect((await app.post(`${job}/${step}`, { token })).status, step).to.equal(200);
+    }
+    expect(said(await put(run, running))).to.deep.equal([403, "canceled"]);
+    expect((await asJob(run)).status).to.not.equal(200);
+  });
+});
