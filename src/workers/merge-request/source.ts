@@ -18,8 +18,9 @@ import { findMergeRequestById } from "../../projections/merge-request/merge-requ
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import { bringLfsObjects, type SourceDeps } from "./source-lfs.ts";
 
 /** Within this process; what another process does at the same time is seen by the ref. */
@@ -28,8 +29,8 @@ const attemptsMax = 5;
 
 /**
  * Brings what the source branch holds now into the request, if it is open: the commits, the ref
- * that keeps them, the event. A branch that is gone leaves the request as it is, and so does a fork while the
- * author may not read the target.
+ * that keeps them, the event. A branch that is gone leaves the request as it is, and so does another project while the
+ * author may not bring its commits.
  *
  * @returns the request as it is then
  * @throws Refusal 422 `project.full`
@@ -107,11 +108,22 @@ async function sourceHead(db: Knex, row: MergeRequestRow): Promise<string> {
   return (await mayBring(db, row)) ? ref.object_id : row.source_commit;
 }
 
-/** A fork goes on after its people lost access to the target, and shall not write into it. */
+/**
+ * Between two projects a version comes only while the author may open such a request: a fork shall not write into a
+ * target that its people lost, nor a target take what its people may not read. What is public anybody may bring.
+ * Read after the branch: what was pushed after the author lost the role is never taken over.
+ */
 async function mayBring(db: Knex, row: MergeRequestRow): Promise<boolean> {
   if (row.source_project_id === row.project_id) return true;
+  const source = await findProjectById(db, row.source_project_id);
   const target = await findProjectById(db, row.project_id);
-  return target !== undefined && (await projectRole(db, target, row.author_id)) !== undefined;
+  if (source === undefined || target === undefined) return false;
+  const [inSource, inTarget] = await Promise.all([
+    actingRole(db, source, row.author_id),
+    actingRole(db, target, row.author_id),
+  ]);
+  if (inSource === undefined || inTarget === undefined) return false;
+  return !source.is_private || reaches(inSource, "DEVELOPER");
 }
 
 async function recordMove(
