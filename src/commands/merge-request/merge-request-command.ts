@@ -7,6 +7,16 @@ import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts"
 type Within = Readonly<{ projectId: ProjectId; by: UserId; at: string }>;
 type BySystem = Readonly<{ at: string }>;
 
+/** What of the request itself a merge was judged by, beside its source and target. */
+export type JudgedRequest = Readonly<{
+  /** Title and flag say whether it is a draft. */
+  title: string;
+  workInProgress: boolean;
+  rules: readonly ApprovalRule[] | null;
+  /** Those whose approvals counted. */
+  approverIds: readonly UserId[];
+}>;
+
 export type MergeRequestCommand =
   | (Within &
       Readonly<{
@@ -48,6 +58,7 @@ export type MergeRequestCommand =
         sourceCommit: ObjectId;
         mergeCommit: ObjectId;
         removeSourceBranch: boolean;
+        judged: JudgedRequest;
       }>)
   | (BySystem & Readonly<{ type: "AbandonMerge"; mergeId: string }>)
   | (BySystem & Readonly<{ type: "RecordMerge"; mergeId: string }>)

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
   type MergeRequestEvent,
@@ -7,7 +9,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
-import type { CommandOf, MergeRequestCommand } from "./merge-request-command.ts";
+import type { CommandOf, JudgedRequest, MergeRequestCommand } from "./merge-request-command.ts";
 import {
   type BegunMerge,
   type ExistingMergeRequest,
@@ -189,10 +191,11 @@ function setAutoMerge(state: ExistingMergeRequest, command: CommandOf<"SetAutoMe
 }
 
 function beginMerge(state: ExistingMergeRequest, command: CommandOf<"BeginMerge">): Events {
-  const { type: _, projectId: __, by: begunById, at: begunAt, ...data } = command;
+  const { type: _, projectId: __, by: begunById, at: begunAt, judged, ...data } = command;
   // A repetition would make another commit than the one that the log has under this id.
   if (state.begun.has(command.mergeId)) throw changedMeanwhile();
   mustBeAt(state, command);
+  mustBeAsJudged(state, judged);
   mustNotMerge(state, begunAt);
   return [{ type: "MergeRequestMergeBegun", data: { ...data, begunById, begunAt } }];
 }
@@ -260,7 +263,18 @@ function mustBeAt(
   throw changedMeanwhile();
 }
 
-function changedMeanwhile(): Refusal {
+/** A merge takes its time: what was withdrawn meanwhile counts. Approvals that came meanwhile do no harm. */
+function mustBeAsJudged(state: ExistingMergeRequest, judged: JudgedRequest): void {
+  const { details, approverIds, rules } = state;
+  const isSame =
+    details.title === judged.title &&
+    details.workInProgress === judged.workInProgress &&
+    isDeepStrictEqual(rules, judged.rules) &&
+    judged.approverIds.every((id) => approverIds.has(id));
+  if (!isSame) throw changedMeanwhile();
+}
+
+export function changedMeanwhile(): Refusal {
   const message = "The merge request changed at the same time. Look at it again.";
   return new Refusal("conflict", "merge_request.changed", message);
 }

@@ -1,7 +1,10 @@
 import type { Knex } from "knex";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Role } from "../../events/core/role.ts";
-import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
+import type {
+  ApprovalConfiguration,
+  ApprovalRule,
+} from "../../events/merge-request/approval-rule.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { checkMerge, type KeptMerges } from "../../platform/git/merge-commits.ts";
 import { isFinalFailure, mergeFailure } from "../../platform/git/merge-failure.ts";
@@ -70,6 +73,9 @@ export type Judgement = Readonly<{
   rules: readonly ApprovalRule[];
   approvers: readonly Approver[];
   pipelines: PipelineVerdicts;
+  /** What these were found by; undefined where the request is not open or not compared. */
+  configuration: ApprovalConfiguration | undefined;
+  comparison: Comparison | undefined;
 }>;
 
 /** What of a request is judged. */
@@ -149,7 +155,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       sidesOf(repository, kept, targetHead, row),
       rulesOf(db, project, row, configuration),
     ]);
-    const { comparison } = sides;
+    const { comparison, conflicts } = sides;
     const verifying = verdictsOf(db, row, targetHead, comparison);
     verifying.catch(() => undefined);
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
@@ -175,14 +181,14 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const canMerge = Object.values(requirements).every(Boolean);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
-    const { conflicts } = sides;
     const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
     const found = { hasCommonHistory, conflicts, lockConflicts, reasons, rules, approvers };
-    return { requirements, canMerge, targetHead, ...found, pipelines: verdicts };
+    const by = { configuration, comparison };
+    return { requirements, canMerge, targetHead, ...found, pipelines: verdicts, ...by };
   };
 }
 
-function verdictsOf(
+export function verdictsOf(
   db: Knex,
   row: Judged,
   targetHead: string | undefined,
@@ -259,6 +265,8 @@ export function settled(targetHead: string | undefined): Judgement {
     reasons: [],
     rules: [],
     approvers: [],
+    configuration: undefined,
+    comparison: undefined,
   };
   const pipelines = {
     last: null,

@@ -42,6 +42,7 @@ import { inConflict, type Making, makeMerge } from "./make-merge.ts";
 import { filledMessage } from "./merge-message.ts";
 import { withNewestSource } from "./source.ts";
 import type { SourceDeps } from "./source-lfs.ts";
+import { mustStillHold, withRoleNow } from "./still-holds.ts";
 
 export type MergeDeps = RefChangeDeps & SourceDeps & Readonly<{ publicUrl: string }>;
 
@@ -74,7 +75,8 @@ export const refusalsByAnother: readonly string[] = [alreadyUnderWay, "merge.in_
  *   `merge_request.changed`, `branch.moved`, `lfs_lock.of_others`; 422 `merge.requirements`,
  *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`; 503 `merge.unavailable`
  */
-export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
+export async function merge(deps: MergeDeps, asked: MergeOrder): Promise<void> {
+  let order = asked;
   for (let attempt = 0; ; attempt += 1) {
     const reading = newest(deps, order);
     // What was merged before is answered whatever became of it.
@@ -93,6 +95,9 @@ export async function merge(deps: MergeDeps, order: MergeOrder): Promise<void> {
         (["branch.moved", "merge_request.changed"].includes(error.code) ||
           (error.code === "merge.nothing" && (await finishedBegun(deps, order, row))));
       if (!isRace || attempt + 1 === attemptsMax) throw error;
+      const { position } = await currentlyKnown(deps.store, mergeRequest, row.id);
+      await deps.visible(position);
+      order = await withRoleNow(deps.db, order);
     }
   }
 }
@@ -189,15 +194,17 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   const preparing = prepared(deps, order, row);
   // What is not met is told first.
   preparing.catch(() => undefined);
-  const targetHead = await mustBeMergeable(deps, order, row);
+  const judged = await mustBeMergeable(deps, order, row);
+  const { targetHead } = judged;
   const mergeCommit = await made(deps, row, await preparing, targetHead);
-  const command = beginning(deps, order, attempt, { targetHead, mergeCommit });
+  const command = beginning(deps, order, attempt, { judged, mergeCommit });
   // Unlike that of any other attempt, which makes another commit: the store would take it for a repetition.
   const begin = { ...metadata, commandId: randomUUID() };
   let after: Known<MergeRequestState> | undefined;
   const first = async (): Promise<void> => {
-    const order = { id: row.id, command, metadata: begin };
-    after ??= await handleKnown(deps.store, mergeRequest, order, known);
+    await mustStillHold(deps.db, order, row, judged);
+    const beginOrder = { id: row.id, command, metadata: begin };
+    after ??= await handleKnown(deps.store, mergeRequest, beginOrder, known);
   };
   const ref = branchPrefix + row.target_branch;
   const plan = async () => [{ ref, before: targetHead, after: mergeCommit }];
@@ -223,17 +230,23 @@ function beginning(
   { now }: MergeDeps,
   { project, userId, choice }: MergeOrder,
   { row, mergeId }: Attempt,
-  { targetHead, mergeCommit }: Readonly<{ targetHead: string; mergeCommit: string }>,
+  { judged, mergeCommit }: Readonly<{ judged: Mergeable; mergeCommit: string }>,
 ) {
   return {
     type: "BeginMerge",
     mergeId,
     strategy: choice.strategy,
     targetBranch: row.target_branch,
-    targetBefore: ObjectId.parse(targetHead),
+    targetBefore: ObjectId.parse(judged.targetHead),
     sourceCommit: row.source_commit,
     mergeCommit: ObjectId.parse(mergeCommit),
     removeSourceBranch: choice.removeSourceBranch,
+    judged: {
+      title: row.title,
+      workInProgress: row.work_in_progress,
+      rules: row.approval_rules,
+      approverIds: judged.approvers.map(({ userId }) => userId),
+    },
     projectId: project.id,
     by: userId,
     at: now().toISOString(),
@@ -251,12 +264,13 @@ async function abandon(
   await visible((await handle(store, mergeRequest, { id, command, metadata: own })).position);
 }
 
-/** @returns head of the target branch */
+type Mergeable = Judgement & Readonly<{ targetHead: string }>;
+
 async function mustBeMergeable(
   deps: MergeDeps,
   { project, role, userId }: MergeOrder,
   row: MergeRequestRow,
-): Promise<string> {
+): Promise<Mergeable> {
   mustBeOpen(row);
   const judgement = await mergeJudge(deps, project, { userId, role })(row);
   const { requirements, conflicts, lockConflicts, targetHead } = judgement;
@@ -269,7 +283,7 @@ async function mustBeMergeable(
     const extra = { files: lockConflicts };
     throw new Refusal("conflict", "lfs_lock.of_others", message, { extra });
   }
-  return targetHead;
+  return { ...judgement, targetHead };
 }
 
 /** @throws Refusal 503 when git had trouble that may pass; 422 when it cannot read the branches, which is final */

@@ -193,7 +193,9 @@ describe("a merge request", () => {
 });
 
 describe("merging a request", () => {
-  const begin = { type: "BeginMerge", ...merge, ...within } as const;
+  const { title, workInProgress } = details;
+  const judged = { title, workInProgress, rules: null, approverIds: [] } as const;
+  const begin = { type: "BeginMerge", ...merge, judged, ...within } as const;
   const later = new Date(Date.parse(at) + 20_000).toISOString();
 
   it("begins only with what was judged", () => {
@@ -205,6 +207,46 @@ describe("merging a request", () => {
       .when({ ...begin, targetBranch: "other" })
       .refuses("merge_request.changed");
     given(opened, closed).when(begin).refuses("merge_request.closed");
+  });
+
+  const edited = (change: Partial<typeof details>): MergeRequestEvent => ({
+    type: "MergeRequestEdited",
+    data: {
+      ...{ projectId, details: { ...details, ...change }, previousDetails: details },
+      ...{ editedById: by, editedAt: at },
+    },
+  });
+  const ownRule = {
+    ...{ targetBranch: "main", name: "Two", minimalApprovals: 1, allowedApproverIds: [approver] },
+  };
+
+  it("begins only while the title, the draft flag, the approvals and the rules are as judged", () => {
+    const withApproval = { ...begin, judged: { ...judged, approverIds: [approver] } };
+    const withdrawn: MergeRequestEvent = {
+      type: "MergeRequestApprovalWithdrawn",
+      data: { approverId: approver, withdrawnAt: at },
+    };
+    given(opened, approved).when(withApproval).gives(begun());
+    given(opened, approved).when(begin).gives(begun());
+    given(opened, approved, withdrawn).when(withApproval).refuses("merge_request.changed");
+    for (const change of [{ title: "Draft: Search" }, { workInProgress: true }]) {
+      given(opened, edited(change)).when(begin).refuses("merge_request.changed");
+    }
+    given(opened, edited({ description: "More" }))
+      .when(begin)
+      .gives(begun());
+    const rules = [ownRule];
+    const replaced: MergeRequestEvent = {
+      type: "MergeRequestApprovalRulesReplaced",
+      data: { rules, replacedById: by, replacedAt: at },
+    };
+    given(opened, replaced).when(begin).refuses("merge_request.changed");
+    const { allowedApproverIds, ...rest } = ownRule;
+    // A read model gives the fields in another order.
+    const shuffled = { ...judged, rules: [{ allowedApproverIds, ...rest }] };
+    given(opened, replaced)
+      .when({ ...begin, judged: shuffled })
+      .gives(begun());
   });
 
   it("is done by one at a time, until the other is over", () => {

@@ -133,6 +133,7 @@ describe("merging when the pipeline succeeds", () => {
       ...{ mergeId: randomUUID(), strategy: "REBASE" as const, targetBranch: "main" },
       ...{ targetBefore: row.source_commit, sourceCommit: row.source_commit },
       ...{ mergeCommit: row.source_commit, removeSourceBranch: false },
+      judged: { title: row.title, workInProgress: false, rules: null, approverIds: [] },
       ...{ projectId: ProjectId.parse(row.project_id), by: bob.id, at: new Date().toISOString() },
     } as const;
     const order = { id: row.id, command: begin, metadata: metadataFor(randomUUID()) };

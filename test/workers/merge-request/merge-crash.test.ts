@@ -126,6 +126,7 @@ describe("a service that dies while it merges", () => {
       sourceCommit: ObjectId.parse(source),
       mergeCommit: rebased,
       removeSourceBranch: false,
+      judged: { title: row.title, workInProgress: false, rules: null, approverIds: [] },
       projectId: project.id,
       by: bob.id,
       at: new Date(Date.now() - 60_000).toISOString(),

@@ -10,14 +10,14 @@ import { Refusal } from "../../../src/platform/refusal.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { type MergeDeps, merge } from "../../../src/workers/merge-request/merge.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
 import { metadataFor } from "../../support/history.ts";
-import { type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
+import { type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
-const { bob } = people;
+const { anna, bob, carl } = people;
 const begun = "MergeRequestMergeBegun";
 
 let world: MergeWorld;
@@ -148,4 +148,76 @@ describe("a merge that is asked for again with the same command", () => {
     expect(await asked(announced)).to.equal("idempotency.in_progress");
     expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun]);
   });
+});
+
+describe("a merge whose requirements are withdrawn while it is made", () => {
+  const approve = () => world.post(carl, "/merge-request/1/approve");
+  const edit = (body: Json) => world.put(anna, "/merge-request/1", body);
+  const rule = (...approvers: readonly TestUser[]) => ({
+    ...{ targetBranch: "main", name: "R", minimalApprovals: 1 },
+    allowedApproversUuid: approvers.map(({ id }) => id),
+  });
+  const demand = (approver: TestUser) =>
+    world.post(anna, "/merge-request/approval/rule/create", rule(approver));
+  const setRole = ({ alias: userAlias }: TestUser, role: string) =>
+    world.put(anna, "/member/role", { userAlias, role });
+  const configure = (body: Json) => {
+    const at = world.at("/merge-request/approval/configuration/edit");
+    return app.send("PATCH", at, { token: anna.token, body });
+  };
+  const ban = async () => {
+    const root = await app.givenUser("root", { admin: true });
+    return app.post(`/admin/user/${carl.id}/account/ban`, { token: root.token });
+  };
+
+  /** One that carl approved, with something that happens once it is judged and made, before the branch moves. */
+  async function mergedWhile(happens: () => Promise<{ status: number; text: string }>) {
+    await demand(carl);
+    expect((await approve()).status).to.equal(200);
+    const asked = await command();
+    let ensures = 0;
+    const ensure: MergeDeps["git"]["ensure"] = async (...args) => {
+      ensures += 1;
+      // The first is of the preparation, the second of the change of the branch.
+      if (ensures === 2) {
+        const { status, text } = await happens();
+        expect(status, text).to.equal(200);
+      }
+      return app.deps.git.ensure(...args);
+    };
+    const answer = await asked({ ...app.deps, git: { ...app.deps.git, ensure } });
+    expect(ensures).to.be.at.least(2);
+    return answer;
+  }
+
+  it("is made when what changed does not stand against it", async () => {
+    expect(await mergedWhile(() => edit({ title: "Better" }))).to.equal("merged");
+    await expectTruth();
+  });
+
+  for (const [what, happens] of [
+    ["the approval is withdrawn", approve],
+    ["it becomes a draft", () => edit({ workInProgress: true })],
+    ["its title says that it is a draft", () => edit({ title: "Draft: Feature" })],
+    ["the merger is demoted", () => setRole(bob, "GUEST")],
+    ["the approver loses the project", () => world.delete(anna, "/member/carl")],
+    ["another rule is made", () => demand(anna)],
+    ["a pipeline is demanded", () => configure({ checkCiCdStatus: true })],
+    ["a status fails", fail],
+    // The last: carl stays banned.
+    ["the approver is banned", ban],
+  ] as const) {
+    it(`is not made when ${what}`, async () => {
+      const before = await git(world.gitDir, "rev-parse", "refs/heads/main");
+      expect(await mergedWhile(happens)).to.equal("merge.requirements");
+      expect(await git(world.gitDir, "rev-parse", "refs/heads/main")).to.equal(before);
+      expect((await rowOf()).status).to.equal("OPENED");
+      expect(await recorded()).to.deep.equal([]);
+    });
+  }
+
+  async function fail() {
+    const { source_commit } = await rowOf();
+    return world.post(bob, `/commit/${source_commit}/status`, { name: "ci", status: "FAILED" });
+  }
 });
