@@ -17,7 +17,7 @@ import {
   findMergeRequestById,
 } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Judgement, mergeJudge, type RequirementName } from "./judge.ts";
@@ -67,7 +67,7 @@ export const autoMergeWorker = defineWorker({
     const project = row && (await findProjectById(deps.db, row.project_id));
     if (!row?.auto_merge || project === undefined || row.status !== "OPENED") return;
     const { setById: userId, choice } = row.auto_merge;
-    const role = await projectRole(deps.db, project, userId);
+    const role = await actingRole(deps.db, project, userId);
     const judgement = await mergeJudge(deps, project, { userId, role })(row);
     const { last, mergeResult, pending } = judgement.pipelines;
     if (last === false || mergeResult === false) return giveUp(deps, mergeRequestId);

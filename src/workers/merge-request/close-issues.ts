@@ -6,7 +6,7 @@ import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findMergeRequestById } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 type CloseDeps = Pick<WorkerDeps, "store" | "db" | "now" | "visible" | "publicUrl">;
@@ -25,7 +25,7 @@ export async function closeIssuesOf(
   if (project === undefined || row?.merge_commit == null || row.merged_by_id === null) return;
   if (row.target_branch !== project.default_branch) return;
   const by = row.merged_by_id;
-  const role = await projectRole(db, project, by);
+  const role = await actingRole(db, project, by);
   if (role === undefined || role === "GUEST") return;
   const references = [row.title, row.description].flatMap((text) => referencesIn(text, publicUrl));
   const path = `${project.owner_alias}/${project.alias}`;

@@ -25,7 +25,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { findProjectById } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 
 export type Begun = Readonly<{ merge: BegunMerge; metadata: EventMetadata }>;
 
@@ -115,7 +115,7 @@ async function removeSource(
   if (project === undefined || row.source_branch === project.default_branch) return;
   const branch = await findRef(db, project.id, "branch", row.source_branch);
   if (branch?.object_id !== merge.sourceCommit) return;
-  const role = await projectRole(db, project, merge.begunById);
+  const role = await actingRole(db, project, merge.begunById);
   if (role === undefined || !reaches(role, "DEVELOPER")) return;
   const source = { projectId: project.id, branch: row.source_branch };
   if ((await openMergeRequestsFrom(db, source)).some(({ id }) => id !== row.id)) return;

@@ -30,7 +30,7 @@ import type { MergeRequestRow } from "../../projections/merge-request/merge-requ
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef, whoMovedRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import { accountIdent } from "../../projections/user/commit-author.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -168,7 +168,7 @@ export async function startMergeRequestPipeline(
   const project = await findProjectById(deps.db, row.source_project_id);
   const repository = project && (await deps.git.find(project.id));
   if (project === undefined || repository === undefined) return { none: "no_source" };
-  const role = await projectRole(deps.db, project, userId);
+  const role = await actingRole(deps.db, project, userId);
   if (role === undefined || !reaches(role, "DEVELOPER")) return { none: "no_right" };
   const wanted = { project, repository, row, userId };
   const origin = (await mergedOrigin(deps, wanted)) ?? (await sourceOrigin(deps, wanted));

@@ -16,7 +16,9 @@ import { clipText, storableText } from "../../platform/storable-text.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -56,6 +58,9 @@ export const mergeRequestPushWorker = defineWorker({
     await deps.visible(BigInt(position));
     const project = await findProjectById(deps.db, projectId);
     if (project === undefined) return;
+    // Who pushed may have lost the right since, or been banned.
+    const role = await actingRole(deps.db, project, by.data);
+    if (role === undefined || !reaches(role, "DEVELOPER")) return;
     const envelope = { ...cause, causationId: eventId };
     try {
       await open({ project, branch, by: by.data, wish, eventId, metadata: envelope }, deps);

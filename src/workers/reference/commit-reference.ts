@@ -20,7 +20,7 @@ import { ownIssue, referencesIn } from "../../platform/text-reference.ts";
 import { findIssue } from "../../projections/issue/list.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import { causedBy } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
@@ -135,8 +135,8 @@ async function closeIssues(
   commits: readonly ReferringCommit[],
 ): Promise<void> {
   const by = change.data.changedById;
-  // Who pushed may have lost the right since.
-  if (by === null || !mayClose(await projectRole(deps.db, project, by))) return;
+  // Who pushed may have lost the right since, or been banned.
+  if (by === null || !mayClose(await actingRole(deps.db, project, by))) return;
   for (const [localId, commitId] of closedBy(commits, project)) {
     const row = await findIssue(deps.db, project.id, localId);
     if (row === undefined) continue;
@@ -154,7 +154,7 @@ async function closeIssues(
   }
 }
 
-const mayClose = (role: Awaited<ReturnType<typeof projectRole>>): boolean =>
+const mayClose = (role: Awaited<ReturnType<typeof actingRole>>): boolean =>
   role !== undefined && role !== "GUEST";
 
 /** Issue number → the newest commit that closes it. */

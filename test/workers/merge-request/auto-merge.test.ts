@@ -5,9 +5,15 @@ import { handle } from "../../../src/commands/core/handle.ts";
 import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import { findMergeRequest } from "../../../src/projections/merge-request/merge-request-query.ts";
+import { findProjectById } from "../../../src/projections/project/project.ts";
 import { autoMergeWorker } from "../../../src/workers/merge-request/auto-merge.ts";
+import { closeIssuesOf } from "../../../src/workers/merge-request/close-issues.ts";
+import { merge } from "../../../src/workers/merge-request/merge.ts";
+import { mergeRequestPushWorker } from "../../../src/workers/merge-request/push-option.ts";
+import { searchChange } from "../../../src/workers/reference/commit-reference.ts";
 import { codeOf } from "../../support/answer.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { commit, git } from "../../support/git.ts";
 import { metadataFor } from "../../support/history.ts";
 import { idOf, type Json, type MergeWorld, mergeWorlds } from "../../support/merge-world.ts";
 
@@ -152,4 +158,109 @@ describe("merging when the pipeline succeeds", () => {
     expect(after).to.include({ mergeWhenPipelineSucceeds: false });
     expect(idOf(after["status"])).to.equal("OPENED");
   });
+});
+
+describe("what is done in the name of a person who was banned meanwhile", () => {
+  let root: TestUser;
+  before(async () => {
+    root = await app.givenUser("root", { admin: true });
+  });
+  const account = async (verb: string) =>
+    expect(
+      (await app.post(`/admin/user/${bob.id}/account/${verb}`, { token: root.token })).status,
+    ).to.equal(200);
+  beforeEach(() => configure({ checkCiCdStatus: false }));
+  afterEach(() => account("unban"));
+
+  const issueStatus = async () => idOf((await world.get(anna, "/issue/1")).body["status"]);
+  const createIssue = () =>
+    world.post(anna, "/issue", { title: "Bug", description: "It does not work" });
+
+  it("is no merge that they wait for", async () => {
+    await configure({ checkCiCdStatus: true });
+    expect((await wait()).status).to.equal(200);
+    await configure({ checkCiCdStatus: false });
+    await account("ban");
+    await look();
+    expect(await view()).to.include({ mergeWhenPipelineSucceeds: false });
+    expect(idOf((await view())["status"])).to.equal("OPENED");
+  });
+
+  it("is neither the end of the source branch nor of issues after their merge", async () => {
+    await createIssue();
+    await world.put(anna, "/merge-request/1", { description: "Closes #1" });
+    const row = (await findMergeRequest(app.deps.db, world.project.id, 1))!;
+    let banned = false;
+    const visible: typeof app.deps.visible = async (position) => {
+      await app.deps.visible(position);
+      const { status } = (await findMergeRequest(app.deps.db, world.project.id, 1))!;
+      if (banned || status !== "MERGED") return;
+      banned = true;
+      await account("ban");
+    };
+    const messages = { mergeCommitMessage: null, squashCommitMessage: null };
+    await merge(
+      { ...app.deps, visible },
+      {
+        mergeRequestId: row.id,
+        project: (await findProjectById(app.deps.db, world.project.id))!,
+        ...{ role: "DEVELOPER", userId: bob.id, metadata: byBob() },
+        choice: { strategy: "MERGE_COMMIT", removeSourceBranch: true, ...messages },
+      },
+    );
+    await closeIssuesOf(app.deps, row.id);
+    expect(idOf((await view())["status"])).to.equal("MERGED");
+    expect([...(await world.refs()).keys()]).to.include("refs/heads/feature");
+    expect(await issueStatus()).to.equal("OPEN");
+    await account("unban");
+    await closeIssuesOf(app.deps, row.id);
+    expect(await issueStatus()).to.equal("CLOSED");
+  });
+
+  it("is no end of issues that commits of theirs name", async () => {
+    await createIssue();
+    await commit(world.copy, "Closes #1", { "c.txt": "c\n" });
+    await git(world.copy, "push", "--quiet", world.remote(bob), "HEAD:main");
+    const revision = (await world.told()).findLastIndex((line) => line.endsWith("main by bob"));
+    expect(revision).to.be.greaterThan(0);
+    await account("ban");
+    const search = async () => {
+      await searchChange(app.deps, world.project.id, revision);
+      await app.deps.visible(await app.head());
+    };
+    await search();
+    expect(await issueStatus()).to.equal("OPEN");
+    await account("unban");
+    await search();
+    expect(await issueStatus()).to.equal("CLOSED");
+  });
+
+  it("is no merge request that their push asked for", async () => {
+    const [branch] = await world.branch({ "pushed.txt": "p\n" });
+    const mergeRequest = {
+      ...{ target: null, title: "Pushed", draft: false, removeSourceBranch: null },
+      mergeWhenPipelineSucceeds: false,
+    };
+    const push = { ciSkip: true, ciVariables: null, mergeRequest };
+    const { id: projectId } = world.project;
+    const position = String(await app.head());
+    const job = { projectId, branch, eventId: randomUUID(), position };
+    const run = () =>
+      mergeRequestPushWorker.runJob(
+        { ...job, metadata: { ...byBob(), push } },
+        deps,
+        new AbortController().signal,
+      );
+    await account("ban");
+    await run();
+    expect(await findMergeRequest(app.deps.db, projectId, 2)).to.equal(undefined);
+    await account("unban");
+    await run();
+    expect(await findMergeRequest(app.deps.db, projectId, 2)).to.include({ title: "Pushed" });
+  });
+
+  const byBob = () =>
+    metadataFor(randomUUID(), {
+      actor: { userId: bob.id, alias: "bob", via: "token", tokenId: null },
+    });
 });
