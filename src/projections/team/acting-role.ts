@@ -1,8 +1,8 @@
 import type { Knex } from "knex";
 
 import type { Role } from "../../events/core/role.ts";
-import { findUserById } from "../user/user.ts";
-import { type ProjectPlace, projectRole } from "./member-role.ts";
+import { findUserById, findUsersById } from "../user/user.ts";
+import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
 
 /**
  * The role in whose right something is done now that was asked for earlier. An account that is banned keeps its
@@ -19,4 +19,18 @@ export async function actingRole(
   ]);
   const acts = user !== undefined && user.banned_at === null && user.forgotten_at === null;
   return acts ? role : undefined;
+}
+
+/** The same for several users; who does not act, or has no right at all, is left out. */
+export async function actingRoles(
+  db: Knex,
+  project: ProjectPlace,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, Role>> {
+  if (userIds.length === 0) return new Map();
+  const [users, roles] = await Promise.all([
+    findUsersById(db, userIds),
+    projectRoles(db, project, userIds),
+  ]);
+  return new Map([...roles].filter(([id]) => users.get(id)?.banned_at === null));
 }

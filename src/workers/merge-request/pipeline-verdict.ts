@@ -1,9 +1,17 @@
 import type { Knex } from "knex";
 
 import type { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
-import { type CommitCheck, checkOf, commitCheck } from "../../projections/pipeline/check.ts";
+import {
+  type Believed,
+  type CommitCheck,
+  checkOf,
+  commitCheck,
+} from "../../projections/pipeline/check.ts";
 import { lastMergeRequestPipeline, lastPipeline } from "../../projections/pipeline/query.ts";
 import type { PipelineRow } from "../../projections/pipeline/table.ts";
+import { findProjectById } from "../../projections/project/project.ts";
+import { reaches } from "../../projections/protection/applicable.ts";
+import { actingRoles } from "../../projections/team/acting-role.ts";
 
 /** Which commit pipelines are asked about. */
 export type PipelineQuestion = Readonly<{
@@ -35,7 +43,8 @@ export type PipelineVerdicts = Readonly<{
 
 /**
  * What pipelines and commit statuses say of the source commit, in the project of the source and in
- * that of the target, and the pipeline of the request for that commit. The result of a merge with the head
+ * that of the target, and the pipeline of the request for that commit. In another project than the target, a status that
+ * says success counts only from a developer of the target: authors of forks report there what they like. The result of a merge with the head
  * of the target is spoken for by a pipeline that ran on it, or by all of these while the source is up to date.
  */
 export async function pipelineVerdicts(
@@ -52,7 +61,10 @@ export async function pipelineVerdicts(
     branching,
     lastMergeRequestPipeline(db, place, { sourceCommit }),
     targetHead && lastMergeRequestPipeline(db, place, { sourceCommit, targetCommit: targetHead }),
-    ...projectIds.map((id) => commitCheck(db, id, sourceCommit)),
+    ...projectIds.map((id) => {
+      const believed = id === projectId ? undefined : developersOf(db, projectId);
+      return commitCheck(db, id, sourceCommit, believed);
+    }),
   ]);
   const checks = new Set([...others, ...(own === undefined ? [] : [checkOf(own.status)])]);
   const last = verdictOf(checks);
@@ -62,6 +74,14 @@ export async function pipelineVerdicts(
   const mergeRequest = ofPipelines([own]);
   return { last, branch, mergeRequest, mergeResult, pending: checks.has("RUNNING") };
 }
+
+const developersOf =
+  (db: Knex, projectId: string): Believed =>
+  async (userIds) => {
+    const project = await findProjectById(db, projectId);
+    const roles = project === undefined ? [] : await actingRoles(db, project, userIds);
+    return new Set([...roles].flatMap(([id, role]) => (reaches(role, "DEVELOPER") ? [id] : [])));
+  };
 
 const ofPipelines = (rows: readonly (Pick<PipelineRow, "status"> | undefined)[]) =>
   verdictOf(new Set(rows.flatMap((row) => (row === undefined ? [] : [checkOf(row.status)]))));

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
-import { startTestApp } from "../../support/app.ts";
+import { startTestApp, type TestUser } from "../../support/app.ts";
+import { git } from "../../support/git.ts";
 import { type Json, mergeWorlds } from "../../support/merge-world.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
@@ -36,5 +37,65 @@ describe("the pipelines of a merge request", () => {
     expect(merged.status, merged.text).to.equal(200);
     expect((await listed()).ids).to.deep.equal([3, 1]);
     expect((await world.get(carl, "/merge-request/2/pipelines")).status).to.equal(404);
+  });
+});
+
+describe("statuses that are reported in the fork that a request comes from", () => {
+  it("count as a success only from developers of the target", async () => {
+    const world = await newWorld();
+    const root = await app.givenUser("root", { admin: true });
+    const alias = "reports";
+    const fork = await world.post(carl, "/fork", { ownerAlias: "carl", alias });
+    const forkAt = (rest: string) => `/project/carl/${alias}${rest}`;
+    await app.post(forkAt("/member/invite"), {
+      token: carl.token,
+      body: { userAlias: "bob", role: "DEVELOPER" },
+    });
+    const remote = Object.assign(new URL(forkAt(".git"), app.url), {
+      ...{ username: "carl", password: carl.token },
+    });
+    await git(world.copy, "push", "--quiet", remote.href, "feature:work");
+    const opened = await world.post(carl, "/merge-request", {
+      ...{ title: "From a fork", sourceProject: { id: fork.body["id"] } },
+      ...{ sourceBranch: { id: "work" }, targetBranch: { id: "main" } },
+    });
+    expect(opened.status, opened.text).to.equal(200);
+    const configure = async (isDemanded: boolean) => {
+      const body = {
+        checkCiCdStatus: isDemanded,
+        mergeResultPipelineStatusCheckEnabled: isDemanded,
+      };
+      const at = world.at("/merge-request/approval/configuration/edit");
+      expect((await app.send("PATCH", at, { token: anna.token, body })).status).to.equal(200);
+    };
+    const head = (opened.body["sourceBranch"] as Json)["hash"];
+    const report = async (at: (rest: string) => string, by: TestUser, body: Json) => {
+      const answer = await app.post(at(`/commit/${head}/status`), { token: by.token, body });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    const ok = (name: string) => ({ name, status: "SUCCESS" });
+    const unmet = async () => {
+      const { mergeRequirements } = (await world.get(anna, "/merge-request/1")).body;
+      return Object.entries(mergeRequirements as Json).flatMap(([name, is]) => (is ? [] : [name]));
+    };
+    const both = ["LAST_PIPELINE_SUCCESS", "MERGE_RESULTS_PIPELINE_SUCCESS"];
+    const account = (verb: string) =>
+      app.post(`/admin/user/${bob.id}/account/${verb}`, { token: root.token });
+
+    await configure(true);
+    await report(forkAt, carl, ok("mine"));
+    expect(await unmet()).to.deep.equal(both);
+    await report(forkAt, bob, ok("theirs"));
+    expect(await unmet()).to.deep.equal([]);
+    await account("ban");
+    expect(await unmet()).to.deep.equal(both);
+    await account("unban");
+    await world.delete(anna, "/member/bob");
+    expect(await unmet()).to.deep.equal(both);
+    await report(world.at, anna, ok("outside"));
+    expect(await unmet()).to.deep.equal([]);
+    await configure(false);
+    await report(forkAt, carl, { name: "mine", status: "FAILED" });
+    expect(await unmet()).to.deep.equal(both);
   });
 });
