@@ -1,48 +1,32 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import path from "node:path";
 
-import { Limiter } from "../limiter.ts";
 import { Answers } from "./answers.ts";
-import { emptyTreeOf } from "./diff/diff.ts";
-import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
+import {
+  type MergeLimits,
+  type MergeOutcome,
+  mergeLimits,
+  type Refused,
+  runMerge,
+  withinLimits,
+} from "./merge-run.ts";
 import { type LooseObject, looseObjectsIn, writeLooseObjects } from "./object/loose.ts";
 import type { Repository } from "./repository.ts";
-import { type RunOptions, runGit } from "./run.ts";
 
 /** The two heads to be brought together; the base is what their histories share. */
 export type MergeHeads = Readonly<{ ours: string; theirs: string }>;
 
-export type CommitMerge =
-  | Readonly<{ treeId: string; conflicts?: undefined }>
-  /** Paths that could not be brought together, in path order. */
-  | Readonly<{ conflicts: readonly string[] }>;
-
-type Refused = Readonly<{ refused: MergeLimit }>;
-
 /** What a merge in thought added to a repository, so that the merge itself need not be made again. */
 type Draft = Readonly<{ gitDir: string; objects: readonly LooseObject[] }>;
-type Tried = Readonly<{ merge: CommitMerge | Refused; draft?: Draft | undefined }>;
+type Tried = Readonly<{ merge: MergeOutcome | Refused; draft?: Draft | undefined }>;
 
 /** Where outcomes are kept beyond this process. */
 export type KeptMerges = Readonly<{
-  find: (heads: MergeHeads) => Promise<CommitMerge | undefined>;
-  keep: (heads: MergeHeads, merge: CommitMerge) => Promise<void>;
+  find: (heads: MergeHeads) => Promise<MergeOutcome | undefined>;
+  keep: (heads: MergeHeads, merge: MergeOutcome) => Promise<void>;
 }>;
 
-const exitConflict = 1;
 const mebibyte = 1024 ** 2;
-
-/** A merge holds three versions of a file and indexes of their lines in memory. */
-const mergesAtOnce = new Limiter(2);
-export type MergeLimits = Readonly<{ timeoutMs: number; memoryBytesMax: number }>;
-const limitsDefault = { timeoutMs: 30_000, memoryBytesMax: 2_560 * mebibyte };
-const settings = {
-  // Pairs that renames are looked for among; beyond it files count as removed and added.
-  "merge.renameLimit": "1000",
-  // Of the packs, what is in memory at a time: git would map all of them.
-  "core.packedGitWindowSize": "32m",
-  "core.packedGitLimit": "256m",
-} as const;
 
 /** Most merges add a few directories and some files that both sides changed. */
 const draftMax = { objects: 64, bytes: 64 * 1024 };
@@ -52,7 +36,7 @@ const checked = new Answers<Tried>(32 * mebibyte, ({ merge, draft }) =>
   "refused" in merge ? 100 : sizeOf(merge) + draftSize(draft),
 );
 
-const sizeOf = ({ conflicts = [] }: CommitMerge): number =>
+const sizeOf = ({ conflicts = [] }: MergeOutcome): number =>
   conflicts.reduce((sum, { length }) => sum + 2 * length + 50, 100);
 
 const draftSize = (draft: Draft | undefined): number =>
@@ -68,8 +52,8 @@ export async function checkMerge(
   repository: Repository,
   heads: MergeHeads,
   kept?: KeptMerges,
-  limits: MergeLimits = limitsDefault,
-): Promise<CommitMerge> {
+  limits: MergeLimits = mergeLimits,
+): Promise<MergeOutcome> {
   const { merge } = await checked.get(keyOf(heads), async () => {
     const known = await kept?.find(heads);
     if (known !== undefined) return { merge: known };
@@ -93,9 +77,13 @@ async function tryMerge(
   // Upkeep removes what a process that died left under such a name.
   const draft = await mkdtemp(path.join(objects, "tmp_merge-"));
   const env = { GIT_OBJECT_DIRECTORY: draft, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects };
-  const own = { ...settings, "core.fsync": "none" };
+  const settings = { "core.fsync": "none" };
   try {
-    const merge = await mergeTree(repository, heads, { ...limits, env, settings: own });
+    const { outcome: merge } = await runMerge(repository.gitDir, heads, {
+      ...limits,
+      env,
+      settings,
+    });
     if (!("treeId" in merge)) return { merge };
     const objects = await looseObjectsIn(draft, draftMax);
     return { merge, draft: objects && { gitDir: repository.gitDir, objects } };
@@ -113,57 +101,14 @@ async function tryMerge(
 export async function mergeCommits(
   repository: Repository,
   heads: MergeHeads,
-  limits: MergeLimits = limitsDefault,
-): Promise<CommitMerge> {
+  limits: MergeLimits = mergeLimits,
+): Promise<MergeOutcome> {
   const { merge, draft } = checked.peek(keyOf(heads)) ?? {};
   // Of a fork, the objects that the other repository had already may not be here.
   if (merge !== undefined && "treeId" in merge && draft?.gitDir === repository.gitDir) {
     await writeLooseObjects(repository, draft.objects);
     return merge;
   }
-  return withinLimits(await mergeTree(repository, heads, { ...limits, settings }), limits);
-}
-
-function withinLimits(
-  merge: CommitMerge | Refused,
-  { timeoutMs, memoryBytesMax }: MergeLimits,
-): CommitMerge {
-  if (!("refused" in merge)) return merge;
-  throw tooComplex(
-    merge.refused === "time"
-      ? `${timeoutMs / 1_000} seconds`
-      : `${Math.floor(memoryBytesMax / mebibyte)} MiB of memory`,
-  );
-}
-
-async function mergeTree(
-  { gitDir }: Repository,
-  { ours, theirs }: MergeHeads,
-  options: RunOptions,
-): Promise<CommitMerge | Refused> {
-  const ran = await mergesAtOnce.run(() =>
-    runGit(
-      gitDir,
-      [
-        "merge-tree",
-        ...["--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"],
-        ...["--end-of-options", ours, theirs],
-      ],
-      {
-        ...options,
-        // Some versions of git read the attributes of HEAD: the outcome follows from the two commits alone.
-        settings: { ...options.settings, "attr.tree": emptyTreeOf(ours) },
-        okCodes: [0, exitConflict],
-        writes: true,
-      },
-    ).catch((error: unknown): Refused => {
-      const refused = limitOf(error);
-      if (refused === undefined) throw mergeFailure(error);
-      return { refused };
-    }),
-  );
-  if ("refused" in ran) return ran;
-  const { exitCode, stdout } = ran;
-  const [treeId = "", ...paths] = stdout.toString().split("\0").filter(Boolean);
-  return exitCode === 0 ? { treeId } : { conflicts: [...new Set(paths)].sort() };
+  const { outcome } = await runMerge(repository.gitDir, heads, limits);
+  return withinLimits(outcome, limits);
 }

@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
-import type { CommitMerge, KeptMerges } from "../../platform/git/merge-commits.ts";
+import type { KeptMerges } from "../../platform/git/merge-commits.ts";
+import type { MergeOutcome } from "../../platform/git/merge-run.ts";
 
 type MergeCheckRow = Readonly<{
   project_id: string;
@@ -22,7 +23,7 @@ const isSmall = (conflicts: readonly string[]): boolean =>
 /** What processes share about how commits of a project merge: what one found out, all read. */
 export function mergeChecks(db: Knex, projectId: string): KeptMerges {
   return {
-    async find({ ours, theirs }): Promise<CommitMerge | undefined> {
+    async find({ ours, theirs }): Promise<MergeOutcome | undefined> {
       const row = await db<MergeCheckRow>("merge_check")
         .where({ project_id: projectId, ours, theirs })
         .first("tree_id", "conflicts");

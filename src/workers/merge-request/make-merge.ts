@@ -1,6 +1,5 @@
 import type { MergeStrategy } from "../../events/merge-request/merge-setting.ts";
 import { mergeCommits } from "../../platform/git/merge-commits.ts";
-import { tooComplex } from "../../platform/git/merge-failure.ts";
 import { emptyTree, mergeTrees } from "../../platform/git/merge-tree.ts";
 import { looseObject, writeLooseObjects } from "../../platform/git/object/loose.ts";
 import type { Commit } from "../../platform/git/object/object.ts";
@@ -13,7 +12,6 @@ import { compareHeads } from "./compare.ts";
 
 /** More commits than this are rebased in a clone. */
 const rebasedMax = 200;
-const rebaseMaxMs = 30_000;
 
 export type Making = Readonly<{
   repository: Repository;
@@ -92,16 +90,18 @@ async function commitOf(
 /** As git-rebase(1): merges among the commits and commits that change nothing any more are left out. */
 async function rebase(making: Making): Promise<string> {
   const { repository, targetHead, committer } = making;
-  const deadline = performance.now() + rebaseMaxMs;
   let parentId = targetHead;
   let treeId = (await mustRead(repository, targetHead)).treeId;
   const made: NewObject[] = [];
+  // All of its merges together have the time of one.
+  let spentMs = 0;
   for (const id of await commitsToRebase(making)) {
-    if (performance.now() > deadline) throw tooComplex(`${rebaseMaxMs / 1_000} seconds`);
     const commit = await mustRead(repository, id);
     const [first] = commit.parentIds;
     const base = first === undefined ? emptyTree.id : (await mustRead(repository, first)).treeId;
-    const merged = await mergeTrees(repository, { base, ours: treeId, theirs: commit.treeId });
+    const sides = { base, ours: treeId, theirs: commit.treeId };
+    const merged = await mergeTrees(repository, sides, { spentMs });
+    spentMs += merged.tookMs;
     if (merged.conflicts !== undefined) throw inConflict(merged.conflicts);
     if (merged.treeId === treeId) continue;
     treeId = merged.treeId;

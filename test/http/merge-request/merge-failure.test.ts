@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
+import { mergeTrees } from "../../../src/platform/git/merge-tree.ts";
 import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git } from "../../support/git.ts";
@@ -93,6 +94,61 @@ describe("a merge that git fails at", () => {
     const limits = { timeoutMs: 300, memoryBytesMax: 1024 ** 3 };
     const merging = checkMerge(repository, { ours, theirs }, undefined, limits);
     await expect(merging).to.be.rejectedWith(/more than 0.3 seconds/);
+  });
+
+  /** A branch whose first commit alone is in conflict with `main`: the second takes it back. */
+  const givenDetour = async (script: string): Promise<readonly [branch: string, heavy: string]> => {
+    const [branch, heavy] = await world.branch({ "a.txt": `changed ${randomUUID()}\n` });
+    await world.push(branch, { "a.txt": "a\n", "other.txt": "other\n" });
+    await givenDriver(script);
+    return [branch, heavy];
+  };
+
+  it("names the limits of a rebase and of a pick, whose single commits take more than the heads", async () => {
+    const [branch, heavy] = await givenDetour(failing("fatal: Out of memory, malloc failed"));
+    await world.open({ sourceBranch: { id: branch } });
+    expect(await view()).to.include({ canMerge: true });
+    const rebase = { mergeStrategy: "REBASE" };
+    for (const answer of [
+      await world.post(bob, "/merge-request/1/merge", rebase),
+      await world.post(bob, `/commit/${heavy}/cherry-pick`, { branchName: "main" }),
+    ]) {
+      expect(codeOf(answer), answer.text).to.deep.equal([422, "merge.too_complex"]);
+      expect(answer.body["detail"]).to.match(/more than 2560 MiB of memory/);
+    }
+  });
+
+  /** Trees that git gives the driver a file of. */
+  const givenTrees = async (script: string) => {
+    await givenDriver(script);
+    const tree = (revision: string) => git(world.copy, "rev-parse", `${revision}^{tree}`);
+    const [base, ours, theirs] = await Promise.all(["main^", "main", "feature"].map(tree));
+    return { base: base!, ours: ours!, theirs: theirs! };
+  };
+
+  it("is ended at what earlier merges left of the time, within the memory of one", async () => {
+    const sides = await givenTrees("rm -f %O %A %B; exec >/dev/null 2>&1; sleep 10");
+    const repository = await repositoryOf(world);
+    const limits = { timeoutMs: 3_000_000, memoryBytesMax: 1024 ** 3 };
+    for (const spentMs of [limits.timeoutMs - 300, limits.timeoutMs]) {
+      const merging = mergeTrees(repository, sides, { spentMs, limits });
+      await expect(merging).to.be.rejectedWith(/more than 3000 seconds/);
+    }
+    const seen = path.join(repository.gitDir, "seen-limit");
+    await git(repository.gitDir, "config", "merge.failing.driver", `ulimit -v >${seen}`);
+    await mergeTrees(repository, sides);
+    expect(await readFile(seen, "utf8")).to.equal(`${2_560 * 1024}\n`);
+  });
+
+  it("runs at the same time as one other at most", async () => {
+    const repository = await repositoryOf(world);
+    const seen = path.join(repository.gitDir, "seen-running");
+    const sides = await givenTrees(`echo begin >>${seen}; sleep 0.2; echo end >>${seen}`);
+    await Promise.all(Array.from({ length: 5 }, () => mergeTrees(repository, sides)));
+    let running = 0;
+    const counts = (await readFile(seen, "utf8")).split("\n").filter(Boolean);
+    const most = counts.map((said) => (running += said === "begin" ? 1 : -1));
+    expect(Math.max(...most), String(counts)).to.equal(2);
   });
 
   it("says that the target branch is gone", async () => {

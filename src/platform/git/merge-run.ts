@@ -1,0 +1,89 @@
+import { Limiter } from "../limiter.ts";
+import { emptyTreeOf } from "./diff/diff.ts";
+import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
+import { type RunOptions, runGit } from "./run.ts";
+
+export type MergeOutcome =
+  | Readonly<{ treeId: string; conflicts?: undefined }>
+  /** Paths that could not be brought together, in path order. */
+  | Readonly<{ conflicts: readonly string[] }>;
+
+/** Ended by a limit. */
+export type Refused = Readonly<{ refused: MergeLimit }>;
+
+export type MergeLimits = Readonly<{ timeoutMs: number; memoryBytesMax: number }>;
+
+const exitConflict = 1;
+const mebibyte = 1024 ** 2;
+
+/** A merge holds three versions of a file and indexes of their lines in memory. */
+const mergesAtOnce = new Limiter(2);
+export const mergeLimits: MergeLimits = { timeoutMs: 30_000, memoryBytesMax: 2_560 * mebibyte };
+const settings = {
+  // Pairs that renames are looked for among; beyond it files count as removed and added.
+  "merge.renameLimit": "1000",
+  // Of the packs, what is in memory at a time: git would map all of them.
+  "core.packedGitWindowSize": "32m",
+  "core.packedGitLimit": "256m",
+} as const;
+
+/** How a merge ended, and how long git took, without the time that it waited for other merges. */
+export type MergeRun = Readonly<{ outcome: MergeOutcome | Refused; tookMs: number }>;
+
+/**
+ * Runs git-merge-tree(1) on two commits, as every merge here does: few at once, each within limits of time and
+ * memory. Renames are followed.
+ *
+ * @throws Refusal 503 `merge.unavailable`; GitFailure when an object cannot be read
+ */
+export function runMerge(
+  gitDir: string,
+  { ours, theirs }: Readonly<{ ours: string; theirs: string }>,
+  options: MergeLimits & Pick<RunOptions, "env" | "settings">,
+): Promise<MergeRun> {
+  const command = [
+    "merge-tree",
+    ...["--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories"],
+    ...["--end-of-options", ours, theirs],
+  ] as const;
+  return mergesAtOnce.run(async () => {
+    const startedAt = performance.now();
+    const run = runGit(gitDir, [...command], {
+      ...options,
+      settings: {
+        ...settings,
+        ...options.settings,
+        // Some versions of git read the attributes of HEAD: the outcome follows from the two commits alone.
+        "attr.tree": emptyTreeOf(ours),
+      },
+      okCodes: [0, exitConflict],
+      writes: true,
+    });
+    const outcome = await run.then(outcomeOf, refusedOf);
+    return { outcome, tookMs: performance.now() - startedAt };
+  });
+}
+
+function outcomeOf({ exitCode, stdout }: Readonly<{ exitCode: number; stdout: Buffer }>) {
+  const [treeId = "", ...paths] = stdout.toString().split("\0").filter(Boolean);
+  return exitCode === 0 ? { treeId } : { conflicts: [...new Set(paths)].sort() };
+}
+
+function refusedOf(error: unknown): Refused {
+  const refused = limitOf(error);
+  if (refused === undefined) throw mergeFailure(error);
+  return { refused };
+}
+
+/** @throws Refusal 422 `merge.too_complex` */
+export function withinLimits(
+  outcome: MergeOutcome | Refused,
+  { timeoutMs, memoryBytesMax }: MergeLimits,
+): MergeOutcome {
+  if (!("refused" in outcome)) return outcome;
+  throw tooComplex(
+    outcome.refused === "time"
+      ? `${timeoutMs / 1_000} seconds`
+      : `${Math.floor(memoryBytesMax / mebibyte)} MiB of memory`,
+  );
+}
