@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { conflictsListedMax, shortened } from "../../platform/git/conflict-paths.ts";
 import { labelProjection } from "../../projections/label/label.ts";
 import { mergeRequestProjection } from "../../projections/merge-request/merge-request.ts";
 import { listMergeRequests } from "../../projections/merge-request/merge-request-query.ts";
@@ -65,7 +66,11 @@ export const getMergeRequests = route({
       ...{ sourceBranch, targetBranch, limit: page.size, offset: page.offset },
       updatedAfter: updatedAfter === undefined ? undefined : new Date(updatedAfter),
     });
-    const items = await presentMergeRequests(deps, request, rows);
+    const views = await presentMergeRequests(deps, request, rows);
+    const items = views.map((view) => ({
+      ...view,
+      conflicts: [...shortened(view.conflicts, conflictsListedMax)],
+    }));
     return { items, totalElements: total };
   },
 });

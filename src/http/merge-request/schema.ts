@@ -49,7 +49,11 @@ export const MergeRequestView = z
         "False: the two branches share no commit; they are merged all the same. Null where they are not compared: the request is not open, or a branch is missing.",
     }),
     hasConflicts: z.boolean(),
-    conflicts: z.array(z.string()).meta({ description: "Paths of files." }),
+    conflicts: z.array(z.string()).meta({
+      description:
+        "Paths of files: the first 1,000 or 64 KiB of them, in lists of requests 100 or 8 KiB.",
+    }),
+    conflictsCount: z.int().meta({ description: "Of all files in conflict." }),
     hasLockConflicts: z.boolean(),
     lockConflicts: z.array(z.string()).meta({ description: "Paths of files others have locked." }),
     mergeWhenPipelineSucceeds: z.boolean(),

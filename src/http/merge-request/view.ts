@@ -112,14 +112,15 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
 }
 
 function presentJudgement(judgement: Judgement) {
-  const { requirements, canMerge, conflicts, lockConflicts, reasons, hasCommonHistory } = judgement;
+  const { requirements, canMerge, conflicts, conflictsCount, lockConflicts } = judgement;
   return {
     canMerge,
     mergeRequirements: requirements,
-    mergeErrors: [...reasons],
-    hasCommonHistory,
-    hasConflicts: conflicts.length > 0,
+    mergeErrors: [...judgement.reasons],
+    hasCommonHistory: judgement.hasCommonHistory,
+    hasConflicts: conflictsCount > 0,
     conflicts: [...conflicts],
+    conflictsCount,
     hasLockConflicts: lockConflicts.length > 0,
     lockConflicts: [...lockConflicts],
   };

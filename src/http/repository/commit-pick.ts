@@ -125,7 +125,7 @@ async function mergedTree(
   const merged = await mergeTrees(repository, { ...sides, ours });
   if (merged.conflicts !== undefined) {
     const message = "The branch has other changes in the same places.";
-    const extra = { files: merged.conflicts };
+    const extra = { files: merged.conflicts, filesCount: merged.conflictsCount };
     throw new Refusal("conflict", "commit.conflict", message, { extra });
   }
   if (merged.treeId === ours) throw nothingChanged();

@@ -1,12 +1,13 @@
 import { Limiter } from "../limiter.ts";
+import { MergeOutput } from "./conflict-paths.ts";
 import { emptyTreeOf } from "./diff/diff.ts";
 import { limitOf, type MergeLimit, mergeFailure, tooComplex } from "./merge-failure.ts";
 import { type RunOptions, runGit } from "./run.ts";
 
 export type MergeOutcome =
   | Readonly<{ treeId: string; conflicts?: undefined }>
-  /** Paths that could not be brought together, in path order. */
-  | Readonly<{ conflicts: readonly string[] }>;
+  /** Paths that could not be brought together, in path order: the first of them, and how many there are. */
+  | Readonly<{ conflicts: readonly string[]; conflictsCount: number }>;
 
 /** Ended by a limit. */
 export type Refused = Readonly<{ refused: MergeLimit }>;
@@ -48,6 +49,7 @@ export function runMerge(
   ] as const;
   return mergesAtOnce.run(async () => {
     const startedAt = performance.now();
+    const output = new MergeOutput();
     const run = runGit(gitDir, [...command], {
       ...options,
       settings: {
@@ -58,15 +60,18 @@ export function runMerge(
       },
       okCodes: [0, exitConflict],
       writes: true,
+      onStdout: (chunk) => output.take(chunk),
+      // Only the time of a merge limits how many paths are counted.
+      bytesMax: Number.POSITIVE_INFINITY,
     });
-    const outcome = await run.then(outcomeOf, refusedOf);
+    const outcome = await run.then(({ exitCode }) => outcomeOf(exitCode, output), refusedOf);
     return { outcome, tookMs: performance.now() - startedAt };
   });
 }
 
-function outcomeOf({ exitCode, stdout }: Readonly<{ exitCode: number; stdout: Buffer }>) {
-  const [treeId = "", ...paths] = stdout.toString().split("\0").filter(Boolean);
-  return exitCode === 0 ? { treeId } : { conflicts: [...new Set(paths)].sort() };
+function outcomeOf(exitCode: number, output: MergeOutput): MergeOutcome {
+  const { treeId = "", conflicts, conflictsCount } = output;
+  return exitCode === 0 ? { treeId } : { conflicts, conflictsCount };
 }
 
 function refusedOf(error: unknown): Refused {

@@ -12,14 +12,6 @@ type MergeCheckRow = Readonly<{
   conflicts: readonly string[];
 }>;
 
-/** Of a merge with more conflicts, or longer paths together, nothing is kept: a row stays small. */
-export const conflictsKeptMax = 1_000;
-const charactersKeptMax = 64 * 1024;
-
-const isSmall = (conflicts: readonly string[]): boolean =>
-  conflicts.length <= conflictsKeptMax &&
-  conflicts.reduce((sum, { length }) => sum + length, 0) <= charactersKeptMax;
-
 /** What processes share about how commits of a project merge: what one found out, all read. */
 export function mergeChecks(db: Knex, projectId: string): KeptMerges {
   return {
@@ -28,10 +20,12 @@ export function mergeChecks(db: Knex, projectId: string): KeptMerges {
         .where({ project_id: projectId, ours, theirs })
         .first("tree_id", "conflicts");
       if (row === undefined) return undefined;
-      return row.tree_id === null ? { conflicts: row.conflicts } : { treeId: row.tree_id };
+      const { tree_id: treeId, conflicts } = row;
+      return treeId === null ? { conflicts, conflictsCount: conflicts.length } : { treeId };
     },
     async keep({ ours, theirs }, merge) {
-      if (!isSmall(merge.conflicts ?? [])) return;
+      // A row has all of the conflicts: of a merge with more than are listed, none is written.
+      if (merge.conflicts !== undefined && merge.conflicts.length < merge.conflictsCount) return;
       const outcome =
         merge.conflicts === undefined
           ? { tree_id: merge.treeId, conflicts: [] }

@@ -64,8 +64,9 @@ export type Judgement = Readonly<{
   targetHead: string | undefined;
   /** Of the two branches; null where they are not compared. Without one they are merged all the same. */
   hasCommonHistory: boolean | null;
-  /** Paths that both sides changed in different ways. */
+  /** Paths that both sides changed in different ways: the first of them, and how many there are. */
   conflicts: readonly string[];
+  conflictsCount: number;
   /** Paths of the request that others have locked. */
   lockConflicts: readonly string[];
   /** Why requirements do not hold, where their names do not say it. */
@@ -155,7 +156,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       sidesOf(repository, kept, targetHead, row),
       rulesOf(db, project, row, configuration),
     ]);
-    const { comparison, conflicts } = sides;
+    const { comparison, conflicts, conflictsCount } = sides;
     const verifying = verdictsOf(db, row, targetHead, comparison);
     verifying.catch(() => undefined);
     const barred = await barredFromApproving(db, repository, row, comparison, configuration);
@@ -170,7 +171,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       ...pipelineRequirements(configuration, verdicts),
       WORK_NOT_IN_PROGRESS: !row.is_draft,
       RIGHTS_TO_MERGE: viewer.role !== undefined && reaches(viewer.role, "DEVELOPER"),
-      NO_CONFLICTS: sides.reasons.length === 0 && sides.conflicts.length === 0,
+      NO_CONFLICTS: sides.reasons.length === 0 && sides.conflictsCount === 0,
       BRANCH_NOT_PROTECTED_FOR_USER: !(await protectedFor(row.target_branch)),
       HAS_ALL_APPROVERS: rules.every((rule) => isSatisfied(rule, approvers)),
       HAS_ALL_CODEOWNERS:
@@ -182,9 +183,9 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
     const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
-    const found = { hasCommonHistory, conflicts, lockConflicts, reasons, rules, approvers };
-    const by = { configuration, comparison };
-    return { requirements, canMerge, targetHead, ...found, pipelines: verdicts, ...by };
+    const found = { hasCommonHistory, conflicts, conflictsCount, lockConflicts, reasons };
+    const by = { configuration, comparison, rules, approvers };
+    return { requirements, canMerge, targetHead, ...found, ...by, pipelines: verdicts };
   };
 }
 
@@ -213,10 +214,13 @@ const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
     ? []
     : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
 
+const noConflicts = { conflicts: [], conflictsCount: 0 } as const;
+
 type Sides = Readonly<{
   head: string;
   comparison: Comparison | undefined;
   conflicts: readonly string[];
+  conflictsCount: number;
   /** Why it is not known whether they merge. */
   reasons: readonly Reason[];
 }>;
@@ -230,7 +234,7 @@ async function sidesOf(
 ): Promise<Sides> {
   const unknown = (code: string, message: string): Sides => {
     const reasons = [{ field: "NO_CONFLICTS", code, message } as const];
-    return { head: targetHead ?? "", comparison: undefined, conflicts: [], reasons };
+    return { head: targetHead ?? "", comparison: undefined, ...noConflicts, reasons };
   };
   if (targetHead === undefined) {
     return unknown("branch.not_found", `The target branch ${branch} does not exist.`);
@@ -238,7 +242,8 @@ async function sidesOf(
   try {
     const comparison = await compareHeads(repository, targetHead, theirs);
     const merged = await checkMerge(repository, { ours: targetHead, theirs }, kept);
-    return { head: targetHead, comparison, conflicts: merged.conflicts ?? [], reasons: [] };
+    const conflicts = merged.conflicts === undefined ? noConflicts : merged;
+    return { head: targetHead, comparison, ...conflicts, reasons: [] };
   } catch (error) {
     const failure = mergeFailure(error);
     if (failure instanceof Refusal) return unknown(failure.code, failure.message);
@@ -260,7 +265,7 @@ export function settled(targetHead: string | undefined): Judgement {
   const requirements = noRequirements;
   const nothing = {
     hasCommonHistory: null,
-    conflicts: [],
+    ...noConflicts,
     lockConflicts: [],
     reasons: [],
     rules: [],

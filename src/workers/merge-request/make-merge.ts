@@ -10,6 +10,8 @@ import { runGit } from "../../platform/git/run.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { compareHeads } from "./compare.ts";
 
+type Conflicts = Readonly<{ conflicts: readonly string[]; conflictsCount: number }>;
+
 /** More commits than this are rebased in a clone. */
 const rebasedMax = 200;
 
@@ -72,7 +74,7 @@ async function squash(making: Making): Promise<string> {
 
 async function mergedTree({ repository, targetHead, sourceCommit }: Making): Promise<string> {
   const merged = await mergeCommits(repository, { ours: targetHead, theirs: sourceCommit });
-  if (merged.conflicts !== undefined) throw inConflict(merged.conflicts);
+  if (merged.conflicts !== undefined) throw inConflict(merged);
   return merged.treeId;
 }
 
@@ -102,7 +104,7 @@ async function rebase(making: Making): Promise<string> {
     const sides = { base, ours: treeId, theirs: commit.treeId };
     const merged = await mergeTrees(repository, sides, { spentMs });
     spentMs += merged.tookMs;
-    if (merged.conflicts !== undefined) throw inConflict(merged.conflicts);
+    if (merged.conflicts !== undefined) throw inConflict(merged);
     if (merged.treeId === treeId) continue;
     treeId = merged.treeId;
     const author = sameIdentLine(commit.author);
@@ -151,9 +153,10 @@ async function mustRead({ objects }: Repository, id: string): Promise<Commit> {
   throw new Refusal("unprocessable", "commit.too_large", message);
 }
 
-export function inConflict(files: readonly string[]): Refusal {
+export function inConflict({ conflicts, conflictsCount }: Conflicts): Refusal {
   const message = "Both branches changed the same places.";
-  return new Refusal("conflict", "merge.conflict", message, { extra: { files } });
+  const extra = { files: conflicts, filesCount: conflictsCount };
+  return new Refusal("conflict", "merge.conflict", message, { extra });
 }
 
 function notFastForward(): Refusal {

@@ -273,10 +273,10 @@ async function mustBeMergeable(
 ): Promise<Mergeable> {
   mustBeOpen(row);
   const judgement = await mergeJudge(deps, project, { userId, role })(row);
-  const { requirements, conflicts, lockConflicts, targetHead } = judgement;
+  const { requirements, conflictsCount, lockConflicts, targetHead } = judgement;
   const unmet = Object.entries(requirements).flatMap(([name, isMet]) => (isMet ? [] : [name]));
   await mustBeReadable(deps, row, judgement, unmet);
-  if (unmet.length === 1 && conflicts.length > 0) throw inConflict(conflicts);
+  if (unmet.length === 1 && conflictsCount > 0) throw inConflict(judgement);
   if (unmet.length > 0 || targetHead === undefined) throw requirementsUnmet(judgement, unmet);
   if (lockConflicts.length > 0) {
     const message = `Others have locked ${lockConflicts.join(", ")}.`;
@@ -309,7 +309,7 @@ function mustBeOpen({ status }: MergeRequestRow): void {
 }
 
 function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refusal {
-  const { conflicts, reasons } = judgement;
+  const { conflicts: files, conflictsCount: filesCount, reasons } = judgement;
   const errors = unmet.map((field) => {
     const message = `The requirement ${field} is not met.`;
     const reason = reasons.find((one) => one.field === field);
@@ -317,7 +317,7 @@ function requirementsUnmet(judgement: Judgement, unmet: readonly string[]): Refu
   });
   const why = reasons.filter(({ field }) => unmet.includes(field)).map((reason) => reason.message);
   const message = [`Not met: ${unmet.join(", ")}.`, ...why].join(" ");
-  const extra = conflicts.length > 0 ? { files: conflicts } : {};
+  const extra = filesCount > 0 ? { files, filesCount } : {};
   return new Refusal("unprocessable", "merge.requirements", message, { errors, extra });
 }
 

@@ -3,12 +3,12 @@ import { expect } from "chai";
 
 import { checkMerge } from "../../../src/platform/git/merge-commits.ts";
 import {
-  conflictsKeptMax,
   dropMergeChecks,
   mergeChecks,
 } from "../../../src/projections/merge-request/merge-check.ts";
 import { findRef } from "../../../src/projections/repository/git-ref.ts";
 import { mergeCheck, mergeCheckWorker } from "../../../src/workers/merge-request/merge-check.ts";
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { git } from "../../support/git.ts";
@@ -86,7 +86,10 @@ describe("checking merges after a push to the target", () => {
     const head = await pushed("main", { "b.txt": "b\n" });
     const heads = { ours: head, theirs: String(request.source_commit) };
     // No merge would tell this: only the row does.
-    await mergeChecks(db, world.project.id).keep(heads, { conflicts: ["from-the-row"] });
+    await mergeChecks(db, world.project.id).keep(heads, {
+      conflicts: ["from-the-row"],
+      conflictsCount: 1,
+    });
     const { body } = await world.get(people.anna, "/merge-request/1");
     expect(body)
       .to.include({ hasConflicts: true })
@@ -130,17 +133,35 @@ describe("checking merges after a push to the target", () => {
     expect(one).to.equal(two);
   });
 
-  it("keeps nothing of a merge with very many conflicts, and forgets what is old", async () => {
+  it("shows and keeps the first of very many conflicts, fewer in lists, and how many there are", async () => {
+    const files = (text: string) =>
+      Object.fromEntries(Array.from({ length: 1_005 }, (_, at) => [`many/${10_000 + at}`, text]));
+    await world.push("feature", files("theirs\n"));
+    await pushed("main", files("ours\n"));
+    await world.open();
+    const paths = Object.keys(files("")).slice(0, 1_000);
+    const { body } = await world.get(people.bob, "/merge-request/1");
+    expect(body).to.include({ hasConflicts: true, conflictsCount: 1_005, canMerge: false });
+    expect(body["conflicts"]).to.deep.equal(paths);
+    const list = (await world.get(people.bob, "/merge-request/list")).body["_embedded"];
+    expect((list as { mergeRequestModelList: unknown[] }).mergeRequestModelList).to.deep.equal([
+      { ...body, conflicts: paths.slice(0, 100) },
+    ]);
+    const refused = await world.post(people.bob, "/merge-request/1/merge");
+    expect(codeOf(refused), refused.text).to.deep.equal([409, "merge.conflict"]);
+    expect(refused.body).to.deep.include({ files: paths, filesCount: 1_005 });
+    // A row would have all of them.
+    expect(await rows()).to.deep.equal([]);
+  });
+
+  it("keeps nothing of a merge with more conflicts than are listed, and forgets what is old", async () => {
     const kept = mergeChecks(db, world.project.id);
     const heads = (letter: string) => ({ ours: letter.repeat(40), theirs: "f".repeat(40) });
-    const many = Array.from({ length: conflictsKeptMax + 1 }, (_, index) => `file-${index}`);
-    await kept.keep(heads("a"), { conflicts: many });
+    const conflicts = ["a.txt", "b.txt"];
+    await kept.keep(heads("a"), { conflicts, conflictsCount: 3 });
     expect(await kept.find(heads("a"))).to.equal(undefined);
-    const long = Array.from({ length: 100 }, (_, index) => `${index}/${"x".repeat(1_000)}`);
-    await kept.keep(heads("a"), { conflicts: long });
-    expect(await kept.find(heads("a"))).to.equal(undefined);
-    await kept.keep(heads("b"), { conflicts: many.slice(1) });
-    expect(await kept.find(heads("b"))).to.deep.equal({ conflicts: many.slice(1) });
+    await kept.keep(heads("b"), { conflicts, conflictsCount: 2 });
+    expect(await kept.find(heads("b"))).to.deep.equal({ conflicts, conflictsCount: 2 });
     await kept.keep(heads("c"), { treeId: "e".repeat(40) });
     expect(await kept.find(heads("c"))).to.deep.equal({ treeId: "e".repeat(40) });
     await dropMergeChecks(db, new Date(Date.now() - 60_000), 10_000);

@@ -97,17 +97,23 @@ function branches({ sourceBranch, targetBranch, sourceProject, targetProject }: 
 
 /** What has to hold before it can be merged, and whether it does. */
 function requirements(request: Request): Html {
-  const { mergeRequirements, mergeErrors, conflicts, lockConflicts, canMerge } = request;
+  const { mergeRequirements, mergeErrors, conflicts, conflictsCount } = request;
+  const { lockConflicts, canMerge } = request;
   const lines = Object.entries(mergeRequirements).map(
     ([name, isMet]) =>
       html`<li class="${isMet ? "met" : "unmet"}">${isMet ? "✓" : "✗"} ${requirementWords[name] ?? name}<span class="hidden">: ${isMet ? "met" : "not met"}</span></li>`,
   );
-  const files = (title: string, paths: readonly string[]) =>
-    paths.length > 0 &&
-    html`<h3>${title}</h3><ul>${paths.slice(0, 100).map((path) => html`<li><code>${seen(path)}</code></li>`)}</ul>`;
+  const files = (title: string, all: readonly string[], count: number) => {
+    const paths = all.slice(0, 100);
+    const more = count - paths.length;
+    return (
+      count > 0 &&
+      html`<h3>${title}</h3><ul>${paths.map((path) => html`<li><code>${seen(path)}</code></li>`)}${more > 0 && html`<li>${more} more</li>`}</ul>`
+    );
+  };
   return html`<section aria-labelledby="requirements"><h2 id="requirements">${canMerge ? "It can be merged" : "It cannot be merged yet"}</h2>
 <ul class="requirements">${lines}</ul>${mergeErrors.map(({ message }) => html`<p>${message}</p>`)}
-${request.hasCommonHistory === false && html`<p>The two branches share no commit.</p>`}${files("Files in conflict", conflicts)}${files("Files that others have locked", lockConflicts)}</section>`;
+${request.hasCommonHistory === false && html`<p>The two branches share no commit.</p>`}${files("Files in conflict", conflicts, conflictsCount)}${files("Files that others have locked", lockConflicts, lockConflicts.length)}</section>`;
 }
 
 type Past = Readonly<{
