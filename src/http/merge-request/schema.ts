@@ -40,7 +40,11 @@ export const MergeRequestView = z
     projectAlias: z.string(),
     userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
     canMerge: z.boolean().meta({ description: "By the caller, now." }),
-    mergeRequirements: z.object(names).meta({ id: "MergeRequirements" }),
+    mergeRequirements: z.object(names).meta({
+      id: "MergeRequirements",
+      description:
+        "Of a merged request all are true. Of one that is closed, canceled or failed nothing is compared: all but WORK_NOT_IN_PROGRESS are false.",
+    }),
     mergeErrors: z.array(MergeError).meta({
       description: "Why requirements do not hold, where their names do not say it.",
     }),

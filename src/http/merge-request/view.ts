@@ -8,7 +8,7 @@ import { findProjectById, type ProjectRow } from "../../projections/project/proj
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
 import { findUsersById, type UserRow } from "../../projections/user/user.ts";
-import { type Judgement, mergeJudge, settled } from "../../workers/merge-request/judge.ts";
+import { type Judgement, mergeJudge, notCompared } from "../../workers/merge-request/judge.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type SelectorObject, selectorObject } from "../core/selector-object.ts";
@@ -127,7 +127,7 @@ function presentJudgement(judgement: Judgement) {
 }
 
 /** Whether a request could be merged is known of today alone: it depends on what the repository holds. */
-const notJudged = async (): Promise<Judgement> => settled(undefined);
+const notJudged = async (row: MergeRequestRow): Promise<Judgement> => notCompared(row, undefined);
 
 const branchSelected = (name: string, hash: string | null, isDeleted: boolean): SelectorObject =>
   selectorObject({ id: name, title: name, hash, isDeleted });

@@ -149,7 +149,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
       findRef(db, project.id, "branch", row.target_branch),
     ]);
     const targetHead = then.targetHead ?? target?.object_id;
-    if (row.status !== "OPENED" || repository === undefined) return settled(targetHead);
+    if (row.status !== "OPENED" || repository === undefined) return notCompared(row, targetHead);
     const configuration = await common().configuring;
     const kept = mergeChecks(db, project.id);
     const [sides, rules] = await Promise.all([
@@ -255,14 +255,22 @@ async function sidesOf(
 /** Code of a reason that makes the request FAILED when it is merged. */
 export const mergeFailed = "merge.failed";
 
-/** None of them is met. */
-export const noRequirements = Object.fromEntries(
-  requirementNames.map((name) => [name, false]),
-) as Requirements;
+const allAre = (isMet: boolean) =>
+  Object.fromEntries(requirementNames.map((name) => [name, isMet])) as Requirements;
 
-/** A request that is not open cannot be merged, whatever else holds. */
-export function settled(targetHead: string | undefined): Judgement {
-  const requirements = noRequirements;
+/** None of them is met. */
+export const noRequirements = allAre(false);
+
+/**
+ * What is known without a look at the branches. A merge demands all of the requirements, so a merged request met
+ * them. Any other that is not open cannot be merged, whatever else holds.
+ */
+export function notCompared(
+  { status, is_draft }: Pick<Judged, "status" | "is_draft">,
+  targetHead: string | undefined,
+): Judgement {
+  const requirements =
+    status === "MERGED" ? allAre(true) : { ...noRequirements, WORK_NOT_IN_PROGRESS: !is_draft };
   const nothing = {
     hasCommonHistory: null,
     ...noConflicts,

@@ -145,8 +145,8 @@ async function numberOf(
 }
 
 /**
- * Whether the initiator of the event could merge the request as it was then: its version, status, draft, rules
- * and approvals. The target branch, pipelines, rights and the configuration are those of now, but the head of the target
+ * Whether the initiator of the event could merge the request as it was then: its version, draft, rules and approvals;
+ * had it been open where it was closed, canceled or failed. The target branch, pipelines, rights and the configuration are those of now, but the head of the target
  * is the one before the merge.
  */
 async function requirementsOf(
@@ -159,7 +159,7 @@ async function requirementsOf(
   if (project === undefined) return noRequirements;
   const judged = {
     id: state.mergeRequestId,
-    status: state.status,
+    status: state.status === "MERGED" ? ("MERGED" as const) : ("OPENED" as const),
     project_id: state.projectId,
     // No pipeline belongs to a request without a number.
     local_id: localId ?? 0,
@@ -198,7 +198,8 @@ export async function requestOf(mergeRequestId: string, position: bigint, deps: 
   if (then === undefined) return null;
   const { state } = then;
   const localId = (await findMergeRequestById(deps.db, mergeRequestId))?.local_id ?? null;
-  const requirements = await requirementsOf(then, localId, state.authorId, deps);
-  const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
+  const canMerge =
+    state.status === "OPENED" &&
+    Object.values(await requirementsOf(then, localId, state.authorId, deps)).every(Boolean);
   return presentInPayload(state, { localId, canMerge }, deps);
 }

@@ -58,6 +58,24 @@ async function expectOnly(name: string, user: TestUser = bob): Promise<void> {
 }
 
 describe("the requirements of a merge request", () => {
+  it("are met by a merged one; of a closed one only the draft is known", async () => {
+    const shown = async () => {
+      const { body } = await world.get(bob, "/merge-request/1");
+      const known = Object.entries(body["mergeRequirements"] as Record<string, boolean>);
+      return [known.filter(([, isMet]) => isMet).map(([name]) => name), body["canMerge"]];
+    };
+    await world.open({ title: "Draft: Feature" });
+    await world.post(anna, "/merge-request/1/close");
+    expect(await shown()).to.deep.equal([[], false]);
+    await world.put(anna, "/merge-request/1", { title: "Feature" });
+    expect(await shown()).to.deep.equal([["WORK_NOT_IN_PROGRESS"], false]);
+    await world.post(anna, "/merge-request/1/reopen");
+    expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
+    const [met, canMerge] = await shown();
+    expect(met).to.have.length(8);
+    expect(canMerge).to.equal(false);
+  });
+
   it("all hold where nothing is asked for", async () => {
     await world.open();
     expect(await unmet()).to.deep.equal([]);

@@ -102,10 +102,10 @@ describe("what webhooks are sent of merge requests", () => {
       [["WORK_NOT_IN_PROGRESS"], false],
       open,
       open,
-      [requirementNames, false],
+      [[], false],
       open,
       open,
-      [requirementNames, false],
+      [[], false],
     ]);
     const head = (await world.refs()).get("refs/heads/main");
     expect(sent.at(-1)).to.include({ merge_commit: head });
@@ -114,10 +114,14 @@ describe("what webhooks are sent of merge requests", () => {
 
   it("tells of cancelling, and of what is sent again for this project alone", async () => {
     const [world, other] = [await newWorld(), await newWorld()];
-    const { id } = await world.open();
+    const { id } = await world.open({ title: "Draft: Feature" });
     await other.open();
     await world.post(anna, "/merge-request/1/cancel");
     const sent = await sentOf(mergeRequestStream(String(id)));
+    // What held when it was canceled.
+    const requirements = Object.fromEntries(requirementNames.map((name) => [name, true]));
+    const drafted = { ...requirements, WORK_NOT_IN_PROGRESS: false };
+    expect(sent.at(-1)!["merge_requirements"]).to.deep.equal(drafted);
     expect(sent.map(({ topic }) => topic)).to.deep.equal([
       "MERGE_REQUEST_CREATE",
       "MERGE_REQUEST_CANCEL",
