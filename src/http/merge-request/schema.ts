@@ -39,7 +39,10 @@ export const MergeRequestView = z
     targetProject: SelectorObject,
     projectAlias: z.string(),
     userAlias: z.string().meta({ description: "Alias of the owner of the target project." }),
-    canMerge: z.boolean().meta({ description: "By the caller, now." }),
+    canMerge: z.boolean().meta({
+      description:
+        "By the caller, now: it is open, all requirements hold, and the target lacks commits of the source.",
+    }),
     mergeRequirements: z.object(names).meta({
       id: "MergeRequirements",
       description:

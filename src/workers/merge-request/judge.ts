@@ -58,7 +58,7 @@ export type Reason = Readonly<{ field: RequirementName; code: string; message: s
 
 export type Judgement = Readonly<{
   requirements: Requirements;
-  /** All of them are true, and it is open. */
+  /** All of them are true, it is open, and the target lacks something that the source has. */
   canMerge: boolean;
   /** Head of the target branch; undefined when it is gone. */
   targetHead: string | undefined;
@@ -179,7 +179,7 @@ export function mergeJudge({ db, git }: JudgeDeps, project: ProjectRow, viewer: 
         (owning.demands !== undefined &&
           (await ownersAgree(db, project, owning.demands, { approvers, mayApprove }))),
     };
-    const canMerge = Object.values(requirements).every(Boolean);
+    const canMerge = comparison?.baseId !== row.source_commit && areMet(requirements);
     const lockConflicts = comparison === undefined ? [] : await lockedOf(comparison);
     const reasons = [...sides.reasons, ...reasonsOf(owning)];
     const hasCommonHistory = comparison === undefined ? null : comparison.baseId !== null;
@@ -213,6 +213,8 @@ const reasonsOf = (owning: OwnerDemands | undefined): readonly Reason[] =>
   owning === undefined || owning.demands !== undefined
     ? []
     : [{ field: "HAS_ALL_CODEOWNERS", code: owning.code, message: owning.message }];
+
+const areMet = (requirements: Requirements): boolean => Object.values(requirements).every(Boolean);
 
 const noConflicts = { conflicts: [], conflictsCount: 0 } as const;
 

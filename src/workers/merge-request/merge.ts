@@ -85,7 +85,8 @@ export async function merge(deps: MergeDeps, asked: MergeOrder): Promise<void> {
     const { own, next: mergeId } = mergeIdsOf(order, known.state);
     if (known.state.status === "MERGED" && own.size > 0) return;
     mustNotBeRepeated(deps, known.state, own);
-    const row = known.state.status === "OPENED" ? await reading : await newest(deps, order);
+    mustBeOpen(known.state);
+    const row = await reading;
     try {
       await attemptOnce(deps, order, { row, known, mergeId });
       return;
@@ -93,7 +94,7 @@ export async function merge(deps: MergeDeps, asked: MergeOrder): Promise<void> {
       const isRace =
         error instanceof Refusal &&
         (["branch.moved", "merge_request.changed"].includes(error.code) ||
-          (error.code === "merge.nothing" && (await finishedBegun(deps, order, row))));
+          (error.code === "merge.nothing" && (await mergedByAnother(deps, order, row))));
       if (!isRace || attempt + 1 === attemptsMax) throw error;
       const { position } = await currentlyKnown(deps.store, mergeRequest, row.id);
       await deps.visible(position);
@@ -157,16 +158,18 @@ async function settled(deps: MergeDeps, order: MergeOrder): Promise<Known<Existi
 }
 
 /**
- * Records the merge under way whose commit the target has already: the process that moved the branch died, and
- * the move was accounted for under another command.
+ * Whether there is nothing to merge because the request was merged meanwhile. Records the merge under way whose
+ * commit the target has already: the process that moved the branch is not done or died, or the move was accounted for
+ * under another command.
  */
-async function finishedBegun(
+async function mergedByAnother(
   deps: MergeDeps,
   { mergeRequestId, project }: MergeOrder,
   { target_branch }: MergeRequestRow,
 ): Promise<boolean> {
   const state = await currentState(deps.store, mergeRequest, mergeRequestId);
-  const merge = state.status === "OPENED" ? state.merging : undefined;
+  if (state.status !== "OPENED") return true;
+  const merge = state.merging;
   if (merge === undefined || merge.targetBranch !== target_branch) return false;
   const repository = await deps.git.find(project.id);
   const target = await findRef(deps.db, project.id, "branch", target_branch);
@@ -302,7 +305,7 @@ async function mustBeReadable(
   if (unmet.length === 1 && broken !== undefined) throw await failed(deps, row, broken.message);
 }
 
-function mustBeOpen({ status }: MergeRequestRow): void {
+function mustBeOpen({ status }: Pick<MergeRequestRow, "status">): void {
   if (status === "OPENED") return;
   const code = status === "CLOSED" ? "merge_request.closed" : "merge_request.final";
   throw new Refusal("unprocessable", code, `The merge request is ${status.toLowerCase()}.`);

@@ -86,8 +86,8 @@ async function fieldsOf(event: Recorded<MergeRequestEvent>, then: StateThen, dep
   const { state } = then;
   const initiatorId = await initiatorOf(event, state, deps);
   const localId = await numberOf(event, state, deps);
-  const requirements = await requirementsOf(then, localId, initiatorId, deps);
-  const canMerge = state.status === "OPENED" && Object.values(requirements).every(Boolean);
+  const { requirements, canMerge: could } = await judgedThen(then, localId, initiatorId, deps);
+  const canMerge = state.status === "OPENED" && could;
   const fields = {
     merge_request: await presentInPayload(state, { localId, canMerge }, deps),
     merge_requirements: requirements,
@@ -149,14 +149,14 @@ async function numberOf(
  * had it been open where it was closed, canceled or failed. The target branch, pipelines, rights and the configuration are those of now, but the head of the target
  * is the one before the merge.
  */
-async function requirementsOf(
+async function judgedThen(
   { state, targetHead }: StateThen,
   localId: number | null,
   userId: string | null,
   { db, git }: WorkerDeps,
 ) {
   const project = await findProjectById(db, state.projectId);
-  if (project === undefined) return noRequirements;
+  if (project === undefined) return { requirements: noRequirements, canMerge: false };
   const judged = {
     id: state.mergeRequestId,
     status: state.status === "MERGED" ? ("MERGED" as const) : ("OPENED" as const),
@@ -174,7 +174,7 @@ async function requirementsOf(
     userId,
     role: await projectRole(db, project, userId),
   });
-  return (await judge(judged, { targetHead, approverIds: state.approverIds })).requirements;
+  return judge(judged, { targetHead, approverIds: state.approverIds });
 }
 
 async function initiatorOf(
@@ -199,7 +199,6 @@ export async function requestOf(mergeRequestId: string, position: bigint, deps: 
   const { state } = then;
   const localId = (await findMergeRequestById(deps.db, mergeRequestId))?.local_id ?? null;
   const canMerge =
-    state.status === "OPENED" &&
-    Object.values(await requirementsOf(then, localId, state.authorId, deps)).every(Boolean);
+    state.status === "OPENED" && (await judgedThen(then, localId, state.authorId, deps)).canMerge;
   return presentInPayload(state, { localId, canMerge }, deps);
 }

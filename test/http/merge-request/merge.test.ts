@@ -147,7 +147,8 @@ describe("merging", () => {
 
   it("refuses what there is nothing to merge of, and what is over", async () => {
     await git(world.copy, "push", "--quiet", "origin", "main:refs/heads/same");
-    await world.open({ sourceBranch: { id: "same" } });
+    const opened = await world.open({ sourceBranch: { id: "same" } });
+    expect(opened).to.include({ canMerge: false, hasConflicts: false });
     expect(codeOf(await merging())).to.deep.equal([422, "merge.nothing"]);
     await world.post(anna, "/merge-request/1/close");
     expect(codeOf(await merging())).to.deep.equal([422, "merge_request.closed"]);

@@ -134,6 +134,20 @@ describe("a merge that is asked for again with the same command", () => {
     await expectTruth();
   });
 
+  it("is refused as one that is over when another process merged it meanwhile", async () => {
+    const [winner, loser] = [await command(), await command()];
+    let outcome: string | undefined;
+    const readStream: EventStore["readStream"] = async function* (stream, ...rest) {
+      yield* app.deps.store.readStream(stream, ...rest);
+      // It has read an open request; what it compares now is the branch with the merge.
+      outcome ??= await winner();
+    };
+    const slow = { ...app.deps, store: { ...app.deps.store, readStream } };
+    expect(await loser(slow)).to.equal("merge_request.final");
+    expect(outcome).to.equal("merged");
+    await expectTruth();
+  });
+
   it("is not abandoned while its change of the branch may still be made", async () => {
     const id = randomUUID();
     const asked = await command(id);
