@@ -32,7 +32,7 @@ export const MergeRequestView = z
     sourceBranch: SelectorObject,
     targetBranch: SelectorObject,
     status: SelectorObject,
-    createdBy: UserView.nullable().meta({ description: "Null for somebody who was forgotten." }),
+    createdBy: UserView,
     createdAt: instant(),
     updatedAt: instant(),
     sourceProject: SelectorObject,

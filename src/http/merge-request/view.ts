@@ -14,6 +14,7 @@ import type { RequestFor } from "../core/request.ts";
 import { type SelectorObject, selectorObject } from "../core/selector-object.ts";
 import { presentLabel } from "../label/view.ts";
 import { type CommitView, presentCommits } from "../repository/commit-view.ts";
+import { presentParticipant } from "../user/participant.ts";
 import { presentUser } from "../user/view.ts";
 import type { MergeRequestView } from "./schema.ts";
 
@@ -85,11 +86,9 @@ const peopleIn = (rows: readonly MergeRequestRow[]): readonly string[] => [
 ];
 
 function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>) {
-  const user = (id: string | null) => {
-    const known = id === null ? undefined : users.get(id);
-    return known === undefined ? null : presentUser(known);
-  };
-  const people = (ids: readonly string[]) => ids.flatMap((id) => user(id) ?? []);
+  const people = (ids: readonly string[]) =>
+    ids.flatMap((id) => users.get(id) ?? []).map(presentUser);
+  const { author_id: authorId, merged_by_id: mergedById } = row;
   return {
     id: row.id,
     localId: row.local_id,
@@ -101,11 +100,11 @@ function presentPlain(row: MergeRequestRow, users: ReadonlyMap<string, UserRow>)
     assignedUsers: people(row.assigned_user_ids),
     reviewers: people(row.reviewer_ids),
     status: selectorObject({ id: row.status, title: mergeRequestStatusTitles[row.status] }),
-    createdBy: user(row.author_id),
+    createdBy: presentParticipant(users.get(authorId), authorId),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     mergeWhenPipelineSucceeds: row.auto_merge !== null,
-    mergedBy: user(row.merged_by_id),
+    mergedBy: mergedById && presentParticipant(users.get(mergedById), mergedById),
     mergedAt: row.merged_at,
     failureReason: row.failure,
   };

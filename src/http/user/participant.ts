@@ -1,3 +1,4 @@
+import { forgottenName } from "../../projections/user/commit-author.ts";
 import type { UserRow } from "../../projections/user/user.ts";
 import { presentUser } from "./view.ts";
 
@@ -9,7 +10,7 @@ export function presentParticipant(row: UserRow | undefined, id: string) {
     username: "",
     name: "",
     surname: "",
-    fullName: "somebody who was forgotten",
+    fullName: forgottenName,
     avatar: "",
     cover: "",
   };

@@ -23,6 +23,9 @@ export async function findCommitAuthors(
   return new Map(rows.map((row) => [(row.email ?? "").toLowerCase(), row]));
 }
 
+/** What stands where a person was named who was forgotten. */
+export const forgottenName = "somebody who was forgotten";
+
 /**
  * The name and address that commits and tags made for an account carry. Without an address, one
  * that reaches nobody stands in: git demands some.
@@ -32,6 +35,9 @@ export async function accountIdent(
   userId: string,
 ): Promise<Readonly<{ name: string; email: string }>> {
   const user = await findUserById(db, userId);
+  if (user && user.forgotten_at !== null) {
+    return { name: forgottenName, email: "forgotten@users.invalid" };
+  }
   const alias = user?.alias ?? "unknown";
   const name = [user?.name, user?.surname].filter(Boolean).join(" ") || alias;
   return { name, email: user?.email ?? `${alias}@users.invalid` };

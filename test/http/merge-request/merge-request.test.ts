@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 
+import { forgetUser } from "../../../src/commands/user/forget-user.ts";
+import { commandDeps } from "../../../src/http/core/command-deps.ts";
 import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git, tryGit } from "../../support/git.ts";
+import { metadataFor } from "../../support/history.ts";
 import {
   idOf,
   type Json,
@@ -11,6 +14,7 @@ import {
   mergeWorlds,
   wanted,
 } from "../../support/merge-world.ts";
+import { loggedIn } from "../../support/site-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
@@ -311,5 +315,32 @@ describe("the list of merge requests", () => {
       expect(await listed(query), query).to.deep.equal(expected);
     }
     expect((await world.get(anna, "/merge-request/list?status=DONE")).status).to.equal(422);
+  });
+});
+
+describe("an author who was forgotten", () => {
+  it("is named neither in the request nor in a merge made later", async () => {
+    const emil = await app.givenUser(`emil-${randomUUID().slice(0, 8)}`);
+    const member = { userAlias: emil.alias, role: "DEVELOPER" };
+    expect((await world.post(anna, "/member/invite", member)).status).to.equal(200);
+    const opened = await world.post(emil, "/merge-request", wanted());
+    expect(opened.body["createdBy"], opened.text).to.include({ id: emil.id });
+    const { position } = await forgetUser(
+      commandDeps(app.deps),
+      emil.id,
+      metadataFor(randomUUID()),
+    );
+    await app.deps.visible(position);
+    const merged = await world.post(bob, "/merge-request/1/merge");
+    expect(merged.status, merged.text).to.equal(200);
+    const { createdBy, mergeCommit } = (await world.get(bob, "/merge-request/1")).body;
+    const nobody = { id: emil.id, username: "", fullName: "somebody who was forgotten" };
+    expect(createdBy).to.include(nobody);
+    const { hash } = mergeCommit as Json;
+    expect(await git(world.gitDir, "log", "-1", "--format=%an <%ae>", String(hash))).to.equal(
+      "somebody who was forgotten <forgotten@users.invalid>",
+    );
+    const page = await (await loggedIn(app, bob)).see(world.at("/merge-request/1"));
+    expect(page.text).to.match(/<dd>\s*somebody who was forgotten\s*<.dd>/);
   });
 });

@@ -59,8 +59,11 @@ export function size(bytes: number): string {
 
 type Person = Readonly<{ username: string; fullName: string }>;
 
+/** Who was forgotten has no page. */
 export const person = (base: string, { username, fullName }: Person): Html =>
-  html`<a href="${base}${userPath(username)}">${seen(fullName)}</a>`;
+  username === ""
+    ? html`${seen(fullName)}`
+    : html`<a href="${base}${userPath(username)}">${seen(fullName)}</a>`;
 
 /** People in a row; a dash for none. */
 export function people(base: string, all: readonly Person[]): Html {

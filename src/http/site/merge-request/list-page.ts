@@ -40,7 +40,7 @@ const showRequests = page({
         html`<a href="${base}${requestPath(of, request.localId)}">!${request.localId} ${brief(request.title)}</a>
 <div>${request.labels.map(labelPiece)}</div>`,
         statusPiece(request.status.id, request.status.title ?? request.status.id),
-        request.createdBy && person(base, request.createdBy),
+        person(base, request.createdBy),
         html`${seen(request.sourceBranch.id)} → ${seen(request.targetBranch.id)}`,
         when(request.updatedAt),
       ),

@@ -167,7 +167,7 @@ function aboutPiece(base: string, request: Request, today?: Html): Html {
   return html`<section class="side" aria-label="About"><dl>
 <dt>Status</dt><dd>${statusPiece(status.id, status.title ?? status.id)}${request.workInProgress && " draft"}</dd>
 ${request.failureReason !== null && html`<dt>Failure</dt><dd>${seen(request.failureReason)}</dd>`}
-<dt>Author</dt><dd>${createdBy === null ? "–" : person(base, createdBy)}</dd>
+<dt>Author</dt><dd>${person(base, createdBy)}</dd>
 <dt>Assigned</dt><dd>${people(base, assignedUsers)}</dd>
 <dt>Reviewers</dt><dd>${people(base, reviewers)}</dd>
 <dt>Labels</dt><dd>${labels.length === 0 ? "–" : labels.map(labelPiece)}</dd>
