@@ -8,10 +8,15 @@ import {
 } from "../../events/merge-request/discussion.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { jsonBytes } from "../../platform/storable-text.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
 /** A discussion is read whole by every command on it. */
 const notesMax = 1_000;
+/** Of the messages of all notes, as JSON: one answer holds them. */
+const messageBytesMax = 2 * 1024 ** 2;
+/** Of the messages in all events, with those edited and deleted: every command reads them. */
+const historyBytesMax = 8 * 1024 ** 2;
 
 /** The request that the caller named; a discussion of another one does not exist for it. */
 type Within = Readonly<{
@@ -43,6 +48,10 @@ type Started = Readonly<{
   resolved: boolean;
   /** Message by note; the first one is the root. */
   notes: ReadonlyMap<string, string>;
+  /** Of the messages as they are now, as JSON. */
+  messageBytes: number;
+  /** The same of all that the events hold. */
+  historyBytes: number;
   deleted: ReadonlySet<string>;
 }>;
 
@@ -64,16 +73,19 @@ const decider: Decider<DiscussionState, DiscussionCommand, DiscussionEvent> = {
         return [{ type: "DiscussionStarted", data: { ...data, startedById: by, startedAt: at } }];
       }
       case "ReplyToDiscussion": {
-        const { notes } = mustBeIn(state, command);
-        if (notes.size >= notesMax) throw tooMany();
+        const started = mustBeIn(state, command);
+        if (started.notes.size >= notesMax) throw tooMany();
         const { noteId, message } = command;
+        mustHaveRoom(started, message);
         const data = { noteId, ...within, message, repliedById: by, repliedAt: at };
         return [{ type: "DiscussionReplied", data }];
       }
       case "EditNote": {
         const { noteId, message } = command;
-        const previousMessage = mustHold(mustBeIn(state, command), noteId);
+        const started = mustBeIn(state, command);
+        const previousMessage = mustHold(started, noteId);
         if (message === previousMessage) return [];
+        mustHaveRoom(started, message, previousMessage);
         const data = { noteId, ...within, message, previousMessage, editedById: by, editedAt: at };
         return [{ type: "DiscussionNoteEdited", data }];
       }
@@ -103,23 +115,38 @@ const decider: Decider<DiscussionState, DiscussionCommand, DiscussionEvent> = {
       case "DiscussionStarted": {
         const { discussionId, mergeRequestId, message } = event.data;
         const notes = new Map([[discussionId as string, message]]);
-        const said = { notes, deleted: new Set<string>(), resolved: false };
+        const bytes = jsonBytes(message);
+        const sizes = { messageBytes: bytes, historyBytes: bytes };
+        const said = { notes, ...sizes, deleted: new Set<string>(), resolved: false };
         return { status: "started", discussionId, mergeRequestId, ...said };
       }
       case "DiscussionReplied":
       case "DiscussionNoteEdited": {
         const { noteId, message } = event.data;
-        return change(state, ({ notes }) => ({ notes: new Map(notes).set(noteId, message) }));
+        return change(state, ({ notes, messageBytes, historyBytes }) => {
+          const bytes = jsonBytes(message);
+          const before = jsonBytes(notes.get(noteId) ?? "");
+          return {
+            notes: new Map(notes).set(noteId, message),
+            messageBytes: messageBytes + bytes - before,
+            historyBytes: historyBytes + bytes + before,
+          };
+        });
       }
       case "DiscussionNoteDeleted": {
         const { noteId } = event.data;
         if (state.status === "started" && noteId === state.discussionId) {
           return { status: "deleted" };
         }
-        return change(state, ({ notes, deleted }) => ({
-          notes: new Map([...notes].filter(([id]) => id !== noteId)),
-          deleted: new Set(deleted).add(noteId),
-        }));
+        return change(state, ({ notes, deleted, messageBytes, historyBytes }) => {
+          const bytes = jsonBytes(notes.get(noteId) ?? "");
+          return {
+            notes: new Map([...notes].filter(([id]) => id !== noteId)),
+            messageBytes: messageBytes - bytes,
+            historyBytes: historyBytes + bytes,
+            deleted: new Set(deleted).add(noteId),
+          };
+        });
       }
       case "DiscussionResolved":
         return change(state, () => ({ resolved: true }));
@@ -153,6 +180,22 @@ function mustHold({ notes }: Started, noteId: string): string {
   const message = notes.get(noteId);
   if (message === undefined) throw discussionNotFound();
   return message;
+}
+
+/** @throws Refusal 422 `discussion.too_large` */
+function mustHaveRoom(
+  { messageBytes, historyBytes }: Started,
+  message: string,
+  previousMessage = "",
+): void {
+  const bytes = jsonBytes(message);
+  const before = jsonBytes(previousMessage);
+  // What is too large already may become smaller.
+  const grows = bytes > before && messageBytes + bytes - before > messageBytesMax;
+  if (!grows && historyBytes + bytes + before <= historyBytesMax) return;
+  const [most, history] = [messageBytesMax, historyBytesMax].map((max) => max / 1024 ** 2);
+  const text = `The notes of a discussion have at most ${most} MiB, ${history} MiB with what was edited and deleted. Start another one.`;
+  throw new Refusal("unprocessable", "discussion.too_large", text);
 }
 
 export function discussionNotFound(): Refusal {

@@ -2,7 +2,12 @@ import { z } from "zod";
 
 import { elapsedText } from "../../platform/elapsed-text.ts";
 import type { Repository } from "../../platform/git/repository.ts";
-import { type DiscussionNoteRow, repliesTo } from "../../projections/merge-request/discussion.ts";
+import {
+  countReplies,
+  type DiscussionNoteRow,
+  type ListedNoteRow,
+  repliesTo,
+} from "../../projections/merge-request/discussion.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import { compareHeads } from "../../workers/merge-request/compare.ts";
@@ -28,6 +33,10 @@ const fields = {
   author: UserView,
   message: z.string(),
   rawMessage: z.string(),
+  truncated: z.boolean().meta({
+    description: "The message is the beginning of a long one: a list shows no more of it.",
+  }),
+  repliesTotal: z.int().meta({ description: "Of the discussion, shown or not; 0 for replies." }),
   createdAt: instant(),
   formatedDate: z.string().meta({ examples: ["5 minutes ago"] }),
   resolved: z.boolean(),
@@ -49,18 +58,28 @@ export const NoteView = z
   .meta({ id: "DiscussionNote" });
 type Note = z.input<typeof NoteView>;
 
+/** Of the replies in one answer: in a list, and to one discussion, which may have 2 MiB as JSON. */
+const bytesMax = { list: 1024 ** 2, discussion: 3 * 1024 ** 2 };
+
+/** Which replies come with first notes: those from a number on, the newest of a list, or none. */
+export type WhichReplies = Readonly<{ from: number }> | "newest" | "none";
+
+type Shown = Readonly<{
+  rows: readonly (DiscussionNoteRow | ListedNoteRow)[];
+  replies: WhichReplies;
+}>;
+
 /** First notes with their replies, lines followed to the newest version; of the past as they were said. */
 export async function presentNotes(
   deps: Deps,
   request: Pick<Reading, "project">,
   mergeRequest: MergeRequestRow,
-  rows: readonly DiscussionNoteRow[],
+  { rows, replies: which }: Shown,
 ): Promise<readonly Note[]> {
   const roots = rows.filter(({ id, discussion_id }) => id === discussion_id);
-  const replies = await repliesTo(
-    deps.db,
-    roots.map(({ id }) => id),
-  );
+  const rootIds = roots.map(({ id }) => id);
+  const totals = await countReplies(deps.db, rootIds);
+  const replies = await repliesIn(deps, rootIds, which);
   const repliesById = new Map<string, DiscussionNoteRow[]>();
   for (const reply of replies) {
     const known = repliesById.get(reply.discussion_id);
@@ -85,6 +104,7 @@ export async function presentNotes(
     const own = isRoot ? (repliesById.get(row.id) ?? []) : [];
     notes.push({
       ...plain(row),
+      repliesTotal: totals.get(row.id) ?? 0,
       ...(isRoot && (deps.past === true ? placeThen(row) : await presentPlace(row, range))),
       replies: own.map((reply) => ({ ...plain(reply), replies: [] })),
     });
@@ -92,7 +112,17 @@ export async function presentNotes(
   return notes;
 }
 
-function presentText(row: DiscussionNoteRow, now: Date) {
+async function repliesIn(
+  { db }: Deps,
+  ids: readonly string[],
+  which: WhichReplies,
+): Promise<readonly DiscussionNoteRow[]> {
+  if (which === "none") return [];
+  if (which === "newest") return repliesTo(db, ids, { bytesMax: bytesMax.list });
+  return repliesTo(db, ids, { from: which.from, bytesMax: bytesMax.discussion });
+}
+
+function presentText(row: DiscussionNoteRow | ListedNoteRow, now: Date) {
   const isRoot = row.id === row.discussion_id;
   return {
     uuid: row.id,
@@ -101,6 +131,8 @@ function presentText(row: DiscussionNoteRow, now: Date) {
     type: "MERGE_REQUEST_COMMENT" as const,
     message: row.message,
     rawMessage: row.message,
+    truncated: "truncated" in row && row.truncated,
+    repliesTotal: 0,
     createdAt: row.created_at,
     formatedDate: elapsedText(row.created_at, now),
     resolved: row.resolved ?? false,

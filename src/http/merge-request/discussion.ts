@@ -17,10 +17,10 @@ import { mustSuffice } from "../access/role-access.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { pathLengthMax } from "../core/schema.ts";
+import { int, pathLengthMax } from "../core/schema.ts";
 import { rangeOf } from "./changes.ts";
 import { LineFields, lineIn } from "./discussion-line.ts";
-import { NoteView, presentNotes } from "./discussion-view.ts";
+import { NoteView, presentNotes, type WhichReplies } from "./discussion-view.ts";
 import {
   at,
   isDeveloper,
@@ -34,6 +34,8 @@ import type { Reading } from "./view.ts";
 
 /** An event holds the text before and after; stores take 1 MiB as one. */
 const messageLengthMax = 100_000;
+/** Far beyond the replies of any discussion. */
+const repliesFromMax = 1_000_000;
 const path = `${at}/{localId}/discussions` as const;
 
 const Message = z
@@ -63,6 +65,8 @@ const getDiscussions = route({
   path,
   operationId: "listDiscussions",
   summary: "List the discussions of a merge request, the oldest first",
+  description:
+    "Where a page has many or long replies, the newest of each discussion, up to 1 MiB; `repliesTotal` counts all. First notes over 2 MiB together are truncated.",
   query: DiscussionQuery,
   list: "restDiscussionModelList",
   asOf: {
@@ -83,8 +87,12 @@ const getDiscussions = route({
     const paths = filePath === undefined ? undefined : [filePath].flat();
     const slice = { limit: page.size, offset: page.offset, paths };
     const { rows, total } = await listDiscussions(deps.db, row.id, slice);
-    const notes = await presentNotes(deps, request, row, rows);
-    const items = notes.map((rootNote) => ({ rootNote, replies: [...rootNote.replies] }));
+    const notes = await presentNotes(deps, request, row, { rows, replies: "newest" });
+    // Replies are beside the first note; its own would be the same once more.
+    const items = notes.map(({ replies, ...note }) => ({
+      rootNote: { ...note, replies: [] },
+      replies: [...replies],
+    }));
     return { items, totalElements: total };
   },
 });
@@ -95,10 +103,18 @@ const getDiscussion = route({
   path: `${path}/{discussionUuid}`,
   operationId: "getDiscussion",
   summary: "Get a note of a discussion",
+  description: "A first note comes with its replies, the oldest first, up to 3 MiB.",
   params: DiscussionParams,
+  query: z.object({
+    repliesFrom: int({ min: 0, max: repliesFromMax })
+      .default(0)
+      .meta({ description: "Replies before this one are left out; the oldest is 0." }),
+  }),
   reply: NoteView,
-  handle: ({ params, request }, deps) =>
-    shownNote(deps, request, params.localId, params.discussionUuid),
+  async handle({ params, query: { repliesFrom }, request }, deps) {
+    const row = await mustFindMergeRequest(deps, request, params.localId);
+    return shownNote(deps, request, row, params.discussionUuid, { from: repliesFrom });
+  },
 });
 
 const createDiscussion = route({
@@ -125,7 +141,7 @@ const createDiscussion = route({
     const { message } = body;
     const said = { type: "StartDiscussion", discussionId, message, line, commits } as const;
     await request.execute(discussion, discussionId, { ...said, ...within(row, request, deps) });
-    return shownNote(deps, request, params.localId, discussionId);
+    return shownNote(deps, request, row, discussionId);
   },
 });
 
@@ -144,7 +160,7 @@ const replyToDiscussion = route({
     const noteId = deterministicId(request.commandId, "reply");
     const said = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
     await request.execute(discussion, discussion_id, { ...said, ...within(row, request, deps) });
-    return shownNote(deps, request, params.localId, noteId);
+    return shownNote(deps, request, row, noteId);
   },
 });
 
@@ -166,7 +182,7 @@ const editNote = route({
       ...said,
       ...within(row, request, deps),
     });
-    return shownNote(deps, request, params.localId, note.id);
+    return shownNote(deps, request, row, note.id);
   },
 });
 
@@ -211,7 +227,7 @@ function settle(verb: "resolve" | "unresolve"): Route {
         mustSuffice(request.role, { resource: "project", role: "DEVELOPER" });
       }
       await request.execute(discussion, root.id, { type, ...within(row, request, deps) });
-      return shownNote(deps, request, params.localId, root.id);
+      return shownNote(deps, request, row, root.id);
     },
   });
 }
@@ -253,9 +269,16 @@ async function mustOwnNote(
   return note;
 }
 
-async function shownNote(deps: Deps, request: Reading, localId: number, id: string) {
-  const row = await mustFindMergeRequest(deps, request, localId);
-  const [view] = await presentNotes(deps, request, row, [await mustFindNote(deps, row, id)]);
+/** What is written is answered without its replies. */
+async function shownNote(
+  deps: Deps,
+  request: Reading,
+  row: MergeRequestRow,
+  id: string,
+  replies: WhichReplies = "none",
+) {
+  const rows = [await mustFindNote(deps, row, id)];
+  const [view] = await presentNotes(deps, request, row, { rows, replies });
   if (view === undefined) throw discussionNotFound();
   return view;
 }

@@ -5,6 +5,7 @@ import { idInStream } from "../../events/core/stream.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
+import { sharedLength } from "../core/text-share.ts";
 import { counted } from "../core/total.ts";
 import { tableOf } from "../core/writes.ts";
 
@@ -136,12 +137,19 @@ type Page = Readonly<{
   paths?: readonly string[] | undefined;
 }>;
 
-/** First notes of the discussions of a request, the oldest first. */
+/** A first note as a list shows it. */
+export type ListedNoteRow = DiscussionNoteRow &
+  Readonly<{
+    /** The list is long: the message is only the beginning of it. */
+    truncated: boolean;
+  }>;
+
+/** First notes of the discussions of a request, the oldest first; of long ones, the beginnings. */
 export async function listDiscussions(
   db: Knex,
   mergeRequestId: string,
   { limit, offset, paths }: Page,
-): Promise<Readonly<{ rows: readonly DiscussionNoteRow[]; total: number }>> {
+): Promise<Readonly<{ rows: readonly ListedNoteRow[]; total: number }>> {
   const roots = () => {
     const all = db("discussion_note").where("merge_request_id", mergeRequestId);
     if (paths !== undefined) {
@@ -150,25 +158,63 @@ export async function listDiscussions(
     }
     return all.whereRaw("id = discussion_id");
   };
-  const [rows, total] = await Promise.all([
-    roots()
-      .select<DiscussionNoteRow[]>("*")
-      .orderBy(["created_at", "id"])
-      .limit(limit)
-      .offset(offset),
+  const ordered = () => roots().orderBy(["created_at", "id"]).limit(limit).offset(offset);
+  const [shared, total] = await Promise.all([
+    sharedLength(db, ordered().select({ text: "message" })),
     counted(roots()),
   ]);
+  const rows = await ordered()
+    .select<ListedNoteRow[]>("*")
+    .select(
+      db.raw("left(message, ?) as message", [shared]),
+      db.raw("char_length(message) > ? as truncated", [shared]),
+    );
   return { rows, total };
 }
 
-/** Replies to these discussions in the order they were given. */
+/** Which replies to a discussion are meant, as many as their bytes allow. */
+type Replies = Readonly<{
+  /** From this one on, the oldest first; else the newest. */
+  from?: number | undefined;
+  bytesMax: number;
+}>;
+
+/** What a reply takes in an answer besides its message. */
+const replyBytes = 500;
+
+/** Replies to these discussions in the order they were given: of each the same number, as far as it has so many. */
 export async function repliesTo(
   db: Knex,
   discussionIds: readonly string[],
+  { from, bytesMax }: Replies,
 ): Promise<readonly DiscussionNoteRow[]> {
-  return db<DiscussionNoteRow>("discussion_note")
+  const order = from === undefined ? "desc" : "asc";
+  // The length of a text is known without reading it.
+  const text = `with reply as (
+      select id, octet_length(message) + ? as bytes,
+        row_number() over (partition by discussion_id order by revision ${order}) as turn
+      from discussion_note where discussion_id = any(?) and id <> discussion_id
+    ), summed as (
+      select id, sum(bytes) over (order by turn, id) as bytes from reply where turn > ?
+    )
+    select note.* from discussion_note note join summed on summed.id = note.id
+    where summed.bytes <= ? order by note.discussion_id, note.revision`;
+  const bindings = [replyBytes, [...discussionIds], from ?? 0, bytesMax];
+  const { rows } = await db.raw<{ rows: DiscussionNoteRow[] }>(text, bindings);
+  return rows;
+}
+
+/** How many replies these discussions have; those without any are not in it. */
+export async function countReplies(
+  db: Knex,
+  discussionIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows: readonly { discussion_id: string; total: bigint }[] = await db("discussion_note")
     .whereRaw("discussion_id = any(?) and id <> discussion_id", [[...discussionIds]])
-    .orderBy(["discussion_id", "revision"]);
+    .groupBy("discussion_id")
+    .select("discussion_id")
+    .count({ total: "*" });
+  return new Map(rows.map(({ discussion_id, total }) => [discussion_id, Number(total)]));
 }
 
 /** Ids of the discussions of a request; undefined when it is not there. */

@@ -228,6 +228,85 @@ describe("a discussion", () => {
   });
 });
 
+describe("a discussion with long texts", () => {
+  const stored = "\u0001".repeat(100_000);
+  /** As a service stored it that took such texts. */
+  async function store(discussionId: unknown, replies: number): Promise<void> {
+    const [root] = await app.deps.db("discussion_note").where({ id: discussionId });
+    await app.deps.db("discussion_note").where({ id: discussionId }).update({ message: stored });
+    const rows = Array.from({ length: replies }, (_, index) => ({
+      ...root,
+      id: randomUUID(),
+      message: index < 45 ? stored : `reply ${index}`,
+      revision: index + 1,
+      resolved: null,
+    }));
+    await app.deps.db.batchInsert("discussion_note", rows);
+  }
+  const listOf = (answer: { body: Json }) =>
+    (answer.body["_embedded"] as Record<string, Json[]>)["restDiscussionModelList"]!;
+
+  it("is listed in bounded bytes with its newest replies, and read on by number", async () => {
+    const own = await newWorld();
+    await own.open();
+    const { uuid } = (await own.post(carl, `${at}/create`, { message: "m" })).body;
+    await store(uuid, 60);
+    const list = await own.get(bob, at);
+    expect(list.text.length).to.be.lessThan(16 * 1024 ** 2);
+    const [{ rootNote, replies }] = listOf(list) as [{ rootNote: Json; replies: Json[] }];
+    expect(rootNote).to.include({ repliesTotal: 60, truncated: false });
+    expect(rootNote["replies"]).to.deep.equal([]);
+    expect(replies.at(-1)).to.include({ message: "reply 59" });
+    expect(replies).to.have.length(25);
+
+    const page = async (from: number) =>
+      (await own.get(bob, `${at}/${uuid}?repliesFrom=${from}`)).body as Json & { replies: Json[] };
+    expect(await page(0)).to.include({ message: stored, repliesTotal: 60 });
+    expect((await page(0)).replies).to.have.length(31);
+    expect((await page(31)).replies.at(-1)).to.include({ message: "reply 59" });
+    expect((await page(60)).replies).to.deep.equal([]);
+  });
+
+  it("is answered without its replies when it is resolved or edited", async () => {
+    const own = await newWorld();
+    await own.open();
+    const { uuid } = (await own.post(carl, `${at}/create`, { message: "m" })).body;
+    await own.post(bob, `${at}/reply`, { discussionUuid: uuid, message: "r" });
+    for (const answer of [
+      await own.post(carl, `${at}/resolve/${uuid}`),
+      await own.post(carl, `${at}/unresolve/${uuid}`),
+      await own.put(carl, `${at}/edit/${uuid}`, { message: "n" }),
+    ]) {
+      expect(answer.body).to.deep.include({ uuid, repliesTotal: 1, replies: [] });
+    }
+  });
+
+  it("shows the beginnings of first notes in a list that is too long, all of them alone", async () => {
+    const own = await newWorld();
+    await own.open();
+    const { uuid } = (await own.post(carl, `${at}/create`, { message: "short" })).body;
+    const [root] = await app.deps.db("discussion_note").where({ id: uuid });
+    const rows = Array.from({ length: 30 }, () => {
+      const id = randomUUID();
+      return { ...root, id, discussion_id: id, message: "x".repeat(100_000) };
+    });
+    await app.deps.db.batchInsert("discussion_note", rows);
+    const list = await own.get(bob, `${at}?size=200`);
+    expect(list.text.length).to.be.lessThan(6 * 1024 ** 2);
+    const notes = listOf(list).map(({ rootNote }) => rootNote as Json);
+    expect(notes).to.have.length(31);
+    expect(notes.filter(({ truncated }) => truncated === true)).to.have.length(30);
+    const cut = notes.find(({ truncated }) => truncated === true)!;
+    expect(rows[0]!.message.startsWith(String(cut["message"]))).to.equal(true);
+    expect((await own.get(bob, `${at}/${cut["uuid"]}`)).body["message"]).to.have.length(100_000);
+    expect(
+      listOf(await own.get(bob, `${at}?size=10`)).some(
+        (one) => (one["rootNote"] as Json)["truncated"],
+      ),
+    ).to.equal(false);
+  });
+});
+
 describe("a discussion about a line", () => {
   it("follows the line through insertions, renames and edits elsewhere, until it is gone", async () => {
     const own = await newWorld();

@@ -244,7 +244,7 @@ describe("a form that is sent twice", () => {
       restDiscussionModelList: [{ rootNote: { message: "once" }, replies: [{ message: "reply" }] }],
     });
     expect(JSON.stringify(all).match(/"rootNote"/g)).to.have.length(1);
-    expect(JSON.stringify(all).match(/"message":"reply"/g), "in two lists").to.have.length(2);
+    expect(JSON.stringify(all).match(/"message":"reply"/g)).to.have.length(1);
   });
 
   it("may be sent again when it was refused, also as it was", async () => {

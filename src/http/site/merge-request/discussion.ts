@@ -63,21 +63,23 @@ export async function oneDiscussionPiece(
   visit: Visit,
 ): Promise<Html> {
   const { names, params, number } = asked;
-  const given = { params: { ...params, discussionUuid } };
-  const rootNote = await visit.ask.one("getDiscussion", NoteView, given);
-  const { replies } = rootNote;
   const first = number * repliesAloneMax;
-  const shown = replies.slice(first, first + repliesAloneMax);
+  const given = { params: { ...params, discussionUuid }, query: { repliesFrom: first } };
+  const rootNote = await visit.ask.one("getDiscussion", NoteView, given);
+  const { repliesTotal: total } = rootNote;
+  const shown = rootNote.replies.slice(0, repliesAloneMax);
+  const left = Math.min(repliesAloneMax, Math.max(0, total - first)) - shown.length;
   const all = base + requestPath(names, params.localId);
   const address = `${all}?discussion=${discussionUuid}`;
-  const total = replies.length;
   const piece = await piecesOf(
     base,
     rootNote,
     { ...asked, replies: shown, earlier: undefined },
     visit,
   );
-  return html`<p><a href="${all}">All discussions of the merge request</a></p>${piece}${pager({ address, number, size: repliesAloneMax, total })}`;
+  const tooLong =
+    left > 0 && html`<p class="hint">${left} more replies are too long for this page.</p>`;
+  return html`<p><a href="${all}">All discussions of the merge request</a></p>${piece}${tooLong}${pager({ address, number, size: repliesAloneMax, total })}`;
 }
 
 /** A discussion with the last of its replies, and a link to all of them. */
@@ -90,10 +92,19 @@ export async function discussionPiece(
   const { names, params, asOf } = asked;
   const shown = asOf === undefined ? replies.slice(-repliesMax) : replies;
   const address = `${base}${requestPath(names, params.localId)}?discussion=${rootNote.uuid}`;
+  const { repliesTotal, truncated } = rootNote;
   const earlier =
-    shown.length < replies.length &&
-    html`<p class="hint">The last ${shown.length} replies are shown, <a href="${address}">all ${replies.length}</a> on their own page.</p>`;
-  return await piecesOf(base, rootNote, { ...asked, replies: shown, earlier }, visit);
+    shown.length < repliesTotal &&
+    html`<p class="hint">The last ${shown.length} replies are shown, <a href="${address}">all ${repliesTotal}</a> on their own page.</p>`;
+  const rest =
+    truncated &&
+    html`<p class="hint">This is the beginning, <a href="${address}">all of it</a> is on its own page.</p>`;
+  return await piecesOf(
+    base,
+    rootNote,
+    { ...asked, replies: shown, earlier: html`${rest}${earlier}` },
+    visit,
+  );
 }
 
 type Shown = Asked & Readonly<{ replies: readonly Words[]; earlier: Html | false | undefined }>;

@@ -29,6 +29,7 @@ function discussion(place: Place, replyTexts: readonly string[] = []) {
   const rootNote = {
     ...note,
     ...place,
+    ...{ repliesTotal: replyTexts.length, truncated: false },
     get message() {
       shown += 1;
       return "First";
