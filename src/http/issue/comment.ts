@@ -10,6 +10,7 @@ import {
   type IssueCommentRow,
   issueCommentIdsBelow,
   issueCommentProjection,
+  type ListedCommentRow,
   listIssueComments,
 } from "../../projections/issue/issue-comment.ts";
 import type { NumberedIssueRow } from "../../projections/issue/list.ts";
@@ -37,6 +38,10 @@ export const CommentView = z
   .object({
     id: z.uuid(),
     message: z.string(),
+    truncated: z.boolean().optional().meta({
+      description:
+        "The message is the beginning of a long one: a smaller page of the list shows more of it.",
+    }),
     author: UserView,
     createdAt: instant(),
     createTimeDifference: z.string().meta({ examples: ["5 minutes ago"] }),
@@ -51,7 +56,8 @@ const getComments = route({
   path,
   operationId: "listIssueComments",
   summary: "List the comments of an issue",
-  description: "The oldest first.",
+  description:
+    "The oldest first. Where the messages of a page are over 2 MiB together, each is cut to an equal share and `truncated`.",
   params: IssueParams,
   list: "issueDiscussionList",
   asOf: {
@@ -165,13 +171,14 @@ async function shown(issue: NumberedIssueRow, id: IssueCommentId, deps: Deps) {
 }
 
 async function present(
-  rows: readonly IssueCommentRow[],
+  rows: readonly (IssueCommentRow | ListedCommentRow)[],
   { db, now }: Pick<Deps, "db" | "now">,
 ): Promise<readonly z.input<typeof CommentView>[]> {
   const users = await findUsersById(db, [...new Set(rows.map(({ author_id }) => author_id))]);
   return rows.map((row) => ({
     id: row.id,
     message: row.message,
+    ...("truncated" in row && row.truncated && { truncated: true }),
     author: presentParticipant(users.get(row.author_id), row.author_id),
     createdAt: row.created_at,
     createTimeDifference: elapsedText(row.created_at, now()),

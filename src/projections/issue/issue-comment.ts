@@ -5,9 +5,11 @@ import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, issueEvents } from "../../events/issue/issue.ts";
 import { type IssueCommentId, issueCommentEvents } from "../../events/issue/issue-comment.ts";
-import { oldestFirst, type Part } from "../core/list-rows.ts";
+import type { Part } from "../core/list-rows.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { dropRows, purgeEvents } from "../core/purge.ts";
+import { sharedLength } from "../core/text-share.ts";
+import { counted } from "../core/total.ts";
 import type { Slice } from "../user/user.ts";
 
 export type IssueCommentRow = Readonly<{
@@ -105,14 +107,32 @@ function rowOf(
   };
 }
 
-/** The comments of an issue, oldest first. */
-export function listIssueComments(
+/** A comment as a list shows it. */
+export type ListedCommentRow = IssueCommentRow &
+  Readonly<{
+    /** The list is long: the message is only the beginning of it. */
+    truncated: boolean;
+  }>;
+
+/** The comments of an issue, oldest first; of long ones, the beginnings. */
+export async function listIssueComments(
   db: Knex,
   issueId: IssueId,
-  part: Part,
-): Promise<Slice<IssueCommentRow>> {
-  const where = { issue_id: issueId };
-  return oldestFirst<IssueCommentRow>(db, { table: "issue_comment", where, ...part });
+  { limit, offset }: Part,
+): Promise<Slice<ListedCommentRow>> {
+  const all = () => db("issue_comment").where({ issue_id: issueId });
+  const ordered = () => all().orderBy(["created_at", "id"]).limit(limit).offset(offset);
+  const [shared, total] = await Promise.all([
+    sharedLength(db, ordered().select({ text: "message" })),
+    counted(all()),
+  ]);
+  const rows = await ordered()
+    .select<ListedCommentRow[]>("*")
+    .select(
+      db.raw("left(message, ?) as message", [shared]),
+      db.raw("char_length(message) > ? as truncated", [shared]),
+    );
+  return { rows, total };
 }
 
 /** A comment of this issue; one of another issue is not found. */

@@ -55,6 +55,24 @@ describe("commenting on an issue", () => {
     expect((await list(localId, "?size=1&page=1")).comments).to.have.length(1);
   });
 
+  it("lists the beginnings of long comments in bounded bytes, and all of them on a smaller page", async () => {
+    const { id } = expectOk(await write(localId, "short"));
+    const [row] = await app.deps.db("issue_comment").where({ id });
+    const rows = Array.from({ length: 60 }, () => ({
+      ...row,
+      id: randomUUID(),
+      message: "\u0001".repeat(65_536),
+    }));
+    await app.deps.db.batchInsert("issue_comment", rows);
+    const { comments } = await list(localId, "?size=200");
+    expect(JSON.stringify(comments).length).to.be.lessThan(16 * 1024 ** 2);
+    expect(comments).to.have.length(61);
+    expect(comments.filter(({ truncated }) => truncated === true)).to.have.length(60);
+    expect(comments.find((comment) => comment["id"] === id)).to.not.have.property("truncated");
+    const smaller = (await list(localId, "?size=20")).comments;
+    expect(smaller.some(({ truncated }) => truncated === true)).to.equal(false);
+  });
+
   it("needs access to the project and a text", async () => {
     expect(codeOf(await write(localId, "Hello", dora))).to.deep.equal([403, "auth.role_missing"]);
     for (const note of [undefined, "", " \n", "x".repeat(65_537), 5]) {

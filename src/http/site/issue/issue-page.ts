@@ -18,7 +18,8 @@ import { at, IssueParams, issuePath, issuesPath, names } from "./address.ts";
 
 type Issue = z.output<typeof IssueView>;
 
-const commentsSize = 100;
+/** Their longest texts fit on a page whole. */
+const commentsSize = 30;
 
 /** A field of a filter: an empty one filters nothing. */
 export const Optional = z
@@ -125,10 +126,10 @@ async function commentPieces(
   standing: Standing,
 ): Promise<readonly Html[]> {
   const pieces: Html[] = [];
-  for (const { author, createdAt, message } of comments) {
+  for (const { author, createdAt, message, truncated } of comments) {
     const words = await markdownPiece(base, message, standing);
     pieces.push(
-      html`<section class="comment" aria-label="Comment"><p class="about">${person(base, author)} ${when(createdAt)}</p>${words}</section>`,
+      html`<section class="comment" aria-label="Comment"><p class="about">${person(base, author)} ${when(createdAt)}</p>${words}${truncated && html`<p class="hint">This is the beginning of a long comment.</p>`}</section>`,
     );
   }
   return pieces;
