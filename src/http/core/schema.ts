@@ -30,6 +30,36 @@ export function int(range: Readonly<{ min?: number; max?: number }> = {}) {
   );
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+const controlInProse = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
+
+/**
+ * What people write, of any number of lines. Control characters are no part of it: as JSON each takes six
+ * bytes, and a terminal that shows the text obeys them.
+ */
+export function prose(lengthMax: number) {
+  return z
+    .string()
+    .max(lengthMax)
+    .superRefine(refuseCharacter(controlInProse, "tabs and line ends"));
+}
+
+/** @param taken what the message names as allowed */
+function refuseCharacter(pattern: RegExp, taken: string) {
+  return (text: string, context: z.RefinementCtx): void => {
+    const at = text.search(pattern);
+    if (at < 0) return;
+    const number = text.charCodeAt(at).toString(16).toUpperCase().padStart(4, "0");
+    const from = number === "001B" ? " (escape: remove the colors of the terminal)" : "";
+    const message = `Character ${at + 1} is the control character U+${number}${from}. Only ${taken} are taken`;
+    context.addIssue({
+      code: "custom",
+      params: { code: "error.field.control_character" },
+      message,
+    });
+  };
+}
+
 /** A time in an answer: ISO 8601, UTC, milliseconds. */
 export function instant() {
   return z.codec(z.date(), z.iso.datetime({ precision: 3 }), {

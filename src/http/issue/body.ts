@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { UserId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { ProjectPlace } from "../../projections/team/member-role.ts";
-import { invalid } from "../core/schema.ts";
+import { invalid, prose } from "../core/schema.ts";
 import { LabelChoices } from "../label/choice.ts";
 import { chosenPeople } from "../user/people-choice.ts";
 
@@ -23,10 +23,10 @@ export const UserChoices = z
 export type UserChoices = z.output<typeof UserChoices>;
 
 /** Of an issue or a comment; it is kept as it was typed. */
-export const Text = z
-  .string()
-  .max(textLengthMax)
-  .refine((text) => text.trim() !== "", { params: { code: "error.field.empty" }, error: "Empty" });
+export const Text = prose(textLengthMax).refine((text) => text.trim() !== "", {
+  params: { code: "error.field.empty" },
+  error: "Empty",
+});
 
 const fields = {
   title: z.string().trim().min(1).max(255),

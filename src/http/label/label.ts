@@ -13,6 +13,7 @@ import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
+import { prose } from "../core/schema.ts";
 import { colorOf } from "../core/selector.ts";
 import { LabelView, presentLabel } from "./view.ts";
 
@@ -26,7 +27,7 @@ const writing = { tag, scope: "PROJECT_WRITE", access: "project:REPORTER" } as c
 
 const Details = z.object({
   title: z.string().trim().min(1).max(255),
-  description: z.string().max(1_000).nullish(),
+  description: prose(1_000).nullish(),
   hexColor: z
     .string()
     .trim()

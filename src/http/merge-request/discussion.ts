@@ -17,7 +17,7 @@ import { mustSuffice } from "../access/role-access.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { int, pathLengthMax } from "../core/schema.ts";
+import { int, pathLengthMax, prose } from "../core/schema.ts";
 import { rangeOf } from "./changes.ts";
 import { LineFields, lineIn } from "./discussion-line.ts";
 import { NoteView, presentNotes, type WhichReplies } from "./discussion-view.ts";
@@ -38,10 +38,10 @@ const messageLengthMax = 100_000;
 const repliesFromMax = 1_000_000;
 const path = `${at}/{localId}/discussions` as const;
 
-const Message = z
-  .string()
-  .max(messageLengthMax)
-  .refine((text) => text.trim() !== "", { params: { code: "error.field.empty" }, error: "Empty" });
+const Message = prose(messageLengthMax).refine((text) => text.trim() !== "", {
+  params: { code: "error.field.empty" },
+  error: "Empty",
+});
 const DiscussionParams = LocalParams.extend({ discussionUuid: z.uuid() });
 const NoteParams = LocalParams.extend({ noteUuid: z.uuid() });
 

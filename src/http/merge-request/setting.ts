@@ -13,7 +13,7 @@ import { projectPlace } from "../access/owner-scope.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, prose } from "../core/schema.ts";
 
 const base = "/project/{ownerAlias}/{projectAlias}/setting";
 /** Two versions of all of them are in one event. */
@@ -49,7 +49,7 @@ const SettingsChange = z
   })
   .meta({ id: "MergeSettingsChange", description: "What is not given stays as it is." });
 
-const Template = z.string().max(templateLengthMax);
+const Template = prose(templateLengthMax);
 const MessagesView = z
   .object({
     mergeCommitMessage: z.string(),

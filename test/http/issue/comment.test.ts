@@ -75,7 +75,7 @@ describe("commenting on an issue", () => {
 
   it("needs access to the project and a text", async () => {
     expect(codeOf(await write(localId, "Hello", dora))).to.deep.equal([403, "auth.role_missing"]);
-    for (const note of [undefined, "", " \n", "x".repeat(65_537), 5]) {
+    for (const note of [undefined, "", " \n", "x".repeat(65_537), 5, "a\u001b[0m"]) {
       expect((await write(localId, note)).status, String(note).slice(0, 9)).to.equal(422);
     }
     expect(codeOf(await write(9_999, "Hello"))).to.deep.equal([404, "issue.not_found"]);

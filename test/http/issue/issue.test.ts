@@ -104,10 +104,22 @@ describe("creating an issue", () => {
 
   it("keeps markup and unusual characters as they are", async () => {
     const title = `<script>alert(1)</script> \u202e "'&; \ud83d\ude80`;
-    const description =
-      "[x](javascript:alert(1)) <img src=x onerror=y>\r\n\u0007\u001b[31m #1 @anna";
+    const description = "[x](javascript:alert(1)) <img src=x onerror=y>\r\n\t\u0085\u202e #1 @anna";
     const { localId } = await forge.created({ title, description });
     expect(expectOk(await forge.get(localId))).to.include({ title, description });
+  });
+
+  it("rejects control characters in a description, and says which and where", async () => {
+    for (const character of ["\u0001", "\u0007", "\u000b", "\u000c", "\u001f", "\u007f"]) {
+      const { body } = await forge.create({ description: `a${character}b` });
+      const [{ field, code }] = body["errors"] as [Json];
+      expect([field, code]).to.deep.equal(["description", "error.field.control_character"]);
+    }
+    const colored = await forge.create({ description: "npm test\n\u001b[31mfailed\u001b[0m" });
+    expect(codeOf(colored)).to.deep.equal([422, "request.invalid"]);
+    expect(colored.body["message"]).to.equal(
+      "description: Character 10 is the control character U+001B (escape: remove the colors of the terminal). Only tabs and line ends are taken.",
+    );
   });
 
   it("answers a repeated request with the same issue", async () => {

@@ -137,8 +137,8 @@ describe("starting a discussion", () => {
     expect((await world.get(bob, `${at}?filePath=`)).status).to.equal(422);
   });
 
-  it("is refused without words, and with too many", async () => {
-    for (const message of ["", "  \n", undefined, "x".repeat(100_001)]) {
+  it("is refused without words, with too many, and with control characters", async () => {
+    for (const message of ["", "  \n", undefined, "x".repeat(100_001), "a\u001b[0m"]) {
       expect((await create({ message })).status).to.equal(422);
     }
   });

@@ -89,6 +89,7 @@ describe("opening a merge request", () => {
       [{ title: " " }, 422, "request.invalid"],
       [{ title: "x".repeat(100 * 1024) }, 422, "request.invalid"],
       [{ description: "x".repeat(100_001) }, 422, "request.invalid"],
+      [{ description: "a\u001b[0m" }, 422, "request.invalid"],
       [{ sourceBranch: { id: "main" } }, 422, "merge_request.same_branch"],
       [{ sourceBranch: { id: "nowhere" } }, 404, "branch.not_found"],
       [{ targetBranch: { id: "nowhere" } }, 404, "branch.not_found"],
