@@ -131,9 +131,25 @@ export async function approvalRulesFor(
   return rows.filter(({ target_branch }) => matchesTemplate(target_branch, targetBranch));
 }
 
+/** What the switches say where they demand or forbid most; one that is not here demands nothing. */
+const strictest: Partial<ApprovalConfiguration> = {
+  canOverrideApprovals: false,
+  preventAuthorApproving: true,
+  preventCommitterApproving: true,
+  requirePasswordToApprove: true,
+  removeApprovalsOnPush: true,
+  checkCiCdStatus: true,
+  editMergedMergeRequest: false,
+  removeApprovalsOnChangingTargetBranch: true,
+  branchPipelineStatusCheckEnabled: true,
+  mergeRequestPipelineStatusCheckEnabled: true,
+  mergeResultPipelineStatusCheckEnabled: true,
+};
+
 /**
- * What holds in a project: its own configuration, else its team's, else its company's where they hand
- * it down, else the default. For a team or company: its own, or the default.
+ * What holds in a project: of its own configuration and those that its team and company hand down the
+ * stricter value of each switch, and of `enableRemoveSourceBranchByDefault`, which demands nothing, the
+ * nearest; else the default. For a team or company: its own, or the default.
  */
 export async function approvalConfigurationOf(
   db: Knex,
@@ -150,9 +166,15 @@ export async function approvalConfigurationOf(
     "project" in scope
       ? [scope.project.id, scope.project.owner_id, scope.project.owner_company_id]
       : [scope.parentId];
-  for (const id of nearest) {
-    const row = rows.find(({ parent_id }) => parent_id === id);
-    if (row !== undefined) return row.configuration;
-  }
-  return approvalConfigurationDefault;
+  const [own, ...above] = nearest.flatMap((id) =>
+    rows.filter(({ parent_id }) => parent_id === id).map(({ configuration }) => configuration),
+  );
+  return own === undefined ? approvalConfigurationDefault : above.reduce(stricterOf, own);
+}
+
+function stricterOf(near: ApprovalConfiguration, far: ApprovalConfiguration) {
+  const kept = Object.entries(strictest).filter(
+    ([name, value]) => far[name as keyof ApprovalConfiguration] === value,
+  );
+  return { ...near, ...Object.fromEntries(kept) };
 }

@@ -21,21 +21,28 @@ import type { Comparison } from "./compare.ts";
 /** Somebody whose approval counts, and what they are in the project. */
 export type Approver = Readonly<{ userId: UserId; alias: string; role: Role }>;
 
-/** The rules that a request has to satisfy: its own where it may have such, or the project's. */
+/**
+ * The rules that a request has to satisfy: those that team and company hand down, and its own where it may
+ * have such, or the project's.
+ */
 export async function rulesOf(
   db: Knex,
   project: ProjectRow,
   row: Pick<MergeRequestRow, "approval_rules" | "target_branch">,
   { canOverrideApprovals }: ApprovalConfiguration,
 ): Promise<readonly ApprovalRule[]> {
-  if (canOverrideApprovals && row.approval_rules !== null) return row.approval_rules;
+  const own = canOverrideApprovals ? row.approval_rules : null;
   const rules = await approvalRulesFor(db, project, row.target_branch);
-  return rules.map((rule) => ({
-    targetBranch: rule.target_branch,
-    name: rule.name,
-    minimalApprovals: rule.minimal_approvals,
-    allowedApproverIds: [...rule.approver_ids],
-  }));
+  const standing = own === null ? rules : rules.filter((rule) => rule.parent_type !== "PROJECT");
+  return [
+    ...(own ?? []),
+    ...standing.map((rule) => ({
+      targetBranch: rule.target_branch,
+      name: rule.name,
+      minimalApprovals: rule.minimal_approvals,
+      allowedApproverIds: [...rule.approver_ids],
+    })),
+  ];
 }
 
 /** Whether somebody may approve: a developer, or whom a rule names, as long as they see the project. */

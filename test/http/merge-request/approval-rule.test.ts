@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { approvalConfigurationDefault } from "../../../src/events/merge-request/approval-rule.ts";
 import { approvalRulesFor } from "../../../src/projections/merge-request/approval-rule.ts";
 import { findProject } from "../../../src/projections/project/project.ts";
+import { rulesOf } from "../../../src/workers/merge-request/approver.ts";
 import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
 
 const app = await startTestApp();
@@ -102,22 +103,35 @@ describe("the approval configuration", () => {
     expect((await app.get(at("/team/tools"), as(bob))).status).to.equal(403);
   });
 
-  it("comes from the nearest that hands one down, and is kept once changed", async () => {
+  it("has the stricter of what is handed down and of its own, and is kept once changed", async () => {
     await patch(`${at("/company/acme")}/edit`, { preventAuthorApproving: true });
     expect(await configuration(project)).to.deep.equal(approvalConfigurationDefault);
     await importing("/company/acme", true);
     expect(await configuration(project)).to.include({ preventAuthorApproving: true });
     await importing("/team/tools", true);
     expect(await configuration(project)).to.include({
-      preventAuthorApproving: false,
+      preventAuthorApproving: true,
       checkCiCdStatus: true,
     });
-    await patch(`${at(project)}/edit`, { canOverrideApprovals: true });
-    await importing("/team/tools", false);
-    expect(await configuration(project)).to.include({
+    const weaker = {
       canOverrideApprovals: true,
-      checkCiCdStatus: true,
-    });
+      preventAuthorApproving: false,
+      enableRemoveSourceBranchByDefault: true,
+      requirePasswordToApprove: true,
+    };
+    const demanded = {
+      canOverrideApprovals: false,
+      preventAuthorApproving: true,
+      enableRemoveSourceBranchByDefault: true,
+      requirePasswordToApprove: true,
+    };
+    expect((await patch(`${at(project)}/edit`, weaker)).body).to.include(demanded);
+    expect(await configuration(project)).to.include(demanded);
+    await importing("/team/tools", false);
+    expect(await configuration(project)).to.include({ ...demanded, checkCiCdStatus: true });
+    await importing("/company/acme", false);
+    expect(await configuration(project)).to.include({ ...weaker, checkCiCdStatus: true });
+    await importing("/company/acme", true);
   });
 
   it("comes with the rules that fit a merge request's target", async () => {
@@ -136,5 +150,18 @@ describe("the approval configuration", () => {
     expect(await names("release-1")).to.deep.equal(["/company/acme"]);
     await importing("/team/tools", true);
     expect(await names("release-1")).to.deep.equal(["/company/acme", "/team/tools"]);
+  });
+
+  it("leaves a request with rules of its own under those of team and company", async () => {
+    const row = await findProject(app.platform.db, "tools", "search");
+    const names = async (own: readonly [] | null, canOverrideApprovals: boolean) => {
+      const request = { approval_rules: own, target_branch: "main" };
+      const now = { ...approvalConfigurationDefault, canOverrideApprovals };
+      const rules = await rulesOf(app.platform.db, row!, request, now);
+      return rules.map(({ name }) => name).sort();
+    };
+    expect(await names(null, true)).to.deep.equal(["/company/acme", project]);
+    expect(await names([], false)).to.deep.equal(["/company/acme", project]);
+    expect(await names([], true)).to.deep.equal(["/company/acme"]);
   });
 });
