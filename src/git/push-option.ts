@@ -1,7 +1,7 @@
 import type { PushWishes } from "../events/core/event.ts";
 import { branchPrefix } from "../events/repository/repository.ts";
 import type { PushCommand } from "../platform/git/push/request.ts";
-import { isStorableText } from "../platform/storable-text.ts";
+import { isStorableText, notInLine } from "../platform/storable-text.ts";
 
 /** What `git push -o` may ask for; see docs/api.md. */
 export type PushOptions = Readonly<{
@@ -63,7 +63,8 @@ const takers: Readonly<Record<string, Taker>> = {
   },
   "merge_request.title": (draft, value = "") => {
     const title = value.trim();
-    if (title === "" || title.length > titleLengthMax || !isStorableText(title)) return false;
+    if (title === "" || title.length > titleLengthMax || notInLine.test(title)) return false;
+    if (!isStorableText(title)) return false;
     draft.request = { ...draft.request, title };
     return true;
   },

@@ -14,6 +14,14 @@ export function storableText(text: string): string {
   return isStorableText(text) ? text : text.toWellFormed().replaceAll("\0", replacement);
 }
 
+/** Control characters, and what ends a line: no part of a title or name. */
+export const notInLine = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** The text on one line, with a space in the place of what is no part of a line. */
+export function oneLineOf(text: string): string {
+  return text.replaceAll(new RegExp(`${notInLine.source}+`, "gu"), " ").trim();
+}
+
 /** The first `lengthMax` UTF-16 units at most; a surrogate pair is kept whole or left out. */
 export function clipText(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text;

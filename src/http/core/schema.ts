@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { type FieldError, Refusal } from "../../platform/refusal.ts";
-import { clipText } from "../../platform/storable-text.ts";
+import { clipText, notInLine } from "../../platform/storable-text.ts";
 
 /** Longest alias, branch, tag or hash that is looked up: none that exists is longer. */
 export const nameLengthMax = 255;
@@ -41,17 +41,23 @@ export function prose(lengthMax: number) {
   return z
     .string()
     .max(lengthMax)
-    .superRefine(refuseCharacter(controlInProse, "tabs and line ends"));
+    .superRefine(refuseCharacter(controlInProse, "Only tabs and line ends are taken"));
 }
 
-/** @param taken what the message names as allowed */
+/** A title or name: one line, which may begin a commit message or a mail. */
+export function oneLine(lengthMax: number) {
+  const taken = "It is one line without tabs";
+  return z.string().trim().min(1).max(lengthMax).superRefine(refuseCharacter(notInLine, taken));
+}
+
+/** @param taken what the message says is allowed */
 function refuseCharacter(pattern: RegExp, taken: string) {
   return (text: string, context: z.RefinementCtx): void => {
     const at = text.search(pattern);
     if (at < 0) return;
     const number = text.charCodeAt(at).toString(16).toUpperCase().padStart(4, "0");
     const from = number === "001B" ? " (escape: remove the colors of the terminal)" : "";
-    const message = `Character ${at + 1} is the control character U+${number}${from}. Only ${taken} are taken`;
+    const message = `Character ${at + 1} is the control character U+${number}${from}. ${taken}`;
     context.addIssue({
       code: "custom",
       params: { code: "error.field.control_character" },

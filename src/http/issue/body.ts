@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { UserId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { ProjectPlace } from "../../projections/team/member-role.ts";
-import { invalid, prose } from "../core/schema.ts";
+import { invalid, oneLine, prose } from "../core/schema.ts";
 import { LabelChoices } from "../label/choice.ts";
 import { chosenPeople } from "../user/people-choice.ts";
 
@@ -29,7 +29,7 @@ export const Text = prose(textLengthMax).refine((text) => text.trim() !== "", {
 });
 
 const fields = {
-  title: z.string().trim().min(1).max(255),
+  title: oneLine(255),
   description: Text,
   status: z.object({ id: IssueStatus }).nullish(),
   assignedUsers: UserChoices.nullish(),

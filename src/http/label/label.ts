@@ -13,7 +13,7 @@ import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { prose } from "../core/schema.ts";
+import { oneLine, prose } from "../core/schema.ts";
 import { colorOf } from "../core/selector.ts";
 import { LabelView, presentLabel } from "./view.ts";
 
@@ -26,7 +26,7 @@ const reading = { tag, scope: "PROJECT_READ", access: "project:GUEST" } as const
 const writing = { tag, scope: "PROJECT_WRITE", access: "project:REPORTER" } as const;
 
 const Details = z.object({
-  title: z.string().trim().min(1).max(255),
+  title: oneLine(255),
   description: prose(1_000).nullish(),
   hexColor: z
     .string()

@@ -23,7 +23,7 @@ import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, int } from "../core/schema.ts";
+import { bool, int, oneLine } from "../core/schema.ts";
 import { presentUser, UserView } from "../user/view.ts";
 
 const approversMax = 100;
@@ -45,7 +45,7 @@ const ruleFields = {
     .min(1)
     .max(templateLengthMax)
     .meta({ description: "`*` any run without `/`, `**` any run, `?` one character." }),
-  name: z.string().trim().min(1).max(255),
+  name: oneLine(255),
   minimalApprovals: int({ min: 0, max: approversMax }),
   allowedApproversUuid: z.array(UserId).max(approversMax),
 };

@@ -23,7 +23,7 @@ import { mustSuffice } from "../access/role-access.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { instant, int } from "../core/schema.ts";
+import { instant, int, oneLine } from "../core/schema.ts";
 import { presentUser, UserView } from "../user/view.ts";
 import {
   at,
@@ -101,7 +101,7 @@ const getApprovals = route({
 });
 
 const OwnRule = z.object({
-  name: z.string().trim().min(1).max(255),
+  name: oneLine(255),
   minimalApprovals: int({ min: 0, max: approversMax }),
   allowedApproversUuid: z.array(UserId).max(approversMax),
 });

@@ -6,7 +6,7 @@ import type { MergeRequestDetails } from "../../events/merge-request/merge-reque
 import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { bool, prose } from "../core/schema.ts";
+import { bool, oneLine, prose } from "../core/schema.ts";
 import { chosenLabels, LabelChoices } from "../label/choice.ts";
 import { chosenPeople, type PeopleChoice } from "../user/people-choice.ts";
 
@@ -17,7 +17,7 @@ const descriptionLengthMax = 100_000;
 const People = z.array(z.object({ id: UserId })).max(peopleMax);
 const Branch = z.object({ id: z.string().min(1).max(255) });
 const Project = z.object({ id: ProjectId });
-const Title = z.string().trim().min(1).max(255);
+const Title = oneLine(255);
 const Description = prose(descriptionLengthMax);
 
 const optional = {

@@ -14,7 +14,7 @@ import {
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, oneLine } from "../core/schema.ts";
 import { isRegistrable } from "./redirect.ts";
 
 const ApplicationView = z
@@ -43,7 +43,7 @@ const Link = z
 
 const NewApplication = z
   .object({
-    name: z.string().trim().min(1).max(255),
+    name: oneLine(255),
     description: z.string().max(10_000).nullish(),
     homepageUrl: z.union([z.literal(""), Link]).nullish(),
     authCallbackUrl: z

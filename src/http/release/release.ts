@@ -23,7 +23,7 @@ import { commandDeps, projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { bool, nameLengthMax } from "../core/schema.ts";
+import { bool, nameLengthMax, oneLine } from "../core/schema.ts";
 import { mustFindCommit, revisionText } from "../repository/revision.ts";
 import { makeTag, type NewTag } from "../repository/tag-change.ts";
 import { presentRelease, ReleaseView } from "./view.ts";
@@ -40,7 +40,7 @@ const tagsOfJobs =
   "With the token of a job it is made on the commit of the job's pipeline; the pipeline of a tag makes none.";
 
 const Details = z.object({
-  title: z.string().trim().min(1).max(255),
+  title: oneLine(255),
   description: z.string().max(100_000).nullish(),
   tagName: TagName.meta({ examples: ["v1.0"] }),
   preRelease: bool().default(false),

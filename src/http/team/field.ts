@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-import { nameLengthMax } from "../core/schema.ts";
+import { nameLengthMax, oneLine } from "../core/schema.ts";
 
 /** Of teams, companies and projects, as are the others. */
-export const Title = z.string().trim().min(1).max(255);
+export const Title = oneLine(255);
 export const Description = z.string().max(10_000);
 /** Of a picture elsewhere. */
 export const Link = z.union([z.literal(""), z.url({ protocol: /^https?$/ }).max(2_000)]);

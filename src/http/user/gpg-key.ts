@@ -9,7 +9,7 @@ import { findGpgKey, type GpgKeyRow, listGpgKeys } from "../../projections/user/
 import { commandDeps } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { instant } from "../core/schema.ts";
+import { instant, oneLine } from "../core/schema.ts";
 
 const GpgKeyView = z
   .object({
@@ -31,7 +31,7 @@ const NewGpgKey = z
       .min(1)
       .max(gpgKeyLengthMax)
       .meta({ description: "As `gpg --armor --export` prints." }),
-    title: z.string().trim().min(1).max(255),
+    title: oneLine(255),
   })
   .meta({ id: "NewGpgKey" });
 

@@ -15,7 +15,7 @@ import { Expiry, endOf, mustBeAhead } from "../core/expiry.ts";
 import type { PageRequest } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { instant } from "../core/schema.ts";
+import { instant, oneLine } from "../core/schema.ts";
 import { mustBeFound } from "./user.ts";
 
 const SshKeyView = z
@@ -32,7 +32,7 @@ const SshKeyView = z
 export const NewSshKey = z
   .object({
     publicKey: z.string().trim().min(1).max(sshKeyLengthMax),
-    title: z.string().trim().min(1).max(255),
+    title: oneLine(255),
     expiresAt: Expiry.meta({ description: "Empty: without a time limit." }),
   })
   .meta({ id: "NewSshKey" });

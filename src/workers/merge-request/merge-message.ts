@@ -4,6 +4,7 @@ import type { Commit } from "../../platform/git/object/object.ts";
 import { subjectOf } from "../../platform/git/object/object.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { runGit } from "../../platform/git/run.ts";
+import { oneLineOf } from "../../platform/storable-text.ts";
 import { approvalsOf } from "../../projections/merge-request/merge-request-query.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
@@ -24,7 +25,8 @@ const messageLengthMax = 64 * 1024;
 
 /** What each variable of a template stands for; see docs/api.md. */
 const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<string>>> = {
-  title: async ({ row }) => row.title,
+  // A title that was stored with more lines would write trailers.
+  title: async ({ row }) => oneLineOf(row.title),
   description: async ({ row }) => row.description,
   source_branch: async ({ row }) => row.source_branch,
   target_branch: async ({ row }) => row.target_branch,
@@ -43,7 +45,7 @@ const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<st
   first_multiline_commit: async (subject) => {
     const commits = (await commitsOf(subject)).toReversed();
     const found = commits.find(({ message }) => message.trim().includes("\n"));
-    return found?.message.trim() ?? subject.row.title;
+    return found?.message.trim() ?? oneLineOf(subject.row.title);
   },
   all_commits: async (subject) =>
     (await commitsOf(subject)).map(({ message }) => `* ${message.trim()}`).join("\n\n"),

@@ -12,7 +12,7 @@ import { repositoryEvents } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keepFirst } from "../../platform/git/kept-ref.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { clipText, storableText } from "../../platform/storable-text.ts";
+import { clipText, oneLineOf, storableText } from "../../platform/storable-text.ts";
 import { approvalConfigurationOf } from "../../projections/merge-request/approval-rule.ts";
 import { mergeSettingsOf } from "../../projections/merge-request/merge-setting.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
@@ -89,7 +89,7 @@ async function open(opening: Opening, deps: WorkerDeps): Promise<void> {
   if (!source || !isThere || !repository || target === branch) return;
   const sourceCommit = ObjectId.parse(source.object_id);
   const message = (await repository.objects.commit(sourceCommit))?.message ?? "";
-  const wanted = storableText(wish.title ?? message.trim().split("\n")[0] ?? "");
+  const wanted = oneLineOf(storableText(wish.title ?? message.trim().split("\n")[0] ?? ""));
   const title = clipText(wanted, titleLengthMax) || branch;
   const at = deps.now().toISOString();
   const id = MergeRequestId.parse(deterministicId("merge request of push", eventId));

@@ -73,6 +73,9 @@ describe("creating an issue", () => {
     for (const [body, status, code] of [
       [{ title: " " }, 422, "request.invalid"],
       [{ title: undefined }, 422, "request.invalid"],
+      [{ title: "a\nb" }, 422, "request.invalid"],
+      [{ title: "a\tb" }, 422, "request.invalid"],
+      [{ title: "a\u2028b" }, 422, "request.invalid"],
       [{ title: "x".repeat(100 * 1024) }, 422, "request.invalid"],
       [{ description: undefined }, 422, "request.invalid"],
       [{ description: " " }, 422, "request.invalid"],

@@ -49,6 +49,7 @@ describe("creating a label", () => {
     for (const [body, field, code] of [
       [{}, "title", "error.field.empty"],
       [{ title: " " }, "title", "error.field.empty"],
+      [{ title: "a\nb" }, "title", "error.field.control_character"],
       [{ title: "x".repeat(256) }, "title", "error.field.too_long"],
       [{ title: "x".repeat(100 * 1024) }, "title", "error.field.too_long"],
       [{ title: "x", description: "x".repeat(1_001) }, "description", "error.field.too_long"],

@@ -87,6 +87,7 @@ describe("opening a merge request", () => {
     const foreign = await app.givenProject(stranger, "theirs");
     for (const [over, status, code] of [
       [{ title: " " }, 422, "request.invalid"],
+      [{ title: "Good\n\nApproved-by: carl <carl@example.org>" }, 422, "request.invalid"],
       [{ title: "x".repeat(100 * 1024) }, 422, "request.invalid"],
       [{ description: "x".repeat(100_001) }, 422, "request.invalid"],
       [{ description: "a\u001b[0m" }, 422, "request.invalid"],
