@@ -6,13 +6,14 @@ import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
 
 /**
  * The role in whose right something is done now that was asked for earlier. An account that is banned keeps its
- * roles, and one that was forgotten may have owned the project: neither acts.
+ * roles, and one that was forgotten may have owned the project: neither acts. Null: what is done for nobody.
  */
 export async function actingRole(
   db: Knex,
   project: ProjectPlace,
-  userId: string,
+  userId: string | null,
 ): Promise<Role | undefined> {
+  if (userId === null) return projectRole(db, project, null);
   const [user, role] = await Promise.all([
     findUserById(db, userId),
     projectRole(db, project, userId),

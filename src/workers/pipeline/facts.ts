@@ -10,7 +10,7 @@ import type { PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { fileBytesMax } from "../../platform/pipeline-file/document.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProject } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 const pathsMax = 50_000;
@@ -72,7 +72,7 @@ async function readProjectFile(
   const [ownerAlias = "", alias = ""] = name.split("/");
   const project = await findProject(db, ownerAlias, alias);
   if (project === undefined) return undefined;
-  if ((await projectRole(db, project, userId)) === undefined) return undefined;
+  if ((await actingRole(db, project, userId)) === undefined) return undefined;
   const repository = await git.find(project.id);
   if (repository === undefined) return undefined;
   const commitId = await commitNamed(repository, at ?? project.default_branch);

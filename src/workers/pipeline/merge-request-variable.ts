@@ -6,7 +6,7 @@ import {
   openMergeRequestsFrom,
 } from "../../projections/merge-request/merge-request-query.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 type VariableDeps = Pick<WorkerDeps, "db" | "publicUrl">;
@@ -75,7 +75,7 @@ async function mayAll(
   target: ProjectRow,
   userIds: readonly (string | null)[],
 ): Promise<boolean> {
-  const roles = await Promise.all(userIds.map((userId) => projectRole(db, target, userId)));
+  const roles = await Promise.all(userIds.map((userId) => actingRole(db, target, userId)));
   return roles.every((role) => role !== undefined);
 }
 
@@ -102,7 +102,7 @@ async function openRequests(
   for (const row of await openMergeRequestsFrom(db, source)) {
     if (names.length === openMax) break;
     const target = await findProjectById(db, row.project_id);
-    if (target === undefined || (await projectRole(db, target, userId)) === undefined) continue;
+    if (target === undefined || (await actingRole(db, target, userId)) === undefined) continue;
     names.push(`${pathOf(target)}!${row.local_id}`);
   }
   return names.length === 0 ? {} : { CI_OPEN_MERGE_REQUESTS: names.join(",") };

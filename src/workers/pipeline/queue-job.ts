@@ -7,7 +7,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import { deploymentLevel, reaches } from "../../projections/protection/applicable.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import { actorOfJob, findJobRun, type JobRun, type VariableDeps } from "./job-run.ts";
 import { environmentOfRun } from "./job-variable.ts";
 
@@ -80,7 +80,7 @@ export async function mayDeploy(
 ): Promise<boolean> {
   const level = await deploymentLevel(db, project, name);
   if (level === null) return true;
-  const role = await projectRole(db, project, userId);
+  const role = await actingRole(db, project, userId);
   return role !== undefined && reaches(role, level);
 }
 

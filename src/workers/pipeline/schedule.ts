@@ -14,7 +14,7 @@ import {
 } from "../../projections/pipeline/schedule.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
 import { startPipeline } from "./start.ts";
@@ -67,7 +67,7 @@ export const scheduleWorker = defineWorker({
 
 async function ownerMayStart({ db }: WorkerDeps, row: ScheduleRow): Promise<boolean> {
   const project = await findProjectById(db, row.project_id);
-  const role = project && (await projectRole(db, project, row.owner_id));
+  const role = project && (await actingRole(db, project, row.owner_id));
   return role === "DEVELOPER" || role === "ADMIN";
 }
 

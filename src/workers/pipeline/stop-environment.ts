@@ -19,7 +19,7 @@ import { allJobs, findJobById, findPipelineById } from "../../projections/pipeli
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -137,7 +137,7 @@ async function deployer(
   userId: UserId | null,
 ): Promise<UserId | null> {
   const project = userId && (await findProjectById(db, row.project_id));
-  const role = project ? await projectRole(db, project, userId) : undefined;
+  const role = project ? await actingRole(db, project, userId) : undefined;
   return role !== undefined && reaches(role, "DEVELOPER") ? userId : null;
 }
 

@@ -14,7 +14,7 @@ import {
   findProjectById,
   type ProjectRow,
 } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
@@ -142,7 +142,7 @@ async function mayStart(
   project: ProjectRow,
   userId: UserId | null,
 ): Promise<boolean> {
-  const role = await projectRole(db, project, userId);
+  const role = await actingRole(db, project, userId);
   return role === "DEVELOPER" || role === "ADMIN";
 }
 

@@ -11,7 +11,7 @@ import { type RefRecorderDeps, refRecorder } from "../../git/ref-recorder.ts";
 import { copyRepository } from "../../platform/git/copy.ts";
 import { PermanentFailure } from "../../platform/queue/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
@@ -76,7 +76,7 @@ async function mayBeCopied(
 ): Promise<boolean> {
   const source = await findProjectById(db, sourceId);
   if (source === undefined || (source.is_private && !forkIsPrivate)) return false;
-  return (await projectRole(db, source, userId)) !== undefined;
+  return (await actingRole(db, source, userId)) !== undefined;
 }
 
 export const projectFork: Reactor = {

@@ -96,22 +96,31 @@ describe("a schedule", () => {
     );
   });
 
-  it("is turned off when its owner may not start pipelines any more", async () => {
-    const ci = await given();
-    const { body: made } = await app.post(`${ci.base}/cicd/schedule`, { token, body: nightly });
-    await app.deps.db("pipeline_schedule").where({ id: made["id"] }).update({ owner_id: bob.id });
-    const dueAt = String(made["nextRunAt"]);
-    const data = { scheduleId: made["id"], projectId: ci.project.id, dueAt };
-    await scheduleWorker.runJob(data, depsAt(new Date(dueAt)), new AbortController().signal);
-    const types: string[] = [];
-    for await (const { type } of app.deps.store.readStream(
-      pipelineScheduleStream(String(made["id"])),
-    )) {
-      types.push(type);
-    }
-    expect(types).to.deep.equal(["PipelineScheduleCreated", "PipelineScheduleTurnedOff"]);
-    expect(await ci.pipelines()).to.deep.equal([]);
-  });
+  const owners = {
+    "may not start pipelines any more": (id: unknown) =>
+      app.deps.db("pipeline_schedule").where({ id }).update({ owner_id: bob.id }),
+    "is banned": () =>
+      app.deps.db("app_user").where({ id: anna.id }).update({ banned_at: new Date() }),
+  };
+  for (const [what, happens] of Object.entries(owners)) {
+    it(`is turned off when its owner ${what}`, async () => {
+      const ci = await given();
+      const { body: made } = await app.post(`${ci.base}/cicd/schedule`, { token, body: nightly });
+      await happens(made["id"]);
+      const dueAt = String(made["nextRunAt"]);
+      const data = { scheduleId: made["id"], projectId: ci.project.id, dueAt };
+      await scheduleWorker.runJob(data, depsAt(new Date(dueAt)), new AbortController().signal);
+      await app.deps.db("app_user").where({ id: anna.id }).update({ banned_at: null });
+      const types: string[] = [];
+      for await (const { type } of app.deps.store.readStream(
+        pipelineScheduleStream(String(made["id"])),
+      )) {
+        types.push(type);
+      }
+      expect(types).to.deep.equal(["PipelineScheduleCreated", "PipelineScheduleTurnedOff"]);
+      expect(await ci.pipelines()).to.deep.equal([]);
+    });
+  }
 });
 
 describe("a trigger", () => {
