@@ -12,7 +12,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findTrigger, listTriggers, type TriggerRow } from "../../projections/pipeline/trigger.ts";
 import { findProject } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { projectRole } from "../../projections/team/member-role.ts";
+import { actingRole } from "../../projections/team/acting-role.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -146,7 +146,7 @@ const postTriggered = route({
       throw new Refusal("not_found", "project.not_found", "Project not found.");
     }
     const trigger = await findTrigger(deps.db, project.id, { token_hash: hashToken(body.token) });
-    const role = trigger && (await projectRole(deps.db, project, trigger.owner_id));
+    const role = trigger && (await actingRole(deps.db, project, trigger.owner_id));
     if (trigger === undefined || (role !== "DEVELOPER" && role !== "ADMIN")) throw mayNot();
     const branch = await findRef(deps.db, project.id, "branch", body.refName);
     const found = branch ?? (await findRef(deps.db, project.id, "tag", body.refName));

@@ -141,6 +141,19 @@ describe("a trigger", () => {
     expect((await app.post(`${at}/pipeline`, { body })).status).to.equal(403);
   });
 
+  it("starts nothing for an owner who is banned", async () => {
+    const ci = await given();
+    const at = `${ci.base}/cicd/trigger`;
+    const made = await app.post(at, { token, body: { description: "Outside" } });
+    const owner = app.deps.db("app_user").where({ id: anna.id });
+    await owner.clone().update({ banned_at: new Date() });
+    const body = { token: made.body["token"], refName: "main" };
+    const { status } = await app.post(`${at}/pipeline`, { body });
+    await owner.update({ banned_at: null });
+    expect(status).to.equal(403);
+    expect((await app.post(`${at}/pipeline`, { body })).status).to.equal(200);
+  });
+
   it("answers the same for a wrong token and for that of another project", async () => {
     const [ci, other] = [await given(), await given()];
     const made = await app.post(`${ci.base}/cicd/trigger`, { token, body: {} });
