@@ -40,8 +40,8 @@ export type MergeRequestCommand =
       }>)
   | (BySystem &
       Readonly<{ type: "RecordSourceMove"; sourceCommit: ObjectId; removesApprovals: boolean }>)
-  /** Approves, or takes the approval back. */
-  | (Within & Readonly<{ type: "ToggleApproval" }>)
+  /** Approves, or takes the approval back; `seen`: only while this is the head of the source. */
+  | (Within & Readonly<{ type: "ToggleApproval"; seen?: ObjectId }>)
   | (Within & Readonly<{ type: "ReplaceApprovalRules"; rules: readonly ApprovalRule[] | null }>)
   | (Within & Readonly<{ type: "CloseMergeRequest" }>)
   | (Within & Readonly<{ type: "ReopenMergeRequest" }>)

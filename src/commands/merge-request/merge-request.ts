@@ -142,8 +142,9 @@ function autoMergeCleared(
 
 function toggleApproval(
   { approverIds, sourceCommit }: ExistingMergeRequest,
-  { by: approverId, at }: CommandOf<"ToggleApproval">,
+  { by: approverId, at, seen = sourceCommit }: CommandOf<"ToggleApproval">,
 ): Events {
+  if (seen !== sourceCommit) throw changedMeanwhile();
   return approverIds.has(approverId)
     ? [{ type: "MergeRequestApprovalWithdrawn", data: { approverId, withdrawnAt: at } }]
     : [{ type: "MergeRequestApproved", data: { approverId, sourceCommit, approvedAt: at } }];

@@ -34,7 +34,7 @@ import {
   type Writing,
   writing,
 } from "./place.ts";
-import { MergeRequestView } from "./schema.ts";
+import { MergeRequestView, seenHead } from "./schema.ts";
 
 const rulesMax = 50;
 const approversMax = 100;
@@ -46,18 +46,17 @@ const approve = route({
   operationId: "approveMergeRequest",
   summary: "Approve a merge request, or take the approval back",
   description: "By developers, and by those whom an approval rule names.",
-  body: z.object({ password: z.string().max(512).nullish() }).meta({ id: "Approval" }),
+  body: z
+    .object({ password: z.string().max(512).nullish(), sha: seenHead() })
+    .meta({ id: "Approval" }),
   reply: MergeRequestView,
   async handle({ params, body, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const newest = await withNewestSource(deps, row);
     await mustMayApprove(newest, body.password ?? undefined, request, deps);
-    return write(
-      newest,
-      { type: "ToggleApproval", ...projectStampOf(request, deps) },
-      request,
-      deps,
-    );
+    const seen = body.sha ? { seen: body.sha } : {};
+    const command = { type: "ToggleApproval", ...seen, ...projectStampOf(request, deps) } as const;
+    return write(newest, command, request, deps);
   },
 });
 

@@ -21,7 +21,7 @@ import {
   type Writing,
   writing,
 } from "./place.ts";
-import { MergeRequestView } from "./schema.ts";
+import { MergeRequestView, seenHead } from "./schema.ts";
 
 const messageLengthMax = 64 * 1024;
 const Message = z.string().max(messageLengthMax).nullish();
@@ -38,6 +38,7 @@ export const MergeBody = z
     mergeWhenPipelineSucceeds: bool().nullish().meta({
       description: "Where pipelines are all that is missing: merge as soon as they succeed.",
     }),
+    sha: seenHead(),
   })
   .meta({ id: "Merge" });
 type MergeBody = z.output<typeof MergeBody>;
@@ -56,7 +57,7 @@ const mergeMergeRequest = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const choice = await choiceOf(body, row, request, deps);
     if (body.mergeWhenPipelineSucceeds === true && (await waits(row, request, deps))) {
-      const { source_commit: sourceCommit } = await withNewestSource(deps, row);
+      const sourceCommit = body.sha ?? (await withNewestSource(deps, row)).source_commit;
       const command = {
         type: "SetAutoMerge",
         sourceCommit,
@@ -72,6 +73,7 @@ const mergeMergeRequest = route({
       userId: request.userId,
       metadata: await request.metadata(),
       choice,
+      seen: body.sha ?? undefined,
     });
     return shown(deps, request, params.localId);
   },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { ObjectId } from "../../events/core/ids.ts";
 import { requirementNames } from "../../workers/merge-request/judge.ts";
 import { instant } from "../core/schema.ts";
 import { SelectorObject } from "../core/selector-object.ts";
@@ -14,6 +15,14 @@ const names: Readonly<Record<string, z.ZodBoolean>> = Object.fromEntries(
 const MergeError = z
   .object({ field: z.enum(requirementNames), code: z.string(), message: z.string() })
   .meta({ id: "MergeError" });
+
+/** The version that the caller looked at. */
+export const seenHead = () =>
+  ObjectId.nullish().meta({
+    examples: ["9fceb02d0ae598e95dc970b74767f19372d61af8"],
+    description:
+      "Full hash of the source's head that was looked at: 409 `merge_request.changed` when the head is another.",
+  });
 
 export const MergeRequestView = z
   .object({

@@ -8,6 +8,7 @@ import {
   type Known,
 } from "../../commands/core/handle.ts";
 import {
+  changedMeanwhile,
   isUnderWay,
   mergeRequest,
   mergeRequestNotFound,
@@ -55,6 +56,8 @@ export type MergeOrder = Readonly<{
   /** The same command is carried out once. */
   metadata: EventMetadata;
   choice: MergeChoice;
+  /** Only while this is the head of the source. */
+  seen?: ObjectId | undefined;
 }>;
 
 /** Pushes into the target that came in between, each of which the merge is made again after. */
@@ -87,6 +90,7 @@ export async function merge(deps: MergeDeps, asked: MergeOrder): Promise<void> {
     mustNotBeRepeated(deps, known.state, own);
     mustBeOpen(known.state);
     const row = await reading;
+    if (order.seen !== undefined && order.seen !== row.source_commit) throw changedMeanwhile();
     try {
       await attemptOnce(deps, order, { row, known, mergeId });
       return;

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { expectOk, type Json } from "../../support/issue.ts";
@@ -29,5 +30,47 @@ describe("the earlier versions of a merge request", () => {
     await world.delete(anna, "/member/carl");
     const refused = await tryGit(elsewhere, ["fetch", "--quiet", world.remote(carl), first]);
     expect(refused.exitCode).not.to.equal(0);
+  });
+});
+
+describe("the version that was looked at", () => {
+  it("alone is approved and merged where the body names it", async () => {
+    const world = await newWorld();
+    const seen = (await world.open())["sourceBranch"] as Json;
+    const post = async (rest: string, body: Json) =>
+      codeOf(await world.post(bob, `/merge-request/1${rest}`, body));
+    const pushed = await world.push("feature", { "unseen.txt": "1\n" });
+    const main = (await world.refs()).get("refs/heads/main");
+    for (const body of [{ sha: seen["hash"] }, { sha: main }]) {
+      expect(await post("/approve", body)).to.deep.equal([409, "merge_request.changed"]);
+      expect(await post("/merge", body)).to.deep.equal([409, "merge_request.changed"]);
+    }
+    for (const sha of [pushed.slice(0, 12), pushed.toUpperCase(), ""]) {
+      expect((await post("/approve", { sha }))[0]).to.equal(422);
+      expect((await post("/merge", { sha }))[0]).to.equal(422);
+    }
+    expect((await world.refs()).get("refs/heads/main")).to.equal(main);
+    for (const rest of ["/approve", "/merge"]) {
+      const answer = await world.post(bob, `/merge-request/1${rest}`, { sha: pushed });
+      expect(answer.status, answer.text).to.equal(200);
+    }
+    const approvals = expectOk(await world.get(bob, "/merge-request/1/approvals"));
+    const { mergeRequestApprovalList: list } = approvals["_embedded"] as Record<string, Json[]>;
+    expect(list?.map(({ commitId }) => commitId)).to.deep.equal([pushed]);
+    expect(await post("/merge", { sha: seen["hash"] })).to.deep.equal([422, "merge_request.final"]);
+  });
+
+  it("alone waits for its pipelines", async () => {
+    const world = await newWorld();
+    const seen = (await world.open())["sourceBranch"] as Json;
+    await world.push("feature", { "unseen.txt": "1\n" });
+    const demanded = { checkCiCdStatus: true };
+    const at = world.at("/merge-request/approval/configuration/edit");
+    await app.send("PATCH", at, { token: anna.token, body: demanded });
+    const wait = { mergeWhenPipelineSucceeds: true };
+    const waiting = (body: Json) => world.post(bob, "/merge-request/1/merge", { ...wait, ...body });
+    const refused = await waiting({ sha: seen["hash"] });
+    expect(codeOf(refused), refused.text).to.deep.equal([409, "merge_request.changed"]);
+    expect(expectOk(await waiting({}))).to.include({ mergeWhenPipelineSucceeds: true });
   });
 });
