@@ -5,6 +5,7 @@ import { startTestApp } from "../../support/app.ts";
 import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { expectOk, type Json } from "../../support/issue.ts";
 import { mergeWorlds } from "../../support/merge-world.ts";
+import { loggedIn } from "../../support/site-world.ts";
 
 const app = await startTestApp();
 const { people, world: newWorld } = await mergeWorlds(app);
@@ -72,5 +73,25 @@ describe("the version that was looked at", () => {
     const refused = await waiting({ sha: seen["hash"] });
     expect(codeOf(refused), refused.text).to.deep.equal([409, "merge_request.changed"]);
     expect(expectOk(await waiting({}))).to.include({ mergeWhenPipelineSucceeds: true });
+  });
+
+  it("alone is approved and merged by the forms of its page", async () => {
+    const world = await newWorld();
+    await world.open();
+    const at = world.at("/merge-request/1");
+    const visitor = await loggedIn(app, bob);
+    const before = await visitor.see(at);
+    await world.push("feature", { "unseen.txt": "1\n" });
+    const now = await visitor.see(at);
+    for (const verb of ["approve", "merge"]) {
+      const stale = await visitor.submit(before, `/page${at}/${verb}`);
+      expect([verb, stale.status]).to.deep.equal([verb, 409]);
+      expect(stale.text).to.contain("Look at it again.");
+      // The form that is shown with the reason is still of what was seen.
+      expect((await visitor.submit(stale, `/page${at}/${verb}`)).status).to.equal(409);
+      expect((await visitor.submit(now, `/page${at}/${verb}`)).status).to.equal(303);
+    }
+    const { status } = expectOk(await world.get(bob, "/merge-request/1"));
+    expect((status as Json)["id"]).to.equal("MERGED");
   });
 });

@@ -24,7 +24,7 @@ export function actionsPiece(
   return html`<section aria-label="Actions">
 ${textForm(`${to}/comment`, visit, { id: "comment", label: "Comment (Markdown)", words: "Comment" })}
 </section>
-${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit, rights)}</section>`}
+${id === "OPENED" && mayApprove && html`<section aria-labelledby="approve"><h2 id="approve">Approve</h2>${approveForm(`${to}/approve`, visit, { ...rights, sha: request.sourceBranch.hash })}</section>`}
 ${id === "OPENED" && mayMerge && html`<section aria-labelledby="merge"><h2 id="merge">Merge</h2>${mergePiece(to, request, visit)}</section>`}
 ${
   mayChange &&
@@ -34,23 +34,29 @@ ${id === "CLOSED" && button(`${to}/reopen`, visit, "Reopen merge request")}</div
 }`;
 }
 
+/** The head that the page shows: what is pushed after it is neither approved nor merged. */
+const seenHead = (sha: string | null): Html | false =>
+  sha !== null && sha !== "" && html`<input type="hidden" name="sha" value="${sha}">`;
+
+type Approving = Pick<Rights, "hasApproved" | "needsPassword"> & Readonly<{ sha: string | null }>;
+
 function approveForm(
   action: string,
   visit: Visit,
-  { hasApproved, needsPassword }: Pick<Rights, "hasApproved" | "needsPassword">,
+  { hasApproved, needsPassword, sha }: Approving,
 ): Html {
   const field = html`<div class="field"><label for="password">Your password</label>
 <input type="password" id="password" name="password" autocomplete="current-password" required></div>`;
-  return html`<form method="post" action="${action}">${formStart(visit)}${needsPassword && !hasApproved && field}
+  return html`<form method="post" action="${action}">${formStart(visit)}${seenHead(sha)}${needsPassword && !hasApproved && field}
 <p><button class="quiet">${hasApproved ? "Take my approval back" : "Approve"}</button></p></form>`;
 }
 
 type Choices = Pick<Request, "removeSourceBranch" | "squashCommit"> &
-  Readonly<{ mayWait: boolean; waits?: boolean; message?: string }>;
+  Readonly<{ mayWait: boolean; waits?: boolean; message?: string; sha: string | null }>;
 
 function mergeForm(action: string, choices: Choices, visit: Visit): Html {
-  const { mayWait, waits, removeSourceBranch, squashCommit, message = "" } = choices;
-  return html`<form method="post" action="${action}">${formStart(visit)}
+  const { mayWait, waits, removeSourceBranch, squashCommit, message = "", sha } = choices;
+  return html`<form method="post" action="${action}">${formStart(visit)}${seenHead(sha)}
 <div class="choices"><label><input type="checkbox" name="squashCommit" value="true"${squashCommit && html` checked`}> Squash commits</label>
 <label><input type="checkbox" name="removeSourceBranch" value="true"${removeSourceBranch && html` checked`}> Remove the source branch</label>
 ${mayWait && html`<label><input type="checkbox" name="mergeWhenPipelineSucceeds" value="true"${waits && html` checked`}> Merge when the pipelines succeed</label>`}</div>
@@ -65,7 +71,11 @@ function mergePiece(to: string, request: Request, visit: Visit): Html {
     return html`<p>It is merged as soon as the pipelines succeed.</p>
 ${button(`${to}/merge-not`, visit, "Do not merge by itself")}`;
   }
-  return mergeForm(`${to}/merge`, { ...request, mayWait: !canMerge }, visit);
+  return mergeForm(
+    `${to}/merge`,
+    { ...request, mayWait: !canMerge, sha: request.sourceBranch.hash },
+    visit,
+  );
 }
 
 const back = (params: Names & Readonly<{ localId: string }>): string =>
@@ -92,6 +102,7 @@ const mergeOne = simpleAct({
     removeSourceBranch: isChecked(fields["removeSourceBranch"]),
     mergeWhenPipelineSucceeds: isChecked(fields["mergeWhenPipelineSucceeds"]),
     mergeCommitMessage: fields["mergeCommitMessage"] || null,
+    sha: fields["sha"] || null,
   }),
   back,
   again({ action, sheet, visit }) {
@@ -102,6 +113,7 @@ const mergeOne = simpleAct({
       mayWait: true,
       waits: isOn("mergeWhenPipelineSucceeds"),
       message: textOf(sheet, "mergeCommitMessage"),
+      sha: textOf(sheet, "sha"),
     };
     return mergeForm(action, choices, visit);
   },
@@ -112,10 +124,14 @@ const approveOne = simpleAct({
   operationId: "approveMergeRequestByPage",
   params: LocalParams,
   asks: "approveMergeRequest",
-  body: ({ password }) => ({ password: password || null }),
+  body: ({ password, sha }) => ({ password: password || null, sha: sha || null }),
   back,
-  again: ({ action, visit }) =>
-    approveForm(action, visit, { hasApproved: false, needsPassword: true }),
+  again: ({ action, sheet, visit }) =>
+    approveForm(action, visit, {
+      hasApproved: false,
+      needsPassword: true,
+      sha: textOf(sheet, "sha"),
+    }),
 });
 
 const commentOn = simpleAct({
