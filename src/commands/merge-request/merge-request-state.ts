@@ -5,6 +5,7 @@ import type {
   MergeRequestEvent,
 } from "../../events/merge-request/merge-request.ts";
 import { unreachable } from "../../platform/invariant.ts";
+import { defined } from "../core/defined.ts";
 
 export type MergeRequestStatus = "OPENED" | "MERGED" | "CLOSED" | "CANCELED" | "FAILED";
 
@@ -58,12 +59,12 @@ export function evolve(state: MergeRequestState, event: MergeRequestEvent): Merg
 }
 
 function changeBy(
-  { approverIds, begun }: ExistingMergeRequest,
+  { approverIds, begun, details }: ExistingMergeRequest,
   event: Exclude<MergeRequestEvent, { type: "MergeRequestOpened" }>,
 ): Partial<ExistingMergeRequest> {
   switch (event.type) {
     case "MergeRequestEdited":
-      return { details: event.data.details };
+      return { details: { ...details, ...defined(event.data.details) } };
     case "MergeRequestRetargeted":
       return { targetBranch: event.data.targetBranch };
     case "MergeRequestSourceMoved":

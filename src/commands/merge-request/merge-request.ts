@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import {
+  type EditedDetails,
+  type MergeRequestDetails,
   type MergeRequestEvent,
   mergeRequestEvents,
   mergeRequestStream,
@@ -89,8 +91,10 @@ function edit(state: ExistingMergeRequest, command: CommandOf<"EditMergeRequest"
   const edited = JSON.stringify(details) !== JSON.stringify(state.details);
   const events: MergeRequestEvent[] = [];
   if (edited) {
-    const { projectId, details: previousDetails } = state;
-    const data = { projectId, details, previousDetails, editedById: by, editedAt: at };
+    const { projectId, details: before } = state;
+    const storedOf = details.description === before.description ? withoutText : whole;
+    const sides = { details: storedOf(details), previousDetails: storedOf(before) };
+    const data = { projectId, ...sides, editedById: by, editedAt: at };
     events.push({ type: "MergeRequestEdited", data });
   }
   if (targetBranch === state.targetBranch) return events;
@@ -292,4 +296,10 @@ export const isUnderWay = ({ begunAt }: BegunMerge, nowMs: number): boolean =>
 
 export function mergeRequestNotFound(): Refusal {
   return new Refusal("not_found", "merge_request.not_found", "Merge request not found.");
+}
+
+const whole = (details: MergeRequestDetails): EditedDetails => details;
+
+function withoutText({ description: _, ...rest }: MergeRequestDetails): EditedDetails {
+  return rest;
 }

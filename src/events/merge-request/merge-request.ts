@@ -19,6 +19,10 @@ export const MergeRequestDetails = z.object({
 });
 export type MergeRequestDetails = Readonly<z.output<typeof MergeRequestDetails>>;
 
+/** The same before or after an edit: the description is long, and left out of both where it stays. */
+export const EditedDetails = MergeRequestDetails.partial({ description: true });
+export type EditedDetails = Readonly<z.output<typeof EditedDetails>>;
+
 /** How a merge shall be made, as far as the caller chose. */
 export const MergeChoice = z.object({
   strategy: MergeStrategy,
@@ -45,8 +49,8 @@ export const mergeRequestEvents = {
   }),
   MergeRequestEdited: z.object({
     projectId: ProjectId,
-    details: MergeRequestDetails,
-    previousDetails: MergeRequestDetails,
+    details: EditedDetails,
+    previousDetails: EditedDetails,
     editedById: UserId,
     editedAt: IsoInstant,
   }),

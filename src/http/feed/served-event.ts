@@ -12,7 +12,7 @@ const stored: EventSchemas = Object.assign({}, ...Object.values<EventSchemas>(sl
 export const servedTypes: readonly string[] = Object.keys(stored).sort();
 
 /** Raised with every change of what is served that clients may stumble over; 1 when not named. */
-const versions: Readonly<Record<string, number>> = {};
+const versions: Readonly<Record<string, number>> = { MergeRequestEdited: 2 };
 
 export const versionOf = (type: string): number => versions[type] ?? 1;
 

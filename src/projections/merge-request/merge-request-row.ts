@@ -2,6 +2,7 @@ import type { MergeRequestId, ObjectId, ProjectId, UserId } from "../../events/c
 import type { LabelId } from "../../events/label/label.ts";
 import type { ApprovalRule } from "../../events/merge-request/approval-rule.ts";
 import type {
+  EditedDetails,
   MergeChoice,
   MergeRequestDetails,
   MergeRequestEvent,
@@ -86,9 +87,10 @@ export type MergeRequestMergeRow = Readonly<{
 /** The title says so in one of the usual ways. */
 export const isDraftTitle = (title: string): boolean => /^(?:draft|wip):/i.test(title.trimStart());
 
-export const columnsOf = (details: MergeRequestDetails) => ({
+/** Those of an edit, which may leave the description as it is. */
+export const editedColumnsOf = (details: EditedDetails) => ({
   title: details.title,
-  description: details.description,
+  ...(details.description !== undefined && { description: details.description }),
   remove_source_branch: details.removeSourceBranch,
   squash_commit: details.squashCommit,
   work_in_progress: details.workInProgress,
@@ -96,6 +98,11 @@ export const columnsOf = (details: MergeRequestDetails) => ({
   assigned_user_ids: [...details.assignedUserIds],
   reviewer_ids: [...details.reviewerIds],
   label_ids: [...details.labelIds],
+});
+
+export const columnsOf = (details: MergeRequestDetails) => ({
+  ...editedColumnsOf(details),
+  description: details.description,
 });
 
 type Opened = Extract<MergeRequestEvent, { type: "MergeRequestOpened" }>["data"];

@@ -7,7 +7,7 @@ import { dropRows, purgeEvents } from "../core/purge.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
 import { type Changes, tableOf, type Writes } from "../core/writes.ts";
 import {
-  columnsOf,
+  editedColumnsOf,
   type MergeRequestApprovalRow,
   type MergeRequestMergeRow,
   newMergeRequest,
@@ -38,7 +38,7 @@ export const mergeRequestProjection = defineRowProjection({
     MergeRequestOpened: (rows, { position, data }) =>
       rows.put(requests, newMergeRequest(data, position)),
     MergeRequestEdited: (rows, { stream, data }) =>
-      touch(rows, stream, data.editedAt, columnsOf(data.details)),
+      touch(rows, stream, data.editedAt, editedColumnsOf(data.details)),
     MergeRequestRetargeted: (rows, { stream, data }) =>
       touch(rows, stream, data.retargetedAt, { target_branch: data.targetBranch }),
     MergeRequestSourceMoved: (rows, { stream, data }) =>

@@ -151,12 +151,14 @@ const noteOnRequest = (id: string, { mergeRequestId, projectId }: OnRequest): Re
 async function readRequest(
   tx: Tx,
   of: Pick<ReferenceSource, "id" | "projectId">,
-  texts: Readonly<{ title: string; description: string }>,
+  texts: Readonly<{ title: string; description?: string | undefined }>,
   at: string,
 ): Promise<void> {
   const source = { kind: "MERGE_REQUEST", ...of } as const;
   await readText(tx, { ...source, part: "title" }, texts.title, at);
-  await readText(tx, { ...source, part: "description" }, texts.description, at);
+  const { description } = texts;
+  if (description === undefined) return;
+  await readText(tx, { ...source, part: "description" }, description, at);
 }
 
 /**

@@ -4,7 +4,7 @@ import { localIdEvents } from "../../events/core/local-id.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import {
-  type MergeRequestDetails,
+  type EditedDetails,
   mergeRequestEvents,
   mergeRequestStream,
 } from "../../events/merge-request/merge-request.ts";
@@ -60,11 +60,11 @@ function requestNotice(recorded: Recorded): Notice | undefined {
   const { projectId, details, previousDetails, editedById: byId } = data;
   const before = new Set(peopleOf(previousDetails));
   const assigneeIds = peopleOf(details).filter((id) => !before.has(id));
-  const mentions = newMentions(details.description, previousDetails.description);
+  const mentions = newMentions(details.description ?? "", previousDetails.description ?? "");
   return { ...of, projectId, byId, assigneeIds, mentions };
 }
 
-const peopleOf = ({ assignedUserIds, reviewerIds }: MergeRequestDetails): readonly string[] => [
+const peopleOf = ({ assignedUserIds, reviewerIds }: EditedDetails): readonly string[] => [
   ...new Set<string>([...assignedUserIds, ...reviewerIds]),
 ];
 

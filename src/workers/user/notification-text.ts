@@ -110,7 +110,7 @@ async function writeMention(
       ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
       : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
   // A mail may go out long after: what was taken out of the text meanwhile is told nobody any more.
-  const stands = then === undefined || then.text === found?.text;
+  const stands = then?.text === undefined || then.text === found?.text;
   const text = stands ? clipText(about.text, excerptMax) : "The text was changed since.";
   const parts = [happened, text, `${publicUrl}${path}`, hint, ""];
   const subject = `[${where}] ${title} (${about.reference})`;

@@ -1,3 +1,4 @@
+import { defined } from "../../commands/core/defined.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import { issueEvents } from "../../events/issue/issue.ts";
@@ -7,8 +8,8 @@ import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts"
 import type { SaidAt } from "../../events/user/mail.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 
-/** Who wrote a text, and what it says. */
-export type Said = Readonly<{ byId: string; text: string }>;
+/** Who wrote a text, and what it says; an edit of other fields says nothing of it. */
+export type Said = Readonly<{ byId: string; text?: string }>;
 
 const textEvents = {
   ...issueEvents,
@@ -32,7 +33,7 @@ function saidBy(recorded: Recorded): Said | undefined {
     case "IssueCreated":
       return { byId: data.createdById, text: data.description };
     case "IssueEdited":
-      return { byId: data.editedById, text: data.details.description ?? "" };
+      return { byId: data.editedById, ...defined({ text: data.details.description }) };
     case "IssueCommentCreated":
       return { byId: data.createdById, text: data.message };
     case "IssueCommentEdited":
@@ -40,7 +41,7 @@ function saidBy(recorded: Recorded): Said | undefined {
     case "MergeRequestOpened":
       return { byId: data.openedById, text: data.details.description };
     case "MergeRequestEdited":
-      return { byId: data.editedById, text: data.details.description };
+      return { byId: data.editedById, ...defined({ text: data.details.description }) };
     case "DiscussionStarted":
       return { byId: data.startedById, text: data.message };
     case "DiscussionReplied":

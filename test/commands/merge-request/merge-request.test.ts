@@ -113,15 +113,28 @@ describe("a merge request", () => {
 
   it("keeps what an edit leaves out, and records nothing when nothing changes", () => {
     const change = { title: "Find" };
-    const changed = { ...details, ...change };
+    const { description: _, ...previousDetails } = details;
+    const renamed: MergeRequestEvent = {
+      type: "MergeRequestEdited",
+      data: {
+        projectId,
+        details: { ...previousDetails, ...change },
+        previousDetails,
+        editedById: by,
+        editedAt: at,
+      },
+    };
     given(opened)
       .when({ ...keeping, change })
+      .gives(renamed);
+    given(opened, renamed)
+      .when({ ...keeping, change: { description: "New" } })
       .gives({
         type: "MergeRequestEdited",
         data: {
           projectId,
-          details: changed,
-          previousDetails: details,
+          details: { ...details, ...change, description: "New" },
+          previousDetails: { ...details, ...change },
           editedById: by,
           editedAt: at,
         },

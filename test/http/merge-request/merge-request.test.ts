@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-
+import { handle } from "../../../src/commands/core/handle.ts";
+import { mergeRequest } from "../../../src/commands/merge-request/merge-request.ts";
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
 import { codeOf } from "../../support/answer.ts";
@@ -212,6 +213,28 @@ describe("editing a merge request", () => {
     expect(idOf(edited.body["targetBranch"])).to.equal("release");
     const byId = await world.put(anna, "/merge-request", { id: opened["id"], title: "Third" });
     expect(byId.body).to.include({ title: "Third", workInProgress: false });
+  });
+
+  it("takes other edits beside the longest description that is stored", async () => {
+    await world.open();
+    // As a service stored it that took such characters, each of which takes six bytes as JSON.
+    const [{ id }] = await app.deps.db("merge_request").where({ project_id: world.project.id });
+    const description = "\u0001".repeat(100_000);
+    const command = {
+      type: "EditMergeRequest",
+      change: { description },
+      mayEditMerged: false,
+      removesApprovals: false,
+      projectId: world.project.id,
+      by: anna.id,
+      at: new Date().toISOString(),
+    } as const;
+    const { store, visible } = app.deps;
+    const order = { id: String(id), command, metadata: metadataFor(randomUUID()) };
+    await visible((await handle(store, mergeRequest, order)).position);
+    const answer = await world.put(anna, "/merge-request/1", { title: "Other" });
+    expect(answer.status, answer.text.slice(0, 200)).to.equal(200);
+    expect(answer.body).to.include({ title: "Other", description });
   });
 
   it("is refused for another source, a missing target, and another project's request", async () => {

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 
+import { mergeRequestStream } from "../../../src/events/merge-request/merge-request.ts";
 import { mailEvents, NotificationKind } from "../../../src/events/user/mail.ts";
 import { issueNotification } from "../../../src/workers/issue/notification.ts";
 import { mergeRequestNotification } from "../../../src/workers/merge-request/notification.ts";
@@ -26,6 +27,19 @@ describe("a notification that waits", () => {
     expect(await writeNotification(deps, about)).to.equal(undefined);
     expectOk(await app.post(`${account}/unban`, { token: root.token }));
     expect(await writeNotification(deps, about)).not.to.equal(undefined);
+  });
+});
+
+describe("a mail about an assignment", () => {
+  it("shows the text, which the assignment left as it was", async () => {
+    const own = await newWorld();
+    const { id: requestId } = await own.open({ description: "What it does" });
+    await own.put(anna, "/merge-request/1", { assignedUsers: [{ id: carl.id }] });
+    const stream = mergeRequestStream(String(requestId));
+    const said = { stream, revision: 1 };
+    const kind = "MERGE_REQUEST_ASSIGNED";
+    const about = { kind, holderId: carl.id, requestId: String(requestId), said } as const;
+    expect((await writeNotification(deps, about))?.text).to.include("\n\nWhat it does\n\n");
   });
 });
 
