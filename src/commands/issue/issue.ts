@@ -20,7 +20,7 @@ export type IssueCommand =
   | (Readonly<{ type: "CreateIssue"; issueId: IssueId; details: IssueDetails }> & Within)
   /** Fields that are left out stay. */
   | (Readonly<{ type: "EditIssue"; changes: IssueChanges }> & Within)
-  /** What comes too late, or for an issue that is over, changes nothing. */
+  /** What comes too late changes nothing. Of an issue that is over, the commit is recorded alone. */
   | (Readonly<{ type: "CloseIssueByCommit"; commitId: ObjectId }> & Within)
   | (Readonly<{ type: "DeleteIssue" }> & Within);
 
@@ -28,7 +28,7 @@ type Existing = Readonly<{
   status: "created";
   projectId: ProjectId;
   details: IssueDetails;
-  /** A commit closes an issue once, also when the issue is reopened afterwards. */
+  /** A commit closes an issue once, also when the issue was over by then or is reopened afterwards. */
   closedByCommits: ReadonlySet<ObjectId>;
 }>;
 
@@ -86,6 +86,13 @@ const decider: Decider<IssueState, IssueCommand, IssueEvent> = {
         const details = { ...state.details, status: event.data.status };
         return { ...state, details, closedByCommits };
       }
+      case "IssueClosingCommitFound": {
+        if (state.status !== "created") return state;
+        return {
+          ...state,
+          closedByCommits: new Set(state.closedByCommits).add(event.data.commitId),
+        };
+      }
       case "IssueDeleted":
         return { status: "deleted", projectId: event.data.projectId };
       default:
@@ -131,7 +138,11 @@ function closeByCommit(
 ): readonly IssueEvent[] {
   if (state.status !== "created" || state.projectId !== projectId) return [];
   const { status: previousStatus } = state.details;
-  if (isOver(previousStatus) || state.closedByCommits.has(commitId)) return [];
+  if (state.closedByCommits.has(commitId)) return [];
+  if (isOver(previousStatus)) {
+    const data = { projectId, commitId, pushedById: closedById, foundAt: closedAt };
+    return [{ type: "IssueClosingCommitFound", data }];
+  }
   const status = "CLOSED" as const;
   const data = { projectId, commitId, status, previousStatus, closedById, closedAt };
   return [{ type: "IssueClosedByCommit", data }];

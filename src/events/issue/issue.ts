@@ -51,6 +51,14 @@ export const issueEvents = {
     closedById: UserId,
     closedAt: IsoInstant,
   }),
+  /** The same while the issue was over already: the commit has had its turn, and closes it no more. */
+  IssueClosingCommitFound: z.object({
+    projectId: ProjectId,
+    commitId: ObjectId,
+    /** Who pushed or merged the commit. */
+    pushedById: UserId,
+    foundAt: IsoInstant,
+  }),
   IssueDeleted: z.object({
     projectId: ProjectId,
     title: z.string(),

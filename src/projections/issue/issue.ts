@@ -94,6 +94,7 @@ export const issueProjection = defineProjection({
     IssueCreated: recordOne,
     IssueEdited: recordOne,
     IssueClosedByCommit: recordOne,
+    IssueClosingCommitFound: recordOne,
     IssueDeleted: recordOne,
     LocalIdAssigned: recordOne,
   },
@@ -157,6 +158,8 @@ function rowAfter(row: IssueRow | undefined, event: Change): IssueRow | undefine
       const { status, closedById, closedAt } = event.data;
       return { ...row, status, updated_by_id: closedById, updated_at: new Date(closedAt) };
     }
+    case "IssueClosingCommitFound":
+      return row;
     case "IssueEdited": {
       const { details, editedById, editedAt } = event.data;
       return {

@@ -98,6 +98,7 @@ export const referenceProjection = defineProjection({
       }
     },
     IssueClosedByCommit: ignore,
+    IssueClosingCommitFound: ignore,
     IssueDeleted: (tx, { stream }) => dropSource(tx, idInStream(stream)),
     IssueCommentCreated: (tx, { data }) =>
       readText(tx, noteOn(data.issueCommentId, data), data.message, data.createdAt),

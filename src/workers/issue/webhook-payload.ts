@@ -57,6 +57,7 @@ async function fieldsOf(event: Recorded<IssueEvent>, { store, db }: WorkerDeps) 
 function actorOf({ type, data }: IssueEvent): string {
   if (type === "IssueCreated") return data.createdById;
   if (type === "IssueEdited") return data.editedById;
+  if (type === "IssueClosingCommitFound") return data.pushedById;
   return type === "IssueDeleted" ? data.deletedById : data.closedById;
 }
 

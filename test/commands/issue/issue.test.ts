@@ -122,6 +122,10 @@ describe("closing an issue by a commit", () => {
     },
   };
   const reopened = edited({ status: "OPEN" }, { status: "CLOSED" });
+  const seen = (id: ObjectId): IssueEvent => ({
+    type: "IssueClosingCommitFound",
+    data: { projectId, commitId: id, pushedById: by, foundAt: at },
+  });
 
   it("names the commit", () => {
     given(created).when(close).gives(closed);
@@ -136,9 +140,16 @@ describe("closing an issue by a commit", () => {
       .gives({ ...closed, data: { ...closed.data, commitId: other.commitId } } as IssueEvent);
   });
 
+  it("happens not at all for a commit that came while the issue was closed", () => {
+    const other = { ...close, commitId: ObjectId.parse("0".repeat(40)) };
+    given(created, closed).when(other).gives(seen(other.commitId));
+    given(created, closed, seen(other.commitId)).when(other).givesNothing();
+    given(created, closed, seen(other.commitId), reopened).when(other).givesNothing();
+  });
+
   it("leaves an issue alone that is completed, deleted, absent or of another project", () => {
     const completed = edited({ status: "COMPLETED" }, { status: "OPEN" });
-    given(created, completed).when(close).givesNothing();
+    given(created, completed).when(close).gives(seen(commitId));
     given(created, deleted).when(close).givesNothing();
     given().when(close).givesNothing();
     given(created)
