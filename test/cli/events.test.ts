@@ -48,7 +48,7 @@ describe("a log that moves to other stores", function () {
     await app.givenProject(anna, "search");
     const issues = issueClient(app, anna, "anna/search");
     const { localId } = await issues.created();
-    expectOk(await issues.edit(localId, { title: "Find \u2028 text" }));
+    expectOk(await issues.edit(localId, { description: "Find \u2028 text" }));
     const { code, output } = await run(app, "events", "export", "--sealed");
     expect(code).to.equal(0);
     await writeFile(file, output);

@@ -18,11 +18,13 @@ const MergeError = z
 
 /** The version that the caller looked at. */
 export const seenHead = () =>
-  ObjectId.nullish().meta({
-    examples: ["9fceb02d0ae598e95dc970b74767f19372d61af8"],
-    description:
-      "Full hash of the source's head that was looked at: 409 `merge_request.changed` when the head is another.",
-  });
+  ObjectId.max(64)
+    .nullish()
+    .meta({
+      examples: ["9fceb02d0ae598e95dc970b74767f19372d61af8"],
+      description:
+        "Full hash of the source's head that was looked at: 409 `merge_request.changed` when the head is another.",
+    });
 
 export const MergeRequestView = z
   .object({

@@ -111,12 +111,12 @@ describe("what a project takes over", () => {
 
   for (const ofCompany of onOff) {
     for (const ofTeam of onOff) {
-      it(`is the nearest configuration: company ${ofCompany}, team ${ofTeam}`, async () => {
+      it(`is the stricter of configurations: company ${ofCompany}, team ${ofTeam}`, async () => {
         await turn(company, { approval: ofCompany });
         await turn(team, { approval: ofTeam });
         const { body } = await app.get(`${project}/${configuration}`, as());
         expect(body).to.include({
-          preventAuthorApproving: ofCompany && !ofTeam,
+          preventAuthorApproving: ofCompany,
           preventCommitterApproving: ofTeam,
         });
       });
@@ -124,6 +124,7 @@ describe("what a project takes over", () => {
   }
 
   it("is its own configuration once it has one, begun from what it took over", async () => {
+    await turn(company, {});
     await turn(team, { approval: true });
     await ok("PATCH", `${project}/${configuration}/edit`, { canOverrideApprovals: true });
     await turn(team, {});

@@ -76,10 +76,17 @@ describe("mail about issues", () => {
   });
 
   it("cannot be made to hold other headers by a title", async () => {
+    const { localId } = await issues.created();
+    // As titles were that were stored when they might have several lines.
     const title = "One\r\nBcc: dora@example.org\r\n\r\nText";
-    const create = () => issues.created({ title, description: "@boris" });
-    const [mail] = await mailsTo(boris, create, 1);
+    await app.deps
+      .db("issue")
+      .where({ local_id: Number(localId) })
+      .update({ title });
+    const comment = () => note(localId, "@boris");
+    const [mail] = await mailsTo(boris, comment, 1);
     expect(mail!.recipients).to.deep.equal(["boris@example.org"]);
+    expect(mail!.subject).to.contain("Bcc: dora");
     expect(header(mail!, "bcc")).to.equal(undefined);
   });
 
