@@ -35,7 +35,8 @@ describe("a backup of a service that is written to, and killed afterwards", func
     const client = { url: service.url, token };
     const creator = startProjectWriter(client, "pushed");
     writers = [creator];
-    await eventually(() => creator.acknowledged.length > 0, limitMs);
+    const isWriting = eventually(() => creator.acknowledged.length > 0, limitMs);
+    await Promise.race([isWriting, creator.failed]);
     const work = path.join(root, "work");
     await mkdir(work);
     await git(work, "init", "--quiet");
@@ -99,7 +100,9 @@ describe("a backup of a service that is written to, and killed afterwards", func
         scopes: ["PROJECT_READ", "PROJECT_WRITE", "PROJECT_EDIT"],
       }),
     });
-    return ((await response.json()) as { token: string }).token;
+    const answer = await response.text();
+    expect(response.status, answer).to.equal(200);
+    return (JSON.parse(answer) as { token: string }).token;
   }
 
   async function get(at: string): Promise<unknown> {
