@@ -148,10 +148,8 @@ function connectionConfig(url: string, applicationName = "ledgerforge") {
 }
 
 /** An option of pg that Knex hands on and does not declare; see `joinWrites`. */
-const pipelining = <Config extends object>(config: Config): Config => {
-  const pipelined = { ...config, pipeline: true };
-  return pipelined;
-};
+const pipelining = <Config extends object>(config: Config): Config =>
+  Object.assign(config, { pipeline: true });
 
 /** int8 is a bigint: positions and counts outgrow what a double holds exactly. */
 function getTypeParser(oid: number, format?: string): (text: string) => unknown {

@@ -141,13 +141,21 @@ const resetToken = route({
   errors: [403, 422],
   async handle({ body, request }, deps) {
     const { id } = await provedAgent(request, deps, body);
-    const token = newToken(tokenPrefixes.agent);
-    const at = deps.now().toISOString();
-    const command = { type: "ResetAgentToken", tokenHash: hashToken(token), at } as const;
-    await request.execute(agent, id, command);
-    return { id: agentNumber(id), token, token_expires_at: null };
+    return await issueToken(request, deps, id);
   },
 });
+
+/** Appends the hash of another token for an agent. Answers the token, which is not kept. */
+export async function issueToken(
+  request: RequestContext,
+  { now }: Pick<Deps, "now">,
+  id: AgentId,
+): Promise<z.output<typeof RegisteredView>> {
+  const token = newToken(tokenPrefixes.agent);
+  const at = now().toISOString();
+  await request.execute(agent, id, { type: "ResetAgentToken", tokenHash: hashToken(token), at });
+  return { id: agentNumber(id), token, token_expires_at: null };
+}
 
 const unregister = route({
   ...protocol,

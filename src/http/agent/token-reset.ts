@@ -1,8 +1,7 @@
 import { z } from "zod";
 
-import { agent, agentNotFound } from "../../commands/agent/agent.ts";
-import { agentIdsOfNumber, agentNumber } from "../../events/agent/agent.ts";
-import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { agentNotFound } from "../../commands/agent/agent.ts";
+import { agentIdsOfNumber } from "../../events/agent/agent.ts";
 import { type AgentRow, findAgentsBetween } from "../../projections/agent/agent.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { findCompanyById } from "../../projections/team/company.ts";
@@ -13,7 +12,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { agentPlaces } from "./place.ts";
-import { RegisteredView } from "./protocol.ts";
+import { issueToken, RegisteredView } from "./protocol.ts";
 
 const Params = z.object({
   agentNumber: z
@@ -41,11 +40,7 @@ const resetTokenOf = route({
   errors: [403, 404],
   async handle({ params, request }, deps) {
     const { id } = await administeredAgent(deps, request, params.agentNumber);
-    const token = newToken(tokenPrefixes.agent);
-    const at = deps.now().toISOString();
-    const command = { type: "ResetAgentToken", tokenHash: hashToken(token), at } as const;
-    await request.execute(agent, id, command);
-    return { id: agentNumber(id), token, token_expires_at: null };
+    return await issueToken(request, deps, id);
   },
 });
 

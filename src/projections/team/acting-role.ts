@@ -6,7 +6,7 @@ import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
 
 /**
  * The role in whose right something is done now that was asked for earlier. An account that is banned keeps its
- * roles, and one that was forgotten may have owned the project: neither acts. Null: what is done for nobody.
+ * roles, and one that was forgotten may have owned the project: neither acts. Without a user, the role that everybody has.
  */
 export async function actingRole(
   db: Knex,
