@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
 import { freePort } from "../test/support/free-port.ts";
 import { processes } from "../test/support/process.ts";
 import { type Service, startService } from "../test/support/service.ts";
@@ -10,10 +12,14 @@ import { type Service, startService } from "../test/support/service.ts";
 /**
  * From `ledgerforge start` to being ready (all read models included), the first time and later, with
  * the processor time and the memory of every process, against a bare Node HTTP server that answers
- * one request. Memory is proportional (PSS): shared pages are shared out; Linux only.
+ * one request; the memory once more at rest, a minute later. Memory is proportional (PSS): shared pages are shared
+ * out; Linux only.
  */
 const laterStarts = 5;
 const ticksPerSecond = 100;
+const names = ["supervisor", "postgres", "event-store", "http", "ssh", "projections", "workers"];
+/** A process gives back what it does not need when it has been idle for three looks; src/embedded/idle-memory.ts. */
+const restMs = 80_000;
 
 const root = await mkdtemp(path.join(tmpdir(), "ledgerforge-bench-"));
 const dataDir = path.join(root, "data");
@@ -33,7 +39,12 @@ try {
   }
   print("later starts, best", Math.min(...later), bare);
   print("later starts, worst", Math.max(...later), bare);
-  if (service !== undefined) await printProcesses(service);
+  if (service !== undefined) {
+    await printProcesses(service);
+    await delay(restMs);
+    process.stdout.write("at rest\n");
+    await printProcesses(service);
+  }
   const stopped = await timed(async () => service?.stop());
   print("stop", stopped.ms, bare);
 } finally {
@@ -74,7 +85,7 @@ async function bareServer(): Promise<void> {
 async function printProcesses(service: Service): Promise<void> {
   const all = await processes();
   let [seconds, bytes] = [0, 0];
-  for (const name of ["supervisor", "postgres", "event-store", "http", "projections", "workers"]) {
+  for (const name of names) {
     const pid = await service.pidOf(name);
     const family = name === "postgres" ? all.filter((row) => row.parent === pid) : [];
     const used = await Promise.all([pid, ...family.map((row) => row.pid)].map(usage));

@@ -91,6 +91,10 @@ async function bundle(outdir) {
     format: "esm",
     platform: "node",
     target: "node20",
+    // Each process keeps the text that it loaded. Names stay, for stack traces.
+    minifyWhitespace: true,
+    lineLimit: 120,
+    legalComments: "external",
     sourcemap: true,
     sourcesContent: false,
     metafile: true,

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 
 import { ConfigError, inheritedEnvironment, readSettings } from "../config.ts";
 import { startEventStoreServer } from "../embedded/event-store/server.ts";
+import { releaseIdleMemory } from "../embedded/idle-memory.ts";
 import { openLog } from "../platform/log.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { suppliedSettings } from "./supervised.ts";
@@ -32,6 +33,7 @@ export async function run(args: readonly string[]): Promise<number> {
     onOutage: (error) => log.error({ err: error }, "the database failed, trying again"),
   });
   log.info({ url: server.url }, "event store ready");
+  if (values.supervised) releaseIdleMemory();
   process.send?.({ ready: { url: server.url } });
 
   await stop.stopped;

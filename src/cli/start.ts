@@ -10,6 +10,7 @@ import {
   type Settings,
 } from "../config.ts";
 import { workInBackground } from "../embedded/background-priority.ts";
+import { releaseIdleMemory } from "../embedded/idle-memory.ts";
 import { keepPrivate } from "../embedded/private-directory.ts";
 import { supervise } from "../embedded/supervisor.ts";
 import { forgetFirstPassword } from "../first-administrator.ts";
@@ -71,6 +72,7 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   });
   // In the session of its own that a supervisor gives it.
   if (supervised && names.every((name) => name === "workers")) workInBackground();
+  if (supervised) releaseIdleMemory();
   const { url, administrator } = roles;
   if (supervised) process.send?.({ ready: { url, administrator } });
   else if (url !== undefined) await greet(config.dataDir, { url, administrator });

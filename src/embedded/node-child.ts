@@ -54,6 +54,8 @@ export async function startNodeChild<Ready>(options: NodeChildOptions): Promise<
   const child = fork(options.program, [...options.args], {
     detached: true,
     env: { MALLOC_ARENA_MAX: arenasMax, ...options.environment },
+    // For idle-memory.ts.
+    execArgv: [...process.execArgv, "--expose-gc"],
     stdio: ["ignore", log.fd, log.fd, "ipc"],
   });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
