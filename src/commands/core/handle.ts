@@ -9,6 +9,7 @@ import {
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Slice } from "./decider.ts";
+import { commandMark, keepRead, readBefore } from "./long-stream.ts";
 
 /** Losing a race is normal; losing this many in a row means something is spinning. */
 const attemptsMax = 5;
@@ -160,14 +161,22 @@ async function load<State, Command, Schemas extends EventSchemas>(
   stream: string,
   commandId?: string,
 ): Promise<Past<State>> {
-  let state = decider.initialState;
-  let revision: ExpectedRevision = "none";
-  let position: bigint | undefined;
+  const { evolve } = decider;
+  const before = readBefore<State>(store, stream, { evolve, commandId });
+  let state = before?.state ?? decider.initialState;
+  let revision: ExpectedRevision = before?.revision ?? "none";
+  let position = before?.position;
   let handledAt: bigint | undefined;
-  for await (const recorded of store.readStream(stream)) {
-    if (recorded.metadata.commandId === commandId) handledAt = recorded.position;
-    state = decider.evolve(state, decode(schemas, recorded));
+  const commands = before?.commands ?? new Set();
+  for await (const recorded of store.readStream(stream, (before?.revision ?? -1n) + 1n)) {
+    const { metadata } = recorded;
+    if (metadata.commandId === commandId) handledAt = recorded.position;
+    commands.add(commandMark(metadata.commandId));
+    state = evolve(state, decode(schemas, recorded));
     ({ revision, position } = recorded);
+  }
+  if (typeof revision === "bigint" && position !== undefined) {
+    keepRead(store, stream, { state, revision, position, commands, evolve });
   }
   return { state, revision, position, handledAt };
 }

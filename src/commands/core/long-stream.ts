@@ -1,0 +1,57 @@
+import { LRUCache } from "lru-cache";
+
+import type { EventStore } from "../../platform/event-store/event-store.ts";
+
+/** What a process knows of a stream that it has read up to `revision`. */
+export type ReadStream<State> = Readonly<{
+  state: State;
+  revision: bigint;
+  position: bigint;
+  /** Marks of all commands that wrote to it. */
+  commands: Set<number>;
+}>;
+
+type Kept = ReadStream<unknown> & Readonly<{ evolve: unknown }>;
+
+/** Events from which on a stream is kept: below, reading it costs about as much as asking for what is new. */
+const longFrom = 100;
+const streamsMax = 1_000;
+/** Of all streams together: a command takes some 20 bytes. */
+const eventsMax = 400_000;
+
+const keptBy = new WeakMap<EventStore, LRUCache<string, Kept>>();
+
+/**
+ * What was read of a long stream before, so that a command reads only what is new. Undefined when nothing is kept, and
+ * for a command that seems to have written to the stream: then all of it must be read.
+ *
+ * @param evolve whose states are asked for: slices may share a stream
+ */
+export function readBefore<State>(
+  store: EventStore,
+  stream: string,
+  { evolve, commandId }: Readonly<{ evolve: unknown; commandId: string | undefined }>,
+): ReadStream<State> | undefined {
+  const kept = keptBy.get(store)?.get(stream);
+  if (kept === undefined || kept.evolve !== evolve) return undefined;
+  if (commandId !== undefined && kept.commands.has(commandMark(commandId))) return undefined;
+  return kept as ReadStream<State>;
+}
+
+/** Keeps what was read of a stream, if it is long. */
+export function keepRead(store: EventStore, stream: string, read: Kept): void {
+  if (read.revision < longFrom) return;
+  let all = keptBy.get(store);
+  if (all === undefined) {
+    const sizeCalculation = ({ revision }: Kept): number => Number(revision);
+    all = new LRUCache({ max: streamsMax, maxSize: eventsMax, sizeCalculation });
+    keptBy.set(store, all);
+  }
+  // Of two commands that read at once, the later state is kept.
+  if ((all.peek(stream)?.revision ?? -1n) < read.revision) all.set(stream, read);
+}
+
+/** 32 bits of a UUID: two commands may have the same. */
+export function commandMark(commandId: string): number {
+  return Number.parseInt(commandId.slice(0, 8), 16) | 0;
+}
