@@ -8,6 +8,7 @@ import {
 import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
+import { PartedMap } from "../core/parted-map.ts";
 
 /** What every command carries: the parent, and who it belongs to in the end. */
 type Common = Readonly<{
@@ -27,10 +28,10 @@ export type MembershipCommand =
   | (Common & Readonly<{ type: "ChangeMemberRole"; role: Role }>)
   | (Common & Readonly<{ type: "RemoveMember" }>);
 
-type State = Readonly<{ roles: ReadonlyMap<string, Role> }>;
+type State = Readonly<{ roles: PartedMap<Role> }>;
 
 const decider: Decider<State, MembershipCommand, MembershipEvent> = {
-  initialState: { roles: new Map() },
+  initialState: { roles: PartedMap.empty },
 
   decide(state, command) {
     const { parentId, parentType, userId, ownerId, by, at } = command;
@@ -69,12 +70,9 @@ const decider: Decider<State, MembershipCommand, MembershipEvent> = {
     switch (event.type) {
       case "MemberAdded":
       case "MemberRoleChanged":
-        return { roles: new Map(roles).set(userId, event.data.role) };
-      case "MemberRemoved": {
-        const left = new Map(roles);
-        left.delete(userId);
-        return { roles: left };
-      }
+        return { roles: roles.with(userId, event.data.role) };
+      case "MemberRemoved":
+        return { roles: roles.without(userId) };
       default:
         return unreachable(event);
     }
