@@ -1,16 +1,16 @@
 import { Refusal } from "../platform/refusal.ts";
 
-export type PlacesOptions = Readonly<{
+export type ConcurrencyOptions = Readonly<{
   /** Git programs at work at once: each may use a processor and a few hundred megabytes. */
-  placesMax: number;
+  slotsMax: number;
   /** Of these, how many one caller may hold. */
   perCallerMax: number;
   waitMs: number;
   waitersMax: number;
 }>;
 
-export const placesDefault: PlacesOptions = {
-  placesMax: 16,
+export const concurrencyDefault: ConcurrencyOptions = {
+  slotsMax: 16,
   perCallerMax: 6,
   // Git's clients wait as long as the line lives, and do not come again by themselves.
   waitMs: 5 * 60_000,
@@ -20,19 +20,19 @@ export const placesDefault: PlacesOptions = {
 type Waiter = Readonly<{ caller: string; enter: () => void }>;
 
 /** Bounds the packs that are made or taken in at once, so that one caller cannot starve the others. */
-export class Places {
-  readonly #options: PlacesOptions;
+export class ConcurrencyLimit {
+  readonly #options: ConcurrencyOptions;
   readonly #held = new Map<string, number>();
   readonly #waiters: Waiter[] = [];
   readonly #emptied: (() => void)[] = [];
   #taken = 0;
 
-  constructor(options: Partial<PlacesOptions> = {}) {
-    this.#options = { ...placesDefault, ...options };
+  constructor(options: Partial<ConcurrencyOptions> = {}) {
+    this.#options = { ...concurrencyDefault, ...options };
   }
 
   /**
-   * Resolves with a function that gives the place back; calling it twice does nothing.
+   * Resolves with a function that gives the slot back; calling it twice does nothing.
    *
    * @param gone aborts when the caller waits no longer
    * @throws Refusal 503 `git.busy` when none comes free in time, `git.gone` when `gone` was first
@@ -55,8 +55,8 @@ export class Places {
   }
 
   #free(caller: string): boolean {
-    const { placesMax, perCallerMax } = this.#options;
-    return this.#taken < placesMax && (this.#held.get(caller) ?? 0) < perCallerMax;
+    const { slotsMax, perCallerMax } = this.#options;
+    return this.#taken < slotsMax && (this.#held.get(caller) ?? 0) < perCallerMax;
   }
 
   #take(caller: string): void {

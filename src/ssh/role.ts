@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 import type { Logger } from "pino";
 
 import { UserId } from "../events/core/ids.ts";
-import { Places, type PlacesOptions } from "../git/concurrency-limit.ts";
+import { ConcurrencyLimit, type ConcurrencyOptions } from "../git/concurrency-limit.ts";
 import { type GitConnections, gitConnections } from "../git/connections.ts";
 import { lockingOn } from "../git/lock-gate.ts";
 import { placeOfPusher } from "../git/push-rights.ts";
@@ -46,7 +46,7 @@ export type SshPlatform = Readonly<{
 export type SshRoleOptions = Readonly<{
   limits?: SshServerOptions["limits"];
   lineLimits?: LineLimits;
-  places?: Partial<PlacesOptions>;
+  slots?: Partial<ConcurrencyOptions>;
   now?: () => Date;
 }>;
 
@@ -58,7 +58,7 @@ export async function startSsh(
   options: SshRoleOptions = {},
 ): Promise<SshServer> {
   const { config, store, db, vault, git, log } = platform;
-  const { limits = {}, lineLimits, places, now = () => new Date() } = options;
+  const { limits = {}, lineLimits, slots, now = () => new Date() } = options;
   const { databaseUrl } = config;
   const keys = await hostKeys(config.dataDir);
   const watching = await watchProjections({ databaseUrl, db });
@@ -69,7 +69,7 @@ export async function startSsh(
     vault,
     log,
     now,
-    places: new Places(places),
+    slots: new ConcurrencyLimit(slots),
     refs: refRecorder({ store, db, git, now, log }),
     protections: (project) => refProtections(db, project),
     bytesLeft: projectBytesLeft({ config, db, git }),
@@ -93,7 +93,7 @@ export async function startSsh(
     async close() {
       await server.close();
       // What git did before it lost its client is still recorded.
-      await Promise.race([service.places.empty(), delay(closeLimitMs, undefined, { ref: false })]);
+      await Promise.race([service.slots.empty(), delay(closeLimitMs, undefined, { ref: false })]);
       await watching.close();
     },
   };

@@ -40,7 +40,7 @@ export async function runCommand(
   // Refs that git shows are shown by every other answer as well.
   await service.visible(await service.refs.settle(place.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
-  const enter = () => service.places.enter(by.user_id, asked.line.gone);
+  const enter = () => service.slots.enter(by.user_id, asked.line.gone);
   if (command.service === "receive-pack") {
     return push({ ...asked, place, caller: callerOf(by), enter }, service);
   }

@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-import type { Places } from "../git/concurrency-limit.ts";
+import type { ConcurrencyLimit } from "../git/concurrency-limit.ts";
 import type { PushDeps } from "../git/push.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { LfsTokens } from "../platform/key/lfs-token.ts";
@@ -11,7 +11,7 @@ export type SshService = PushDeps &
   Readonly<{
     db: Knex;
     git: GitRepositories;
-    places: Places;
+    slots: ConcurrencyLimit;
     lfsTokens: LfsTokens;
     /** Notes that a key was used. */
     noteUse: (keyId: string) => void;

@@ -1,14 +1,14 @@
 import { expect } from "chai";
 
-import { Places } from "../../src/git/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../src/git/concurrency-limit.ts";
 import { Refusal } from "../../src/platform/refusal.ts";
 
-const places = (over = {}) =>
-  new Places({ placesMax: 2, perCallerMax: 1, waitMs: 5_000, waitersMax: 2, ...over });
+const slots = (over = {}) =>
+  new ConcurrencyLimit({ slotsMax: 2, perCallerMax: 1, waitMs: 5_000, waitersMax: 2, ...over });
 
-describe("places for packs", () => {
+describe("slots for packs", () => {
   it("are given while there are any, and one after another when there are none", async () => {
-    const bounded = places();
+    const bounded = slots();
     const leaveAnna = await bounded.enter("anna");
     const leaveBob = await bounded.enter("bob");
     let carl = false;
@@ -26,7 +26,7 @@ describe("places for packs", () => {
   });
 
   it("are not all taken by one caller, nor does that caller hold up the line", async () => {
-    const bounded = places();
+    const bounded = slots();
     const leaveFirst = await bounded.enter("anna");
     const second = bounded.enter("anna");
     const leaveBob = await bounded.enter("bob");
@@ -37,7 +37,7 @@ describe("places for packs", () => {
   });
 
   it("are refused after a while, and at once when the line is long", async () => {
-    const bounded = places({ waitMs: 20 });
+    const bounded = slots({ waitMs: 20 });
     await bounded.enter("anna");
     const waiting = [bounded.enter("anna"), bounded.enter("anna")];
     await expect(bounded.enter("anna")).to.be.rejectedWith(Refusal);
@@ -45,7 +45,7 @@ describe("places for packs", () => {
   });
 
   it("are not kept for who has gone, nor are they waited for by them", async () => {
-    const bounded = places({ placesMax: 1, waitersMax: 1 });
+    const bounded = slots({ slotsMax: 1, waitersMax: 1 });
     const leave = await bounded.enter("anna");
     const leaving = new AbortController();
     const gone = bounded.enter("bob", leaving.signal);
@@ -58,12 +58,12 @@ describe("places for packs", () => {
   });
 
   it("count once, however often they are given back", async () => {
-    const bounded = places({ placesMax: 1, waitMs: 1 });
+    const bounded = slots({ slotsMax: 1, waitMs: 1 });
     const leave = await bounded.enter("anna");
     leave();
     leave();
     await bounded.enter("anna");
     await expect(bounded.enter("bob")).to.be.rejectedWith(Refusal);
-    await expect(places({ placesMax: 0, waitMs: 1 }).enter("x")).to.be.rejectedWith(Refusal);
+    await expect(slots({ slotsMax: 0, waitMs: 1 }).enter("x")).to.be.rejectedWith(Refusal);
   });
 });

@@ -16,8 +16,8 @@ import { processes } from "../support/process.ts";
 /** What all callers use together has a share for each, and is not held by one who sends or reads nothing. */
 
 const slow = { bytesMin: 4_096, withinMs: 2_500 };
-const places = { placesMax: 2, perCallerMax: 2 };
-const app = await startGitApp({ places, limits: { slow, idleMs: 10_000 } });
+const slots = { slotsMax: 2, perCallerMax: 2 };
+const app = await startGitApp({ slots, limits: { slow, idleMs: 10_000 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let project: TestProject;
@@ -61,7 +61,7 @@ const packPrograms = async () =>
   );
 const gone = (socket: Socket) => eventually(() => socket.destroyed || socket.closed);
 
-describe("security class S4: the places of git over HTTP", () => {
+describe("security class S4: the slots of git over HTTP", () => {
   it("are not held by requests whose body does not come", async () => {
     for (let n = 0; n < 4; n += 1) {
       await open("upload-pack", packet(`want ${head}\n`).toString());
@@ -149,7 +149,7 @@ describe("security class S4: a limiter", () => {
     expect(order).to.have.length(21);
   });
 
-  it("lets work of the service itself have all places, and goes on after failures", async () => {
+  it("lets work of the service itself have all slots, and goes on after failures", async () => {
     const limiter = new Limiter(2);
     let running = 0;
     let most = 0;

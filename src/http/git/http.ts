@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { Context, Middleware } from "koa";
 
 import { Alias } from "../../events/core/ids.ts";
-import { Places, type PlacesOptions } from "../../git/concurrency-limit.ts";
+import { ConcurrencyLimit, type ConcurrencyOptions } from "../../git/concurrency-limit.ts";
 import { type GitConnectionsDeps, gitConnections } from "../../git/connections.ts";
 import type { PushDeps } from "../../git/push.ts";
 import { asCaller } from "../../platform/caller-share.ts";
@@ -35,7 +35,7 @@ export type GitHttpDeps = GitAccessDeps &
   GitConnectionsDeps &
   Readonly<{
     git: GitRepositories;
-    places?: Partial<PlacesOptions>;
+    slots?: Partial<ConcurrencyOptions>;
     limits?: Partial<ConnectionLimits>;
   }>;
 
@@ -75,7 +75,7 @@ const neverKept = {
  * repository at `/project/{owner}/{alias}.git` and without the ending. Other paths are passed on.
  */
 export function gitHttp(deps: GitHttpDeps): Middleware {
-  const places = new Places(deps.places);
+  const slots = new ConcurrencyLimit(deps.slots);
   const connections = gitConnections(deps);
   const limits = { ...limitsDefault, ...deps.limits };
   return async (ctx, next) => {
@@ -101,11 +101,11 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     if (input === true) return;
 
     const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
-    const { enter, leave } = placeIn(places, ctx, share);
+    const { enter, leave } = slotFor(slots, ctx, share);
     const pushes = service === "receive-pack" && !asked.advertise;
     const fetches = service === "upload-pack" && !asked.advertise;
     const request = fetches ? await fetchRequest(ctx, input, share) : undefined;
-    // A client that sends nothing holds no place: requests are read before, and of pushes the commands.
+    // A client that sends nothing holds no slot: requests are read before, and of pushes the commands.
     if (!pushes) await enter();
     const pack = input && packToKeep(input, repository, deps.git.packs, leave);
     if (pack !== undefined) return sendPack(ctx, pack);
@@ -179,12 +179,12 @@ function sendPack(ctx: Context, pack: KeptPack): void {
   sendPieces(ctx, pack.pieces());
 }
 
-/** A place for one request: `leave` gives it back, and does nothing before `enter` got it. */
-function placeIn(places: Places, ctx: Context, share: string) {
+/** A slot for one request: `leave` gives it back, and does nothing before `enter` took it. */
+function slotFor(slots: ConcurrencyLimit, ctx: Context, share: string) {
   let left = (): void => undefined;
   return {
     enter: async (): Promise<void> => {
-      left = await whileThere(ctx, (gone) => places.enter(share, gone));
+      left = await whileThere(ctx, (gone) => slots.enter(share, gone));
     },
     leave: (): void => left(),
   };

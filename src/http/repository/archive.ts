@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Places } from "../../git/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../git/concurrency-limit.ts";
 import { type ArchiveFormat, archiveFormats, archiveStream } from "../../platform/git/archive.ts";
 import { carriesTag, type StreamReply } from "../core/answer.ts";
 import { type Route, route } from "../core/route.ts";
@@ -9,7 +9,7 @@ import { mustFindCommit, refsAsOf, revisionText } from "./revision.ts";
 const contentTypes = { zip: "application/zip", "tar.gz": "application/gzip" } as const;
 
 /** Each is a git process at full speed: more at once would only be slower together. */
-const places = new Places({ placesMax: 8, perCallerMax: 2, waitMs: 10_000 });
+const slots = new ConcurrencyLimit({ slotsMax: 8, perCallerMax: 2, waitMs: 10_000 });
 
 const archiveAs = (format: ArchiveFormat): Route =>
   route({
@@ -40,7 +40,7 @@ const archiveAs = (format: ArchiveFormat): Route =>
       if (lasting) request.immutable(etag);
       const reply = { type: contentTypes[format], fileName, etag };
       if (carriesTag(request.header("if-none-match"), `"${etag}"`)) return { ...reply, body: "" };
-      const leave = await places.enter(userId, request.signal);
+      const leave = await slots.enter(userId, request.signal);
       try {
         const body = archiveStream(repository, commit.id, { format, directory });
         return { ...reply, body: body.once("close", leave) };

@@ -8,7 +8,7 @@ import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { password, startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
 
-const app = await startGitApp({ places: { placesMax: 2, perCallerMax: 1, waitMs: 2_000 } });
+const app = await startGitApp({ slots: { slotsMax: 2, perCallerMax: 1, waitMs: 2_000 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let bob: TestUser;
@@ -262,11 +262,11 @@ describe("what a client may send", () => {
 
     await eventually(async () => (await app.db("push_intent")).length === 0);
     expect(await app.db("git_ref").where({ name: "half" })).to.deep.equal([]);
-    // Its place is free again.
+    // Its slot is free again.
     await git(copy, "push", "--quiet", app.remote(open, anna), "main:after");
   });
 
-  it("more at once than there are places for waits, then is told to come back", async () => {
+  it("more at once than there are slots for waits, then is told to come back", async () => {
     const hold = httpRequest(`${app.url}${open.path}.git/git-receive-pack`, {
       method: "POST",
       headers: {
@@ -275,7 +275,7 @@ describe("what a client may send", () => {
       },
     });
     hold.on("error", () => undefined);
-    // The place is taken once the commands are here; the pack is waited for in it.
+    // The slot is taken once the commands are here; the pack is waited for in it.
     const command = `${zero} ${headId} refs/heads/held\0 report-status side-band-64k`;
     hold.write(Buffer.concat([packet(command), flushPacket, Buffer.from("PACK\0\0\0\x02")]));
     const answer = await eventually(async () => {

@@ -8,8 +8,8 @@ import { commit, git, temporaryDirectory, workingCopy } from "../../support/git.
 import { startGitApp, type TestProject, type TestUser } from "../../support/git-app.ts";
 import { processes } from "../../support/process.ts";
 
-/** One place only: everybody else waits. */
-const app = await startGitApp({ places: { placesMax: 1 } });
+/** One slot: all other requests wait. */
+const app = await startGitApp({ slots: { slotsMax: 1 } });
 const parent = await temporaryDirectory();
 let anna: TestUser;
 let project: TestProject;
@@ -43,13 +43,13 @@ const packPrograms = async () =>
     ({ parent, command }) => parent === process.pid && /(?:upload|receive)-pack/.test(command),
   );
 
-describe("who waits for a place and goes away", () => {
+describe("a client that leaves while it waits for a slot", () => {
   for (const [service, body] of [
     ["upload-pack", "0000"],
     ["receive-pack", "0000"],
   ] as const) {
     it(`leaves none behind that is taken for ever, by ${service}`, async () => {
-      // A push whose pack does not come holds the only place.
+      // A push whose pack does not come holds the only slot.
       const holding = open("receive-pack", `${command}0000`, 1_000);
       await eventually(async () => (await packPrograms()).length === 1);
       const waiting = open(service, body);

@@ -6,7 +6,8 @@ import { LRUCache } from "lru-cache";
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
-import { documentRoom, documentsFor } from "./document-room.ts";
+import type { Hold } from "./byte-budget.ts";
+import { documentBudget, documentsFor } from "./document-budget.ts";
 import {
   findKept,
   type Kept,
@@ -16,7 +17,6 @@ import {
   recallKept,
   roomToKeep,
 } from "./kept.ts";
-import type { Hold } from "./room.ts";
 import {
   askUpstream,
   failed,
@@ -180,7 +180,7 @@ const nameOf = ({ repositoryId, path }: KeptAt): string => `${repositoryId} ${pa
 type Fetch = Readonly<{ at: DocumentAt; place: KeptAt; kept: Kept | undefined; key: string }>;
 
 async function fetched(proxy: ProxyRepository, fetch: Fetch, deps: Deps): Promise<Document> {
-  const hold = documentRoom.take(fetchBytes + Number(fetch.kept?.bytes ?? 0));
+  const hold = documentBudget.take(fetchBytes + Number(fetch.kept?.bytes ?? 0));
   try {
     return await fetchedInto(hold, proxy, fetch, deps);
   } finally {

@@ -5,11 +5,11 @@ import type { RequestContext } from "../../core/request.ts";
 import { requestedPortion } from "../../file/byte-range.ts";
 import { smallBlob, smallBlobBytesMax } from "../../file/small-blob.ts";
 import { contentTypeOf } from "../../file/type.ts";
+import type { Hold } from "./byte-budget.ts";
 import { Flight, heldBackBytes, type Promised } from "./flight.ts";
-import { flightRoom } from "./flight-room.ts";
+import { flightBudget } from "./flight-budget.ts";
 import { type Kept, keep, noteUse, recallKept, roomToKeep } from "./kept.ts";
-import { Places } from "./places.ts";
-import type { Hold } from "./room.ts";
+import { Slots } from "./slots.ts";
 import {
   askUpstream,
   failed,
@@ -41,7 +41,7 @@ type Coming = Readonly<{
 const totalMs = 6 * 60 * 60_000;
 
 /** Files that come or are read as they came, and those of one caller: each takes a connection and room here. */
-const flights = new Places(256, 64);
+const flights = new Slots(256, 64);
 
 /** By proxy, settings and place: many who ask for a file at a time cause one request. */
 const running = new Map<string, Promise<Coming>>();
@@ -182,7 +182,7 @@ function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number
 /** Of the room on this machine; what has no length takes it as it comes. @throws Refusal 503 `registry.busy` */
 function holdFor({ body }: Upstream, bytes = 0): Hold {
   try {
-    return flightRoom().take(bytes);
+    return flightBudget().take(bytes);
   } catch (error) {
     body.on("error", () => undefined).destroy();
     throw error;

@@ -13,10 +13,10 @@ import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, versionNotFound } from "../../package/request.ts";
 import { keptDigest, upstreamDocument } from "../proxy/document.ts";
-import { documentsFor } from "../proxy/document-room.ts";
+import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
-import { Places } from "../proxy/places.ts";
+import { Slots } from "../proxy/slots.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
 
@@ -30,7 +30,7 @@ const documentBytesMax = 64 * 1024 ** 2;
 /** Documents in memory at one time. */
 const turns = new Limiter(16);
 /** Requests that have a turn or wait for one, and those of one caller. */
-const line = new Places(512, 256);
+const line = new Slots(512, 256);
 
 function names(params: NativeRequest["params"]): PackageName {
   const [first = "", second] = (params["name"] ?? "").split("/");

@@ -40,7 +40,7 @@ const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** base64 makes three bytes four. */
 const base64Factor = 4 / 3;
 /** Whoever deprecates sends the whole document of the package. */
-const documentRoom = 66 * 1024 ** 2;
+const documentBudget = 66 * 1024 ** 2;
 
 type Params = NativeRequest["params"];
 
@@ -182,7 +182,8 @@ const publish: NativeCall = {
     const { params, repository, request, mustStill } = native;
     const packageName = nameIn(params);
     const target = await deploymentOf(repository, deps);
-    const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
+    const bytesMax =
+      Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentBudget;
     const { tarball, document } = readPublication(request.incoming(bytesMax).body);
     const inspect = async (file: string) => {
       const { name: told, version, manifest } = await readNpmManifest(file);

@@ -13,7 +13,7 @@ import {
   versionNotFound,
 } from "../../package/request.ts";
 import { type DocumentAsked, upstreamDocument } from "../proxy/document.ts";
-import { documentsFor } from "../proxy/document-room.ts";
+import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";

@@ -10,7 +10,7 @@ import type { Answer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { fileNotFound, orNotFound } from "../../package/request.ts";
 import { upstreamDocument } from "../proxy/document.ts";
-import { documentsFor } from "../proxy/document-room.ts";
+import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { failed, type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";

@@ -3,8 +3,8 @@ import { get as httpGet, type IncomingMessage, type ServerResponse } from "node:
 import { buffer } from "node:stream/consumers";
 import { expect } from "chai";
 
-import { documentRoom } from "../../../../src/http/registry/proxy/document-room.ts";
-import { flightRoom } from "../../../../src/http/registry/proxy/flight-room.ts";
+import { documentBudget } from "../../../../src/http/registry/proxy/document-budget.ts";
+import { flightBudget } from "../../../../src/http/registry/proxy/flight-budget.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { startRegistryApp } from "../../../support/registry.ts";
@@ -120,7 +120,7 @@ describe("what callers of proxies share", () => {
     let erinId = "";
     const fits = (bytes: number): boolean => {
       try {
-        asCaller(erinId, () => documentRoom.take(bytes)).leave();
+        asCaller(erinId, () => documentBudget.take(bytes)).leave();
         return true;
       } catch {
         return false;
@@ -134,8 +134,8 @@ describe("what callers of proxies share", () => {
       serve("bulky", "x".repeat(14 * mebibyte));
       serve("vast", "x".repeat(40 * mebibyte));
       serve("meanwhile", "content");
-      const taken = documentRoom.perCallerMax - roomLeft;
-      leave = asCaller(erin.id, () => documentRoom.take(taken)).leave;
+      const taken = documentBudget.perCallerMax - roomLeft;
+      leave = asCaller(erin.id, () => documentBudget.take(taken)).leave;
     });
 
     it("until the answers made of them are read", async () => {
@@ -201,8 +201,8 @@ describe("what callers of proxies share", () => {
     const { repositoryUuid } = await at.proxy("disk", "maven", {
       ...{ url: `${upstream.url}/disk`, isCaching: true },
     });
-    const taken = flightRoom().perCallerMax - 40 * mebibyte;
-    const { leave } = asCaller(fay.id, () => flightRoom().take(taken));
+    const taken = flightBudget().perCallerMax - 40 * mebibyte;
+    const { leave } = asCaller(fay.id, () => flightBudget().take(taken));
     const content = Buffer.alloc(24 * mebibyte);
     const file = (n: number, isSized = true): string => {
       const path = `disk/org/demo/tool/${n}/tool-${n}.jar`;

@@ -1,9 +1,9 @@
 import type { Context } from "koa";
 
-import { type Hold, Room } from "./room.ts";
+import { ByteBudget, type Hold } from "./byte-budget.ts";
 
 /** For documents of external registries, while they come and until the answers made of them are sent. */
-export const documentRoom = new Room(768 * 1024 ** 2, 192 * 1024 ** 2);
+export const documentBudget = new ByteBudget(768 * 1024 ** 2, 192 * 1024 ** 2);
 
 const holds = new WeakMap<Context["res"], Hold>();
 
@@ -11,7 +11,7 @@ const holds = new WeakMap<Context["res"], Hold>();
 export function documentsFor({ res }: Pick<Context, "res">): Hold {
   const known = holds.get(res);
   if (known !== undefined) return known;
-  const hold = documentRoom.take(0);
+  const hold = documentBudget.take(0);
   holds.set(res, hold);
   if (res.closed || res.destroyed) hold.leave();
   else res.once("close", hold.leave);

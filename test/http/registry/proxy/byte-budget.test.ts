@@ -1,15 +1,15 @@
 import { expect } from "chai";
 
-import { Room } from "../../../../src/http/registry/proxy/room.ts";
+import { ByteBudget } from "../../../../src/http/registry/proxy/byte-budget.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
 import { codeOf } from "../../../support/refused.ts";
 
 describe("room for what is fetched", () => {
-  const takeAs = (room: Room, caller: string, bytes: number) =>
+  const takeAs = (room: ByteBudget, caller: string, bytes: number) =>
     asCaller(caller, () => room.take(bytes));
 
   it("is so large for all and smaller for one caller, whoever makes a hold grow", () => {
-    const room = new Room(100, 60);
+    const room = new ByteBudget(100, 60);
     const anna = takeAs(room, "anna", 50);
     anna.reach(40);
     expect(anna.bytes).to.equal(50);
@@ -22,7 +22,7 @@ describe("room for what is fetched", () => {
   });
 
   it("is given back once, also what was more than there is", () => {
-    const room = new Room(100, 60);
+    const room = new ByteBudget(100, 60);
     const hold = takeAs(room, "anna", 10);
     hold.set(200);
     expect(codeOf(() => takeAs(room, "bob", 1))).to.equal("registry.busy");

@@ -3,11 +3,11 @@ import { Refusal } from "../../../platform/refusal.ts";
 
 const retryAfterSeconds = 5;
 
-/** What is held of a room, which grows with what comes. */
+/** What a caller holds of a budget; it grows with the bytes that arrive. */
 export type Hold = Readonly<{
   /** Holds at least so many bytes. @throws Refusal 503 `registry.busy` */
   reach: (bytes: number) => void;
-  /** Holds exactly so many bytes; more than before also where there is no room: they are there already. */
+  /** Holds exactly so many bytes; also beyond the budget: they are there already. */
   set: (bytes: number) => void;
   /** How many it holds. */
   readonly bytes: number;
@@ -16,7 +16,7 @@ export type Hold = Readonly<{
 }>;
 
 /** Bytes of this machine that all callers share; one of them gets a part. Nobody waits for them. */
-export class Room {
+export class ByteBudget {
   #held = 0;
   readonly #byCaller = new Map<string, number>();
 

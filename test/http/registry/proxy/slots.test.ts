@@ -1,13 +1,13 @@
 import { expect } from "chai";
 
-import { Places } from "../../../../src/http/registry/proxy/places.ts";
+import { Slots } from "../../../../src/http/registry/proxy/slots.ts";
 import { asCaller } from "../../../../src/platform/caller-share.ts";
 import { codeOf } from "../../../support/refused.ts";
 
-describe("places for what is fetched", () => {
+describe("slots for what is fetched", () => {
   it("are so many for all and fewer for one caller, and are given back once", () => {
-    const places = new Places(3, 2);
-    const take = (caller: string) => asCaller(caller, () => places.take());
+    const slots = new Slots(3, 2);
+    const take = (caller: string) => asCaller(caller, () => slots.take());
     const leave = take("anna");
     take("anna");
     expect(codeOf(() => take("anna"))).to.equal("registry.busy");

@@ -1,15 +1,15 @@
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 
-import { Room } from "./room.ts";
+import { ByteBudget } from "./byte-budget.ts";
 
-let room: Room | undefined;
+let budget: ByteBudget | undefined;
 
 /** For files that come: a part of what is free in the folder of temporary files when the first of them comes. */
-export function flightRoom(): Room {
-  if (room !== undefined) return room;
+export function flightBudget(): ByteBudget {
+  if (budget !== undefined) return budget;
   const { bavail, bsize } = statfsSync(tmpdir());
   const free = bavail * bsize;
-  room = new Room(Math.floor(free * 0.75), Math.floor(free * 0.5));
-  return room;
+  budget = new ByteBudget(Math.floor(free * 0.75), Math.floor(free * 0.5));
+  return budget;
 }
