@@ -3,9 +3,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 const callers = new AsyncLocalStorage<string>();
 
 /**
- * Runs something on behalf of a caller, whose share of what all callers use together it counts to.
+ * Runs something on behalf of a caller, and counts it to the caller's share of common resources.
  *
- * @param caller id of a user, or the network of somebody unknown
+ * @param caller id of a user, or the network of an unauthenticated client
  */
 export function asCaller<Result>(caller: string, run: () => Result): Result {
   return callers.run(caller, run);

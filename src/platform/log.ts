@@ -1,6 +1,6 @@
 import pino, { type Logger } from "pino";
 
-/** Fields that hold secrets wherever they turn up, should somebody log an object that has them. */
+/** Fields that hold secrets wherever they turn up, in case an object that has them is logged. */
 const secretNames = [
   ...["authorization", "cookie", "set-cookie", "password", "secret", "secretKey", "token"],
   ...["databaseUrl", "redisUrl", "eventStoreUrl", "connectionString"],

@@ -56,7 +56,7 @@ export function openMailer({ smtpUrl, from, host }: MailerOptions): Mailer {
       }
     },
     close: () => {
-      // What could not be opened was told to who wanted to send.
+      // The caller of `send` has received the error of a transport that could not be opened.
       transport?.then((server) => server.close()).catch(() => undefined);
     },
   };

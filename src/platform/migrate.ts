@@ -18,7 +18,7 @@ export async function migrate(db: Knex): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.raw("select pg_advisory_xact_lock(?)", [advisoryLock]);
     const config = { migrationSource: source, schemaName: "public" };
-    // Whoever died while migrating left knex's own lock; holding ours, nobody else can be at it.
+    // A process that died while migrating left knex's own lock; while we hold ours, no other migrates.
     await db.migrate.forceFreeMigrationsLock(config);
     await db.migrate.latest(config);
   });

@@ -14,7 +14,7 @@ export type PostgresOptions = Readonly<{
   poolMax?: number;
   /** Shown in pg_stat_activity. */
   applicationName?: string;
-  /** Where unqualified names are looked up and made; read_model, public unless told. */
+  /** Where unqualified names are looked up and made; read_model, public by default. */
   searchPath?: readonly string[];
   /** Runs on each new connection before its first use; what it throws is what the first use throws. */
   onConnect?: (session: Session) => Promise<void>;
@@ -63,7 +63,7 @@ function checked(check: (session: Session) => Promise<void>, names: StatementNam
 /** A connection outside the pool, for what lives as long as its session: LISTEN, advisory locks. */
 export async function connectPostgres(url: string, applicationName?: string): Promise<pg.Client> {
   const client = new pg.Client(connectionConfig(url, applicationName));
-  // Without a listener a lost connection would end the process; the owner hears of it by `end`.
+  // Without a listener a lost connection would end the process; the owner receives `end`.
   client.on("error", () => undefined);
   await client.connect();
   return client;

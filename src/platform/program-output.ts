@@ -26,7 +26,7 @@ export class ProgramOutputs {
   /**
    * @param start starts a program that writes to the given end
    * @returns besides the program all that it writes, as it comes, to be read to its end or left: a piece is
-   *   good until the next is asked for
+   *   valid until the next is requested
    */
   async of<Program>(
     start: (end: Socket) => Program,
@@ -34,7 +34,7 @@ export class ProgramOutputs {
     const directory = this.#ensured();
     const { reading, end } = await this.#connect(directory).catch((error) => {
       if (!isMissing(error)) throw error;
-      // Somebody tidied up among temporary files.
+      // Another program has removed the temporary directory.
       if (this.#directory === directory) this.#directory = undefined;
       return this.#connect(this.#ensured());
     });
@@ -68,7 +68,7 @@ export class ProgramOutputs {
       await once(server.listen(address), "listening");
       const accepted = once(server, "connection") as Promise<[Socket]>;
       const reading = new Reading(address);
-      // Without a descriptor left, the connection is closed before we are told of it.
+      // Without a descriptor left, the connection is closed and no "connection" event follows.
       const [[end]] = await Promise.all([Promise.race([accepted, reading.cut]), reading.begun]);
       return { reading, end };
     } finally {

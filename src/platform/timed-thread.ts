@@ -4,7 +4,7 @@ import { CallerShare, currentCaller } from "./caller-share.ts";
 import { startThread } from "./thread.ts";
 
 export type TimedThreadOptions = Readonly<{
-  /** Path below `src` without an extension; see startThread. It posts "ready" once it can be asked. */
+  /** Path below `src` without an extension; see startThread. It posts "ready" once it takes questions. */
   program: string;
   /** Until the thread has loaded what it needs. */
   startTimeoutMs: number;

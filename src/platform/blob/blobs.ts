@@ -23,8 +23,8 @@ export type PutOptions = SpoolOptions &
 
 export type Blobs = Readonly<{
   /**
-   * Stores what comes, by its content, and holds it. Whoever refers to it appends the event, waits
-   * until it is visible, and releases; who dies before leaves a hold that ends by itself.
+   * Stores the source under the digest of its content and holds it. The caller appends the event that
+   * refers to it, waits until that is visible, and releases; the hold of a process that died expires.
    *
    * @throws what `spool` and `inspect` throw; nothing is stored then
    */
@@ -37,10 +37,10 @@ export type Blobs = Readonly<{
   /** @throws BlobMissing */
   read: (digest: BlobDigest, range?: BlobRange) => Promise<Readable>;
   /**
-   * Removes a blob unless it is held or referred to. Nobody can begin to hold it meanwhile: whoever
-   * stores the same content waits, and stores it again.
+   * Removes a blob unless it is held or referred to. No hold on it can begin meanwhile: a writer of the
+   * same content waits, and stores it again.
    *
-   * @param referred whether anything refers to it, asked under the lock
+   * @param referred whether anything refers to it, called under the lock
    */
   removeUnless: (digest: BlobDigest, referred: () => Promise<boolean>) => Promise<boolean>;
   list: BlobStorage["list"];

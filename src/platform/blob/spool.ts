@@ -65,7 +65,7 @@ async function gather(
   source.on("error", () => undefined);
   await mkdir(directory, { recursive: true });
   const file = path.join(directory, randomUUID());
-  // md5 and sha1 are for those who ask for them; content is told apart by sha256.
+  // md5 and sha1 are for callers that need them; content is identified by sha256.
   const hashes = names.map((name) => createHash(name));
   // Opened before anything can go wrong: a file that is opened late would come after its removal.
   const handle = await open(file, "wx");
@@ -97,7 +97,7 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
   const flush = async (): Promise<void> => {
     await writing;
     writing = writeAll(handle, waiting);
-    // Whoever waits for it gets the error.
+    // The waiting caller receives the error.
     writing.catch(() => undefined);
     waiting = [];
     waitingBytes = 0;

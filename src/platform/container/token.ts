@@ -10,18 +10,18 @@ const Via = z.enum(["token", "oauth", "password", "job"]);
 
 /** Whom a token speaks for, and what it opens. */
 const Grant = z.object({
-  /** Null: whoever calls without credentials. */
+  /** Null: a client without credentials. */
   user: z
     .object({
       id: z.uuid(),
       alias: z.string(),
       via: Via,
       tokenId: z.string().nullable(),
-      /** A mark of the password it was asked for with: another password ends the grant. */
+      /** A mark of the password it was requested with: another password ends the grant. */
       passwordMark: z.string().nullable(),
     })
     .nullable(),
-  /** SHA-256 of the token of the job that asked: the grant ends with the run of the job. */
+  /** SHA-256 of the token of the requesting job: the grant ends with the run of the job. */
   jobTokenHash: z.string().optional(),
   /** Actions by the full name of the image. */
   access: z.record(z.string(), z.array(ContainerAction)),

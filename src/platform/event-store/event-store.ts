@@ -3,7 +3,7 @@ import type { NewEvent, Recorded } from "../../events/core/event.ts";
 /** What the writer believes about the stream: nothing in it, anything, or exactly this last revision. */
 export type ExpectedRevision = "none" | "any" | bigint;
 
-/** Somebody wrote to the stream first. */
+/** Another writer appended to the stream first. */
 export class RevisionConflict extends Error {
   override readonly name = "RevisionConflict";
 }

@@ -35,7 +35,7 @@ type Place = Readonly<{ commit: bigint; prepare: bigint }>;
  */
 const reachedAt = ({ commit, prepare }: Place): bigint => (prepare < commit ? prepare : commit);
 
-/** The client in use, and who hears of its failures and may replace it. */
+/** The client in use, and the handler of its failures, which may replace it. */
 export type Clients = Readonly<{
   current: () => EventStoreDBClient;
   onError: (client: EventStoreDBClient, error: unknown) => void;

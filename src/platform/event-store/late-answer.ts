@@ -32,7 +32,7 @@ export function dropLateAnswers(): void {
 
 let isDone = false;
 
-/** An append whose answer made the client throw is one that its caller was told of, or that times out. */
+/** An append whose answer makes the client throw has been reported as failed already, or times out. */
 const droppingErrors =
   (listener: Listener): Listener =>
   (...given) => {

@@ -41,7 +41,7 @@ type Capable = Readonly<{ capabilities: Promise<Readonly<{ serverVersion: string
 const supported = new WeakSet<EventStoreDBClient>();
 
 /**
- * Asks once a client; a server that cannot be reached is asked again by the next call.
+ * Checks once for each client; while the server cannot be reached, each call checks again.
  *
  * @throws UnsupportedServer, StoreUnavailable
  */

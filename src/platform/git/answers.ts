@@ -4,8 +4,8 @@ import { BoundedCache } from "../bounded-cache.ts";
 const overheadBytes = 120;
 
 /**
- * A bounded memory of answers that follow from object ids alone and so stay true: nothing but its
- * size makes it forget. Asked at once, a question is worked on once; a failure is not kept.
+ * A bounded cache of answers that follow from object ids alone and so stay true: nothing but its size
+ * evicts them. Concurrent requests for one key share one computation; a failure is not kept.
  */
 export class Answers<Value> {
   readonly #kept: BoundedCache<Readonly<{ value: Value }>>;

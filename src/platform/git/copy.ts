@@ -75,7 +75,7 @@ async function endOf(child: Child, command: string): Promise<void> {
   if (exitCode !== 0) throw new GitFailure(command, exitCode, stderr());
 }
 
-/** The end of what it printed, whenever asked. */
+/** @returns a function that gives the end of what the stream has printed so far */
 function textOf(stream: Readable): () => string {
   let text = "";
   stream.on("data", (chunk: Buffer) => {

@@ -63,7 +63,7 @@ const settings: Readonly<Record<string, string>> = {
   "uploadpack.allowAnySHA1InWant": "true",
   "uploadpackfilter.allow": "true",
   "uploadpackfilter.sparse:oid.allow": "false",
-  // Maintenance happens when we say so, and within bounds.
+  // Only the service starts maintenance, and within bounds.
   "gc.auto": "0",
   "maintenance.auto": "false",
   "pack.threads": "2",

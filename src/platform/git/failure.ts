@@ -14,7 +14,7 @@ export class GitFailure extends Error {
   }
 }
 
-/** The object asked for is not in the repository. */
+/** The requested object is not in the repository. */
 export class ObjectMissing extends Error {
   override readonly name = "ObjectMissing";
 

@@ -54,7 +54,7 @@ export async function removeUnwrittenRefs(
     if (await isWhole(file)) continue;
     const lock = `${file}.lock`;
     const held = await open(lock, "wx").catch((error: unknown) => {
-      // Somebody changes it, or has left a lock that is removed in time; or it has gone.
+      // Another process changes the ref, or has left a lock that is removed in time; or the ref is gone.
       if (["EEXIST", "ENOENT"].includes(codeOf(error))) return undefined;
       throw error;
     });

@@ -9,7 +9,7 @@ import { runGit } from "./run.ts";
 /** Which commits: those a commit's history holds, or of them those that touched a path. */
 export type History = Readonly<{ from: string; path?: string | undefined }>;
 
-/** Ids are asked for by so many at a time, so that a page after the first costs no process. */
+/** Ids are listed in chunks of this size, so that a page after the first starts no process. */
 const chunkIds = 1_000;
 const mebibyte = 1024 ** 2;
 const timeoutMs = 10_000;

@@ -21,8 +21,8 @@ export type KeptPack = Readonly<{
   /** Undefined while it is being made. */
   bytes: () => number | undefined;
   /**
-   * All of it from the beginning, as fast as it is made and read. A piece is good until the next is asked for.
-   * It is held until whoever asked has read it, or has left.
+   * All of it from the beginning, as fast as it is made and read. A piece is valid until the next is requested.
+   * The pack is held until the reader has read it, or has left.
    */
   pieces: () => AsyncIterable<Buffer>;
   /** Nothing more comes. Rejects when it could not be begun. */
@@ -64,7 +64,7 @@ export class KeptPacks {
   readonly #keptMs: number;
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
-  /** When each was asked for last, in that order. */
+  /** When each was last requested, in that order. */
   readonly #asked = new Map<string, number>();
 
   constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
@@ -94,7 +94,7 @@ export class KeptPacks {
     return packOf(entry);
   }
 
-  /** Whether it was asked for a short while ago: what is asked for once is not worth a file. */
+  /** Whether it was requested a short while ago: a single request is not worth a file. */
   askedBefore(key: string, now = Date.now()): boolean {
     const before = this.#asked.get(key);
     this.#asked.delete(key);
@@ -130,7 +130,7 @@ export class KeptPacks {
     };
     this.#entries.set(key, entry);
     entry.end = this.#fill(key, entry, start);
-    // Its readers hear of it.
+    // Its readers receive the error.
     entry.end.catch(() => undefined);
     return packOf(entry);
   }
@@ -180,7 +180,7 @@ export class KeptPacks {
     }
   }
 
-  /** Differences that have to be told in full take more than what they are made of. */
+  /** Stops a pack that is too large: objects that are sent whole take more than as stored deltas. */
   async #watch(file: FileHandle, child: ChildProcess): Promise<void> {
     const { size } = await file.stat();
     if (size > this.#packBytesMax) child.kill("SIGTERM");

@@ -42,7 +42,7 @@ export async function* lfsFiles(
     env: gitEnvironment(),
     stdio: ["pipe", "pipe", "ignore"],
   });
-  // One that ended already says so by its exit code.
+  // The exit code reports a child that has ended already.
   child.stdin.on("error", () => undefined);
   child.stdin.end([...(of?.tips ?? [])].map((id) => `${id}\n`).join(""));
   const exited = once(child, "exit");

@@ -3,7 +3,7 @@ import { keptPrefix } from "./kept-ref.ts";
 import { flushPacket, packet } from "./pkt-line.ts";
 import type { RefListing } from "./ref-listing.ts";
 
-/** What the client wants to be told of; gitprotocol-v2(5), "ls-refs". */
+/** What the client requests; gitprotocol-v2(5), "ls-refs". */
 export type RefsAsked = Readonly<{
   symrefs: boolean;
   peel: boolean;
@@ -16,7 +16,7 @@ export type RefsAsked = Readonly<{
 const knownCapability = /^(?:(?:agent|session-id|server-option)=.*|object-format=sha1)$/;
 const prefix = "ref-prefix ";
 
-/** @returns undefined when something else is asked for, or it holds anything that is not known here */
+/** @returns undefined for another command, or when it holds anything that is not known here */
 export function lsRefsAsked({
   command,
   capabilities,
@@ -34,7 +34,7 @@ export function lsRefsAsked({
   return { ...asked, prefixes };
 }
 
-/** Whether refs of the service's own may be among those that are asked for. */
+/** Whether refs of the service's own may be among the requested ones. */
 export function asksForKept({ prefixes }: RefsAsked): boolean {
   const overlaps = (begin: string) => begin.startsWith(keptPrefix) || keptPrefix.startsWith(begin);
   return prefixes.length === 0 || prefixes.some(overlaps);

@@ -28,13 +28,13 @@ export type PackOptions = Readonly<{
   together?: boolean;
   /** Largest pack that is taken in, when it is less than our common limit. */
   inputBytesMax?: number;
-  /** Asked before refs are changed; nothing is looked into when there is none. */
+  /** Called before refs are changed; without it nothing is checked. */
   gate?: PushGate | undefined;
   /** Where the gate's hook is kept. */
   hooks?: string;
 }>;
 
-/** Git kills its own helpers when it is told to end; one that does not end is killed after this. */
+/** On SIGTERM git ends its own helpers; a git that has not ended after this is killed. */
 const killAfterMs = 5_000;
 
 /** Starts the program in its request-and-answer form (`--stateless-rpc`), the one HTTP uses. */
@@ -124,7 +124,7 @@ function start(
     stdio: ["pipe", output, "pipe", gated ? "pipe" : "ignore"],
   }) as PackProcess;
   shareProcessors(child);
-  // A program that cannot be started closes at once: callers hear of it by "close".
+  // A program that cannot be started closes at once: callers receive "close".
   child.on("error", () => undefined);
   return child;
 }

@@ -20,7 +20,7 @@ export function shareProcessors(child: ChildProcess): void {
   if (crowded) yieldProcessor(child, patienceInCrowd);
 }
 
-/** Lets it wait behind everything that somebody is waiting for, from the turn on that started it. */
+/** Lets it wait behind all work that a client waits for. To be called in the turn that started it. */
 export function yieldProcessor({ pid }: ChildProcess, priority = patience): void {
   if (pid === undefined) return;
   try {

@@ -16,7 +16,7 @@ const filesMax = 256;
 export type RefListing = Readonly<{
   /** The branch that HEAD points to, whether or not it exists. */
   head: string;
-  /** All branches and tags, and the service's own if asked for, in the order of their names' bytes. */
+  /** All branches and tags, and the service's own if requested, in the order of their names' bytes. */
   refs: readonly ListedRef[];
 }>;
 
@@ -51,7 +51,7 @@ async function listedRefs(
   if (packed === undefined || loose.includes("odd")) return undefined;
   const refs = new Map(packed.map((ref) => [ref.name, ref]));
   for (const ref of loose) if (typeof ref === "object") refs.set(ref.name, ref);
-  // A name that is not UTF-8 cannot be told by us as it is.
+  // We cannot send a name that is not UTF-8 unchanged.
   if ([...refs.keys()].some((name) => name.includes("\ufffd"))) return undefined;
   return [...refs.values()]
     .map((ref) => ({ ref, bytes: Buffer.from(ref.name).toString("latin1") }))
@@ -60,9 +60,9 @@ async function listedRefs(
 }
 
 /**
- * Text that is another one whenever a ref, or HEAD, is.
+ * Text that differs whenever a ref, or HEAD, differs.
  *
- * @returns undefined when that cannot be told at once
+ * @returns undefined when it cannot be determined at once
  */
 export async function refState(gitDir: string): Promise<string | undefined> {
   const names = await namesOfFiles(gitDir);

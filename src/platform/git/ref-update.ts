@@ -21,8 +21,8 @@ export type StartedUpdate = Readonly<{
 
 /**
  * Starts git before it is known how refs are to be changed, so that the time it takes to start is not waited for. Takes
- * no lock of a ref. Whoever starts it runs or drops it, and runs no other git that writes meanwhile: so many may write
- * at once, and each could wait for the others.
+ * no lock of a ref. The caller runs or drops it, and runs no other git that writes meanwhile: the number of writers is
+ * limited, and each could wait for the others.
  */
 export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpdate {
   let give: (input: string) => void = () => undefined;
@@ -32,7 +32,7 @@ export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpda
   });
   const options = { input, okCodes: [0, exitDenied], writes: true, changesRefs: true } as const;
   const running = runGit(gitDir, ["update-ref", "--stdin"], options);
-  // Who drops it does not ask what became of it.
+  // A caller that drops it does not await the outcome.
   for (const promise of [input, running]) promise.catch(() => undefined);
   return {
     async run(text) {
@@ -49,7 +49,7 @@ export function startUpdate({ gitDir }: Pick<Repository, "gitDir">): StartedUpda
  *
  * @param started for this repository before
  * @returns false when git did not: a ref is not where it was said to be, another name is in its
- *   place, or somebody holds a lock
+ *   way, or another process holds a lock
  */
 export async function updateRefs(
   repository: Repository,

@@ -96,7 +96,7 @@ export class Repository {
   }
 
   /**
-   * All branches and tags, and what tags lead to; undefined when git has to be asked.
+   * All branches and tags, and what tags lead to; undefined when only git can list them.
    *
    * @param withKept whether refs of the service's own are listed as well
    */
@@ -104,7 +104,7 @@ export class Repository {
     return refListing(this.gitDir, this.objects, withKept);
   }
 
-  /** Text that is another one whenever a ref is; undefined when that cannot be told at once. */
+  /** Text that differs whenever a ref differs; undefined when it cannot be determined at once. */
   refState(): Promise<string | undefined> {
     return refState(this.gitDir);
   }
@@ -194,7 +194,7 @@ export class Repository {
         ancestries.set(keyOf(head), merged, keyOf(head).length + 50);
       }
     }
-    // A head that moved between the two looks is asked about alone.
+    // A head that moved between the two listings is checked alone.
     const contained = await Promise.all(heads.map((head) => this.isAncestor(head, target)));
     return new Set(heads.filter((_, index) => contained[index]));
   }
@@ -290,8 +290,8 @@ export class Repository {
    */
   async maintain(filtersTimeoutMs = 2 * 60_000): Promise<void> {
     await this.removeLeftOvers();
-    // At SIGTERM git takes its lock files with it. What is here already may need more memory than what
-    // somebody sends is allowed: it has been let in.
+    // On SIGTERM git removes its lock files. Objects that are stored already may need more memory than
+    // the limit for pushes allows: they have been accepted.
     const env = { GIT_ALLOC_LIMIT: "0" };
     const ended = {
       timeoutMs: maintenanceMaxMs,

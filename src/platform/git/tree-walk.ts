@@ -71,7 +71,7 @@ export async function compareTrees(
   return changes;
 }
 
-/** Asked before they are read: what is in memory already is the harm. */
+/** Checked before the trees are read: reading them into memory is the harm. */
 async function bytesOf(
   objects: Pick<ObjectReader, "info">,
   pairs: readonly Pair[],

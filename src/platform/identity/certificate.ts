@@ -1,6 +1,6 @@
 import { createPublicKey, X509Certificate } from "node:crypto";
 
-/** The text is no certificate we may rely on. The message may be shown to whoever gave it. */
+/** The text is no certificate we may rely on. The message may be shown to the user who gave it. */
 export class BadCertificate extends Error {
   override readonly name = "BadCertificate";
 }

@@ -54,7 +54,7 @@ async function clientOver(
   socket: Socket,
   { operationMs, connectMs }: DirectoryLimits,
 ): Promise<Client> {
-  // Loaded when somebody logs in so; before anything is read, so that nothing goes by unread.
+  // Loaded at the first login by LDAP; before anything is read, so that no bytes are missed.
   const { Client } = await import("ldapts");
   let received = 0;
   socket.on("data", (chunk: Buffer) => {

@@ -52,10 +52,10 @@ export type Directory = Readonly<{
   prove: (settings: DirectorySettings, dn: string | null, password: string) => Promise<boolean>;
 }>;
 
-/** Loaded when somebody logs in so: most instances do without it. */
+/** Loaded at the first login by LDAP: most instances never need it. */
 const library = () => import("ldapts");
 
-/** A login waits for this; whoever does not answer within is out of order. */
+/** A login waits for this; a directory that does not answer in time counts as unavailable. */
 const limitsDefault: DirectoryLimits = { connectMs: 3_000, operationMs: 4_000 };
 
 /** Result codes of a bind (RFC 4511, appendix A) that mean "not this password", or not now. */

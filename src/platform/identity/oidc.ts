@@ -30,7 +30,7 @@ export type OidcProof = Readonly<{
   surname: string | null;
 }>;
 
-/** Loaded when somebody logs in so: most instances do without it. */
+/** Loaded at the first login by OpenID Connect: most instances never need it. */
 const library = () => import("openid-client");
 type Library = Awaited<ReturnType<typeof library>>;
 
@@ -44,8 +44,8 @@ export class OidcRefused extends Error {
 }
 
 /**
- * What a provider publishes about itself; the library holds the issuer in it against the one that was
- * asked.
+ * What a provider publishes about itself; the library compares the issuer in it with the one that was
+ * queried.
  *
  * @throws what the guard, the network or the library says
  */

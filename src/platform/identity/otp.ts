@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
 
-/** What every authenticator app does without being told: RFC 6238 with SHA-1, 6 digits, 30 seconds. */
+/** The defaults of every authenticator app: RFC 6238 with SHA-1, 6 digits, 30 seconds. */
 const form = { algorithm: "SHA1", digits: 6, period: 30 } as const;
 /** Clocks differ, and people type slowly: the code before and after count as well (5.2). */
 const windowSteps = 1;
@@ -24,7 +24,7 @@ export function otpAddress(secret: string, label: string): string {
  * dark, with the light margin that readers need.
  */
 export async function otpSquares(address: string): Promise<readonly (readonly boolean[])[]> {
-  // Loaded when somebody sets up a second factor.
+  // Loaded when the first user sets up a second factor.
   const { encodeQR } = await import("qr");
   return encodeQR(address, "raw", { ecc: "medium", border: 4 });
 }

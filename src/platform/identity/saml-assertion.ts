@@ -7,7 +7,7 @@ export type SamlProof = Readonly<{
   assertionId: string;
   /** Until when the same assertion must not be taken again. */
   expiresAt: Date;
-  /** The request this answers; null when nobody asked. */
+  /** The request this answers; null when it is unsolicited. */
   inResponseTo: string | null;
   /** The provider's name for the person, with its format: unique within the provider. */
   subject: string;

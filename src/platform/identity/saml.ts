@@ -121,7 +121,7 @@ async function libraryFor(parties: SamlParties, options: LibraryOptions = {}): P
     callbackUrl: acsUrl,
     idpIssuer,
     idpCert: [...certificates],
-    // One of the two has to be signed: with neither asked for by name, the library takes either.
+    // One of the two has to be signed: with neither required by name, the library takes either.
     wantAssertionsSigned: false,
     wantAuthnResponseSigned: false,
     // The caller compares InResponseTo with a cookie of the browser, which survives a restart and is

@@ -15,7 +15,7 @@ export type JobRunRow = RunKey &
     contact_at: Date;
     /** When the agent first said that it is over, while parts of the log were missing. */
     final_at: Date | null;
-    /** When somebody last read the log while it grew. */
+    /** When a user last read the log while it grew. */
     watched_at: Date | null;
     /** Bytes that came from the agent. */
     received: bigint;

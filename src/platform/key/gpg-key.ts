@@ -18,7 +18,7 @@ export type GpgPublicKey = Readonly<{
 export const gpgKeyLengthMax = 64 * 1024;
 const timeoutMs = 10_000;
 
-/** Nothing is fetched, asked, started or trusted; a signature counts for the keys that are given. */
+/** gpg fetches, prompts for, starts and trusts nothing; a signature counts for the keys that are given. */
 const homeSettings = [
   ...["batch", "no-tty", "no-autostart", "disable-dirmngr", "no-auto-key-retrieve"],
   ...["no-auto-check-trustdb", "trust-model always", "lock-never"],

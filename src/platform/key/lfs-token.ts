@@ -14,13 +14,13 @@ export type LfsGrant = Readonly<{
   alias: string;
   projectId: string;
   operation: LfsOperation;
-  /** The SSH key it was asked for with; null when it was asked for over HTTP. */
+  /** The SSH key it was requested with; null when it was requested over HTTP. */
   keyId: string | null;
-  /** The access token it was asked for with. */
+  /** The access token it was requested with. */
   tokenId?: string | undefined;
-  /** A mark of the password it was asked for with: another password ends the grant. */
+  /** A mark of the password it was requested with: another password ends the grant. */
   passwordMark?: string | undefined;
-  /** When the credentials it was asked for with expire: the grant ends no later. */
+  /** When the credentials it was requested with expire: the grant ends no later. */
   endsAt?: Date | undefined;
 }>;
 

@@ -33,10 +33,10 @@ const otherMs = dayMs;
 const entryBytes = 400;
 const rowsAtOnce = 1_000;
 
-/** What this process has heard: a page asked for again asks nobody. */
+/** Checks that this process has made or read: a page that is requested again needs no other query. */
 export class HeardChecks {
   readonly kept = new BoundedCache<Kept>(4 * 1024 ** 2);
-  /** Questions of several requests at once are asked of git once. */
+  /** Concurrent requests for one check share one run of git. */
   readonly asking = new Map<string, Promise<SignatureCheck>>();
 }
 
@@ -44,8 +44,8 @@ const heardHere = new HeardChecks();
 const asksAtOnce = new Limiter(4);
 
 /**
- * The answers, in the order of the questions. Whether a key made a signature never changes, so git is
- * asked once for all processes and restarts. Whose the keys are now, and whether they still count, is
+ * The answers, in the order of the questions. Whether a key made a signature never changes, so git
+ * checks it once for all processes and restarts. Whose the keys are now, and whether they still count, is
  * not remembered here. Only that a key of GnuPG expires is, which is part of what gpg says.
  */
 export async function checkSignatures(

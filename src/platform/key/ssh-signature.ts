@@ -11,7 +11,7 @@ export type SshSignature = Readonly<{
   hash: "sha256" | "sha512" | undefined;
 }>;
 
-/** Flag of a security device: somebody touched it. */
+/** Flag of a security device: a user touched it. */
 const userPresent = 0x01;
 
 /** Whether the signature was made with the private half of the key. SHA-1 is not taken any more. */

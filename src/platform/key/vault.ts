@@ -88,7 +88,7 @@ export function keyedDigest(secretKey: string): Vault["digest"] {
     createHmac("sha256", digestKey).update(`${purpose.length}:${purpose}${text}`).digest("hex");
 }
 
-/** Reads what is asked for in one turn of the event loop at once. */
+/** Reads all ids that are requested in one turn of the event loop with one query. */
 function gatheredReads<Value>(
   read: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
 ) {

@@ -62,7 +62,7 @@ export type OutboundHttp = Readonly<{
    *   OutboundTimeout; the error of node:net, node:tls or node:dns when there is no answer.
    */
   request: (request: OutboundRequest) => Promise<OutboundResponse>;
-  /** The same, with the body still to come. Whoever does not read it destroys it. @throws as `request` */
+  /** The same, with the body still to come. A caller that does not read it destroys it. @throws as `request` */
   open: (order: OutboundOpen) => Promise<OutboundStream>;
 }>;
 
@@ -103,7 +103,7 @@ export function allowedFor(url: URL, allow: OutboundAllow): IsAllowed {
   return (address) => trusted || isAllowedAddress(address, allow);
 }
 
-/** For a connection: the name is asked for once, and every address of the answer must be allowed. */
+/** For a connection: the name is resolved once, and every address of the answer must be allowed. */
 export function guardedLookup(resolve: Resolve, isAllowed: IsAllowed): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
@@ -171,7 +171,7 @@ async function openStream(
     const response = await answerOf(url, get, { lookup, signal }, (socket) => {
       if (!isAllowed(socket.remoteAddress ?? "")) socket.destroy(addressRefused());
     });
-    // Whoever reads it hears of an error; one before that must not go unheard.
+    // A reader of the body receives an error; one before that must not end the process.
     response.on("error", () => undefined);
     response.setTimeout(idleMs, () => {
       response.destroy(new OutboundTimeout(`Nothing came for ${idleMs} ms.`));
@@ -218,7 +218,7 @@ function answerOf(
     // Stays for the life of the request: an error after the answer began must not go unheard.
     request.on("error", reject);
     request.once("response", resolve);
-    // Interim and protocol-changing answers are not what was asked for.
+    // An answer that switches protocols was not requested.
     request.once("upgrade", (_response, socket: Socket) => {
       socket.destroy();
       reject(new Error("The receiver switched protocols."));

@@ -9,7 +9,7 @@ export type OutboundRefusalCode =
   | "url.port"
   | "url.address";
 
-/** The guard does not let a request go there. The message may be shown to whoever gave the URL. */
+/** The guard does not let a request go there. The message may be shown to the user who gave the URL. */
 export class OutboundRefused extends Error {
   override readonly name = "OutboundRefused";
 
@@ -74,7 +74,7 @@ function malformed(): OutboundRefused {
   return new OutboundRefused("url.malformed", "Not a valid URL.");
 }
 
-/** Names that mean this machine wherever they are asked (RFC 6761). */
+/** Names that mean this machine wherever they are resolved (RFC 6761). */
 function isLocalName(host: string): boolean {
   return /(?:^|\.)localhost\.?$/.test(host);
 }

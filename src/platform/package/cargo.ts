@@ -17,7 +17,7 @@ const nameForm = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 const manifestFile = { path: /^[^/]+\/Cargo\.toml$/, name: "Cargo.toml" };
 
-/** Crates are told apart without case, and with `-` for `_`. @throws Refusal 422 */
+/** Names of crates are compared without case, and with `-` for `_`. @throws Refusal 422 */
 export function cargoName(name: string): PackageName {
   if (!nameForm.test(name) || reserved.test(name)) {
     throw badName("A crate's name is a letter, then letters, digits, - and _, 64 at most.");
@@ -93,7 +93,7 @@ export function mustBeCrate(crate: Crate, told: Readonly<{ name: string; vers: s
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 async function parseToml(text: string): Promise<Readonly<Record<string, unknown>>> {
-  // Loaded when somebody publishes a crate.
+  // Loaded when the first crate is published.
   const { parse } = await import("smol-toml");
   try {
     return parse(text);

@@ -58,9 +58,8 @@ export async function readComposerZip(
 
 /**
  * Which package the zip is of, and what indexes show of it: its composer.json, without what would make a
- * client fetch from elsewhere.
+ * client fetch from elsewhere. The version given beside the file wins over the one in its composer.json.
  *
- * @param told version beside the file; undefined: the one in its composer.json
  * @throws Refusal 422
  */
 export async function readComposerPackage(

@@ -111,7 +111,7 @@ async function infoText(file: string): Promise<string> {
 }
 
 async function inflated(packed: Buffer): Promise<Buffer> {
-  // Loaded when somebody stores such a package.
+  // Loaded at the first upload of such a package.
   const { Decompress } = await import("fzstd");
   const parts: Uint8Array[] = [];
   let bytes = 0;

@@ -3,7 +3,7 @@ import type { PackageCoordinates, PackageType } from "../../events/package/versi
 import { deterministicId } from "../deterministic-id.ts";
 import { Refusal } from "../refusal.ts";
 
-/** A package's name, as somebody spelled it. */
+/** A package's name, as it was spelled. */
 export type PackageName = Readonly<{
   name: string;
   /** Scope, vendor or group; empty where there is none. */

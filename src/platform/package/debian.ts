@@ -73,7 +73,7 @@ export async function readDeb(file: string, place: DebianPlace): Promise<Deb> {
 }
 
 const required = ["package", "version", "architecture", "maintainer", "description"];
-/** Said of the file by whoever serves it. */
+/** Fields that the serving repository sets. */
 const ours = ["filename", "size", "md5sum", "sha1", "sha256", "sha512"];
 
 /** @throws Refusal 422 */

@@ -18,7 +18,7 @@ const manifestFile = { path: /^[^/]+\.nuspec$/i, name: ".nuspec" };
 /** A manifest has some dozens; each dependency adds one. */
 const elementsMax = 5_000;
 
-/** Ids are told apart without their case. @throws Refusal 422 */
+/** Ids are compared without case. @throws Refusal 422 */
 export function nugetName(name: string): PackageName {
   if (!idForm.test(name) || name.length > idLengthMax) {
     throw badName("An id of NuGet is letters, digits and _ between dots and dashes, 100 at most.");

@@ -20,7 +20,7 @@ export type PackumentDist = Readonly<{
   shasum?: string | undefined;
 }>;
 
-/** What is asked of a document of npm that another registry made; npm/registry, docs/responses/package-metadata.md. */
+/** A query on a document of npm that another registry made; npm/registry, docs/responses/package-metadata.md. */
 export type PackumentQuestion = Readonly<{
   bytes: Uint8Array;
   /** The package it has to be of. */

@@ -83,7 +83,7 @@ export function parseRpmHeader(content: Buffer): RpmHeader {
     if (entry.at > data.length) {
       throw badFile("An entry of its header is out of bounds.");
     }
-    // Readers take the first; which one is meant cannot be told.
+    // Readers take the first; which one is meant is unknown.
     if (entries.has(tag)) throw badFile("Its header has an entry twice.");
     entries.set(tag, entry);
   }

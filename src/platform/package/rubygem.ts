@@ -18,7 +18,7 @@ import { walkTar } from "./tar-walk.ts";
 
 const nameForm = /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 const numberForm = /^\d+(?:\.[0-9A-Za-z]+)*$/;
-/** It begins with no digit, so that it is told from a version. */
+/** It begins with no digit, so that it differs from a version. */
 const platformForm = /^[A-Za-z][A-Za-z0-9._-]{0,99}$/;
 const lengthMax = 100;
 const packedMax = 4 * 1024 ** 2;
@@ -26,7 +26,7 @@ const specificationMax = 1024 ** 2;
 const entriesMax = 100;
 const textMax = 16_000;
 
-/** Told apart without case. @throws Refusal 422 */
+/** Names are compared without case. @throws Refusal 422 */
 export function gemName(name: string): PackageName {
   if (!nameForm.test(name)) {
     throw badName("A gem's name is letters, digits and ._-, with a letter in it.");

@@ -23,7 +23,7 @@ type File = z.output<typeof File>;
 /** The projects with the most files have some 30,000. */
 const filesMax = 50_000;
 
-/** What is asked of the list of a project's files that another registry made: PEP 503 or PEP 691. */
+/** A query on the list of a project's files that another registry made: PEP 503 or PEP 691. */
 export type SimpleIndexQuestion = Readonly<{
   bytes: Uint8Array;
   isJson: boolean;

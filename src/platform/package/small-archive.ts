@@ -42,7 +42,7 @@ async function gathered(stream: Readable, bytesMax: number): Promise<Buffer> {
   return await buffer(stream.pipe(limit));
 }
 
-/** Loaded when somebody stores such a package; as CommonJS, which loaders disagree on how to import. */
+/** Loaded at the first upload of such a package; as CommonJS, which loaders disagree on how to import. */
 const xzLibrary = () => createRequire(import.meta.url)("xz-decompress") as XzLibrary;
 type XzLibrary = typeof import("xz-decompress");
 

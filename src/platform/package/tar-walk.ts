@@ -34,7 +34,7 @@ const bytesMaxUsual = 1024 ** 3;
  * @throws Refusal 422
  */
 export async function walkTar(file: string, walk: TarWalk): Promise<void> {
-  // Loaded when somebody stores such an archive.
+  // Loaded at the first upload of such an archive.
   const tar = await import("tar");
   const parser = new tar.Parser({ brotli: false, zstd: false });
   const state: State = { refused: undefined, ended: false, readings: [] };

@@ -39,7 +39,7 @@ export async function readTarEntry(
   bytesMax = inflatedBytesMax,
 ): Promise<string> {
   const found: Buffer[][] = [];
-  // Loaded when somebody stores a tarball.
+  // Loaded at the first upload of a tarball.
   const tar = await import("tar");
   const parser = new tar.Parser({ brotli: false, zstd: false });
   const state: State = { refused: undefined, ended: false };

@@ -11,7 +11,7 @@ export type ZipWalk = Readonly<{
   entriesMax: number;
   /** Of everything in it, unpacked. */
   bytesMax: number;
-  /** Whether the content of this entry is asked for; see `ZipContents`. @throws Refusal */
+  /** Whether the content of this entry is wanted; see `ZipContents`. @throws Refusal */
   entry: (entry: ZipWalkEntry) => boolean;
 }>;
 
@@ -20,12 +20,12 @@ const modeMask = 0o170000;
 
 /**
  * Walks through the list of files of a zip archive and compares it with what stands before each file:
- * readers differ in which of the two they believe. Gives the contents of the files that were asked for.
+ * readers differ in which of the two they believe. Returns the contents of the wanted files.
  *
  * @throws Refusal 422
  */
 export async function walkZip(file: string, walk: ZipWalk): Promise<ReadonlyMap<string, Buffer>> {
-  // Loaded when somebody stores an archive.
+  // Loaded at the first upload of an archive.
   const { default: yauzl } = await import("yauzl");
   try {
     const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });

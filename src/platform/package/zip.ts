@@ -42,7 +42,7 @@ export async function readZipBytes(
 }
 
 async function readEntry(file: string, { path, name }: Wanted, bytesMax: number): Promise<Buffer> {
-  // Loaded when somebody stores an archive.
+  // Loaded at the first upload of an archive.
   const { default: yauzl } = await import("yauzl");
   const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
   try {

@@ -78,7 +78,7 @@ class Reading {
     readonly paths: PathMatcher,
   ) {}
 
-  /** @param asked where the file is included; undefined for the main file */
+  /** The mark is that of the `include` which names the file; the main file has none. */
   async read(place: Place, chain: readonly string[], asked: Mark | undefined): Promise<YamlMap> {
     this.#count(place, asked);
     const document = readDocument(place.text ?? "", place.name);

@@ -14,7 +14,7 @@ const countedMax = 5_000;
 /** SQLSTATE of a prepared statement whose columns are others since a table was replaced. */
 export const featureNotSupported = "0A000";
 
-/** The transaction has to be repeated: the SQLSTATE of a serialization failure says so. */
+/** The transaction has to be repeated: the code is the SQLSTATE of a serialization failure. */
 class OutdatedStatement extends Error {
   override readonly name = "OutdatedStatement";
   readonly code = "40001";

@@ -24,7 +24,7 @@ export type FileChange = CountedChange &
   Readonly<{
     /** Too much to be shown: the file itself has to be looked at. Its lines may be uncounted then. */
     isLarge: boolean;
-    /** Shown when asked for by itself. */
+    /** Shown when requested by itself. */
     isCollapsed: boolean;
   }>;
 
@@ -223,8 +223,8 @@ const totalsKept = new Answers<number>(2 * mebibyte, () => 8);
 
 /**
  * A part of the lines of a file's change, of a large one too; none of a binary one, nor of one that git
- * does not look into. A large one is compared once for each `partLines` lines while they are remembered, whatever ranges
- * are asked for.
+ * does not look into. A large one is compared once for each `partLines` lines while they are cached,
+ * whatever ranges are requested.
  *
  * @throws Refusal 422 `diff.too_complex`
  */

@@ -3,7 +3,7 @@ import type { Repository } from "../repository.ts";
 import { runGit } from "../run.ts";
 import { compareTrees } from "../tree-walk.ts";
 
-/** Commits looked into: beyond them a file's last commit is not near, and not told. */
+/** Commits examined: a file whose last commit lies beyond them gets none. */
 const commitsMax = 200;
 /** Of one commit; one that changed more is passed over. */
 const limits = {

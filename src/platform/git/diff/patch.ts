@@ -57,7 +57,7 @@ export class PatchCounter {
 
   #begin(first: number): void {
     // "diff --git": content begins with none of these, and no other header line with a d but
-    // "deleted file mode" and "dissimilarity index", which are told apart when complete.
+    // "deleted file mode" and "dissimilarity index", which are distinguished when complete.
     if (this.#inHunk && first === lowerD) this.#inHunk = false;
     if (!this.#inHunk && first === at) this.#inHunk = true;
     if (!this.#inHunk) {

@@ -32,7 +32,7 @@ function numbersAfter(lines: readonly PatchLine[], start: Numbers = { removed: 0
   return after;
 }
 
-/** Parts begin at multiples of this, so that one diff has few of them, whatever ranges are asked for. */
+/** Parts begin at multiples of this, so that one diff has few of them, whatever ranges are requested. */
 export const partLines = 3_000;
 
 /**

@@ -14,7 +14,7 @@ type Pending = Readonly<{
 }>;
 
 const newline = 0x0a;
-/** An answer that takes longer means a stuck disk or a broken process; its callers are told. */
+/** An answer that takes longer means a stuck disk or a broken process; its callers receive an error. */
 const answerTimeoutMs = 30_000;
 const noData = Buffer.alloc(0);
 

@@ -153,7 +153,7 @@ export class ObjectReader {
     return `${this.#gitDir} ${id}`;
   }
 
-  /** A reader that was ended under us, by the system or for a place in the pool, is asked anew. */
+  /** Repeats the question once when the process was ended meanwhile, by the system or to free a slot in the pool. */
   async #ask<Answer>(question: (process: CatFile) => Promise<Answer>): Promise<Answer> {
     try {
       return await this.#pool.ask(this.#gitDir, question);

@@ -11,7 +11,7 @@ export function identLine({ name, email }: Signer, at: Date): string {
   return `${plain(name) || "unknown"} <${plain(email)}> ${seconds} +0000`;
 }
 
-/** Somebody's line as it is in another commit, the zone they were in kept. */
+/** A person's line as it is in another commit, with its time zone. */
 export function sameIdentLine({ name, email, when, zone }: Identity): string {
   const safeZone = /^[+-]\d{4}$/.test(zone) ? zone : "+0000";
   return identLine({ name, email }, when).replace(/\+0000$/, safeZone);

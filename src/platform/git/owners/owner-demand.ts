@@ -16,7 +16,7 @@ export type OwnerQuestion = Readonly<{
 
 export type OwnerAnswer = readonly OwnerDemand[] | "too many steps";
 
-/** The text asked about last: pages show several requests into one branch. */
+/** The text of the last question: pages show several merge requests into one branch. */
 let compiled: Readonly<{ textId: string; sections: readonly SectionMatcher[] }> | undefined;
 
 /** What a CODEOWNERS file demands for some files, each demand once. Optional sections demand nothing. */

@@ -24,7 +24,7 @@ const newPlace = (isAny = false): Place => ({
   excludes: false,
 });
 
-/** The patterns of one section, ready to be asked for many paths. */
+/** The patterns of one section, compiled to match many paths. */
 export type SectionMatcher = Readonly<{ section: OwnerSection; root: Place }>;
 
 export function compileSection(section: OwnerSection): SectionMatcher {

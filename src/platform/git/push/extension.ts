@@ -124,7 +124,7 @@ function watchFor(child: ChildProcessByStdio<Writable, Readable, Readable>, sile
   return { tooMuch: () => tooMuch, end: () => clearInterval(timer) };
 }
 
-/** Of its own, without the packs that it maps; proc(5). 0 where that is not told. */
+/** Of its own, without the packs that it maps; proc(5). 0 where that is unknown. */
 async function memoryOf({ pid }: ChildProcess): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;

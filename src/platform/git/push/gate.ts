@@ -24,8 +24,8 @@ export type PushGate = (quarantine: Quarantine | undefined) => Promise<readonly 
 export const gateDescriptor = 3;
 
 /**
- * The only hook there is, and it decides nothing: it tells us where the objects are and does what it is
- * told.
+ * The only hook there is, and it decides nothing: it sends us the directory of the objects and obeys our
+ * verdict.
  */
 const hook = `#!/bin/sh
 printf '%s\\n' "$GIT_QUARANTINE_PATH" >&${gateDescriptor} || exit 1

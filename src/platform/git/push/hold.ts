@@ -24,8 +24,8 @@ export function heldPush(gitDir: string, args: readonly string[]): Command {
 }
 
 /**
- * Removes what programs of heldPush left that were killed. Does nothing while somebody pushes to the repository, and
- * whoever begins to waits until it is done.
+ * Removes what killed programs of heldPush left. Does nothing while a push to the repository is under way;
+ * a push that begins meanwhile waits until this is done.
  *
  * @param directories paths of directories and files, all made by such programs
  */
@@ -49,7 +49,7 @@ export async function removeOfDeadPushes(
 
 let known: boolean | undefined;
 
-/** Whether the machine has util-linux's flock, which can become the program it runs; asked once. */
+/** Whether the machine has util-linux's flock, which can become the program it runs; checked once. */
 function canHold(): boolean {
   known ??=
     spawnSync("flock", ["--no-fork", "--shared", "/dev/null", "true"], {

@@ -6,7 +6,7 @@ const bandPayloadMax = 65_515;
 
 /**
  * Takes apart what receive-pack prints. Progress goes on to the client at once; from the report on,
- * everything is held back, so that the client hears of its push after it has been recorded.
+ * everything is held back, so that the client gets the report after the push has been recorded.
  * Formats: gitprotocol-pack(5), "Report Status", and "side-band-64k" in gitprotocol-capabilities(5).
  */
 export class PushReport {
@@ -49,7 +49,7 @@ export class PushReport {
   /**
    * What was held back.
    *
-   * @param refused ref → why git never heard of it; the client is told as if git had refused it
+   * @param refused ref → why git never got its command; reported to the client as if git had refused it
    * @param taken refs that git did not change because they stood where the push wants them
    */
   rest(

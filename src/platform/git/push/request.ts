@@ -73,7 +73,7 @@ function parseCommand(line: string): PushCommand {
   };
 }
 
-/** Longest name that is told of in a report, with a reason, in one packet. */
+/** Longest name that fits into one packet of a report, with a reason. */
 const refLengthMax = 4_096;
 
 /** Whether a refusal can name the ref; which names may be pushed is not for the parser to say. */

@@ -53,7 +53,7 @@ async function isCommit(repository: Repository, id: string): Promise<boolean> {
   return isObjectId(id) && (await repository.objects.info(id))?.type === "commit";
 }
 
-/** Commits whose files git cannot list within its time and memory are told of without them. */
+/** Commits with their changed files; without files when git cannot list them within its time and memory. */
 async function filesOfCommits(
   { gitDir }: Repository,
   range: readonly string[],

@@ -19,7 +19,7 @@ const nameForm = /^[A-Za-z0-9_.-]{1,255}$/;
 
 /** Of a jar that is a plugin; undefined for any other, and for what is no jar. */
 export async function goalPrefixIn(file: string): Promise<string | undefined> {
-  // Loaded when somebody stores a jar.
+  // Loaded at the first upload of a jar.
   const { default: yauzl } = await import("yauzl");
   try {
     const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });

@@ -39,7 +39,7 @@ export type RegistrationPage = Readonly<{
   upper: string;
 }>;
 
-/** What is asked of the registration of a package that another registry made. */
+/** A query on the registration of a package that another registry made. */
 export type RegistrationQuestion = Readonly<{
   bytes: Uint8Array;
   /** Which document it is: the index, or the page that the index names so. */
