@@ -21,7 +21,7 @@ export type SessionCommand =
       userAgent: Sealed | null;
       at: string;
     }>
-  /** `by` is null when nobody asked for it. */
+  /** `by` is null when no user requested it. */
   | Readonly<{ type: "CloseSession"; by: UserId | null; reason: SessionEnd; at: string }>;
 
 type State =
@@ -42,7 +42,7 @@ const decider: Decider<State, SessionCommand, SessionEvent> = {
       }
       case "CloseSession": {
         const { by: closedById, reason, at: closedAt } = command;
-        // Somebody else's session is as good as none.
+        // Another user's session is refused like one that does not exist.
         if (state.status === "absent" || (closedById !== null && closedById !== state.userId)) {
           throw new Refusal("not_found", "session.not_found", "Session not found.");
         }

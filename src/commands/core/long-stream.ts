@@ -25,7 +25,7 @@ const keptBy = new WeakMap<EventStore, LRUCache<string, Kept>>();
  * What was read of a long stream before, so that a command reads only what is new. Undefined when nothing is kept, and
  * for a command that seems to have written to the stream: then all of it must be read.
  *
- * @param evolve whose states are asked for: slices may share a stream
+ * @param evolve of the slice whose state is wanted: slices may share a stream
  */
 export function readBefore<State>(
   store: EventStore,

@@ -23,7 +23,7 @@ const decider: Decider<State, ReservationCommand, ReservationEvent> = {
       case "ReserveName":
         return reserve(state, command);
       case "ReleaseName":
-        // Released, or somebody else's by now: the wish is fulfilled.
+        // Already released, or reserved for another holder by now: nothing to do.
         if (state.holderId !== command.holderId) return [];
         return [
           { type: "NameReleased", data: { holderId: command.holderId, releasedAt: command.at } },

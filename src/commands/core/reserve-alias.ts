@@ -21,8 +21,8 @@ export async function reserveAlias(
 }
 
 /**
- * Frees the aliases a holder once had, except the one it keeps. Releasing what somebody else holds by
- * now does nothing, so this may be given everything the holder's stream tells of.
+ * Frees the aliases a holder once had, except the one it keeps. Releasing an alias that another holder
+ * has by now does nothing, so `had` may list every alias in the holder's stream.
  */
 export async function releaseAliases(
   deps: Deps,

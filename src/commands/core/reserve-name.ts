@@ -21,11 +21,11 @@ export type NameToReserve = Readonly<{
   /** Streams in which a holder of this kind of name would exist. */
   holderStreams: (holderId: string) => readonly string[];
   /**
-   * For names that can be changed: whether somebody who does exist still goes by this one. A change
-   * that died half-way leaves them with two. Without it, whoever exists holds the name.
+   * For names that can be changed: whether an existing holder still uses this one. A change that died
+   * half-way leaves the holder with two. Without this function, every existing holder holds the name.
    */
   stillHolds?: (holderId: string) => Promise<boolean>;
-  /** What the caller is told when somebody else holds the name. */
+  /** The error for the caller when another holder has the name. */
   taken: Readonly<{ field: string; code: string; message: string }>;
 }>;
 

@@ -16,7 +16,7 @@ export type LfsLockCommand =
   | Readonly<{
       type: "UnlockFile";
       lockId: LfsLockId;
-      /** Whoever it is that locked it; the caller may do this. */
+      /** Removes the lock of another user as well; the caller has checked that this is allowed. */
       force: boolean;
       by: UserId;
       at: string;

@@ -9,10 +9,10 @@ import { type NewUser, type RegisterUserDeps, registerUser } from "../user/regis
 import { user } from "../user/user.ts";
 import { externalIdentity } from "./external-identity.ts";
 
-/** Somebody as a directory or provider knows them. */
+/** A person as identified by a directory or provider. */
 export type Identity = Readonly<{
   connectionId: LoginConnectionId;
-  /** What identifies the person there for ever, and who says so: another provider's people are others. */
+  /** The issuer and its permanent id of the person: the same id of another issuer is another person. */
   subject: string;
 }>;
 
@@ -83,8 +83,8 @@ export type NewPerson = Omit<NewUser, "alias" | "password" | "admin"> &
   }>;
 
 /**
- * Links first and registers then, so that whoever dies in between is finished by the next login: the
- * identity knows its account, and the account is made under that id.
+ * Links first and registers then, so that the next login completes a registration that died in between:
+ * the identity already names its account, and the account is created under that id.
  *
  * @throws Refusal `email.taken`, `external_identity.taken`
  */

@@ -81,7 +81,7 @@ const decider: Decider<State, OAuthApplicationCommand, OAuthApplicationEvent> = 
   },
 };
 
-/** Somebody else's application is as good as none. */
+/** Another user's application is refused like one that does not exist. */
 function own(state: State, { by }: By): Exclude<State, { status: "absent" }> {
   if (state.status !== "absent" && state.ownerId === by) return state;
   throw new Refusal("not_found", "oauth_application.not_found", "OAuth application not found.");

@@ -91,7 +91,7 @@ const decider: Decider<
       case "RevokeOAuthAuthorization": {
         if (state.status === "absent" || state.status === "revoked") return [];
         const { reason, by, at } = command;
-        // Somebody else's is as good as none.
+        // Another user's authorization is left alone, like one that does not exist.
         return by !== null && by !== state.userId ? [] : revoked(reason, by, at);
       }
       default:

@@ -63,7 +63,7 @@ export type JobState = Readonly<{
   /** Waits for its time. */
   delayed: boolean;
   played: boolean;
-  /** Failures since somebody last restarted it. */
+  /** Failures since a user last restarted it. */
   failures: number;
   childPipelineId: PipelineId | null;
 }>;

@@ -12,7 +12,7 @@ export type WaitingJob = Readonly<{
   needs: readonly string[] | null;
   /** Whether it may fail: a manual job that may is passed over by those behind it. */
   mayFail: boolean;
-  /** Somebody started it, or its time has come. */
+  /** A user started it, or its time has come. */
   released: boolean;
   /** When a delayed job is to be queued; null when that is not settled. */
   delayedUntil: Date | null;
@@ -22,7 +22,7 @@ export type Step = Readonly<{ jobId: string; step: "queue" | "hold" | "delay" | 
 
 /**
  * What is to be done about jobs whose turn has come: of all jobs of a pipeline, those that are
- * CREATED. Skipping one may bring the turn of the next, so this is asked again until it has no more.
+ * CREATED. Skipping one may bring the turn of the next, so callers repeat this until it returns none.
  */
 export function nextSteps(jobs: readonly WaitingJob[], now: Date): readonly Step[] {
   const byName = new Map(jobs.map((job) => [job.name, job]));

@@ -21,7 +21,7 @@ export type MirrorCommand =
       }>)
   | (Stamp & Readonly<{ type: "RemoveMirror" }>)
   | (Stamp & Readonly<{ type: "RequestMirrorSync" }>)
-  /** What came of an attempt under that configuration; of an earlier one nothing is told. */
+  /** Outcome of an attempt under that configuration; one under an earlier configuration is ignored. */
   | Readonly<{
       type: "RecordMirrorFailure";
       mirrorId: string;
@@ -36,7 +36,7 @@ export type Mirror = Readonly<{
   projectId: ProjectId;
   mirrorId: string;
   target: MirrorTarget;
-  /** Code of the failure told last, while it lasts. */
+  /** Code of the last recorded failure, while it lasts. */
   failing: string | null;
 }>;
 export type MirrorState = Readonly<{ status: "off" }> | Mirror;

@@ -45,8 +45,8 @@ export async function reserveProjectName(
 }
 
 /**
- * Frees every name the project ever had and no longer goes by; a deleted one goes by none. What
- * somebody else holds by now stays theirs, so this may be repeated at any time.
+ * Frees every former name of the project, and all names of a deleted one. A name that another project
+ * holds by now stays reserved for it, so this may be repeated at any time.
  */
 export async function releaseOldProjectNames(
   deps: ProjectDeps,

@@ -1,13 +1,13 @@
 /** Full ref name → object id. */
 export type RefState = ReadonlyMap<string, string>;
 
-/** One ref a push asked git to change; null where there is no ref. */
+/** One ref that a push requests git to change; null where there is no ref. */
 export type PushedRef = Readonly<{
   pushId: string;
   ref: string;
   before: string | null;
   after: string | null;
-  /** Whether git said that it made the change; false while nobody has heard. */
+  /** Whether git reported the change as made; false until then. */
   done: boolean;
 }>;
 

@@ -12,7 +12,7 @@ import { hashLink, linkToken, readLink } from "./link-token.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 import { normaliseEmail } from "./user-name.ts";
 
-/** Long enough for somebody who is away for the week. */
+/** Long enough for a recipient who is away for the week. */
 const lifeMs = 7 * 24 * 60 * 60_000;
 
 export type Invited = Readonly<{

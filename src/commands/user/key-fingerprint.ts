@@ -7,7 +7,7 @@ import { type CommandResult, currentState, handle } from "../core/handle.ts";
 import { type NameToReserve, releaseName } from "../core/reserve-name.ts";
 import type { RegisterUserDeps } from "./register-user.ts";
 
-/** Of the keys that somebody has, by key id. */
+/** Of the keys of one user, by key id. */
 type Keys = Readonly<{ fingerprints: ReadonlyMap<string, string> }>;
 
 /** A kind of keys that users have, each of which one account of the instance holds by its fingerprint. */
@@ -51,7 +51,7 @@ export async function deleteKey<State extends Keys, Command, Schemas extends Eve
   return result;
 }
 
-/** Frees the keys of somebody who is being forgotten: whoever holds the private half may come back. */
+/** Frees the keys of a user who is being forgotten: the owner of the private half may register again. */
 export async function releaseKeys<State extends Keys, Command, Schemas extends EventSchemas>(
   deps: RegisterUserDeps,
   { slice, nameStream }: KeyKind<State, Command, Schemas>,

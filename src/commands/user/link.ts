@@ -35,8 +35,8 @@ export type UserLinkCommand =
 export type ResetPart = Readonly<{ emailDigest: string; resetId: string; tokenHash: string }>;
 
 /**
- * The newest link of a kind is the one that counts, once and until it expires. Asking for one that
- * would be of no use changes nothing: whoever asks must not learn why.
+ * Only the newest link of a kind is valid, once and until it expires. A request for a link that would be
+ * of no use changes nothing and raises no error: the requester must not learn why.
  *
  * @throws Refusal `link.invalid` for any other link
  */

@@ -7,17 +7,17 @@ export type RecoveryCommand = Readonly<{
   at: string;
 }>;
 
-/** When either was asked for, the newest last; no more of them than the limit. */
+/** When either was requested, the newest last; no more of them than the limit. */
 type State = Readonly<{ askedAt: readonly string[] }>;
 
-/** So many mails an hour go to one address because somebody asked: enough for who does not find them. */
+/** Requested mails to one address within an hour: enough for a user who does not find the first one. */
 const asksMax = 3;
 const windowMs = 60 * 60_000;
 
 const decider: Decider<State, RecoveryCommand, RecoveryEvent> = {
   initialState: { askedAt: [] },
 
-  /** Over the limit nothing happens, and nobody is told: the mail that was sent is still good. */
+  /** Over the limit a request is ignored without an error: the mail already sent is still valid. */
   decide({ askedAt }, { type, emailDigest, at }) {
     const after = Date.parse(at) - windowMs;
     if (askedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];

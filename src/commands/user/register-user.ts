@@ -15,7 +15,7 @@ export type RegisterUserDeps = Readonly<{
   store: EventStore;
   vault: Vault;
   now: () => string;
-  /** Of a new user's password; `hashPassword` unless told: tests that need many users pay less. */
+  /** Hashes a new user's password; `hashPassword` by default. Tests with many users pass a cheaper one. */
   hash?: (password: string) => Promise<string>;
 }>;
 

@@ -61,7 +61,7 @@ export async function resetPassword(
   const id = links[0]?.holderId;
   if (id === undefined || links.some(({ holderId }) => holderId !== id)) throw invalidLink();
   const tokenHashes = links.map(({ tokenHash }) => tokenHash);
-  // Hashing costs: whoever makes links up does not get us to do it.
+  // Checked before the password is hashed: a made-up link must not cause that expense.
   const state = await currentState(store, user, id);
   if (state.status !== "active") throw invalidLink();
   mustMatchReset(state.reset, { tokenHashes, at: now() });

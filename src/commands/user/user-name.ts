@@ -23,8 +23,8 @@ export function userAliasToReserve(
     holderStreams: aliasHolderStreams,
     async stillHolds(id) {
       const state = await currentState(store, user, id);
-      // Not a user, so a team or company; and somebody who was forgotten keeps the alias, so that
-      // nobody can pose as them.
+      // Absent means that the holder is a team or company. A forgotten user keeps the alias, so that
+      // nobody can impersonate them.
       return state.status === "absent" || normaliseAlias(state.alias) === normaliseAlias(alias);
     },
     taken: {

@@ -22,7 +22,7 @@ export type AttemptRecord = Readonly<{
   response: Sealed | null;
   /** Why there was no answer; null when there was one. */
   failure: string | null;
-  /** What the answer asked us to wait. */
+  /** The wait that the answer requested. */
   retryAfterMs: number | null;
 }>;
 
@@ -82,7 +82,7 @@ const decider: Decider<WebhookDeliveryState, WebhookDeliveryCommand, WebhookDeli
       }
       case "RecordAttempt": {
         invariant(state.status !== "absent", "an attempt belongs to a scheduled delivery");
-        // Sent twice, after a crash before it was recorded or by two workers: told once.
+        // An attempt sent twice, after a crash before it was recorded or by two workers, is recorded once.
         if (state.status !== "pending" || command.attempt !== state.attempts + 1) return [];
         return [outcome(state, command)];
       }

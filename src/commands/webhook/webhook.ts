@@ -57,9 +57,9 @@ export type WebhookState =
   | (Readonly<{
       status: "on" | "off";
       projectId: ProjectId;
-      /** When history was asked for, the last times. */
+      /** Times of the last requests for a replay. */
       replaysAt: readonly string[];
-      /** The last of them; of older ones no delivery is under way. */
+      /** The last replays; of older ones no delivery is under way. */
       replays: readonly ReplayState[];
     }> &
       Settings);

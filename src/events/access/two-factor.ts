@@ -9,7 +9,7 @@ import { streamName } from "../core/stream.ts";
 const recoveryDigests = z.array(z.string());
 
 export const twoFactorEvents = {
-  /** A secret was made and shown; nothing is asked for until a code of it came back. */
+  /** A secret was generated and shown; logins require a code only after one was confirmed. */
   TwoFactorPrepared: z.object({
     userId: UserId,
     /** Of the codes, RFC 6238; base32. */

@@ -31,7 +31,7 @@ export const sshKeyNameStream = (fingerprint: string): string => streamName("ssh
 export const releaseTagStream = (projectId: string, digest: string): string =>
   streamName("releaseTag", `${projectId}~${digest}`);
 
-/** Repositories of packages are told apart by their names without case, because container images are. */
+/** Names of package repositories are compared without case, because those of container images are. */
 export const registryRepositoryNameStream = (ownerId: string, name: string): string =>
   streamName("registryRepositoryName", `${ownerId}~${name.toLowerCase()}`);
 

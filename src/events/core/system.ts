@@ -3,7 +3,7 @@ import type { EventMetadata } from "./event.ts";
 type Step = Readonly<{
   /** Doing the same again under it writes nothing. */
   commandId: string;
-  /** What began it all; the step itself unless told. */
+  /** The command that began the chain; `commandId` by default. */
   correlationId?: string;
   /** Id of the event that it follows from. */
   causationId?: string;

@@ -16,7 +16,7 @@ export const lfsLockEvents = {
   LfsFileUnlocked: z.object({
     lockId: LfsLockId,
     path: z.string().min(1),
-    /** By somebody else than who locked it. */
+    /** By another user than the one who locked it. */
     forced: z.boolean(),
     unlockedById: UserId,
     unlockedAt: IsoInstant,

@@ -9,7 +9,7 @@ export const lfsInheritedMax = 1_000;
 
 /** Which LFS objects a project has: only these are given to who may read it. */
 export const lfsObjectEvents = {
-  /** Somebody brought its bytes. */
+  /** A user uploaded its bytes. */
   LfsObjectStored: z.object({
     projectId: ProjectId,
     oid: LfsOid,

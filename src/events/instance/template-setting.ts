@@ -15,7 +15,7 @@ export const TemplateSettings = z.object({
 });
 export type TemplateSettings = Readonly<z.output<typeof TemplateSettings>>;
 
-/** Nothing is handed down until somebody says so. */
+/** Nothing is inherited by default. */
 export const templateSettingsDefault: TemplateSettings = {
   allowImportBranchProtection: false,
   allowImportEnvironmentProtection: false,

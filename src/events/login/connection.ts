@@ -12,7 +12,7 @@ export type ConnectionKind = z.output<typeof ConnectionKind>;
 /** What an administrator says of any of them. */
 const common = {
   name: z.string(),
-  /** E-mails told by the other side are proved to be the person's: accounts may be linked by them. */
+  /** The provider has verified the e-mails that it sends: accounts may be linked by them. */
   trustEmail: z.boolean(),
 };
 

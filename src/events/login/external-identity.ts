@@ -11,12 +11,12 @@ export const LinkedBy = z.enum([
   "registration",
   /** It and an account had the same proved e-mail. */
   "email",
-  /** Somebody who was logged in proved it as well. */
+  /** A logged-in user proved it as well. */
   "person",
 ]);
 export type LinkedBy = z.output<typeof LinkedBy>;
 
-/** Somebody as a directory or identity provider knows them: one person there is one account here. */
+/** A person as identified by a directory or identity provider: one person there is one account here. */
 export const externalIdentityEvents = {
   ExternalIdentityLinked: z.object({
     connectionId: LoginConnectionId,

@@ -30,7 +30,7 @@ export const ApprovalConfiguration = z.object({
 });
 export type ApprovalConfiguration = Readonly<z.output<typeof ApprovalConfiguration>>;
 
-/** Nothing is asked for until somebody says so; stale approvals never count. */
+/** Nothing is required by default; stale approvals never count. */
 export const approvalConfigurationDefault: ApprovalConfiguration = {
   canOverrideApprovals: false,
   preventAuthorApproving: false,

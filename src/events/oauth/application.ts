@@ -31,7 +31,7 @@ export const oauthApplicationEvents = {
     changedById: UserId,
     changedAt: IsoInstant,
   }),
-  /** From here on users can be asked to authorise it. */
+  /** From here on it can request authorisation from users. */
   OAuthApplicationRegistered: z.object({ registeredById: UserId, registeredAt: IsoInstant }),
   OAuthApplicationDeleted: z.object({ deletedById: UserId, deletedAt: IsoInstant }),
 } as const satisfies EventSchemas;

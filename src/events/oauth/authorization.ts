@@ -6,7 +6,7 @@ import { Scope } from "../token/access-token.ts";
 
 /** All hashes are SHA-256 in hex; the texts go to the application and are kept nowhere. */
 const tokens = {
-  /** Those asked for, or fewer. */
+  /** Those requested, or fewer. */
   scopes: z.array(Scope),
   accessHash: z.string(),
   accessExpiresAt: IsoInstant,

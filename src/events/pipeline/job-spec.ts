@@ -33,7 +33,7 @@ export const JobArtifacts = z.object({
   exclude: Lines,
   untracked: z.boolean(),
   when: UploadWhen,
-  /** Null: the default of the service; "never": kept until somebody deletes them. */
+  /** Null: the default of the service; "never": kept until a user deletes them. */
   expireIn: z.string().nullable(),
   public: z.boolean(),
   /** Kind of the report, for example `junit` or `dotenv`, and its paths. */

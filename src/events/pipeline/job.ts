@@ -51,13 +51,13 @@ export const jobEvents = {
     environment: RunEnvironment.optional(),
     queuedAt: IsoInstant,
   }),
-  /** Its turn has come; it waits for somebody to start it. */
+  /** Its turn has come; it waits for a user to start it. */
   JobHeld: Job.extend({ heldAt: IsoInstant }),
   /** Its turn has come; it is queued at that time. */
   JobDelayed: Job.extend({ until: IsoInstant, delayedAt: IsoInstant }),
   /** Another job of its resource group runs, or no agent fits. */
   JobBlocked: Job.extend({ reason: z.enum(["RESOURCE_GROUP", "NO_AGENT"]), blockedAt: IsoInstant }),
-  /** Somebody started a manual or delayed job. */
+  /** A user started a manual or delayed job. */
   JobPlayed: Job.extend({
     playedById: UserId,
     /** JSON text of the variables given with it: an object. Null for none. */

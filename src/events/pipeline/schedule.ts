@@ -36,7 +36,7 @@ export const pipelineScheduleEvents = {
     changedById: UserId,
     changedAt: IsoInstant,
   }),
-  /** Its time came; whether there is a pipeline is told by the pipelines. */
+  /** Its time came; whether a pipeline was created is recorded in the pipelines' own streams. */
   PipelineScheduleRan: Schedule.extend({
     dueAt: IsoInstant,
     nextRunAt: IsoInstant.nullable(),

@@ -7,7 +7,7 @@ import { streamName } from "../core/stream.ts";
 const Trigger = z.object({ triggerId: z.uuid(), projectId: ProjectId });
 
 export const pipelineTriggerEvents = {
-  /** Whoever has the token starts pipelines with the rights of whom created it. */
+  /** A holder of the token starts pipelines with the rights of the user who created it. */
   PipelineTriggerCreated: Trigger.extend({
     description: z.string(),
     /** SHA-256, hex. */

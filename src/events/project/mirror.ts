@@ -40,7 +40,7 @@ export const mirrorEvents = {
     requestedById: UserId,
     requestedAt: IsoInstant,
   }),
-  /** Told once, not at every attempt: again when it fails for another reason. */
+  /** Recorded once, not at every attempt: again when it fails for another reason. */
   MirrorFailed: z.object({
     mirrorId: z.uuid(),
     projectId: ProjectId,

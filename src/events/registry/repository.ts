@@ -39,9 +39,9 @@ export const ProxySettings = z.object({
   isCaching: z.boolean(),
   /** Only what is cached is served. */
   isOffline: z.boolean(),
-  /** A cached file that nobody asks for is dropped after so long; 0: never. */
+  /** A cached file that is not requested for so long is dropped; 0: never. */
   expireHours: z.int().nonnegative(),
-  /** An index is asked for again after so long; 0: each time. */
+  /** An index is fetched again after so long; 0: each time. */
   metadataRetrievalIntervalSeconds: z.int().nonnegative(),
 });
 export type ProxySettings = Readonly<z.output<typeof ProxySettings>>;
@@ -50,7 +50,7 @@ export const VirtualSettings = z.object({
   type: z.literal("VIRTUAL"),
   /** In the order in which they are searched. */
   includedRepositoryIds: z.array(RegistryRepositoryId),
-  /** Whether proxies among them are asked. */
+  /** Whether proxies among them are queried. */
   allowRemoteProxying: z.boolean(),
   /** The local repository that takes uploads. */
   deploymentRepositoryId: RegistryRepositoryId.nullable(),

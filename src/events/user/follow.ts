@@ -11,7 +11,7 @@ export const followEvents = {
 
 export type FollowEvent = EventOf<typeof followEvents>;
 
-/** A stream a pair: how many follow somebody makes no stream long. */
+/** One stream for each pair: a user with many followers has no long stream. */
 export const followStream = (pair: string): string => streamName("follow", pair);
 
 export const followPair = (followerId: string, userId: string): string => `${followerId}~${userId}`;

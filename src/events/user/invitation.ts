@@ -6,7 +6,7 @@ import { ParentType, Role } from "../core/role.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 
-/** Somebody asked by e-mail to become a member, who may have no account yet. */
+/** An invitation by e-mail to become a member; the recipient may have no account yet. */
 export const invitationEvents = {
   InvitationMade: z.object({
     invitationId: z.uuid(),
@@ -43,5 +43,5 @@ export type InvitationEvent = EventOf<typeof invitationEvents>;
 /** One stream for an address in a project, team or company: there is one open invitation at most. */
 export const invitationStream = (placeId: string): string => streamName("invitation", placeId);
 
-/** Names the vault key of the address of somebody who may never come. */
+/** Names the vault key of the address of a recipient who may never register. */
 export const invitationSubject = (invitationId: string): string => `invitation-${invitationId}`;

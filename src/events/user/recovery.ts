@@ -5,8 +5,8 @@ import { IsoInstant } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
 /**
- * What somebody who is not logged in asked for with nothing but an address, whether or not there is
- * an account to it: who watches must not see the difference.
+ * Requests of an unauthenticated client that sends nothing but an address, whether or not an account
+ * has it: an observer must not see the difference.
  */
 export const recoveryEvents = {
   PasswordResetAsked: z.object({ emailDigest: z.string(), askedAt: IsoInstant }),

@@ -6,7 +6,7 @@ import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 import { WebhookTopic } from "./webhook.ts";
 
-/** What a delivery says: a topic of its webhook, or that somebody tries it out. */
+/** What a delivery is about: a topic of its webhook, or a test of it. */
 export const WebhookAction = z.enum([...WebhookTopic.options, "TEST_WEBHOOK"]);
 export type WebhookAction = z.output<typeof WebhookAction>;
 
