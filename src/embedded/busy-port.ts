@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { ConfigError } from "../config.ts";
 
 /**
- * Finds out before anything is started whether somebody else listens there.
+ * Checks before anything is started that no other process listens there.
  *
  * @param variable that holds the port, for the message
  * @throws ConfigError when the port is in use or may not be used

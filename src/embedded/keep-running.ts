@@ -9,7 +9,7 @@ export type KeepOptions<R extends Running> = Readonly<{
   name: string;
   /** Given what ran before, so that it can come back at the same address. */
   start: (previous: R | undefined) => Promise<R>;
-  /** Told what a person at the terminal should know. */
+  /** Receives messages for the person at the terminal. */
   report: (text: string) => void;
   backoff?: Backoff;
 }>;
@@ -20,7 +20,7 @@ export type Backoff = Readonly<{
   maxMs: number;
   /** Starts in a row that fail, after which it is given up. */
   failuresMax: number;
-  /** The same for the first start, where somebody waits and the reason is mostly a mistake of theirs. */
+  /** The same for the first start, where a person waits and the cause is mostly their own mistake. */
   firstFailuresMax: number;
   /** Having run this long, it counts as sound again. */
   soundMs: number;
@@ -83,7 +83,7 @@ export async function keepRunning<R extends Running>(options: KeepOptions<R>): P
       await pause(failures, backoff, closing.signal);
       if (closing.signal.aborted) return;
       current = await startUntilUp(current);
-      // Whoever closes it waits for this, and then closes what has come up.
+      // `close` waits for this, and then closes what has come up.
       if (closing.signal.aborted) return;
       startedAt = performance.now();
       report(`${name} runs again`);

@@ -16,15 +16,15 @@ export type NodeChildOptions = Readonly<{
   args: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
   /**
-   * More of it, told when it is known: meanwhile the child loads its modules, which is most of its
-   * start. Unlike an environment it is nowhere to be read, so it is the place for secrets.
+   * More of the environment, sent as a message once it is known: meanwhile the child loads its modules,
+   * which is most of its start. Other processes cannot read it, unlike an environment, so it holds secrets.
    */
   settings: Promise<Settings>;
   /** Gets what the child writes. */
   logFile: string;
   /** By it the next start finds a child that outlived this process. */
   pidFile: string;
-  /** After this a child that was asked to end is killed. */
+  /** A child that has not ended this long after SIGTERM receives SIGKILL. */
   closeTimeoutMs?: number;
 }>;
 

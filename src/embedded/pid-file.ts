@@ -7,7 +7,7 @@ import { signal, until } from "./process.ts";
 
 const run = promisify(execFile);
 
-/** Somebody living holds the file. */
+/** A living process holds the file. */
 export class PidFileHeld extends Error {
   override readonly name = "PidFileHeld";
 
@@ -41,7 +41,7 @@ export async function claimPidFile(file: string, pid: number): Promise<void> {
 
 /**
  * Removing a stale file and then linking leaves a moment in which two can win. So a stale text is only
- * ever replaced in one step, by whoever holds the right to replace that very text.
+ * ever replaced in one step, by the process that holds the right to replace that very text.
  */
 async function replaceStale(
   file: string,

@@ -20,7 +20,7 @@ export type SupervisorOptions = Readonly<{
   roles: readonly string[];
   /** Ends a start that is under way. */
   signal: AbortSignal;
-  /** Told what a person at the terminal should know. */
+  /** Receives messages for the person at the terminal. */
   report: (text: string) => void;
 }>;
 
@@ -104,7 +104,7 @@ async function stopOrphans(runDir: string): Promise<void> {
   await Promise.all(files.map((file) => stopHolder(path.join(runDir, file), orphanTimeoutMs)));
 }
 
-/** Starts every process at once; each is told where the stores are as soon as they are there. */
+/** Starts every process at once; each receives the addresses of the stores as soon as they are up. */
 async function startAll(
   options: SupervisorOptions,
   started: Started,

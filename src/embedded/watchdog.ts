@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 
-/** Stops a child when whoever holds the other end of the pipe is gone, for whatever reason. */
+/** Signals a child when the process at the other end of the pipe is gone, for whatever reason. */
 const script = 'read x; [ "$x" = ok ] || kill -s "$2" "$1"';
 
 export type Watchdog = Readonly<{
-  /** The child ended: its pid may soon belong to somebody else, so nothing may be killed any more. */
+  /** The child ended: its pid may soon belong to another process, so nothing may be killed any more. */
   dismiss: () => void;
 }>;
 

@@ -13,10 +13,10 @@ type Came = Readonly<{ ref: string; before: string | null; metadata?: EventMetad
 
 /**
  * A first push under another name than the project's default makes that branch the default, or a
- * clone would show nothing. Doing it again changes nothing, so a crash in between is made good by
- * the next look at the repository. Answers the log position that shows it, if anything changed.
+ * clone would show nothing. Doing it again changes nothing, so a crash in between is repaired
+ * by the next check of the repository. Answers the log position that shows it, if anything changed.
  *
- * @param came refs that were asked for or changed
+ * @param came refs that were requested or changed
  */
 export async function settleDefaultBranch(
   { store }: Readonly<{ store: EventStore }>,

@@ -4,7 +4,7 @@ import { EventMetadata } from "../events/core/event.ts";
 
 export type AskedRef = Readonly<{ ref: string; before: string | null; after: string | null }>;
 
-/** What one push asked git to change. */
+/** What one push requests git to change. */
 export type Push = Readonly<{
   /** Also the command id of the events that come of it. */
   pushId: string;
@@ -42,7 +42,7 @@ export type PushIntent = AskedRef &
 
 const rowsAtOnce = 1_000;
 
-/** Durable before git is told: a change seen in the repository can always be traced to its push. */
+/** Durable before git gets the commands: a change seen in the repository can always be traced to its push. */
 export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const { pushId: push_id, projectId: project_id } = push;
   const metadata = JSON.stringify(push.metadata);

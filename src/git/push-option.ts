@@ -10,7 +10,7 @@ export type PushOptions = Readonly<{
   mergeRequest: PushWishes["mergeRequest"];
   /** Options that mean nothing here, as they were sent. */
   unknown: readonly string[];
-  /** Merge requests were asked for, but of too many branches: none is made. */
+  /** The push requests merge requests of too many branches: none is created. */
   tooManyBranches?: true;
   /** The push makes or moves too many refs: it starts no pipeline. */
   tooManyRefs?: true;

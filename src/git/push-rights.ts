@@ -9,8 +9,8 @@ import { mayGoOn } from "./connections.ts";
 type Asked = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCaller }>;
 
 /**
- * What somebody who was let in to push is in the project by now: a pack may take hours to arrive, and the
- * project, the role, the account, the token or the key may have gone meanwhile.
+ * The present project and role of a user who was admitted to push: a pack may take hours to arrive, and
+ * the project, the role, the account, the token or the key may have gone meanwhile.
  *
  * @returns undefined when they may not push any more
  */

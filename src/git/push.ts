@@ -47,7 +47,7 @@ export type Pusher = GitPlace & Readonly<{ caller: GitCaller; ip: string; reques
 
 export type PreparedPush = Readonly<{
   push: Push;
-  /** What git is told to do. */
+  /** The commands for git. */
   commands: Buffer;
   refused: ReadonlyMap<string, string>;
   denyForced: boolean;
@@ -67,12 +67,12 @@ export type PreparedPush = Readonly<{
 }>;
 
 /**
- * Reads what a push asks for and takes it down. The order is what makes it safe: the intent is durable
- * before git hears of the commands; git changes refs; events are appended and visible; only then the
- * client is told.
+ * Reads what a push requests and records it. The order makes it safe: the intent is durable before git
+ * gets the commands; git changes refs; events are appended and visible; only then the client gets the
+ * report.
  *
  * @param body commands and, left in it, the pack
- * @param enter waits for a place to work in, once the commands are here and may be carried out
+ * @param enter waits for a free slot, once the commands are here and may be carried out
  * @returns bytes to answer when nothing is left for git to do; the rest of the body is not read then
  */
 export async function preparePush(
@@ -115,7 +115,7 @@ export async function preparePush(
   return { push, commands, together, atomic, sideBand, remarks, ...allowed };
 }
 
-/** What git reads before the pack: without the refs that it shall not hear of. */
+/** What git reads before the pack, without the commands for refused refs. */
 function commandsFor(
   { bytes, optionBytes }: PushFront,
   refused: ReadonlyMap<string, string>,
@@ -139,7 +139,7 @@ function gateOf(pusher: Pusher, head: PushHead, deniedForced: boolean, deps: Pus
     const room = await deps.bytesLeft(place.project);
     const { refused, denyForced } = await protectedFrom(place, head, { ...deps, room });
     if (refused.size > 0) return [...refused].map(([ref, why]) => `${ref}: ${why}`);
-    // Git was told before the pack came whether branches may lose commits.
+    // Whether git denies forced updates was set when it started, before the pack came.
     if (denyForced && !deniedForced) return [pushAgain];
     return locks(quarantine);
   };
@@ -223,7 +223,7 @@ async function runGit(
   return { report, exitCode };
 }
 
-/** @returns what the pusher should be told beside git's report */
+/** @returns lines for the pusher beside git's report */
 async function record(
   push: Push,
   report: PushReport,

@@ -29,7 +29,7 @@ import { type RefRecorderDeps, refRecorder } from "./ref-recorder.ts";
 export type RefChangeDeps = RefRecorderDeps &
   Readonly<{ visible: (position: bigint | undefined) => Promise<void> }>;
 
-/** A change of refs that the service itself makes, for somebody. */
+/** A change of refs that the service itself makes, on behalf of an actor. */
 export type RefOrder = Readonly<{
   project: ProtectedProject & Readonly<{ default_branch: string }>;
   /** Of whom the metadata names as the actor. */
@@ -37,13 +37,13 @@ export type RefOrder = Readonly<{
   /** Envelope of the events; the same command is carried out once. */
   metadata: EventMetadata;
   /**
-   * Says what to change, going by the read models. It is asked again after a lost race, when they
-   * show what came in between.
+   * Returns what to change, according to the read models. It is called again after a lost race, when
+   * they show what came in between.
    *
    * @throws Refusal when it cannot be done
    */
   plan: (repository: Repository) => Promise<readonly RefUpdate[]>;
-  /** Plans again after lost races, for a while; else the caller is told of the first. */
+  /** Plans again after lost races, for a while; otherwise the caller gets the error of the first one. */
   retries?: boolean;
   /** Agreed on in a merge request: the rules about merging apply. */
   merging?: boolean;
@@ -77,8 +77,8 @@ const pauseMaxMs = 250;
 const busyRetriesMax = 2;
 
 /**
- * Changes refs as a push does: held against the rules, announced before git hears of it, all or
- * none, recorded before anybody is told; see docs/adr/0027-refs-by-the-service.md. A command that
+ * Changes refs as a push does: checked against the rules, announced before git runs, all or none,
+ * recorded before the caller gets its answer; see docs/adr/0027-refs-by-the-service.md. A command that
  * was carried out before is answered again.
  *
  * @throws Refusal 403 `branch.protected`, `tag.protected`; 409 `branch.moved`, `tag.moved`;
@@ -97,7 +97,7 @@ export async function changeRefs(deps: RefChangeDeps, order: RefOrder): Promise<
     const tried = await (waits ? inTurn(project.id, tryIt) : tryIt());
     if (!("lost" in tried)) return tried;
     await deps.visible(tried.position);
-    // It may have been this command that was faster, asked for twice.
+    // The change that won may be of this same command, sent twice.
     const twin = await changedEarlier(deps, order);
     if (twin.refs.size > 0) return twin;
     if (await areDeleted(repository, tried.lost)) {

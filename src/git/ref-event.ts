@@ -10,7 +10,7 @@ import {
 import type { Repository } from "../platform/git/repository.ts";
 import { invariant } from "../platform/invariant.ts";
 
-/** The event that tells of a change, with what has to be asked of the repository. */
+/** The event of a change, with the facts that only the repository has. */
 export async function refEvent(
   repository: Repository,
   { ref, before, after }: RefChange,

@@ -39,12 +39,12 @@ export type RefRecorderDeps = Readonly<{
 
 /**
  * Turns what pushes did to refs into events, each change once. The order of steps makes it so: the
- * push is written down, git changes refs, the difference between the log and the repository is
- * appended at the revision it was computed from. A process that dies on the way leaves the intent,
- * and whoever looks next finishes the work.
+ * intent is stored, git changes refs, the difference between the log and the repository is appended
+ * at the revision it was computed from. A process that dies on the way leaves the intent, and the next
+ * call that finds it finishes the work.
  */
 export type RefRecorder = Readonly<{
-  /** Before git is told of the push. */
+  /** Called before git gets the commands of the push. */
   begin: (push: Push) => Promise<void>;
   /**
    * After git has ended, however it did. Answers the log position that shows the push.
@@ -128,7 +128,7 @@ async function changedByOpenPushes(
   return open.filter(({ ref, after }) => (refs.get(ref) ?? null) === after).map(({ ref }) => ref);
 }
 
-/** Refs of pushes that a power cut may have met before they were synced; nobody was told of them. */
+/** Removes refs that a power cut may have hit before they were synced; no client got a report on them. */
 async function removeUnwritten(
   { db, log }: RefRecorderDeps,
   projectId: string,

@@ -17,7 +17,7 @@ export type Proof =
 const refused: Proof = { kind: "refused" };
 
 /**
- * What one attempt to log in proves: RFC 4252 §7. Who somebody is follows from the key of the very
+ * What one attempt to log in proves: RFC 4252 §7. The identity follows from the key of the very
  * request that carries the signature, never from a key that was offered before.
  */
 export async function proofOf(ctx: AuthContext, db: Knex, now: Date): Promise<Proof> {

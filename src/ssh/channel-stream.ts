@@ -4,7 +4,7 @@ import type { ServerChannel } from "ssh2";
 
 /** One command's line to its client. */
 export type Line = Readonly<{
-  /** What the client sends; ends when it says so or is gone. */
+  /** What the client sends; ends when the client ends it or is gone. */
   input: Readable;
   /** Taken as fast as the client takes it. */
   output: Writable;
@@ -59,7 +59,7 @@ export function openLine(
   const output = outputOf(channel, socket, (bytes) => {
     moved += bytes;
   });
-  // Whoever writes to somebody who is gone hears of it.
+  // A writer to a client that is gone gets an error.
   gone.signal.addEventListener("abort", () => {
     output.destroy();
     if (!counted.writableEnded) counted.end();

@@ -23,7 +23,7 @@ export type Entry = Readonly<{
   socket: Socket;
   /** Of the peer, an IPv4 one on a dual-stack socket written as IPv4. */
   ip: string;
-  /** From now on it counts as somebody's. */
+  /** From this call on the connection counts as authenticated. */
   proved: () => void;
 }>;
 

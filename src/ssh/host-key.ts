@@ -77,8 +77,8 @@ function whenMissing(error: NodeJS.ErrnoException): undefined {
 }
 
 /**
- * The keys as the library is to be given them. It would list an RSA key under `ssh-rsa` too, which is
- * SHA-1, whatever algorithms it is told; so it is shown once under each name it shall have (RFC 8332).
+ * The keys in the form that the library needs. It would list an RSA key under `ssh-rsa` too, which is
+ * SHA-1, whatever algorithms are configured; so the key is passed once under each name it shall have (RFC 8332).
  *
  * @param texts as of `hostKeys`
  */

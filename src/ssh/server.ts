@@ -35,7 +35,7 @@ export type SshServerOptions = Readonly<{
   log: Logger;
 }>;
 
-/** Somebody known, connected. */
+/** An authenticated connection. */
 export type Proved = Readonly<{ by: SshLoginRow; ip: string; socket: Socket }>;
 
 export type SshServer = Readonly<{ host: string; port: number; close: () => Promise<void> }>;
@@ -54,11 +54,11 @@ const algorithms = {
   compress: ["none"],
 } as const;
 
-/** An answer is asked for this often; three that fail to come end the connection. */
+/** A keepalive is sent this often; three without an answer end the connection. */
 const keepaliveMs = 15_000;
 const keepaliveMax = 3;
 
-/** Listens for SSH; what may be asked on a connection is up to `onSession` alone. */
+/** Listens for SSH; `onSession` alone decides what a connection may request. */
 export async function startSshServer(
   options: SshServerOptions,
   onSession: (proved: Proved) => OnSession,

@@ -81,7 +81,7 @@ async function serve({ service, proved, channel, command, protocol }: Serving): 
   log.info({ ...what, exitCode, ms }, "git over SSH");
 }
 
-/** What is refused is told to the person. */
+/** Sends the message of a refusal to the client. */
 async function run(line: Line, command: () => Promise<number>): Promise<number> {
   try {
     return await command();

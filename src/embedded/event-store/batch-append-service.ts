@@ -110,7 +110,7 @@ class BatchCall {
       response.setError(statusOf(failure));
     }
     this.#unanswered -= 1;
-    // A client that was told the call failed has given up its appends, and dies of a late answer.
+    // After a failed call the client has given up its appends, and a late answer would crash it.
     if (this.#isStopped) return;
     this.#call.write(response);
     if (this.#isFinished) this.finish();

@@ -11,7 +11,7 @@ import { ticksPerMs } from "./event.ts";
 /** What clients may expect of the server: the newest protocol whose semantics are kept here. */
 const protocolVersion = "24.10.5";
 
-/** Tells clients which calls exist; they append by batches because this list says so. */
+/** Lists the calls that exist; clients append in batches because the list contains that call. */
 export const getSupportedMethods: handleUnaryCall<Empty, featuresPb.SupportedMethods> = (
   _call,
   answer,

@@ -8,7 +8,7 @@ export type FilterOptions = Readonly<{
   /** Empty when there are prefixes instead. */
   regex: string;
   prefixes: readonly string[];
-  /** How many events may be looked at before the reader is told how far that was. */
+  /** Number of examined events after which the reader receives a checkpoint. */
   checkpointInterval: number;
 }>;
 

@@ -57,7 +57,7 @@ export class OrderQueue {
     return all;
   }
 
-  /** Answers those whose time is over: their clients have been told, or have gone. */
+  /** Rejects orders past their deadline: their clients already have a timeout, or are gone. */
   dropLate(): void {
     const now = Date.now();
     if (!this.#pending.some(({ deadline }) => deadline <= now)) return;

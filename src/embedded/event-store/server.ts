@@ -17,8 +17,8 @@ import { Writer } from "./writer.ts";
 export type EventStoreServerOptions = Readonly<{
   databaseUrl: string;
   /**
-   * Path of a Unix socket in a directory for its owner alone. The server has no authentication: whoever
-   * reaches it appends what they like. Without a socket it listens on TCP, which is for tests.
+   * Path of a Unix socket in a directory for its owner alone. The server has no authentication: any process
+   * that reaches it can append anything. Without a socket it listens on TCP, which is for tests.
    */
   socket?: string;
   /** Of TCP. Loopback unless given. */
@@ -27,7 +27,7 @@ export type EventStoreServerOptions = Readonly<{
   port?: number;
   /** How long to wait for a server before us to let go of the database. */
   lockWaitMs?: number;
-  /** Told when the database fails or cannot be reached; the server goes on trying. */
+  /** Called when the database fails or cannot be reached; the server keeps retrying. */
   onOutage?: (error: unknown) => void;
 }>;
 

@@ -6,7 +6,7 @@ const generationMax = 50_000;
 /**
  * Ends of streams as of the last commit. Only the writer fills it, in commit order, so that what
  * is in it is never older than the database. Two generations bound it: when the young one is full
- * it becomes the old one, and streams nobody asked for since are forgotten.
+ * it becomes the old one, and the streams of the former old one are dropped unless read since.
  */
 export class StreamHeads {
   #young = new Map<string, Head>();

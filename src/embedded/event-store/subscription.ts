@@ -56,7 +56,7 @@ export async function* subscribeToAll(
 
 type Checkpoints = (considered: StoredEvent) => boolean;
 
-/** Says when so many events were looked at that the reader should be told. */
+/** Returns whether the reader is due a checkpoint after this event. */
 function checkpointsOf(filter: Filter | undefined): Checkpoints {
   let considered = 0;
   return () => {

@@ -17,7 +17,7 @@ const closeMsMax = 5_000;
 export type WriterOptions = Readonly<{
   databaseUrl: string;
   lockWaitMs: number;
-  /** Told about outages; nobody waits for it. */
+  /** Called at each outage; its end is not awaited. */
   onOutage: (error: unknown) => void;
 }>;
 
@@ -97,7 +97,7 @@ export class Writer {
       this.#options.onOutage(error);
       const reason = error instanceof Error ? error.message : String(error);
       // Those still in the queue are refused too: they may count on what this batch would have
-      // stored, and a client told of one failure gives up all it has on the same call.
+      // stored, and a client that receives one failure gives up all its appends on the same call.
       this.#refuse([...batch, ...this.#queue.takeAll()], `The event store cannot write: ${reason}`);
       return;
     }

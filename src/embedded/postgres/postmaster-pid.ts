@@ -18,7 +18,7 @@ export const stopTimeoutMs = 20_000;
 
 /**
  * Clears what an earlier run left in the data directory: a server still running is shut down; a pid
- * that belongs to somebody else by now is made harmless. PostgreSQL alone would refuse for ever.
+ * that belongs to another process by now is made harmless. PostgreSQL alone would refuse to start for ever.
  *
  * @throws Error when the old server does not end.
  */

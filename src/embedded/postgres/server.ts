@@ -19,7 +19,7 @@ export type PostgresOptions = Readonly<{
   /** False gives up safety against power failure, for databases that are thrown away. */
   durable?: boolean;
   runAs?: RunAs;
-  /** Taken where there is no room for a socket; a free one unless told. */
+  /** Used where the path of a socket would be too long; any free one by default. */
   port?: number | undefined;
 }>;
 
@@ -29,7 +29,7 @@ export type PostgresServer = Readonly<{
   pid: number;
   /** Of 127.0.0.1; undefined when it listens on a socket alone. */
   port: number | undefined;
-  /** Resolves when the server has ended, asked or not. */
+  /** Resolves when the server has ended, by `close` or by itself. */
   exited: Promise<void>;
   /** Waits until all is written and the server has ended. */
   close: () => Promise<void>;
