@@ -122,7 +122,7 @@ type Work = Awaited<ReturnType<typeof openWork>>;
 
 const firstPingMs = 2_000;
 
-/** A store that is away is waited for by those who need it; one of a wrong version is told of at once. */
+/** Fails at once on a store of an unsupported version; the roles wait for one that cannot be reached. */
 async function mustSupportStore({ store, close }: Platform): Promise<void> {
   try {
     await store.ping(firstPingMs);

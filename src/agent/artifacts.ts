@@ -24,7 +24,7 @@ export type Transfer = Readonly<{
   root: string;
   seenRoot: string;
   expand: (text: string) => string;
-  /** Files that git does not know; asked only when an artifact wants them. */
+  /** Files that git does not track; listed only when an artifact includes them. */
   untracked: () => Promise<ReadonlySet<string>>;
   signal: AbortSignal;
 }>;

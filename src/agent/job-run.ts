@@ -261,7 +261,7 @@ function transferOf(run: Run, signal: AbortSignal): Transfer {
   };
 }
 
-/** Asked inside of the sandbox: the job may have changed the configuration of its repository. */
+/** Runs git inside the sandbox: the job may have changed the configuration of its repository. */
 async function untrackedOf(run: Run): Promise<ReadonlySet<string>> {
   if (!run.executor.hasGit) {
     run.log.warn(`The executor ${run.executor.name} finds no untracked files.`);

@@ -37,8 +37,8 @@ type Leftovers = Readonly<{
 }>;
 
 /**
- * Ends what an agent that was killed left behind: processes, containers and directories. Its jobs fail at
- * once as `runner_system_failure`, so that the service runs them again where their file says so.
+ * Removes what a killed agent left behind: processes, containers and directories. Its jobs fail at once as
+ * `runner_system_failure`, so that the service retries those whose pipeline file requests it.
  */
 export async function endLeftovers(given: Leftovers): Promise<void> {
   const { executor, workDirectory, systemId } = given;

@@ -32,7 +32,7 @@ export type AgentOptions = Readonly<{
 const pollMs = 75_000;
 const pauseMsFirst = 1_000;
 const pauseMsMax = 30_000;
-/** A token that is no longer valid may be so by mistake of an administrator; nobody is asked often. */
+/** Pause after a refused token: an administrator may have revoked it by mistake, so polling goes on, rarely. */
 const refusedMs = 60_000;
 
 /**

@@ -21,9 +21,9 @@ export type JobDeps = Readonly<{
   systemId: string;
   /** Jobs are given back at once when it aborts. */
   giveBack: AbortSignal;
-  /** How often a silent job is asked about; for tests. */
+  /** Interval of the keepalive requests for a job without new output; for tests. */
   touchMs?: number;
-  /** Told what a person at the terminal should know. */
+  /** Receives messages for the person at the terminal. */
   report: (text: string) => void;
 }>;
 

@@ -20,11 +20,11 @@ type Given = Readonly<{
   job: Pick<Job, "id" | "token">;
   log: LogFile;
   info: unknown;
-  /** An agent that has nothing to send speaks up after this time, and hears of a cancellation. */
+  /** An agent without output to send sends a keepalive after this time; the answer reports a cancellation. */
   touchMs?: number;
   /** The service says that the run is over: everything of it ends now. */
   onAbort: () => void;
-  /** The service says that somebody canceled it: what follows a script may still run. */
+  /** The service reports that the job was canceled: the steps after its script may still run. */
   onCancel: () => void;
 }>;
 

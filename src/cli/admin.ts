@@ -62,7 +62,7 @@ async function resetGroup(group: string): Promise<number> {
     const command = {
       type: "ChangeSettings",
       changes,
-      // Whoever is at the machine has a way in.
+      // An operator with access to the machine can always change the settings back.
       administratorToken: true,
       by: null,
       at,

@@ -144,8 +144,8 @@ const hiddenBy = (file: string): readonly string[] => [
 ];
 
 /**
- * Ctrl-C and SIGQUIT let jobs finish that run; a second Ctrl-C, or SIGTERM, gives them back: they fail as
- * `runner_interrupted`, and the service runs them again where their file says so.
+ * Ctrl-C and SIGQUIT let running jobs finish; a second Ctrl-C, or SIGTERM, gives them back: they fail as
+ * `runner_interrupted`, and the service retries those whose pipeline file requests it.
  */
 export function signals(): AgentSignals {
   const stop = new AbortController();

@@ -104,7 +104,7 @@ async function* examineDeliveries(
   }
 }
 
-/** The chain over the log, how far the read models are, and, when asked, every row of them. */
+/** The chain over the log, how far the read models are, and, on request, every row of them. */
 async function* examineLog(stores: Stores, options: Options): AsyncGenerator<Finding> {
   const { db, store } = stores;
   const { signal, onProgress: progress } = options;

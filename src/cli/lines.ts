@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { stdout } from "node:process";
 
-/** Writes lines no faster than they are taken, until whoever reads has had enough, as `| head` has. */
+/** Writes lines no faster than they are read, until the reader closes the pipe, as `| head` does. */
 export async function writeLines(lines: AsyncIterable<string>): Promise<void> {
   let closed = false;
   const onError = (): void => {

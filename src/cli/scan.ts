@@ -10,7 +10,7 @@ const exitFailed = 1;
 
 /**
  * Compares the branches and tags of all projects, or of those named, with the log and records what
- * differs as the system's: after a restore, or when somebody used git in a repository directly. May
+ * differs as the system's: after a restore, or when git was run in a repository directly. May
  * run beside the service, and again; exits with 1 when a repository could not be compared.
  */
 export async function run(names: readonly string[]): Promise<number> {

@@ -2,13 +2,13 @@ import { once } from "node:events";
 
 export type StopSignal = Readonly<{
   signal: AbortSignal;
-  /** Resolves when the process has been asked to end. */
+  /** Resolves when the process is requested to stop. */
   stopped: Promise<void>;
 }>;
 
 /**
- * Aborts when the process is asked to end: by a signal, or because the process that started it, and
- * holds the other end of the channel, is gone. From then on the process has `limitMs` left.
+ * Aborts when the process is requested to stop: by a signal, or because the process that started it,
+ * and holds the other end of the channel, is gone. From then on the process has `limitMs` left.
  */
 export function stopSignal(limitMs: number): StopSignal {
   const controller = new AbortController();

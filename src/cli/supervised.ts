@@ -7,10 +7,10 @@ import type { StopSignal } from "./stop-signal.ts";
 const Message = z.object({ settings: z.record(z.string(), z.string()) });
 
 /**
- * What a supervisor has to say beyond the environment. It waits for the stores to come up, which is
- * time for loading modules.
+ * Settings that the supervisor sends beside the environment. It sends them once the stores are up;
+ * until then this process loads its modules.
  *
- * @returns undefined when the process has been asked to end before.
+ * @returns undefined when the process is requested to stop first.
  */
 export async function suppliedSettings({ signal }: StopSignal): Promise<Environment | undefined> {
   try {

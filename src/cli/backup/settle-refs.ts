@@ -19,7 +19,7 @@ type Moment = Readonly<{
   end: bigint;
 }>;
 
-/** `settleRefs` for a project, if it has a repository here; what cannot be settled is told on stderr. */
+/** `settleRefs` for a project, if it has a repository here; refs that cannot be settled are listed on stderr. */
 export async function settleRefsOf(git: GitRepositories, moment: Moment): Promise<void> {
   const repository = await git.find(moment.projectId);
   if (repository === undefined) return;

@@ -16,7 +16,7 @@ export type Receiver = Readonly<{
   close: () => void;
 }>;
 
-/** Somebody else's server: takes webhook deliveries, and fails the very first time. */
+/** Stands in for a third-party server: accepts webhook deliveries, but answers the first one with 500. */
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
