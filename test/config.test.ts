@@ -40,7 +40,7 @@ describe("the configuration", () => {
     expect(() => readSettings({ MAX_LFS_OBJECT_BYTES: "0" })).to.throw("must be from 1");
   });
 
-  it("lets SSH listen where HTTP does, unless told otherwise", () => {
+  it("lets SSH listen where HTTP does, unless SSH_HOST is set", () => {
     expect(readSettings({ HOST: "0.0.0.0" })).to.include({ sshHost: "0.0.0.0", sshPort: 2222 });
     const elsewhere = { SSH_HOST: "::1", SSH_PORT: "22", PUBLIC_SSH_HOST: "git.example.org" };
     expect(readSettings(elsewhere)).to.include({

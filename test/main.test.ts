@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { loadedPackages } from "./support/loaded-packages.ts";
 
-/** Loading modules is most of a start: what few instances use is loaded when somebody uses it. */
+/** Loading modules is most of a start: what few instances use is loaded at its first use. */
 const always = [
   "@eventstore/db-client",
   "@grpc/grpc-js",

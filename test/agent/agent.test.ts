@@ -197,7 +197,7 @@ describe("an agent that is stopped", () => {
     await eventually(async () => (await agent.processes()).length > 0);
     await agent.giveBack();
     expect(await agent.processes()).to.deep.equal([]);
-    // Told within five seconds, or else found out after a minute of silence.
+    // The agent returns the job within five seconds; otherwise the service notices after a minute of silence.
     await eventually(async () => {
       const [job] = await at.jobs(pipeline["localId"]);
       return expect(job?.["status"]).to.be.oneOf(["CREATED", "PENDING"]);

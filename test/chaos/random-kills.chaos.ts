@@ -127,7 +127,7 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     expect(Math.max(...times)).to.be.lessThan(recoveryMaxMs);
   });
 
-  /** Asked again while the service says that it cannot answer yet. */
+  /** Repeats the request while the service answers 503. */
   async function answered(at: string, asking: string): Promise<Answer> {
     const until = performance.now() + recoveryMaxMs;
     for (;;) {

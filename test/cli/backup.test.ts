@@ -187,7 +187,7 @@ describe("a backup", function () {
     expect(await readdir(directory)).to.deep.equal(before);
   });
 
-  it("is not told of when its files are gone", async () => {
+  it("is not written when its files are gone", async () => {
     const before = (await findManifest(directory))!;
     const gone = { ...before, events: { ...before.events, name: "events-9.jsonl.gz" } };
     const error: unknown = await writeManifest(directory, gone).catch((reason: unknown) => reason);

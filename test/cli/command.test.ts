@@ -22,7 +22,7 @@ const environment = {
 
 type Ran = Readonly<{ code: number; out: string; err: string }>;
 
-/** The program as somebody at a terminal runs it. */
+/** Runs the program as a user at a terminal does. */
 async function ledgerforge(...args: readonly string[]): Promise<Ran> {
   build();
   const child = spawn(process.execPath, [program, ...args], {

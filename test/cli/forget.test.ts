@@ -107,7 +107,7 @@ describe("a command on the accounts of a running service", function () {
     expect(verified.code, verified.output).to.equal(0);
   });
 
-  it("says so when there is nobody of that name, or no name", async () => {
+  it("reports an unknown user and a missing name", async () => {
     const nobody = await ledgerforge("forget", "nobody");
     expect(nobody).to.deep.equal({ code: 1, output: "There is no user nobody.\n" });
     expect((await ledgerforge("forget")).code).to.equal(64);

@@ -9,7 +9,7 @@ describe("ledgerforge", () => {
     return { code, output: program.output() };
   };
 
-  it("lists its commands when asked, and is content", async () => {
+  it("lists its commands for --help, and exits with 0", async () => {
     const { code, output } = await run(["--help"]);
     expect(code).to.equal(0);
     expect(output).to.include("Usage: ledgerforge <command>");

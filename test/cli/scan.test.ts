@@ -41,7 +41,7 @@ describe("a scan", function () {
   // Each is a start of the program.
   this.timeout(600_000);
 
-  it("records what somebody did in a repository directly, once, as the system's", async () => {
+  it("records direct changes of a repository once, as the system's", async () => {
     const gitDir = (await app.git.find(changed.id))?.gitDir ?? "";
     await git(gitDir, "--git-dir=.", "update-ref", "refs/tags/outside", head);
     await git(gitDir, "--git-dir=.", "update-ref", "-d", "refs/heads/dev");
@@ -60,7 +60,7 @@ describe("a scan", function () {
     expect((await scan()).out).to.equal("3 projects, 0 differed, 0 failed\n");
   });
 
-  it("goes on when a repository cannot be read, and says so by its exit code", async () => {
+  it("goes on when a repository cannot be read, and exits with 1", async () => {
     const gitDir = (await app.git.find(quiet.id))?.gitDir ?? "";
     await writeFile(path.join(gitDir, "packed-refs"), "no refs at all\n");
     const { code, out } = await scan();

@@ -113,7 +113,7 @@ describe("killing the service and an agent in turn while pipelines run", functio
       new Set(["runner_system_failure"]),
     );
     const came = await readLedger();
-    // A script that came to its end before its agent could say so runs once more.
+    // A script that ended before its agent reported it runs once more.
     expect(came.length).to.be.within(victims.length * 4, victims.length * 4 + failed.length);
   });
 

@@ -10,7 +10,7 @@ const { port } = server.address() as AddressInfo;
 after(() => server.close());
 
 describe("a port that the service is to listen on", () => {
-  it("is refused in one line that names the variable while somebody else listens", async () => {
+  it("is refused in one line that names the variable while another process listens", async () => {
     const message = `Port ${port} of 127.0.0.1 is in use: choose another PORT.`;
     await expect(mustBeFree("127.0.0.1", port, "PORT")).to.be.rejectedWith(ConfigError, message);
   });

@@ -54,7 +54,7 @@ describe("keeping something running", () => {
       },
     });
 
-  it("starts it again when it ends, and says so", async () => {
+  it("starts it again when it ends, and logs it", async () => {
     const kept = await keep();
     things[0]!.end();
 

@@ -53,7 +53,7 @@ describe("a child process", () => {
     expect(await log()).to.match(/asked to end\s*$/);
   });
 
-  it("is asked to end, and its pid file goes with it", async () => {
+  it("ends on request, and its pid file is removed", async () => {
     child = await start("well");
     await child.close();
     expect(await isRunning(child.pid)).to.equal(false);

@@ -22,7 +22,7 @@ describe("the addresses of a running service", () => {
   });
   after(() => rm(dataDir, { recursive: true }));
 
-  it("are missing when no service runs there, and the message says so", async () => {
+  it("are missing when no service runs there, which the message explains", async () => {
     await expect(configOfRunning(readSettings({ DATA_DIR: dataDir }))).to.be.rejectedWith(
       ConfigError,
       /DATABASE_URL is required[\s\S]*No service runs on/,

@@ -53,7 +53,7 @@ async function authorized(): Promise<string> {
   return id;
 }
 
-/** One that is good was asked after before it, and is left alone. */
+/** The valid one was checked before it, and stays open. */
 async function cutAlone(gone: Awaited<ReturnType<typeof open>>, good = gone): Promise<void> {
   await eventually(() => gone.state.cut);
   if (good !== gone) expect(good.state.cut).to.equal(false);
@@ -65,7 +65,7 @@ async function begun(): Promise<void> {
 }
 
 describe("a connection of git", () => {
-  it("does not begin for somebody who was forgotten meanwhile", async () => {
+  it("does not begin for a user who was forgotten meanwhile", async () => {
     const { position } = await forgetUser(
       commandDeps(app.deps),
       anna.id,

@@ -29,7 +29,7 @@ type Line = readonly [before: string, after: string, ref: string];
 const news = (count: number): readonly Line[] =>
   Array.from({ length: count }, (_, index) => [none, id, `refs/heads/b${index}`]);
 
-/** What is written down of a push of these refs, and what git is to be told. */
+/** What is recorded about a push of these refs, and the options that git receives. */
 async function prepared(lines: readonly Line[], canSync = true) {
   const kept: Push[] = [];
   const deps = {
@@ -78,7 +78,7 @@ describe("refs of a push are synced together", () => {
     expect((await prepared(news(200), false)).together).to.equal(false);
   });
 
-  it("by us: git is told to leave them out, and nothing else", () => {
+  it("by the service: git's configuration excludes them, and nothing else", () => {
     const started = (together: boolean) => {
       const child = startPackService("/nowhere", "receive-pack", { advertise: false, together });
       child.stdin.on("error", () => undefined);

@@ -87,9 +87,9 @@ const leaseOver = () =>
     .update({ lease_until: new Date(0) })
     .whereNull("status");
 
-describe("a service that dies while it changes a ref for somebody", () => {
+describe("a service that dies while it changes a ref for a user", () => {
   for (const when of ["before", "after"]) {
-    it(`${when} the event is written leaves a change told of once, and answered when asked again`, async () => {
+    it(`${when} the event is written records the change once, and answers the repeated request`, async () => {
       const key = randomUUID();
       await askDying(when, key);
       const object = await git(copy, "ls-remote", app.remote(project, anna), "refs/tags/v1");
@@ -188,7 +188,7 @@ describe("changing refs", () => {
     const plan = async () => {
       const row = await app.db("git_ref").where({ project_id: project.id, name: "main" }).first();
       asked.push(row.object_id);
-      // Somebody is faster, the first time.
+      // The first time, a concurrent push is faster.
       if (asked.length === 1) {
         await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/main`);
       }

@@ -91,7 +91,7 @@ describe("a push whose recording failed", () => {
 });
 
 describe("a process that dies between the change of a ref and its event", () => {
-  it("leaves a push that is told of later, once, as its pusher's", async () => {
+  it("leaves a push that is recorded later, once, as its pusher's", async () => {
     await pushToDying("before", `${second}:refs/heads/main`);
     expect(await git(gitDir, "rev-parse", "refs/heads/main")).to.equal(second);
     expect(await told()).to.deep.equal(["BranchCreated main by anna"]);
@@ -117,7 +117,7 @@ describe("a process that dies between the change of a ref and its event", () => 
     ]);
   });
 
-  it("is told of once when it died after the append, even if the ref goes back and forth", async () => {
+  it("records it once when it died after the append, even if the ref goes back and forth", async () => {
     await pushToDying("after", `${second}:refs/heads/main`);
     expect(await intents()).to.have.length(1);
     await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
@@ -170,7 +170,7 @@ describe("the recorder of refs", () => {
     ]);
   });
 
-  it("computes anew when somebody else appended in between", async () => {
+  it("computes anew when another process appended in between", async () => {
     let conflicts = 2;
     const contended = refRecorder({
       ...app,
@@ -260,7 +260,7 @@ describe("a push whose new refs are synced together", () => {
     return { recorder: refRecorder({ ...app, git: { ...app.git, sync } }), toldAtSync };
   }
 
-  it("is told of when they are on the disk", async () => {
+  it("is recorded when they are on the disk", async () => {
     const { recorder, toldAtSync } = syncing();
     const asked = many("refs/tags/v1");
     await recorder.begin(asked);
@@ -270,7 +270,7 @@ describe("a push whose new refs are synced together", () => {
     expect(await told()).to.have.length(2);
   });
 
-  it("is not told of when they could not be written", async () => {
+  it("is not recorded when they could not be written", async () => {
     const sync = () => Promise.reject(new Error("disk"));
     const failing = refRecorder({ ...app, git: { ...app.git, sync } });
     const asked = many("refs/tags/v1");
@@ -282,7 +282,7 @@ describe("a push whose new refs are synced together", () => {
     expect(await intents()).to.have.length(1);
   });
 
-  it("is not told of by somebody else before they are", async () => {
+  it("is not recorded by another process before they are", async () => {
     const { recorder, toldAtSync } = syncing();
     await recorder.begin(many("refs/tags/v1"));
     await make("refs/tags/v1");

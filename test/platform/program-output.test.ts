@@ -34,7 +34,7 @@ const openSockets = async (): Promise<number> => {
 };
 
 describe("what a program writes", () => {
-  it("comes whole and in order, whoever of both is faster", async () => {
+  it("comes whole and in order, whichever side is faster", async () => {
     const content = randomBytes(3_000_000);
     const file = path.join(parent, "content");
     await writeFile(file, content);
@@ -165,7 +165,7 @@ describe("what a program writes", () => {
     }
   });
 
-  it("finds its way when somebody has tidied up, and leaves nothing behind", async () => {
+  it("recreates a directory that was cleaned up, and leaves nothing behind", async () => {
     const own = new ProgramOutputs();
     // Other processes have theirs in the directory that all share.
     const { TMPDIR } = process.env;

@@ -5,7 +5,7 @@ import { Ring } from "../../src/platform/ring.ts";
 
 const size = 64;
 
-/** Reads and writes as sockets do: the place is asked for after each read, however long before the next. */
+/** Reads and writes as sockets do: the slot is requested after each read, however long before the next. */
 class Line {
   readonly #ring = new Ring(size);
   #place = this.#ring.place();

@@ -108,7 +108,7 @@ function oneByOne({ types }: Projection, events: readonly Recorded[]): readonly 
   return batches.filter((batch) => batch.length > 0);
 }
 
-/** The frozen examples of every slice as one log, each slice's told of one thing after another. */
+/** The frozen examples of every slice as one log, those of a slice thing by thing. */
 async function recordedExamples(): Promise<readonly Recorded[]> {
   const written: (readonly [string, AnyEvent])[] = [];
   for (const slice of Object.keys(slices)) {

@@ -203,7 +203,7 @@ describe("a lock", () => {
     id = made.body.lock.id;
   });
 
-  it("is not opened from another project, whoever asks", async () => {
+  it("is not unlocked from another project, by any user", async () => {
     for (const [at, who] of [
       [lfs("own", "eve"), eve],
       [lfs("open"), anna],
@@ -251,7 +251,7 @@ describe("a short-lived token of git-lfs", () => {
     expect(await opens(renewed)).to.equal(200);
   });
 
-  it("ends when the password it was asked for with changes", async () => {
+  it("ends when the password that requested it changes", async () => {
     const dora = await app.givenUser("dora");
     await app.post("/project/anna/hidden/member/invite", {
       token: anna.token,
@@ -268,7 +268,7 @@ describe("a short-lived token of git-lfs", () => {
     expect(await opens(before)).to.equal(401);
   });
 
-  it("ends when the access token it was asked for with expires", async () => {
+  it("ends when the access token that requested it expires", async () => {
     for (const seconds of [3, 9, 27]) {
       const endsAt = Date.now() + seconds * 1_000;
       const until = new Date(endsAt).toISOString();

@@ -102,7 +102,7 @@ describe("an invitation whose inviter", () => {
     });
   }
 
-  it("gave the project to somebody else has lapsed", async () => {
+  it("gave the project to another user has lapsed", async () => {
     await succeeds(app.post(`${base}/member/invite`, as(anna, { email, role: "ADMIN" })));
     const [row] = await app.deps
       .db("invitation")

@@ -8,7 +8,7 @@ import { metadataFor } from "../support/history.ts";
 
 /**
  * Family 17, role escalation: nothing comes into a name space without its owner's consent, and
- * nothing is given away by somebody who does not own it.
+ * only the owner of a thing gives it away.
  */
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });

@@ -77,7 +77,7 @@ describe("the search of administrators", () => {
     return list.map(({ username }) => username);
   };
 
-  it("finds users by their whole e-mail and alias, and by parts only when asked for parts", async () => {
+  it("finds users by their whole e-mail and alias, and by parts only on request", async () => {
     const [whole, longer] = ["carl", "not-carl"];
     for (const alias of [longer, whole]) await app.givenUser(alias);
     expect(await found(`username=${whole.toUpperCase()}`)).to.deep.equal([whole]);

@@ -31,7 +31,7 @@ before(async () => {
 const push = (id: string, branch: string) =>
   git(copy, "push", "--quiet", app.remote(project, anna), `${id}:refs/heads/${branch}`);
 
-/** Of an answer: status, code, and how many bytes it took to say so. */
+/** Of an answer: status, code and size in bytes. */
 async function ask(path: string) {
   const answer = await app.get(project.path + path, anna.token);
   const text = await answer.text();

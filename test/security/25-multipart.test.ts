@@ -140,7 +140,7 @@ describe("a form of files", () => {
     expect(await app.head()).to.equal(headAt);
   });
 
-  it("is no other method because a header says so", async () => {
+  it("keeps its method when a header names another", async () => {
     const before = await names();
     for (const name of ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]) {
       const headers = { [name]: "DELETE", "content-type": "application/json" };

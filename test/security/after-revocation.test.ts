@@ -90,7 +90,7 @@ describe("a member who is removed", () => {
     const removed = await app.delete(`${at}/member/${bob.alias}`, as(anna));
     expect(removed.status).to.equal(200);
     await everythingIsClosedTo(bob);
-    // What somebody had a copy of is not confirmed to be still so.
+    // A copy that the user had before is not confirmed as current.
     const conditional = { ...as(bob), headers: { "if-none-match": etag } };
     expect((await app.get(`${at}/commit/${head}`, conditional)).status).to.equal(403);
   });

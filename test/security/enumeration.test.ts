@@ -108,7 +108,7 @@ describe("the lockout of an account", () => {
 
   it("keeps no administrator out: tokens, and addresses known from before, go on", async () => {
     expect((await logIn("root", root.password)).status).to.equal(200);
-    // Somebody else, somewhere else, guesses.
+    // An attacker guesses from another address.
     const { lockout: guard } = app.deps;
     const guess = () => guard.guard({ account: root.id, ip: "198.51.100.9" }, async () => null);
     for (let n = 0; n < 3; n += 1) await guess();

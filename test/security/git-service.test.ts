@@ -36,7 +36,7 @@ const commands = () =>
     ),
   ]);
 
-describe("security family 7: which service is asked for", () => {
+describe("security family 7: the requested service", () => {
   const [up, down] = ["git-receive-pack", "git-upload-pack"];
   const type = (service: string) => `application/x-${service}-request`;
 

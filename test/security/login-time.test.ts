@@ -21,7 +21,7 @@ const root = await app.givenUser("root", { admin: true });
 const anna = await app.givenUser("anna", { dearHash: true });
 const wrong = "not the password";
 const people = [{ uid: "clara", password: "clara's secret", mail: "clara@dir.example.org" }];
-/** What was asked of the directory: the operation of each message, by its tag in RFC 4511. */
+/** Requests to the directory: the operation of each message, by its tag in RFC 4511. */
 const questions: number[] = [];
 const port = await slowLine((await startSlapd(people)).port, 40);
 let count = 0;
@@ -134,7 +134,7 @@ describe("with a directory, which takes its time", () => {
 });
 
 describe("a forgotten password", () => {
-  it("is answered for nobody as for somebody, in the same time", async () => {
+  it("is answered alike for unknown and known users, in the same time", async () => {
     const send = await form("/account/forgot-password");
     const name = `${nobody()}@example.org`;
     const known = told(await send({ email: "anna@example.org" }), "anna@example.org");
@@ -150,7 +150,7 @@ describe("a forgotten password", () => {
     await expectAlike([0.4, 2.5], asked, others);
   });
 
-  it("is set by no link that was not sent, in the same time whoever it names", async () => {
+  it("is set by no link that was not sent, in the same time for any named user", async () => {
     const link = (holder: string) => holder.replaceAll("-", "") + "a".repeat(64);
     const set = (holder: string) =>
       app.post("/user/password-reset/confirm", {

@@ -56,7 +56,7 @@ describe("fields nobody may set", () => {
     expect((await app.get("/user/me", { token })).body["id"]).to.equal(anna.id);
   });
 
-  it("give a token no other scopes than those asked for by name, nor another user's", async () => {
+  it("give a token no other scopes than those requested by name, nor another user's", async () => {
     const made = await app.post("/user/settings/access-token/create", {
       headers: basic("anna", anna.password),
       body: { ...more, name: "narrow", scopes: ["USER_READ"], kind: "TRANSPORT", token: "lfat_x" },

@@ -15,8 +15,8 @@ import {
 } from "../support/oauth.ts";
 
 /**
- * Open redirects and OAuth redirects: whoever can bend the address that an answer goes to, or use a code
- * that was not theirs, is somebody else from there on.
+ * Open redirects and OAuth redirects: an attacker who changes the address that an answer goes to, or uses
+ * another user's code, takes over that user's account.
  */
 const closing: (() => Promise<void>)[] = [];
 after(() => Promise.all(closing.map((close) => close())));
@@ -49,7 +49,7 @@ const pkce = { code_challenge: challenge, code_challenge_method: "S256" };
 const opens = async (token: unknown) =>
   (await app.get("/user/me", { token: String(token) })).status === 200;
 
-/** Asked with and without a session: neither may lead there. */
+/** Requested with and without a session: neither may redirect to the client. */
 async function leadsNowhere(parameters: Record<string, string>): Promise<void> {
   for (const who of [visitor, stranger]) {
     const { status, location, text } = await who.open(authorizePath(parameters));

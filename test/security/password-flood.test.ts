@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { type Answer, startTestApp } from "../support/app.ts";
 import { basicAuth } from "../support/basic-auth.ts";
 
-/** Hashing is dear on purpose: whoever makes us do it must not stop the others. */
+/** Hashing is expensive on purpose: a client that causes it must not stop the others. */
 
 const app = await startTestApp();
 const anna = await app.givenUser("anna");

@@ -7,8 +7,8 @@ import { givenPeople, type People, type RefWorld, refWorlds } from "../support/r
 import { gitWithKey, newKey, registerKey, sshRemote } from "../support/ssh.ts";
 
 /**
- * The same act by every door: CVE-2026-25232, CVE-2025-68940, CVE-2026-58439. Whoever adds a way to
- * change a ref adds it to `waysTo`.
+ * The same change by every interface: CVE-2026-25232, CVE-2025-68940, CVE-2026-58439. A new way to
+ * change a ref belongs into `waysTo`.
  */
 needsProgram("ssh", "ssh-keygen");
 const app = await startTestApp({ ssh: {} });
@@ -198,7 +198,7 @@ describe("a rule", () => {
     }
   });
 
-  it("is asked at the moment of the change, not of the request before", async () => {
+  it("is checked at the moment of the change, not of the request before", async () => {
     expect(ok(await world.post(people.bob, "/commit", newFile("main")))).to.equal(true);
     await protect("branch", "main", "ADMINS");
     expect(ok(await world.post(people.bob, "/commit", newFile("main")))).to.equal(false);

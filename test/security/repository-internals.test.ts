@@ -77,7 +77,7 @@ describe("the inside of a repository", () => {
     expect([...(await internals())]).to.deep.equal([...before]);
   });
 
-  it("has no hooks, and runs none that somebody put there", async () => {
+  it("has no hooks, and runs none that an attacker put there", async () => {
     const hook = path.join(world.gitDir, "hooks");
     expect(await readdir(hook).catch(() => [])).to.deep.equal([]);
   });

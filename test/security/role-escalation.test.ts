@@ -125,7 +125,7 @@ describe("a role", () => {
   });
 });
 
-describe("fields that nobody asked for", () => {
+describe("fields that a request does not define", () => {
   const more = {
     ...{
       admin: true,

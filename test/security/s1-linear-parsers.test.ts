@@ -41,7 +41,7 @@ import { parseDotenv } from "../../src/workers/pipeline/reported-variable.ts";
 import { expectLinear } from "../support/growth.ts";
 import { leastOf, processorMs } from "../support/measure.ts";
 
-/** Work that grows faster than what somebody sent: every parser, at 1, 2, 4 and 8 times the input. */
+/** No work grows faster than the client's input: every parser, at 1, 2, 4 and 8 times the input. */
 
 /** As much of a request as reading its body needs. */
 function bodyOf(type: string, bytes: Buffer): Context {

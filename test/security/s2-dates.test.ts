@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { startTestApp } from "../support/app.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 
-/** Whoever pushes chooses the dates of commits; every list that shows them still answers. */
+/** The pusher chooses the dates of commits; every list that shows them still answers. */
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
 await app.givenProject(anna, "forge");

@@ -111,7 +111,7 @@ describe("a read model that decides rights and has stopped", () => {
 });
 
 describe("a push full of control characters", () => {
-  it("is told to webhooks, and so is what follows it", async () => {
+  it("is sent to webhooks, and so is what follows it", async () => {
     const receiver = await startReceiver();
     const body = { url: receiver.url, events: { BRANCH_CREATE: true, BRANCH_UPDATE: true } };
     const made = await app.post(`${forge}/setting/webhook`, { token: anna.token, body });
@@ -144,7 +144,7 @@ describe("a push full of control characters", () => {
 });
 
 describe("an event that a reactor can never react to", () => {
-  it("is set aside, shown, tried again when asked for, and holds nothing up", async () => {
+  it("is set aside, shown, tried again on request, and delays no other event", async () => {
     const client = EventStoreDBClient.connectionString(app.eventStoreUrl);
     after(() => client.dispose());
     // A branch event without its fields: decoding it fails today and tomorrow.

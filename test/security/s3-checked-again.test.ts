@@ -13,7 +13,7 @@ import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { keyPair } from "../support/ssh.ts";
 
-/** A pack may arrive for hours. Rights and rules are asked for again when the refs are about to move. */
+/** A pack may arrive for hours. Rights and rules are checked again when the refs are about to move. */
 
 const app = await startTestApp({ ssh: {} });
 const parent = await temporaryDirectory();
@@ -263,7 +263,7 @@ describe("security class S3: a fork that a worker fills a minute later", () => {
     });
   }
 
-  it("is filled when its source is still open to whoever forked", async () => {
+  it("is filled when its source is still open to the forking user", async () => {
     expect(await fill(await forkOfEmpty(bob, false))).to.equal(1);
   });
 });

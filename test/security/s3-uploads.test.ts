@@ -6,7 +6,7 @@ import { expect } from "chai";
 import { startTestApp, type TestProject, type TestUser } from "../support/app.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** A body may arrive for hours. Rights are asked for again when it is here and something is to be made of it. */
+/** A body may arrive for hours. Rights are checked again once it is received, before it takes effect. */
 
 const app = await startTestApp();
 let anna: TestUser;

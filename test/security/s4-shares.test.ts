@@ -133,7 +133,7 @@ describe("security class S4: downloads of one account", () => {
 });
 
 describe("security class S4: a limiter", () => {
-  it("starts somebody else's task before the queue of one caller is done", async () => {
+  it("starts another caller's task before the first caller's queue is empty", async () => {
     const limiter = new Limiter(2);
     const order: string[] = [];
     const task = (caller: string) => () =>

@@ -13,7 +13,7 @@ import {
 } from "../support/two-factor.ts";
 
 /**
- * Account recovery and second factors: codes raced, replayed and guessed, recovery codes of somebody else,
+ * Account recovery and second factors: codes raced, replayed and guessed, recovery codes of another user,
  * lists and objects where a text is expected.
  */
 const closing: (() => Promise<void>)[] = [];
@@ -115,7 +115,7 @@ describe("a code of the second factor", () => {
     expect(locked.text).to.contain("locked");
   });
 
-  it("is asked for only after the right password, which tells nobody who has one", async () => {
+  it("is required only after the right password, so that nobody learns who has one", async () => {
     const { secret } = await enrolled(app, anna);
     const wrong = { ...anna, password: "a wrong password" };
     const [one, nobody] = await Promise.all([

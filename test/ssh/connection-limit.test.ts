@@ -23,7 +23,7 @@ const doorOf = (limits: Partial<DoorLimits>) =>
 const network = (number: number): string => `10.${number}.0.1`;
 
 describe("the door of SSH", () => {
-  it("lets so many in, whoever they are", () => {
+  it("admits a limited number, authenticated or not", () => {
     const door = doorOf({ connectionsMax: 2 });
     for (const number of [1, 2]) door.enter(from(network(number)))?.proved();
     const third = from(network(3));

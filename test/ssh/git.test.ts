@@ -95,7 +95,7 @@ describe("git over SSH", () => {
     }
   });
 
-  it("forces, deletes and tags, each told of", async () => {
+  it("forces, deletes and tags, each recorded", async () => {
     const remote = sshRemote("anna", "hidden");
     await must(copy, asAnna, "push", remote, "HEAD:refs/heads/side", "HEAD:refs/tags/v1");
     await must(copy, asAnna, "push", "--force", remote, "HEAD~1:refs/heads/side");
@@ -105,7 +105,7 @@ describe("git over SSH", () => {
     expect((await tryGit(copy, ["push", remote, "main"], asAnna)).stderr).to.match(/up-to-date/);
   });
 
-  it("is shallow and partial when asked", async () => {
+  it("is shallow and partial on request", async () => {
     const into = path.join(parent, "shallow");
     const options = ["--depth=1", "--filter=blob:none"];
     await must(parent, asAnna, "clone", "-q", ...options, sshRemote("anna", "hidden"), into);
@@ -185,7 +185,7 @@ describe("git over SSH", () => {
     expect(Date.parse(used ?? "")).to.be.within(begunAt, Date.now());
   });
 
-  it("greets whoever asks for a shell, and gives none", async () => {
+  it("greets a client that requests a shell, and gives none", async () => {
     const options = sshOptions(annasKey, app.sshPort);
     const { exitCode, stderr } = await ssh([...options, "-T", "git@127.0.0.1"]);
     expect(exitCode).to.equal(1);

@@ -61,7 +61,7 @@ describe("a key", () => {
   }
 
   for (const kind of ["ed25519", "ecdsa"] as const) {
-    it(`in a security device (${kind}) opens its account when somebody touches it`, async () => {
+    it(`in a security device (${kind}) opens its account when the user touches it`, async () => {
       const device = await virtualDevice(parent, kind);
       const body = { publicKey: device.line, title: "device" };
       await app.post("/user/settings/add-ssh-key", { token: anna.token, body });
@@ -122,7 +122,7 @@ describe("a key", () => {
     expect(await mayRead(other)).to.equal(false);
   });
 
-  it("of somebody else's login name opens nothing: everybody is git", async () => {
+  it("with another login name opens nothing: every user is git", async () => {
     const file = await newKey(parent, `name-${counter}`);
     await registerKey(app, anna, file);
     const options = sshOptions(file, app.sshPort);
@@ -134,7 +134,7 @@ describe("a key", () => {
 });
 
 describe("a connection that runs", () => {
-  /** A push that never says what it wants: the connection stays open until somebody cuts it. */
+  /** A push that never says what it wants: the connection stays open until the server cuts it. */
   async function open(file: string) {
     const args = [...sshOptions(file, app.sshPort), "git@127.0.0.1"];
     const child = startSshClient([...args, `git-receive-pack '${anna.alias}/project.git'`]);

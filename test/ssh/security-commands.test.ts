@@ -175,7 +175,7 @@ describe("security family 6: what else SSH offers", () => {
     const stdio = await ssh([...options, "-W", `127.0.0.1:${port}`, at]);
     expect(stdio.exitCode).to.equal(255);
     expect(stdio.stderr).to.match(/stdio forwarding failed|administratively prohibited/);
-    // The agent is asked for on the command's channel, which goes on without it.
+    // The agent is requested on the command's channel, which goes on without it.
     const agent = await ssh([...options, "-v", "-A", "-o", "LogLevel=DEBUG1", "-T", at]);
     expect(agent.stderr).not.to.match(/agent request ok|Agent forwarding enabled/i);
     const remote = ["-o", "ExitOnForwardFailure=yes", "-N", "-R", "0:127.0.0.1:1"];

@@ -107,7 +107,7 @@ describe("security family 24: the door of SSH", () => {
     expect(attempts).to.be.within(2, limits.attemptsMax);
   });
 
-  it("closes a connection on which nothing is asked, and a line on which nothing moves", async () => {
+  it("closes a connection without requests, and one on which nothing moves", async () => {
     const idle = new ssh2.Client();
     const privateKey = await readFile(key);
     idle.on("error", () => undefined);
@@ -146,7 +146,7 @@ describe("security family 24: the door of SSH", () => {
 });
 
 describe("security family 24: a client that does not read", () => {
-  it("holds a bounded part of what it asked for, however wide its window", async () => {
+  it("makes the service hold a bounded part of its answer, however wide its window", async () => {
     const copy = await workingCopy(parent, "copy");
     await commit(copy, "Large", { "large.bin": randomBytes(48 * 1024 ** 2) });
     // By HTTP: a line this impatient would not wait until so much is on disk.

@@ -55,9 +55,9 @@ export type TestAppOptions = Readonly<{
   /** SSH is answered as well, on a free port. */
   ssh?: SshRoleOptions;
   config?: Partial<Deps["config"]>;
-  /** This machine may be asked on behalf of users; so it may with workers. */
+  /** Allows outbound requests to this machine on behalf of users, as `workers` does. */
   reachesLoopback?: boolean;
-  /** How long an answer waits for the read models: longer than usual unless told, as tests are many. */
+  /** How long an answer waits for the read models: longer than usual by default, as many tests run at once. */
   visibleWaitMaxMs?: number;
   /** By name and port as well, which also lets them do without TLS. */
   outboundAllow?: readonly string[];

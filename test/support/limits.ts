@@ -1,4 +1,4 @@
-/** The limits of a service that was not told any. */
+/** The default limits of a service. */
 export const limits = {
   blobBytesMax: 15 * 1024 * 1024,
   recursionDepthMax: 10,

@@ -46,7 +46,7 @@ export async function startMailbox() {
     url: `smtp://127.0.0.1:${port}`,
     mails,
     to,
-    /** How recipients are answered until told otherwise: a code of RFC 5321, or taken. */
+    /** How recipients are answered from now on: a code of RFC 5321, or accepted. */
     refuse(code: number | undefined) {
       refusal = code;
     },

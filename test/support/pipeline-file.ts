@@ -9,7 +9,7 @@ type Given = Partial<Omit<PipelineFacts, "predefined" | "outer">> &
     outer?: Readonly<Record<string, string>>;
   }>;
 
-/** A pipeline of `main` pushed with these files, unless told otherwise. */
+/** A pipeline of `main` pushed with these files, unless `given` overrides it. */
 export function facts(given: Given = {}): PipelineFacts {
   const { files = {}, changed, predefined = {}, outer = {}, ...rest } = given;
   return {

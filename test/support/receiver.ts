@@ -14,7 +14,7 @@ export type Receiver = Readonly<{
   url: string;
   port: number;
   received: Received[];
-  /** How the next requests are answered, until told otherwise; 200 by default. */
+  /** How the next requests are answered until the next call; 200 by default. */
   answer: (how: (response: ServerResponse, request: Received) => void) => void;
   /** Everything received is forgotten and 200 is answered again. */
   reset: () => void;
@@ -32,7 +32,7 @@ export async function startReceiver(): Promise<Receiver> {
     try {
       for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     } catch {
-      return; // Who asked went away before the end.
+      return; // The client closed the connection before the end.
     }
     const entry: Received = {
       method: request.method ?? "",

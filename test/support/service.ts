@@ -113,7 +113,7 @@ async function pidOf(dataDir: string, child: ChildProcess, name: string): Promis
   return pid;
 }
 
-/** Processes that run on the data directory, whoever started them. */
+/** Processes that run on the data directory, started by any process. */
 export async function processesOn(dataDir: string): Promise<readonly string[]> {
   const files = ["event-store", "http", "projections", "workers", "ssh"].map((name) =>
     readFile(path.join(dataDir, "run", `${name}.pid`), "utf8").catch(() => ""),

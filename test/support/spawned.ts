@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 
-/** Command lines of the processes that this one starts while something runs; whoever starts them. */
+/** Command lines of the processes that this one starts while `run` runs, also by other callers. */
 export async function spawnedWhile(run: () => Promise<unknown>): Promise<readonly string[]> {
   const started: ChildProcess[] = [];
   const note = (message: unknown): void => {

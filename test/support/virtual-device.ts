@@ -14,7 +14,7 @@ export type Device = Readonly<{
   socket: string;
   /** `type base64`, as a user registers it. */
   line: string;
-  /** Whether the next signature says that somebody touched it. */
+  /** Whether the next signature states that the user touched the device. */
   touched: { yes: boolean };
 }>;
 

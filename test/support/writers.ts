@@ -8,7 +8,7 @@ const answerWithinMs = 10_000;
 
 export type Client = Readonly<{ url: string; token: string }>;
 
-/** What a writer was told had happened, in order. */
+/** The writes that were acknowledged to a writer, in order. */
 export type Writer<Acknowledged> = Readonly<{
   acknowledged: readonly Acknowledged[];
   /** Rejects when a write was refused; never resolves. */
@@ -31,7 +31,7 @@ function startWriter<Acknowledged>(
   };
   const running = run();
   const failed = running.then(() => new Promise<never>(() => undefined));
-  // Learnt of by whoever waits for it or stops it.
+  // The caller that waits for it or stops it receives the error.
   failed.catch(() => undefined);
   return {
     acknowledged,
@@ -93,7 +93,7 @@ async function repeated(
       });
       const text = await response.text();
       if (response.ok) return JSON.parse(text);
-      // Without a time to come back, somebody decided: repeating it would not change that.
+      // Without a Retry-After the refusal is a decision: repeating the request would not change it.
       const comeBack = response.status >= 500 || response.headers.has("retry-after");
       if (!comeBack) throw new Refused(`${at} answered ${response.status}: ${text}`);
     } catch (error) {

@@ -103,7 +103,7 @@ describe("handling a command", () => {
     });
   });
 
-  it("reads nothing when told what the stream adds up to", async () => {
+  it("reads nothing when given the current state of the stream", async () => {
     const id = await registered();
     const last = await newestOf(id);
     const unread: EventStore = {
@@ -119,7 +119,7 @@ describe("handling a command", () => {
     expect(await newestOf(id)).to.include({ type: "UserBanned", position });
   });
 
-  it("reads after all when what it was told is not so any more", async () => {
+  it("reads the stream when the given state is outdated", async () => {
     const id = await registered();
     await handle(store, user, order(id, ban));
     const { evolve, initialState } = user.decider;

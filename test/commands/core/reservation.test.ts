@@ -31,7 +31,7 @@ describe("reserving a name", () => {
     given(reserved(anna)).when({ type: "ReserveName", holderId: anna, at }).givesNothing();
   });
 
-  it("is refused while somebody else holds it", () => {
+  it("is refused while another holder has it", () => {
     given(reserved(anna))
       .when({ type: "ReserveName", holderId: bob, at })
       .refuses("reservation.taken");
@@ -55,7 +55,7 @@ describe("releasing a name", () => {
     given(reserved(anna)).when({ type: "ReleaseName", holderId: anna, at }).gives(released(anna));
   });
 
-  it("does nothing to a name somebody else holds, or nobody", () => {
+  it("does nothing to a name of another holder, or of none", () => {
     given(reserved(bob)).when({ type: "ReleaseName", holderId: anna, at }).givesNothing();
     given().when({ type: "ReleaseName", holderId: anna, at }).givesNothing();
   });

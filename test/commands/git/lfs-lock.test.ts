@@ -47,7 +47,7 @@ describe("unlocking a file", () => {
       .gives(unlocked(1, boris, true));
   });
 
-  it("names the lock: a later one by somebody else stays", () => {
+  it("names the lock: a later one of another user stays", () => {
     given(locked(1), unlocked(1), locked(2, boris))
       .when(unlock(1, anna, true))
       .givesNothing();

@@ -10,7 +10,7 @@ const by = UserId.parse("7d4f4c0e-7f55-4c6c-9a35-0d4bb5f2ab01");
 const facts = { projectId, oid: LfsOid.parse("a".repeat(64)), bytes: 5 } as const;
 
 describe("an LFS object", () => {
-  it("comes into a project once, whoever brings it again", () => {
+  it("is stored in a project once, also when another user uploads it again", () => {
     const store = { type: "StoreLfsObject", ...facts, by, at } as const;
     const stored = {
       type: "LfsObjectStored",

@@ -32,7 +32,7 @@ describe("changing settings", () => {
       .gives(changed({ whiteListDomains: [] }));
   });
 
-  it("takes what is not told for what is to stay", () => {
+  it("keeps settings that are left out", () => {
     given()
       .when(change({ enableBasicAuth: undefined }))
       .givesNothing();

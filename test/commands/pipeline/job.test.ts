@@ -105,7 +105,7 @@ describe("queuing a job", () => {
       .givesNothing();
   });
 
-  it("follows a hold only when somebody plays the job", () => {
+  it("follows a hold only when a user plays the job", () => {
     given(held).when(queue).givesNothing();
     given(held, played).when(queue).gives(queued());
     given(blocked("RESOURCE_GROUP")).when(queue).gives(queued());

@@ -61,7 +61,7 @@ describe("what is next in a pipeline", () => {
     expect(steps(manual(false), second())).to.deep.equal([]);
   });
 
-  it("queues what somebody started, and what its time has come for", () => {
+  it("queues jobs that a user started, and delayed ones once they are due", () => {
     expect(steps(jobOf("a", { when: "manual", released: true }))).to.deep.equal(["queue a"]);
     const until = (ms: number) =>
       jobOf("a", { when: "delayed", delayedUntil: new Date(now.getTime() + ms) });

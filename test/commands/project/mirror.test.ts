@@ -71,7 +71,7 @@ describe("making a project a mirror", () => {
 });
 
 describe("what came of syncing a mirror", () => {
-  it("is told when it breaks, again for another reason, and when it works again", () => {
+  it("is recorded when it breaks, when the reason changes, and when it works again", () => {
     given(configured()).when(failure("remote.failed")).gives(failed("remote.failed"));
     given(configured(), failed("remote.failed")).when(failure("remote.failed")).givesNothing();
     given(configured(), failed("remote.failed"))

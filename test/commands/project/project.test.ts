@@ -160,7 +160,7 @@ describe("transferring a project", () => {
     given(created, transferred).when(transfer).givesNothing();
   });
 
-  it("is refused when it belongs to somebody else than at the time of the offer", () => {
+  it("is refused when its owner has changed since the offer", () => {
     given(created)
       .when({ ...transfer, fromOwnerId: tools })
       .refuses("project.changed");

@@ -53,7 +53,7 @@ describe("explaining how refs changed", () => {
     expect(explained(at("a"), at("c"), pushed)).to.deep.equal(["a→b by p1", "b→c by p2"]);
   });
 
-  it("prefers the push whose change git confirmed over one that asked for the same", () => {
+  it("prefers the push whose change git confirmed over one that requested the same", () => {
     const pushed = [unheard("p1", "a", "b"), push("p2", "a", "b")];
     expect(explained(at("a"), at("b"), pushed)).to.deep.equal(["a→b by p2"]);
   });

@@ -52,7 +52,7 @@ describe("adding a member", () => {
   });
 });
 
-describe("admitting somebody who was invited", () => {
+describe("admitting an invited user", () => {
   const admit = (userId: UserId, role: Role) =>
     ({ type: "AdmitMember", userId, role, ...stamp }) as const;
 
@@ -78,7 +78,7 @@ describe("changing a member's role", () => {
     given().when(changeRole(owner, "ADMIN")).givesNothing();
   });
 
-  it("is refused for somebody who is no member", () => {
+  it("is refused for a user who is no member", () => {
     given().when(changeRole(bob, "GUEST")).refuses("member.not_found");
   });
 });
@@ -88,7 +88,7 @@ describe("removing a member", () => {
     given(added("GUEST"), changed("ADMIN", "GUEST")).when(remove(bob)).gives(removed("ADMIN"));
   });
 
-  it("is refused for the owner and for somebody who is no member", () => {
+  it("is refused for the owner and for a user who is no member", () => {
     given(added("ADMIN")).when(remove(owner)).refuses("member.owner");
     given(added("GUEST"), removed("GUEST")).when(remove(bob)).refuses("member.not_found");
   });

@@ -112,7 +112,7 @@ describe("transferring a team", () => {
       .gives(transferred(by, acme));
   });
 
-  it("is refused when it belongs to somebody else than at the time of the offer", () => {
+  it("is refused when its owner has changed since the offer", () => {
     const toAcme = { type: "TransferTeam", ownerId: acme, ownerType: "COMPANY", by, at } as const;
     given(created)
       .when({ ...toAcme, fromOwnerId: acme })

@@ -30,7 +30,7 @@ const accept = { type: "AcceptTransfer", offerId: offer.offerId, userId: bob, at
 const decline = { ...accept, type: "DeclineTransfer" } as const;
 
 describe("an offer of a transfer", () => {
-  it("is made once, and replaced by one to somebody else", () => {
+  it("is made once, and replaced by one to another recipient", () => {
     given().when(make()).gives(offered);
     given(offered).when(make()).givesNothing();
     const other = { offerId: "9f0c8a51-7f6e-4c0c-9d0a-0c7f6f1a2b3c", recipientId: anna };

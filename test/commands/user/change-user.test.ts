@@ -71,7 +71,7 @@ describe("changing an alias", () => {
     });
   });
 
-  it("is refused when somebody has it, and changes nothing then", async () => {
+  it("is refused when it is taken, and changes nothing then", async () => {
     const boris = await registered("boris");
     await registered("bodo");
     await expect(rename(boris, "BODO")).to.be.rejected.and.eventually.include({
@@ -189,7 +189,7 @@ describe("changing a password", () => {
     await renew(jan, "first password", 0);
   });
 
-  it("is refused for somebody who does not exist", async () => {
+  it("is refused for an unknown user", async () => {
     const nobody = UserId.parse(randomUUID());
     await expect(renew(nobody, "any password", 0)).to.be.rejected.and.eventually.include({
       code: "user.not_found",

@@ -55,7 +55,7 @@ describe("forgetting a user", () => {
     expect(await rebuilt(anna.userId)).to.include({ alias: "anna", email: null });
   });
 
-  it("frees the e-mail, and keeps the alias from being taken by somebody else", async () => {
+  it("frees the e-mail, and keeps the alias reserved", async () => {
     const boris = person("boris", "boris@example.org");
     await register(boris);
     await forget(boris.userId);
@@ -78,7 +78,7 @@ describe("forgetting a user", () => {
     expect(await rebuilt(clara.userId)).to.include({ email: null });
   });
 
-  it("is refused for somebody who does not exist", async () => {
+  it("is refused for an unknown user", async () => {
     await expect(forget(randomUUID())).to.be.rejected.and.eventually.include({
       code: "user.not_found",
     });

@@ -34,7 +34,7 @@ const registered = (confirmed: boolean): UserEvent => ({
 const linkOf = (digest: string) => ({ takeBackId, tokenHash: `link-${digest}`, expiresAt: end });
 const changedBy = (changedById: UserId) => ({ changedById, changedAt: at });
 
-/** Changed by the person; the former address gets a link unless told otherwise. */
+/** Changed by the person; the former address gets a link unless `withLink` is false. */
 const moved = (from: string, to: string, withLink = true): UserEvent => ({
   type: "UserEmailChanged",
   data: {
@@ -175,7 +175,7 @@ describe("a new password while former addresses are open", () => {
   const reset = (...tokenHashes: readonly string[]) =>
     ({ type: "ResetPassword", tokenHashes, passwordHash: box("q"), at }) as const;
 
-  it("is asked for with a link for each of them", () => {
+  it("is requested with a link for each of them", () => {
     given(...past)
       .when(ask(part("b"), part("a")))
       .gives(requested);

@@ -28,7 +28,7 @@ describe("counting a push", () => {
     given(event(0)).when(command(3)).gives(event(3));
   });
 
-  it("changes nothing when somebody has counted that far", () => {
+  it("changes nothing when another process has counted that far", () => {
     given(event(3)).when(command(3)).givesNothing();
     given(event(0), event(3)).when(command(1)).givesNothing();
   });

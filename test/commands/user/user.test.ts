@@ -73,7 +73,7 @@ describe("changing a user", () => {
       .givesNothing();
   });
 
-  it("records passwords and profiles as they are told", () => {
+  it("records passwords and profiles as given", () => {
     given(registered)
       .when({ type: "ChangeUserPassword", passwordHash: box, ...by })
       .gives({ type: "UserPasswordChanged", data: { passwordHash: box, ...changed } });
@@ -92,7 +92,7 @@ describe("changing a user", () => {
       .givesNothing();
   });
 
-  it("is refused for somebody who does not exist or was forgotten, and lifts no ban", () => {
+  it("is refused for an unknown or forgotten user, and lifts no ban", () => {
     given().when(rename).refuses("user.not_found");
     given(registered, forgotten).when(rename).refuses("user.not_found");
     given(registered, banned, renamed).when(ban).refuses("user.already_blocked");
@@ -109,7 +109,7 @@ describe("banning a user", () => {
     given(registered, banned, unbanned).when(ban).gives(banned);
   });
 
-  it("is refused for somebody who does not exist or was forgotten", () => {
+  it("is refused for an unknown or forgotten user", () => {
     given().when(ban).refuses("user.not_found");
     given(registered, forgotten).when(ban).refuses("user.not_found");
   });
@@ -130,7 +130,7 @@ describe("forgetting a user", () => {
     given(registered, forgotten).when({ type: "ForgetUser", at }).givesNothing();
   });
 
-  it("is refused for somebody who does not exist", () => {
+  it("is refused for an unknown user", () => {
     given().when({ type: "ForgetUser", at }).refuses("user.not_found");
   });
 });

@@ -128,7 +128,7 @@ describe("recording an attempt", () => {
       .gives(succeeded(8));
   });
 
-  it("is told once, however often it was sent", () => {
+  it("is recorded once, however often it was sent", () => {
     given(scheduled, failed(1, fiveSecondsLater)).when(answered(200)).givesNothing();
     given(scheduled, succeeded(1)).when(answered(200)).givesNothing();
     given(scheduled, succeeded(1))

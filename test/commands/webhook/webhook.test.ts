@@ -81,7 +81,7 @@ describe("reconfiguring a webhook", () => {
       .gives(reconfigured({ url: "https://b.example/", secret: otherSecret, topics: ["MERGE"] }));
   });
 
-  it("keeps what is left out, and takes a secret away when told", () => {
+  it("keeps fields that are left out, and removes a secret that is null", () => {
     given(created).when(reconfigure).gives(reconfigured({}));
     given(created)
       .when({ ...reconfigure, secret: null })
@@ -154,7 +154,7 @@ describe("asking for a replay", () => {
     at,
   } as const;
 
-  it("is about the topics asked for, else about those subscribed to", () => {
+  it("is about the requested topics, else about those subscribed to", () => {
     for (const [topics, expected] of [
       [["MERGE"], ["MERGE"]],
       [undefined, ["BRANCH_CREATE", "TAG_CREATE"]],

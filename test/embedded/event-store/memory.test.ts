@@ -48,7 +48,7 @@ describe("where events were stored lately", () => {
 describe("the heads of streams in memory", () => {
   const head = (revision: bigint) => ({ revision, metadata: undefined });
 
-  it("keep streams that are asked for and forget the others", () => {
+  it("keep streams that are read and drop the others", () => {
     const heads = new StreamHeads();
     heads.set("kept", head(1n));
     heads.set("lost", head(2n));

@@ -87,7 +87,7 @@ describe("reading the log", () => {
     const ids = (await collect(client.readAll())).map(({ event }) => event!.id);
     const options = { direction: BACKWARDS, fromPosition: END } as const;
     const back = await collect(client.readAll(options));
-    // Somebody else may have written to a shared server in between.
+    // Another client may have written to a shared server in between.
     const known = back.map(({ event }) => event!.id).filter((id) => ids.includes(id));
     expect(known).to.deep.equal(ids.toReversed());
   });

@@ -114,7 +114,7 @@ describe("the embedded event store", () => {
   });
 });
 
-describe("the embedded event store, asked for what it cannot do", () => {
+describe("the embedded event store, given an invalid request", () => {
   for (const [name, stream, event] of [
     ["a stream name with NUL", "test-a\0b", testEvent()],
     ["a stream name of 1 025 bytes", "x".repeat(1_025), testEvent()],
@@ -218,7 +218,7 @@ describe("the embedded event store, when the database fails", () => {
     );
   }
 
-  it("does not write over what somebody else wrote meanwhile", async () => {
+  it("does not overwrite what another writer appended meanwhile", async () => {
     const stream = newStream();
     await client.appendToStream(stream, testEvent(0));
     await db.raw(

@@ -8,7 +8,7 @@ const client = await testEventStoreClient();
 const log = async () => (await collect(client.readAll())).map(({ event }) => event!);
 
 describe("subscribing to a stream", () => {
-  it("gives what is there, says so, and goes on with what comes", async () => {
+  it("delivers the existing events, reports that it has caught up, and goes on with new ones", async () => {
     const stream = newStream();
     await client.appendToStream(stream, testEvents(50));
     const subscription = follow(client.subscribeToStream(stream));
@@ -92,7 +92,7 @@ describe("subscribing to a stream", () => {
 });
 
 describe("subscribing to the log", () => {
-  it("gives all of it in order, says so, and goes on with what comes", async () => {
+  it("delivers all of it in order, reports that it has caught up, and goes on with new events", async () => {
     await client.appendToStream(newStream(), testEvents(20));
     const before = await log();
     const subscription = follow(client.subscribeToAll({ fromPosition: START }));

@@ -37,7 +37,7 @@ describe("the tail of the log in memory", () => {
     expect(tail.after(6n, 1)).to.equal(undefined);
   });
 
-  it("says so when it does not hold the next event any more", () => {
+  it("returns undefined when it does not hold the next event any more", () => {
     const tail = filled(100n, 30_000);
     expect(tail.head).to.equal(30_100n);
     expect(tail.after(100n, 1)).to.equal(undefined);

@@ -20,7 +20,7 @@ describe("running PostgreSQL", () => {
     expect(prefix.length > 0 || user !== undefined).to.equal(isRoot);
   });
 
-  // Only root may become somebody else.
+  // Only root may change to another user.
   if (isRoot) {
     it("says which directory the other user cannot reach", async () => {
       const dir = await mkdtemp(path.join(tmpdir(), "lf-private-"));

@@ -137,7 +137,7 @@ describe("Basic authentication", () => {
     expect(codeOf(answers[0]!)).to.deep.equal([403, "auth.credentials_invalid"]);
   });
 
-  it("takes as long for nobody as for somebody", async () => {
+  it("takes as long for an unknown user as for a known one", async () => {
     // Of the processor, hence of no one else: hashes are made in threads of this process.
     const work = (login: string) =>
       processorMs(() => createToken(basicAuth(login, "wrong password")));

@@ -136,7 +136,7 @@ for (const route of routes) {
         for (const wrong of ["../x", "a/b", "-x\0", "%", "x".repeat(300), "a b"]) {
           const values = { ...world.open, [name]: wrong };
           const answer = await call(route, values, rightful(route, world).token);
-          // What is no name of a generic package is told so.
+          // An invalid name of a generic package is answered 422.
           const told = /\/generic\//.test(path) && method === "put" ? [422] : [];
           expect([404, 405, ...told], `${wrong}: ${answer.text}`).to.include(answer.status);
         }

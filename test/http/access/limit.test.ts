@@ -22,7 +22,7 @@ const logIn = (login: string, password: string) =>
 describe("the API limit", () => {
   after(() => set("api-limit", { enableApiLimit: false }));
 
-  it("counts each user's requests exactly, says so on each answer, and then answers 429", async () => {
+  it("counts each user's requests exactly, shows the count on each answer, and then answers 429", async () => {
     const greta = await app.givenUser("greta");
     await set("api-limit", { enableApiLimit: true, userApiCountLimit: 5 });
     const answers = await Promise.all(
@@ -74,7 +74,7 @@ describe("the lockout", () => {
     expect(codeOf(answer)).to.deep.equal(locked);
     expect(Number(answer.headers.get("retry-after"))).to.be.within(1, 60);
     expect(await tryWrong("ines@example.org")).to.deep.equal(locked);
-    // Tokens are no passwords: whoever guesses cannot stop what works.
+    // Tokens are no passwords: guessing attempts do not lock out a valid one.
     expect((await app.get("/user/me", { token: ines.token })).status).to.equal(200);
     const git = await app.get("/project/ines/some.git/info/refs?service=git-upload-pack", {
       headers: basic("ines", ines.password),

@@ -24,7 +24,7 @@ function hiddenBy(route: Route, other: Route): readonly string[] {
     return isParameter(segment) || isParameter(others[index]) || segment === others[index];
   });
   if (own.length !== others.length || !fits) return [];
-  // The first difference decides which of the two is asked first.
+  // The first difference decides which of the two is matched first.
   const index = own.findIndex((segment, at) => segment !== others[at]);
   const alias = /^\{(?:owner|user|team|company)Alias\}$/.test(own[index] ?? "");
   return alias && !isParameter(others[index]) ? [others[index] ?? ""] : [];

@@ -291,7 +291,7 @@ describe("the update of a job", () => {
     expect((await jobOf(pipeline))["status"]).to.equal("CANCELED");
   });
 
-  it("is asked for again while the end of the log is missing", async () => {
+  it("is answered 202 while the end of the log is missing", async () => {
     await givenPipeline(oneJob);
     const job = await begin();
     const final = { state: "success", output: { bytesize: 4 } };

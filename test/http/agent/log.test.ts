@@ -4,7 +4,7 @@ import { refused } from "../../support/refused.ts";
 
 describe("following the log of a job", () => {
   it("ends once the caller may not read it any more, before it is read", async () => {
-    // Nothing is asked of the database: without one, any query would fail otherwise.
+    // No query is sent: without a database, any would fail.
     const deps = { now: () => new Date() } as Parameters<typeof follow>[0];
     const { signal } = new AbortController();
     const mustStillMay = async () => {

@@ -58,7 +58,7 @@ ship:
 `;
     const { commitId, localId, job } = await begun(yaml, { "CHANGES.md": "# All new\n" });
     await patch(job, 0, "made");
-    // A service that died after it made the release is told again that the job has succeeded.
+    // A service that died after it made the release receives again that the job has succeeded.
     const row = await findJobByNumber(app.deps.db, placeOfNumber(job.id));
     expect((await releaseByJob(app.deps, row!, job.token))?.made).to.equal(true);
     expect((await put(job, { state: "success" })).status).to.equal(200);

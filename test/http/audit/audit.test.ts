@@ -59,7 +59,7 @@ describe("GET <P>/audit", () => {
     expect(made?.subject).to.deep.include({ kind: "PROJECT", title: "search" });
   });
 
-  it("shows no address of somebody who is no member", async () => {
+  it("shows no address of a user who is no member", async () => {
     const [created] = entries(await get("?kind=ISSUE"));
     expect(created).to.deep.include({ type: "IssueCreated", ip: "«personal data»" });
     expect(created?.subject.title).to.equal("A bug");

@@ -228,7 +228,7 @@ describe("a proxy of images", () => {
     expect((await get(`${own}/far/vast/referrers/${digest}`)).status).to.equal(502);
   });
 
-  it("is asked through a virtual repository for images that no local member has", async () => {
+  it("is queried through a virtual repository for images that no local member has", async () => {
     const manifest = serve("outside", "outside layer");
     expect(await (await get(`${own}/all/outside/manifests/1`)).text()).to.equal(manifest);
     serve("inner", "of a stranger");

@@ -101,7 +101,7 @@ describe("the registry of containers", () => {
     expect((await send("GET", "/v2/")).status).to.equal(200);
   });
 
-  it("gives a token for what is asked and allowed, and takes it for that alone", async () => {
+  it("gives a token for what is requested and allowed, and accepts it for that alone", async () => {
     await push(`${images}/tokens`, "a layer");
     const name = "anna/forge/images/tokens";
     const asked = async (scope: string, as: TestUser) => {
@@ -123,7 +123,7 @@ describe("the registry of containers", () => {
     expect((await head(other)).status).to.equal(401);
   });
 
-  it("ends a token with the access token that it was asked for with", async () => {
+  it("ends a token with the access token that requested it", async () => {
     await push(`${images}/ended`, "a layer");
     const token = await app.givenToken(anna.id, ["READ_REGISTRY"]);
     const scope = "repository:anna/forge/images/ended:pull,push";
@@ -141,7 +141,7 @@ describe("the registry of containers", () => {
     expect((await send("HEAD", blob, { headers })).status).to.equal(401);
   });
 
-  it("is read without a token where the repository says so, and never written", async () => {
+  it("is read without a token where the repository allows it, and never written", async () => {
     await pushImage("/v2/anna/forge/open/app", "1", "a layer");
     const answer = await fetch(
       `${app.url}/v2/token?scope=repository:anna/forge/open/app:pull,push`,

@@ -13,7 +13,7 @@ describe("what is remembered", () => {
     return { asked, load };
   };
 
-  it("is loaded once, also when asked for at once", async () => {
+  it("is loaded once, also for concurrent reads", async () => {
     const { asked, load } = counting();
     const memory = remembered(load);
     expect(await Promise.all([memory.get("a"), memory.get("a")])).to.deep.equal(["a", "a"]);

@@ -137,7 +137,7 @@ describe("a POST that was answered 503 because its change did not show yet", fun
 });
 
 describe("a DELETE of a tag that is repeated", () => {
-  it("finds it gone instead of changed by somebody else", async () => {
+  it("finds it gone instead of changed by another request", async () => {
     const refs = await givenRefs(people);
     const made = await refs.post(people.anna, "/tag", { tagName: "gone", branchName: "main" });
     expect(made.status, made.text).to.equal(200);

@@ -164,7 +164,7 @@ describe("an answer that holds for ever", () => {
   );
 
   it(
-    "is asked for anew after any change",
+    "is made anew after any change",
     whileKept(async () => {
       await get("/lasting");
       change("access");
@@ -181,7 +181,7 @@ describe("an answer that holds for ever", () => {
     expect(await timesHandled(...twice)).to.equal(2);
   });
 
-  it("is asked for anew after half a second, in case nobody could say what changed", async () => {
+  it("is made anew after half a second, in case a change was not announced", async () => {
     await get("/lasting");
     await eventually(async () => (await timesHandled(() => get("/lasting"))) === 1, 30_000);
   });

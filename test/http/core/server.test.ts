@@ -141,8 +141,8 @@ describe("the server", () => {
   });
 });
 
-describe("a client that asks before it sends", () => {
-  it("is told to, and answered", async () => {
+describe("a client that sends Expect: 100-continue", () => {
+  it("is answered 100, and then the response", async () => {
     const headers = "Content-Length: 7";
     const [first, rest] = await askFirst(headers, '{"a":1}');
     expect(first).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
@@ -151,7 +151,7 @@ describe("a client that asks before it sends", () => {
       .and.to.contain('{"a":1}');
   });
 
-  it("is told that it is too much before it is sent, and that the line is closed", async () => {
+  it("is answered 413 before it sends too large a body, and the connection is closed", async () => {
     const [first] = await askFirst("Content-Length: 100000", "");
     expect(first)
       .to.match(/^HTTP\/1\.1 413 /)

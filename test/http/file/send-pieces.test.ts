@@ -42,7 +42,7 @@ async function* made(count: number, bytes: number, left?: () => void): AsyncGene
 }
 
 describe("an answer in pieces", () => {
-  it("comes whole when each piece is overwritten as soon as the next is asked for", async () => {
+  it("comes whole when each piece is overwritten as soon as the next is requested", async () => {
     pieces = made(200, 100_000);
     const response = await asked();
     expect(response.statusCode).to.equal(200);
@@ -70,7 +70,7 @@ describe("an answer in pieces", () => {
   });
 
   it("is an error when there is not even a first piece", async () => {
-    // biome-ignore lint/correctness/useYield: what is asked for fails
+    // biome-ignore lint/correctness/useYield: the first piece fails
     pieces = (async function* () {
       throw new Error("cannot begin");
     })();

@@ -103,7 +103,7 @@ describe("the right to fetch and push", () => {
     expect(await status(other, "git-upload-pack")).to.equal(403);
   });
 
-  it("of somebody else's project is refused to git itself, and nothing changes", async () => {
+  it("of another user's project is refused to git itself, and nothing changes", async () => {
     const before = await told(open);
     const { exitCode, stderr } = await tryGit(copy, ["push", app.remote(open, bob), "main:mine"]);
 
@@ -227,7 +227,7 @@ describe("what a client may send", () => {
     ["an id that is an option", `${zero} --exec=x refs/heads/a`],
     ["a signed push", "push-cert\0 report-status"],
   ] as const) {
-    it(`${what} is refused before git hears of it`, async () => {
+    it(`${what} is refused before git receives it`, async () => {
       const body = Buffer.concat([packet(`${line}\0 report-status side-band-64k`), flushPacket]);
       const answer = await push(body);
 
@@ -266,7 +266,7 @@ describe("what a client may send", () => {
     await git(copy, "push", "--quiet", app.remote(open, anna), "main:after");
   });
 
-  it("more at once than there are slots for waits, then is told to come back", async () => {
+  it("a request over the limit of concurrent ones waits, then is answered Retry-After", async () => {
     const hold = httpRequest(`${app.url}${open.path}.git/git-receive-pack`, {
       method: "POST",
       headers: {

@@ -24,7 +24,7 @@ const startNowhere = () =>
   startPackService(`${gitDir}/nowhere`, "upload-pack", { advertise: true, protocol: "version=2" });
 
 describe("what git can do", () => {
-  it("is asked of git once in a while, and is what git says", async () => {
+  it("is queried from git once in a while, and is git's own answer", async () => {
     const now = Date.now() + hourMs;
     const first = await uploadCapabilities(start, now);
     expect(started).to.equal(1);
@@ -43,7 +43,7 @@ describe("what git can do", () => {
     expect((await uploadCapabilities(start, now))?.length).to.be.greaterThan(0);
   });
 
-  it("says nothing of the repository it was asked of", async () => {
+  it("is independent of the repository that it was read from", async () => {
     const other = await workingCopy(parent, "other");
     await git(other, "commit", "--quiet", "--allow-empty", "-m", "One");
     const at = Date.now() + 10 * hourMs;

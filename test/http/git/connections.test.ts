@@ -28,7 +28,7 @@ const remote = ({ alias }: TestUser, secret: string) => {
   return url.href;
 };
 
-/** A push whose pack never ends: the request stays open until somebody cuts it. */
+/** A push whose pack never ends: the request stays open until the server cuts it. */
 const openPush = (user: TestUser, secret: string): Promise<Socket> =>
   ask(user, secret, "receive-pack", 1_000_000);
 

@@ -64,8 +64,8 @@ async function objectsSent(project: TestProject, commitId: string): Promise<numb
   return answer.readUInt32BE(answer.indexOf("PACK") + 8);
 }
 
-describe("a fetch that was asked for before", () => {
-  it("is made once more and kept: whoever asks the same gets it without git", async () => {
+describe("a repeated fetch", () => {
+  it("is made once more and kept: later clients with the same request get it without git", async () => {
     const from = app.remote(await filled("same"), anna);
     const into: string[] = [];
     const one = async (): Promise<void> => void into.push(await clone(from));
@@ -129,7 +129,7 @@ describe("a fetch that was asked for before", () => {
     expect(await objectsSent(project, head)).to.equal(before);
   });
 
-  it("depends on what is asked: depth, filter, what is there already", async () => {
+  it("depends on the request: depth, filter, what the client has already", async () => {
     const from = app.remote(await filled("kinds"), anna);
     for (let round = 0; round < 3; round += 1) {
       const shallow = await clone(from, "--depth=2");

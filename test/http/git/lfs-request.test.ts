@@ -126,7 +126,7 @@ describe("a batch", () => {
 });
 
 describe("a lock", () => {
-  it("is somebody's: others do not open it, and force is for administrators", async () => {
+  it("has an owner: others do not unlock it, and force is for administrators", async () => {
     const { id } = await lock(anna, "own.bin");
     for (const [who, force] of [
       [carla, false],

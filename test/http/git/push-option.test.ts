@@ -89,7 +89,7 @@ describe("push options", () => {
     expect(told).to.contain("The push option ci.variable is").and.not.contain("secret");
   });
 
-  it("are not needed to be told that a push of many branches starts no pipeline", async () => {
+  it("are not needed for the message that a push of many branches starts no pipeline", async () => {
     const { ci, pushAll } = await given();
     const branches = (count: number) =>
       Array.from({ length: count }, (_, n) => `many-${count}-${n}`);

@@ -55,7 +55,7 @@ async function sendPush(commands: readonly string[]): Promise<string> {
 }
 
 describe("a push", () => {
-  it("becomes one event a ref, by its pusher, and is visible when git is told", async () => {
+  it("becomes one event a ref, by its pusher, and is visible when git gets its answer", async () => {
     const id = await commit(copy, "One", { "a.txt": "a\n" });
     await git(copy, "tag", "-a", "v1", "-m", "Version 1");
     await git(copy, "push", "--quiet", "origin", "main", "v1");
@@ -163,7 +163,7 @@ describe("a push", () => {
     });
   }
 
-  it("many at once, each to its own branch, are all told of once", async () => {
+  it("many at once, each to its own branch, are each recorded once", async () => {
     await commit(copy, "Base");
     await git(copy, "push", "--quiet", "origin", "main");
     const branches = Array.from({ length: 6 }, (_, index) => `b${index}`);
@@ -176,7 +176,7 @@ describe("a push", () => {
     );
   });
 
-  it("of many refs is told of in several appends", async () => {
+  it("of many refs is recorded in several appends", async () => {
     await commit(copy, "Base");
     const names = Array.from({ length: 900 }, (_, index) => `t${String(index).padStart(4, "0")}`);
     const id = await git(copy, "rev-parse", "HEAD");

@@ -147,7 +147,7 @@ describe("a changed e-mail", () => {
       200,
     );
     expect(codeOf(await newToken())).to.deep.equal([403, "auth.unconfirmed"]);
-    // The token goes on: it was given to somebody who had proved who they are.
+    // The token stays valid: it was given to a user who had proved their identity.
     expect((await app.get("/user/me", { token })).body["email"]).to.equal(next);
     await confirm(await linkTo("confirm-email", next));
     expect((await newToken()).status).to.equal(200);
@@ -239,7 +239,7 @@ describe("a password reset", () => {
     const made = await register();
     const first = await linkTo("confirm-email");
     await ask();
-    // What is asked for is looked at in turn: once this mail is there, the reset was refused.
+    // Requests are handled in order: once this mail is there, the reset was refused.
     await app.post("/user/email-confirmation", { body: { email } });
     await eventually(() => mailbox.to(email).length === 2);
     const second = await linkTo("confirm-email");
@@ -253,7 +253,7 @@ describe("a password reset", () => {
     expect(codeOf(await reset(token))).to.deep.equal([422, "link.invalid"]);
   });
 
-  it("does not work by somebody else's link, a changed one, or after an hour", async () => {
+  it("does not work by another user's link, a changed one, or after an hour", async () => {
     await confirmed();
     await ask();
     const token = await linkTo("reset-password");

@@ -34,7 +34,7 @@ async function loggedIn(user: TestUser, url = app.url): Promise<Browser> {
 }
 
 describe("the login page", () => {
-  it("is asked for by pages that need a session, and leads back to them", async () => {
+  it("is the redirect target of pages that need a session, and leads back to them", async () => {
     const visitor = browser(app.url);
     const sent = await visitor.open("/console?x=1");
     expect([sent.status, sent.location]).to.deep.equal([303, "/login?returnTo=%2Fconsole%3Fx%3D1"]);
@@ -160,7 +160,7 @@ describe("a session", () => {
     expect(cookieOf(again)).not.to.equal(first);
   });
 
-  it("ends when somebody logs in anew in the same browser", async () => {
+  it("ends when a user logs in anew in the same browser", async () => {
     const visitor = await loggedIn(anna);
     const before = browser(app.url);
     for (const [name, value] of visitor.cookies) before.cookies.set(name, value);

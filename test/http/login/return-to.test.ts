@@ -4,8 +4,8 @@ import { returnPath } from "../../../src/http/login/return-to.ts";
 
 const back = (text: unknown) => returnPath(text, "/console");
 
-describe("where somebody returns to", () => {
-  it("is a path of ours, with its query", () => {
+describe("the address to return to after a login", () => {
+  it("is a path of the service, with its query", () => {
     for (const path of ["/console", "/oauth/authorize?client_id=a&state=%2F%2Fx", "/a/b?x=//y"]) {
       expect(back(path)).to.equal(path);
     }

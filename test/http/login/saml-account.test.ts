@@ -40,7 +40,7 @@ describe("the account of a login by SAML", () => {
       await visitor.open(location);
       return await aliasIn(visitor);
     };
-    // Confirmed when validation was off: somebody may have taken the address before its owner came.
+    // Confirmed when validation was off: another user may have taken the address before its owner came.
     const clara = await app.givenUser("clara", { emailProved: false });
     const validation = { enableEmailValidation: true, userAutoConfirm: false };
     await change(app, root, "email-validation", validation);

@@ -43,7 +43,7 @@ describe("a login by SAML", () => {
     });
   });
 
-  it("finds the same account again, whatever else is told of the person by then", async () => {
+  it("finds the same account again when other attributes of the person have changed", async () => {
     const said = person();
     await logIn(browser(app.url), said);
     const visitor = browser(app.url);
@@ -97,7 +97,7 @@ describe("a login by SAML", () => {
     expect((await browser(app.url).open(`/login/saml/${moved}`)).status).to.equal(503);
   });
 
-  it("is asked for anew when the provider began it, once", async () => {
+  it("is requested anew when the provider began it, once", async () => {
     const said = person({ inResponseTo: null });
     const unasked = await bring(await idp.answer(target, said));
     expect([unasked.status, unasked.location]).to.deep.equal([303, `${at}?unasked=1`]);
@@ -147,7 +147,7 @@ describe("an answer to a login by SAML", () => {
     await switchConnection(app, root, { kind: "saml", uuid: other }, false);
   });
 
-  it("is refused unsigned, signed by somebody else, for another audience, expired", async () => {
+  it("is refused unsigned, signed by another provider, for another audience, expired", async () => {
     const inResponseTo = await begin(browser(app.url));
     const said = { ...person(), inResponseTo };
     await refused(idp.answer(target, { ...said, signed: "neither" }));

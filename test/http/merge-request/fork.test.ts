@@ -54,7 +54,7 @@ describe("a merge request from a fork", () => {
     const opened = await open();
     expect(opened.status, opened.text).to.equal(200);
     expect(opened.body["sourceProject"]).to.include({ id: forkId, ownerAlias: "carl" });
-    // The fork is private: who may not read it is told its id alone.
+    // The fork is private: a reader without access gets its id alone.
     const seen = (await world.get(bob, "/merge-request/1")).body;
     expect(seen["sourceProject"]).to.deep.include({ id: forkId, title: null, alias: null });
     expect(codeOf(await world.post(carl, "/merge-request/1/merge"))).to.deep.equal([
@@ -187,7 +187,7 @@ describe("a merge request from a fork", () => {
   });
 
   describe("with objects of LFS", () => {
-    it("gives the target what its commits point to, for whoever reads that, and nothing else", async () => {
+    it("gives the target what its commits point to, for all its readers, and nothing else", async () => {
       const [shown, hidden] = [content(300), content(300)];
       await bring(forkAt(""), carl, shown);
       await bring(forkAt(""), carl, hidden);
@@ -201,7 +201,7 @@ describe("a merge request from a fork", () => {
       expect((await download(world.at(""), outside, shown)).status).to.equal(403);
     });
 
-    it("gives it what is pushed to the request later, once, whoever looks", async () => {
+    it("gives it what is pushed to the request later, once, also for several readers", async () => {
       await open();
       const later = content(300);
       await bring(forkAt(""), carl, later);

@@ -299,7 +299,7 @@ describe("closing, reopening and cancelling", () => {
 });
 
 describe("the list of merge requests", () => {
-  it("is filtered and sorted as asked", async () => {
+  it("is filtered and sorted as requested", async () => {
     const [second] = await world.branch({ "b.txt": "b\n" });
     const bug = { title: "bug", description: "", hexColor: "#ff0000" };
     const { id: bugId } = (await world.post(anna, "/label", bug)).body;

@@ -156,7 +156,7 @@ describe("merging", () => {
     expect(codeOf(await merging())).to.deep.equal([422, "merge_request.final"]);
   });
 
-  it("removes the source branch if asked to, unless a rule or another request needs it", async () => {
+  it("removes the source branch on request, unless a rule or another merge request needs it", async () => {
     await world.open({ removeSourceBranch: true });
     await merged();
     expect((await world.refs()).has("refs/heads/feature")).to.equal(false);

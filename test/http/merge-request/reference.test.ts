@@ -127,7 +127,7 @@ describe("the workers of merge requests", () => {
     await world.open({ sourceBranch: { id: branch } });
     const before = await app.head();
     await world.push("main", { "main.txt": "m\n" });
-    // The push itself, and what every push brings, is all that the log is told.
+    // The log receives the events of the push itself and those that every push causes, no others.
     await eventually(async () => ((await app.head()) ?? 0n) > (before ?? 0n));
     const types: string[] = [];
     for await (const item of app.deps.store.subscribeAll({

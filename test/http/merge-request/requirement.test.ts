@@ -38,7 +38,7 @@ async function rule(minimalApprovals: number, ...approvers: TestUser[]): Promise
   expect(status, text).to.equal(200);
 }
 
-/** Names of the requirements that do not hold for somebody. */
+/** Names of the requirements that do not hold for a user. */
 async function unmet(user: TestUser = bob): Promise<readonly string[]> {
   const { body } = await world.get(user, "/merge-request/1");
   const requirements = Object.entries(body["mergeRequirements"] as Record<string, boolean>);
@@ -76,7 +76,7 @@ describe("the requirements of a merge request", () => {
     expect(canMerge).to.equal(false);
   });
 
-  it("all hold where nothing is asked for", async () => {
+  it("all hold where nothing is required", async () => {
     await world.open();
     expect(await unmet()).to.deep.equal([]);
   });
@@ -244,7 +244,7 @@ describe("approving", () => {
     ]);
   });
 
-  it("of one's own request or commits is refused where the configuration says so", async () => {
+  it("of one's own request or commits is refused where the configuration forbids it", async () => {
     expect((await approve(anna)).status).to.equal(200);
     await configure({ preventAuthorApproving: true });
     expect(await approvals()).to.deep.equal([["anna", false]]);
@@ -313,7 +313,7 @@ describe("approving", () => {
     await expectOnly("HAS_ALL_APPROVERS");
   });
 
-  it("leaves merged requests editable only where the configuration says so", async () => {
+  it("leaves merged requests editable only where the configuration allows it", async () => {
     expect((await world.post(bob, "/merge-request/1/merge")).status).to.equal(200);
     const edit = () => world.put(anna, "/merge-request/1", { title: "Later" });
     expect(codeOf(await edit())).to.deep.equal([422, "merge_request.final"]);

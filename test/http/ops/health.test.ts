@@ -77,7 +77,7 @@ describe("health", () => {
     }
   });
 
-  it("asks the stores once however often it is asked", async () => {
+  it("checks the stores once for many requests", async () => {
     let pings = 0;
     const counted: EventStore = {
       ...deps.store,

@@ -115,7 +115,7 @@ describe("a generic package", () => {
     ).to.equal(304);
   });
 
-  it("is the same whoever stores two of its files at once", async () => {
+  it("is one package when its files are stored at the same time", async () => {
     const names = Array.from({ length: 8 }, (_, n) => `file-${n}`);
     const answers = await Promise.all(names.map((name) => put(`/generic/race/1/${name}`, name)));
     expect(answers.map(({ status }) => status)).to.deep.equal(names.map(() => 200));
@@ -183,7 +183,7 @@ describe("a download of a package's file", () => {
     expect(headers.get("content-security-policy")).to.contain("sandbox");
   });
 
-  it("is in parts when asked for them", async () => {
+  it("is partial when requested by Range", async () => {
     const answer = await fetchFile(at, { range: "bytes=10-19" });
     expect([answer.status, answer.headers.get("content-range")]).to.deep.equal([
       206,

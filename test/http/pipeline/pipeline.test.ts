@@ -86,7 +86,7 @@ describe("a push with a pipeline file", () => {
     });
   });
 
-  it("starts none when the message says so, without a file, and when the rules leave no job", async () => {
+  it("starts none for [skip ci] in the message, without a file, and when the rules leave no job", async () => {
     const ci = await givenPipelines();
     await ci.commit({ "README.md": "x" });
     await ci.commit({ [file]: twoStages }, "Add pipelines [skip ci]");
@@ -244,7 +244,7 @@ release: {stage: test, script: x, when: manual}
 deploy: {stage: deploy, script: x, needs: [release]}
 `;
 
-  it("waits for somebody to start it, and with it what needs it", async () => {
+  it("waits until a user starts it, as do the jobs that need it", async () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: manual }, "Add [skip ci]");
     const { localId } = await ci.start();

@@ -124,7 +124,7 @@ describe("a schedule", () => {
 });
 
 describe("a trigger", () => {
-  it("starts pipelines for whoever has its token, which is shown once", async () => {
+  it("starts pipelines for holders of its token, which is shown once", async () => {
     const ci = await given("a: {script: x, rules: [{if: $WANTED}]}");
     const at = `${ci.base}/cicd/trigger`;
     const made = await app.post(at, { token, body: { description: "Outside" } });

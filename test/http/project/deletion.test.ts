@@ -84,7 +84,7 @@ describe("a project that is deleted and restored", () => {
     expect((await restore(id)).status, "again").to.equal(200);
   });
 
-  it("does not come back under an alias that somebody took", async () => {
+  it("is not restored under an alias that is taken", async () => {
     const { id } = await app.givenProject(anna, "taken");
     await remove(id);
     await app.givenProject(anna, "taken");
@@ -118,7 +118,7 @@ describe("a project whose time for being restored is over", () => {
     const run = (own = deps) =>
       projectPurgeWorker.runJob(job?.data, own, new AbortController().signal);
 
-    // It dies when the log says so and nothing else was done; then it is begun again, twice.
+    // It dies after the event and before anything else; then it runs again, twice.
     const dying = { ...repositories, remove: () => Promise.reject(new Error("killed")) };
     await expect(run({ ...deps, git: dying })).to.be.rejectedWith("killed");
     await run();

@@ -47,7 +47,7 @@ before(async () => {
 });
 
 describe("forking a project", () => {
-  it("makes a project with all its branches and tags, by whoever forks", async () => {
+  it("makes a project with all its branches and tags, by the forking user", async () => {
     const { status, body } = await app.post("/project/anna/search/fork", as(bob, {}));
     expect(status, JSON.stringify(body)).to.equal(200);
     expect(body).to.deep.include({
@@ -139,7 +139,7 @@ describe("a fork whose maker died", () => {
     for (let run = 0; run < 2; run += 1) {
       await projectForkWorker.runJob(job?.data, deps, new AbortController().signal);
     }
-    // By the account that forked: its rights are asked for again.
+    // By the account that forked: its rights are checked again.
     expect(await told(forkId)).to.deep.equal(["BranchCreated anna"]);
   });
 });

@@ -70,7 +70,7 @@ describe("a PULL mirror", () => {
     const fields = { mirror: true, mirrorType: "PULL", mirrorUrl: url, pullMirrorUrl: url };
     expect(shown).to.include(fields);
     await mirrored("pulled", "pulled");
-    // The log is told after the repository has them.
+    // The events are written after the repository has the refs.
     await eventually(async () =>
       expect(await told(repositoryStream(id))).to.deep.equal([
         "BranchCreated",
@@ -123,7 +123,7 @@ describe("a PULL mirror", () => {
     );
   });
 
-  it("leaves alone what the project's rules forbid, and says so", async () => {
+  it("leaves refs alone that the project's rules protect, and reports it", async () => {
     await given("guarded");
     const rule = { branchTemplate: "dev", allowForcePush: false };
     const made = await app.post(`${at("guarded")}/branch-protection/create`, as(anna, rule));
@@ -140,7 +140,7 @@ describe("a PULL mirror", () => {
     expect(failures).to.equal(0);
   });
 
-  it("does not replace what a project holds, unless told to", async () => {
+  it("does not replace what a project holds without `overwrite`", async () => {
     await given("full");
     await git(copy, "push", "--quiet", remote("full"), "main:own");
     const body = { url: other.url("full"), type: "PULL" };
@@ -213,7 +213,7 @@ describe("the credentials of a mirror", () => {
     expect(sent.every(({ headers }) => headers.authorization === undefined)).to.equal(true);
   });
 
-  it("that are wrong are told once, and when they are right again", async () => {
+  it("are recorded once when they are wrong, and when they are right again", async () => {
     const id = await given("locked");
     other.require("carl", token);
     await mirror("locked", { type: "PULL", username: "carl", token: "wrong" });

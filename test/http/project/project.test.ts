@@ -49,7 +49,7 @@ describe("POST /project", () => {
     expect((await create({ title: "One", alias: "one" }, boris.token)).status).to.equal(200);
   });
 
-  it("refuses to create for somebody else, and for nobody", async () => {
+  it("refuses to create for another user, and for an unknown one", async () => {
     const head = await app.head();
     const body = { title: "Foreign", alias: "foreign" };
     const foreign = await create({ ...body, ownerAlias: "anna" }, boris.token);

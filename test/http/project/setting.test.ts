@@ -217,7 +217,7 @@ describe("lists of projects", () => {
     await create("alone", { title: "List d" });
   });
 
-  it("show what belongs to somebody in the end as theirs", async () => {
+  it("show projects of a user's teams and companies as their own", async () => {
     const all = ["in-team", "in-company", "in-both", "alone"];
     expect(await aliases("/project/my?q=list", anna)).to.deep.equal(all);
     expect(await aliases("/project/shared?q=list", anna)).to.deep.equal([]);

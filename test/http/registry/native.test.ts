@@ -122,7 +122,7 @@ describe("a native path of a repository", () => {
     expect((await get(shared, basic(bob))).status).to.equal(200);
   });
 
-  it("is read without a token where the repository says so, and never written", async () => {
+  it("is read without a token where the repository allows it, and never written", async () => {
     const path = `${base}/open/tool/1/a`;
     expect((await put(path, "a")).status).to.equal(201);
     expect(await (await get(path, {})).text()).to.equal("a");

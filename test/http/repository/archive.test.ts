@@ -112,7 +112,7 @@ describe("GET …/archive/{ref}", () => {
     await answer.arrayBuffer();
   });
 
-  it("takes the branch where a tag has the same name, unless it is told which", async () => {
+  it("takes the branch where a tag has the same name, unless the full ref is given", async () => {
     const etags = await Promise.all(
       ["both", "refs/heads/both", "refs/tags/both"].map(async (ref) => {
         const answer = await ask(ref);

@@ -82,7 +82,7 @@ describe("branches, tags and files at a time", () => {
     expect((await get("/tag/v1", then)).body["commitId"]).to.equal(head);
   });
 
-  it("say so when the repository no longer holds the commit", async () => {
+  it("answer 404 when the repository no longer holds the commit", async () => {
     await git(world.copy, "checkout", "--quiet", "-b", "gone");
     const gone = await commitLocally(world.copy, "Gone", { "a.txt": "gone\n" });
     await git(world.copy, "push", "--quiet", "origin", "gone");

@@ -118,7 +118,7 @@ describe("GET …/blob", () => {
     });
   }
 
-  it("answers 404 for a tree or blob where a commit is asked for", async () => {
+  it("answers 404 for a tree or blob where a commit is expected", async () => {
     for (const name of ["HEAD^{tree}", "HEAD:README.md"]) {
       expect((await text("README.md", await git(copy, "rev-parse", name))).status).to.equal(404);
     }
@@ -169,7 +169,7 @@ describe("GET …/blob/download", () => {
     ["logo.png", png],
     ["large.bin", large],
   ] as const) {
-    it(`gives a part of ${file} that is asked for by Range`, async () => {
+    it(`gives a part of ${file} that is requested by Range`, async () => {
       const end = content.length - 1;
       for (const [range, first, last] of [
         ["bytes=2-5", 2, 5],
@@ -226,7 +226,7 @@ describe("GET …/blob/recursive", () => {
     }[];
   };
 
-  it("lists the files of the root, and of levels below as deep as asked", async () => {
+  it("lists the files of the root, and of levels below down to the requested depth", async () => {
     const paths = async (depth: string) => (await list({ depth })).map(({ filePath }) => filePath);
 
     expect(await paths("0"))

@@ -187,7 +187,7 @@ describe("DELETE …/branch", () => {
     }
   });
 
-  it("answers 409 when somebody pushed to it in between, and shows what they pushed", async () => {
+  it("answers 409 after a push to it in between, and shows what was pushed", async () => {
     await create("dev");
     const moved = await commit(world.copy, "Second");
     // Behind the service's back, as a process of another machine would between its push and its event.

@@ -41,7 +41,7 @@ const fieldErrors = (body: Record<string, unknown>) =>
   (body["errors"] as { field: string; code: string }[]).map(({ field, code }) => [field, code]);
 
 describe("POST …/commit", () => {
-  it("commits several files at once, by the account that asked, and shows it", async () => {
+  it("commits several files at once, by the requesting account, and shows it", async () => {
     await commitLocally(world.copy, "More", { "b.txt": "b\n", "dir/c.txt": "c\n", "d.txt": "d\n" });
     await git(world.copy, "push", "--quiet", "origin", "main");
     const parent = await git(world.copy, "rev-parse", "HEAD");
@@ -281,7 +281,7 @@ describe("POST …/commit", () => {
     expect(await world.told()).to.have.length(13);
   });
 
-  it("answers 409 with the files when somebody was faster with the same ones", async () => {
+  it("answers 409 with the files when a concurrent commit changed the same ones", async () => {
     // On a busy machine one may be done before the other begins: then again.
     for (let round = 1; ; round += 1) {
       const before = (await world.told()).length;

@@ -127,7 +127,7 @@ describe("GET …/commit/{hash}/file", () => {
     expect(files.get("pixel.png")).to.deep.include({ isImg: true, isBinary: true });
   });
 
-  it("gives the same ids whenever it is asked, and each file its own", async () => {
+  it("gives the same ids to repeated requests, and each file its own", async () => {
     const ids = async (hash: string): Promise<readonly unknown[]> =>
       [...(await byPath(`/commit/${hash}/file`)).values()].map(({ id }) => id);
     const some = await ids(second);
@@ -143,7 +143,7 @@ describe("GET …/commit/{hash}/file", () => {
     expect([...(await byPath(`/commit/${merge}/file`)).keys()]).to.deep.equal(["side.txt"]);
   });
 
-  it("never changes, and says so", async () => {
+  it("never changes, and is marked immutable", async () => {
     const { headers } = await ask(`/commit/${second}/file`);
     expect(headers.get("cache-control")).to.contain("immutable");
     const etag = headers.get("etag") ?? "";
@@ -242,7 +242,7 @@ describe("GET …/commit/{commitId}/diff", () => {
     }
   });
 
-  it("never changes, and says so", async () => {
+  it("never changes, and is marked immutable", async () => {
     const { headers } = await diff("src/main.ts");
     expect(headers.get("cache-control")).to.contain("immutable");
     expect(headers.get("etag")).to.match(/^"[0-9a-f-]{36}"$/);

@@ -28,7 +28,7 @@ const gpg = async (...args: string[]) =>
   (await run("gpg", ["--batch", "--quiet", "--no-tty", ...args], { env: gpgEnvironment })).stdout;
 
 let files = 0;
-/** Commits as somebody, with what git is told of signing, and pushes it. */
+/** Commits as the given committer with git's signing settings, and pushes it. */
 async function signed(settings: readonly string[], committer = "anna"): Promise<string> {
   files += 1;
   await writeFile(path.join(copy, "a.txt"), `${files}\n`);
@@ -70,7 +70,7 @@ describe("a commit signed by SSH", () => {
     expect(JSON.stringify(body)).to.contain('"verified":true');
   });
 
-  it("is not, when the key is somebody else's or nobody's, or the address is", async () => {
+  it("is not verified when the key or the address is another account's or no account's", async () => {
     const stranger = await newKey(parent, "stranger");
     for (const [file, committer, comment] of [
       [bobsKey, "anna", "not registered with the committer's account"],
@@ -152,7 +152,7 @@ describe("a commit signed by SSH", () => {
     expect((await verification(id)).comment).to.contain("registered with no account");
   });
 
-  it("that is not signed, or by nonsense, says so", async () => {
+  it("is not verified when it is not signed", async () => {
     expect(await verification(await signed([]))).to.deep.equal({
       verified: false,
       comment: "The commit is not signed.",

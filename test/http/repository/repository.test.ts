@@ -62,7 +62,7 @@ describe("GET …/commit/{hash}", () => {
     expect(body).to.deep.include({ parentCommitIds: [first], parentCommitBranches: ["merged"] });
   });
 
-  it("is asked for again: the accounts and branches it names come and go", async () => {
+  it("is revalidated: the accounts and branches it names come and go", async () => {
     const answer = await app.get(`${project.path}/commit/${first}`, anna.token);
     const etag = answer.headers.get("etag") ?? "";
     expect(etag).to.match(/^W\//);

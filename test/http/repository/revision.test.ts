@@ -36,7 +36,7 @@ const names = (): readonly string[] => [
   "HEAD",
 ];
 
-/** Where a commit is asked, with what is answered when it is found. */
+/** Routes that take a commit, with their answers when it is found. */
 const asking: readonly (readonly [string, (name: string) => string])[] = [
   ["a commit", (name) => `/commit/${name}`],
   ["the files of a commit", (name) => `/commit/${name}/file`],

@@ -39,7 +39,7 @@ const get = async (rest: string) => {
   return text;
 };
 
-describe("lists that were asked for before", () => {
+describe("lists that are requested again", () => {
   for (const [list, shows] of [
     ["/commits", '"verified":true'],
     ["/commits?path=a.txt", "First"],

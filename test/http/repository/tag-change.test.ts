@@ -39,7 +39,7 @@ describe("POST …/tag/create", () => {
     expect((await world.told()).at(-1)).to.equal("TagCreated v1 by bob");
   });
 
-  it("makes an annotated tag on a commit, by the account that asked", async () => {
+  it("makes an annotated tag on a commit, by the requesting account", async () => {
     await commit(world.copy, "Second");
     await git(world.copy, "push", "--quiet", "origin", "main");
     await app.put("/user/profile", {
@@ -121,7 +121,7 @@ describe("POST …/tag/create", () => {
     expect((await create({ tagName: "v1", message })).status).to.equal(422);
   });
 
-  it("is refused to a reporter, and to whom a rule forbids it, however it is asked for", async () => {
+  it("is refused to a reporter, and to whom a rule forbids it, annotated or not", async () => {
     expect((await create({ tagName: "v1" }, people.carl)).body).to.include({ status: 403 });
     await world.post(people.anna, "/tag-protection/create", {
       tagTemplate: "v*",

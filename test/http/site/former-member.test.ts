@@ -71,9 +71,9 @@ const visit = (who: Visitor, route: PageRoute, projectAlias: string): Promise<Sh
   return who.post(at, { csrf, text: "x", title: "x" });
 };
 
-describe("somebody who was a member of a private project", () => {
+describe("a former member of a private project", () => {
   for (const route of ofProjects) {
-    it(`is told by ${route.method} ${route.path} what is told of no project`, async () => {
+    it(`gets the answer of a missing project from ${route.method} ${route.path}`, async () => {
       const head = await app.head(); // No workers run here.
       const there = await visit(former, route, "hidden");
       const missing = await visit(former, route, "missing");

@@ -16,7 +16,7 @@ describe("POST /user/settings/access-token/create", () => {
     });
   };
 
-  it("gives a token that works at once and carries the scopes asked for", async () => {
+  it("gives a token that works at once and carries the requested scopes", async () => {
     const created = await create({ scopes: ["USER_READ", "PROJECT_READ", "USER_READ"] });
     expect(created.status).to.equal(200);
     const token = String(created.body["token"]);

@@ -16,7 +16,7 @@ closing.push(other.close);
  * left to a loaded machine; a copy that is kept for a minute would show, and one without an end.
  */
 const everywhereMs = 10_000;
-/** How long a copy is kept, and hence how often at most it is asked for again. */
+/** How long a copy is kept, which limits how often it is queried again. */
 const keptMs = 500;
 
 const root = await app.givenUser("root", { admin: true });

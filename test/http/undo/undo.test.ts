@@ -253,7 +253,7 @@ describe("an undo", () => {
     });
   }
 
-  it("of an alias is asked for at the new one, and gives the old one back", async () => {
+  it("of an alias is requested at the new one, and restores the old one", async () => {
     for (const [type, method, at, from, to] of [
       ["TeamAliasChanged", "PUT", "", "/team/changing-team", "/team/other-team"],
       ["CompanyAliasChanged", "PUT", "", "/company/changing-company", "/company/other-company"],

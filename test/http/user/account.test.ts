@@ -139,7 +139,7 @@ describe("one's own account", () => {
     });
   }
 
-  it("is refused what somebody else has", async () => {
+  it("is refused an e-mail and an alias of another user", async () => {
     const boris = await someone();
     const email = await put("/user/change-email", { email: `${boris.alias}@EXAMPLE.org` });
     expect(email.body).to.include({ status: 422, code: "email.taken" });

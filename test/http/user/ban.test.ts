@@ -32,7 +32,7 @@ describe("blocking a user", () => {
     expect((await create("after")).status).to.equal(200);
   });
 
-  it("answers 400 for somebody who is blocked already, and 200 for an unban without a ban", async () => {
+  it("answers 400 for a user who is blocked already, and 200 for an unban without a ban", async () => {
     const boris = await app.givenUser("boris");
     expect((await unban(boris.id)).status).to.equal(200);
     expect((await ban(boris.id)).status).to.equal(200);

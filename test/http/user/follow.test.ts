@@ -72,7 +72,7 @@ describe("followers", () => {
     expect((await followers()).body).to.include({ totalElements: 1 });
   });
 
-  it("are of somebody, and not oneself", async () => {
+  it("belong to an existing user, and not oneself", async () => {
     const { token } = anna;
     expect((await app.post("/user/nobody/follow", { token })).status).to.equal(404);
     expect((await app.get("/user/nobody/followers", { token })).status).to.equal(404);
@@ -115,7 +115,7 @@ describe("the projects of a user", () => {
     });
   });
 
-  it("are of somebody", async () => {
+  it("are 404 for an unknown user", async () => {
     expect((await app.get("/user/nobody/projects", { token: anna.token })).status).to.equal(404);
   });
 });

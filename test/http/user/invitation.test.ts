@@ -180,7 +180,7 @@ describe("an invitation", () => {
     expect(await listed(base)).to.deep.equal([]);
   });
 
-  it("sends one mail however often it is asked for, and sixty an hour at most", async () => {
+  it("sends one mail however often it is requested, and sixty an hour at most", async () => {
     const base = bases["team"]!;
     await invite(base);
     await linkTo();

@@ -199,7 +199,7 @@ describe("GET /user/push-stats/specified-users", () => {
   const at = "/user/push-stats/specified-users";
   const get = (query: string) => app.get(at + query, { token: root.token });
 
-  it("shows those who are asked for, in that order, each once", async () => {
+  it("shows the requested users, in that order, each once", async () => {
     const query = `?userAlias=${bob.alias}&userAlias=${anna.alias}&userAlias=${bob.alias}`;
     const { body } = await get(query);
     const names = (body["pushStats"] as Entry[]).map(({ userSimple }) => userSimple.username);

@@ -127,7 +127,7 @@ describe("an administrator", () => {
     }
   });
 
-  it("is told when there is no such user", async () => {
+  it("gets 404 when there is no such user", async () => {
     const answer = await add(admin.token, {}, "/admin/user/nobody/key/create");
     expect(answer.body).to.include({ status: 404, code: "user.not_found" });
   });

@@ -100,7 +100,7 @@ describe("a user with a second factor", () => {
     expect((await statusOf(anna.token))["recoveryCodesLeft"]).to.equal(9);
   });
 
-  it("is asked nothing while the administrator has it switched off, and again after", async () => {
+  it("needs no code while the administrator has it switched off, and needs one again after", async () => {
     await enrolled(app, anna);
     await allowTwoFactor(app, root.token, false);
     expect((await createToken(anna)).status).to.equal(200);

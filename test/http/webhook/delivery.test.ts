@@ -145,7 +145,7 @@ describe("redelivering", () => {
 });
 
 describe("a webhook that was switched off", () => {
-  it("says so, may be tried, and is on again once changed", async () => {
+  it("is shown as inactive, may be tried, and is on again once changed", async () => {
     const id = await givenWebhook();
     const delivery = await givenTest(id);
     await switchOff(id);
@@ -178,7 +178,7 @@ describe("replaying history", () => {
     ["a list of events", ["TAG_CREATE"], ["TAG_CREATE"]],
     ["flags", { BRANCH_CREATE: true, MERGE: false }, ["BRANCH_CREATE"]],
   ] as const) {
-    it(`is asked for with ${what}`, async () => {
+    it(`is requested with ${what}`, async () => {
       const id = await givenWebhook();
       const body = { from: "2026-01-01", to: "2026-01-02T03:00:00+03:00", events };
       const answer = await app.post(`${base}/${id}/replay`, { token, body });

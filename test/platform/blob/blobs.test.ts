@@ -173,7 +173,7 @@ for (const [kind, blobUrl] of [
       expect(await blobs.removeUnless(digest, never), "again").to.equal(true);
     });
 
-    it("held by somebody who died are kept for a time, and no longer", async () => {
+    it("held by a dead process are kept for a time, and no longer", async () => {
       const { digest } = await put(randomBytes(500));
       const hold = () => db("public.blob_hold").where({ digest });
       await hold().update({ held_until: new Date(Date.now() - 1_000) });
@@ -182,12 +182,12 @@ for (const [kind, blobUrl] of [
       expect(await blobs.removeUnless(digest, never)).to.equal(true);
     });
 
-    it("survive whoever stores them while they are being removed", async () => {
+    it("survive when they are stored while they are being removed", async () => {
       const content = randomBytes(2_000);
       const { digest, release } = await put(content);
       await release();
       let again: ReturnType<typeof put> | undefined;
-      // Asked under the lock: whoever stores the content now has to wait until it is gone.
+      // Checked under the lock: a concurrent upload of the content has to wait until it is gone.
       const removed = await blobs.removeUnless(digest, async () => {
         again = put(content);
         return false;

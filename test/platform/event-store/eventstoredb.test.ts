@@ -35,7 +35,7 @@ describe("the port to the event store", () => {
     expect(Math.abs(read[0]!.recordedAt.getTime() - Date.now())).to.be.below(60_000);
   });
 
-  it("says when somebody else wrote first", async () => {
+  it("reports a conflict when another writer was first", async () => {
     const stream = newStream();
     await store.append(stream, "none", events(2));
     for (const expected of ["none", 0n, 2n] as const) {
@@ -163,7 +163,7 @@ describe("a subscription by the port", () => {
     expect(checkpoints).to.be.greaterThan(3);
   });
 
-  it("ends when told to, also before it began and while nothing happens", async () => {
+  it("ends on abort, also before it began and while nothing happens", async () => {
     const items: SubscriptionItem[] = [];
     await follow(undefined, AbortSignal.abort(), items);
     expect(items).to.deep.equal([]);

@@ -51,8 +51,8 @@ async function witness(
   return { program, ran };
 }
 
-describe("what git is told from elsewhere", () => {
-  it("is not read: neither the machine's settings nor somebody's own", async () => {
+describe("git configuration from elsewhere", () => {
+  it("is not read: neither the machine's settings nor a user's own", async () => {
     const home = await mkdtemp(path.join(root, "home-"));
     const file = path.join(home, "elsewhere");
     await mkdir(path.join(home, "git"));
@@ -147,7 +147,7 @@ describe("what git does by itself", () => {
     }
   });
 
-  it("has what it writes on the disk before it says so", async () => {
+  it("has what it writes on the disk before it reports success", async () => {
     const trace = path.join(root, "trace");
     const env = { GIT_TRACE2_EVENT: trace };
     await runGit(gitDir, ["hash-object", "-w", "--stdin"], { input: "kept", env });

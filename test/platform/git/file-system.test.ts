@@ -70,7 +70,7 @@ describe("refs that a power cut left unwritten", () => {
     expect(await readFile(other, "utf8")).to.equal("");
   });
 
-  it("stay while somebody holds their lock", async () => {
+  it("stay while a process holds their lock", async () => {
     const file = await refFile("refs/heads/new", "");
     await writeFile(`${file}.lock`, `${head}\n`);
     expect(await removeUnwrittenRefs(gitDir, ["refs/heads/new"])).to.deep.equal([]);

@@ -51,7 +51,7 @@ describe("the history of a commit", () => {
     }
   });
 
-  it("is the same over the border of what is asked for at once", async () => {
+  it("is the same across the boundary of one query of git", async () => {
     const long = await repositories.ensure(randomUUID(), "main");
     const count = 2_050;
     const stream = Array.from(
@@ -71,7 +71,7 @@ describe("the history of a commit", () => {
     }
   });
 
-  it("costs no process when it was asked for before", async () => {
+  it("starts no process when it is requested again", async () => {
     await page(third, 0, 10);
     await page(third, 0, 10, "a.txt");
     const children = await startedWhile(async () => {
@@ -108,7 +108,7 @@ describe("the last commit that touched a path", () => {
   const last = async (from: string, file: string) =>
     (await lastCommit(repository, { from, path: file }))?.id;
 
-  it("is as of the commit asked from, and may have removed it", async () => {
+  it("is as of the given commit, and may have removed it", async () => {
     expect(await last(third, "a.txt")).to.equal(second);
     expect(await last(first, "a.txt")).to.equal(first);
     expect(await last(third, "d/b.txt")).to.equal(third);
@@ -137,7 +137,7 @@ describe("upkeep", () => {
     const chain = path.join(repository.gitDir, "objects", "info", "commit-graphs");
     expect(await readdir(chain)).to.include("commit-graph-chain");
     await git(repository.gitDir, "commit-graph", "verify");
-    // Asked as the lists do: with every setting of a git child.
+    // The query of the lists: with every setting of a git child.
     const trace = path.join(dataDir, "trace");
     const env = { GIT_TRACE2_EVENT: trace };
     await runGit(repository.gitDir, ["rev-list", "--count", third, "--", "a.txt"], { env });

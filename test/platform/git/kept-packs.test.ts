@@ -49,7 +49,7 @@ const read = (pack: KeptPack | undefined): Promise<Buffer> => {
   return buffer(streamed(pack));
 };
 
-/** Every piece is good until the next is asked for. */
+/** Every piece is valid until the next is requested. */
 function streamed(pack: KeptPack): Readable {
   const copies = async function* () {
     for await (const piece of pack.pieces()) yield Buffer.from(piece);
@@ -67,7 +67,7 @@ async function openBelow(at: string): Promise<number> {
 describe("a kept pack", () => {
   it("is read whole by everyone, from before it is made until long after", async () => {
     const kept = open();
-    // Half of it, and the rest when it is told to.
+    // The program writes half of it, and the rest after the signal.
     const first = kept.make("a", 10, program('head -c 700000 "$1"; read go; tail -c +700001 "$1"'));
     const early = Array.from({ length: 5 }, () => read(kept.find("a")));
     await eventually(() => started.length === 1);
@@ -91,10 +91,10 @@ describe("a kept pack", () => {
     expect(await openBelow(directory)).to.be.greaterThan(0);
   });
 
-  it("goes when nobody has asked for it for a while, but not from under who reads it", async () => {
+  it("is dropped when no client has requested it for a while, but not while one reads it", async () => {
     const kept = open({ keptMs: 100, directory: path.join(directory, "short") });
     let [key, found]: [string, KeptPack | undefined] = ["", undefined];
-    // On a busy machine one may have gone before it is asked for again.
+    // On a busy machine one may be dropped before it is requested again.
     for (let turn = 0; found === undefined && turn < 50; turn += 1) {
       key = `a-${turn}`;
       await read(kept.make(key, 10, copying));
@@ -140,7 +140,7 @@ describe("a kept pack", () => {
     expect(await open({ bytesMax: 0 }).takes(0), "of what is in no pack").to.equal(false);
   });
 
-  it("is told as far as it came when it failed, and is not kept", async () => {
+  it("is delivered up to where it failed, and is not kept", async () => {
     const kept = open();
     const pack = kept.make("a", 10, program("printf 'ERR no'; exit 128"));
     expect((await read(pack)).toString()).to.equal("ERR no");
@@ -189,7 +189,7 @@ describe("a kept pack", () => {
     expect(kept.find("a")).to.equal(undefined);
   });
 
-  it("is worth it when the same was asked for before, not too long ago", () => {
+  it("is made when the same was requested before, not too long ago", () => {
     const kept = open({ keptMs: 1_000 });
     const asked = [0, 900, 1_800, 2_900].map((now) => kept.askedBefore("a", now));
     expect(asked).to.deep.equal([false, true, true, false]);

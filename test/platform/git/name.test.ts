@@ -33,7 +33,7 @@ describe("names of refs", () => {
     });
   }
 
-  it("agrees with git on every one that git can be asked about", async () => {
+  it("agrees with git on every one that git can check", async () => {
     const directory = await temporaryDirectory();
     for (const name of [...good, ...bad]) {
       // Length is our own limit, and NUL cannot be an argument.

@@ -28,12 +28,12 @@ describe("the address of a directory", () => {
     ...["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0.0.0.0", "169.254.169.254", "[::1]"],
     ...["[::ffff:127.0.0.1]", "[fe80::1]", "224.0.0.1", "100.64.0.1", "168.63.129.16"],
   ]) {
-    it(`is not at ${host} unless the operator says so`, () => {
+    it(`is not at ${host} unless the operator allows it`, () => {
       expect(() => usual.check(`ldaps://${host}`)).to.throw("not allowed");
     });
   }
 
-  it("is at LDAP's own ports unless the operator says so", () => {
+  it("is at LDAP's own ports unless the operator allows another", () => {
     expect(() => usual.check("ldap://10.1.2.3:6379")).to.throw("Port 6379");
     expect(listed.check("ldap://127.0.0.1:6379").port).to.equal(6379);
   });

@@ -41,8 +41,8 @@ function swallowing(id: number, bytes: number): Buffer {
 }
 
 /**
- * A directory that refuses every password over TLS, and somebody on the line who adds to its last words
- * before TLS begins.
+ * A directory that refuses every password over TLS, and an attacker on the connection who appends to its last
+ * message before TLS begins.
  */
 async function directoryWith(slippedIn: Buffer = Buffer.alloc(0)): Promise<DirectorySettings> {
   const server = createServer((plain) => {
@@ -77,11 +77,11 @@ async function directoryWith(slippedIn: Buffer = Buffer.alloc(0)): Promise<Direc
 const prove = (settings: DirectorySettings) => directory.prove(settings, "cn=anna", "guess");
 
 describe("a connection that StartTLS made safe", () => {
-  it("is told by the directory itself that the password is wrong", async () => {
+  it("gets the refusal of the password from the directory itself", async () => {
     expect(await prove(await directoryWith())).to.equal(false);
   });
 
-  // Of this connection, or counted anew by whoever speaks after TLS began.
+  // Message ids of this connection, or counted anew after TLS began.
   for (const id of [1, 2, 3]) {
     it(`lets no beginning from before TLS swallow the answer to message ${id}`, async () => {
       const refusal = answer(id, tags.bindResponse, codes.invalidCredentials).length;

@@ -143,7 +143,7 @@ describe("an answer of a SAML provider", () => {
     });
   }
 
-  it("is refused when somebody else signed it, or it names their key", async () => {
+  it("is refused when another provider signed it, or it names another's key", async () => {
     await refuses(verify(await stranger.answer(parties, anna)), /signature/i);
     await refuses(verify(await answerOf(), { certificates: [stranger.cert] }), /signature/i);
   });
@@ -181,7 +181,7 @@ describe("an answer with another number of assertions", () => {
     await refuses(verify(await answerOf({ signed: "response", before })), /exactly one/);
   });
 
-  it("is refused with an encrypted one, and told why", async () => {
+  it("is refused with an encrypted one, with the reason", async () => {
     const xml = decoded(await answerOf())
       .replaceAll("saml:Assertion ", "saml:EncryptedAssertion ")
       .replaceAll("/saml:Assertion>", "/saml:EncryptedAssertion>");

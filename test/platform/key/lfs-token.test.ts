@@ -49,7 +49,7 @@ describe("a token for LFS", () => {
     expect(tokens.verify(`lflt_${payload}.${mac.toString("base64url")}`)).to.equal(undefined);
   });
 
-  it("holds for the operation and the project it names, whatever somebody writes into it", () => {
+  it("holds for the operation and the project it names, and for no others when it is altered", () => {
     const { token } = tokens.issue(grant);
     const [payload = "", signature = ""] = token.slice("lflt_".length).split(".");
     const claims = Buffer.from(payload, "base64url").toString();

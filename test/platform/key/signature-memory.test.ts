@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 describe("what is remembered of signatures", () => {
-  it("is asked of git once, for all processes", async () => {
+  it("is checked by git once, for all processes", async () => {
     const questions = [question("c1", "k1"), question("c2", "k1")];
     const heard = new HeardChecks();
     for (const process of [heard, heard, new HeardChecks()]) {
@@ -43,7 +43,7 @@ describe("what is remembered of signatures", () => {
     expect(await rows()).to.have.length(2);
   });
 
-  it("is asked once by many at the same time", async () => {
+  it("is checked once for concurrent callers", async () => {
     const heard = new HeardChecks();
     const ask = () => checkSignatures(db, [question("c1", "k1")], now, heard);
     await Promise.all([ask(), ask(), ask()]);

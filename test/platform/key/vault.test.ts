@@ -49,7 +49,7 @@ describe("the vault", () => {
     expect(statements).to.equal(1);
   });
 
-  it("gives null for what was sealed for somebody who was forgotten since", async () => {
+  it("gives null for what was sealed for a user who was forgotten since", async () => {
     const gone = `user-${randomUUID()}`;
     const vault = openVault(db, secret);
     const other = openVault(db, secret);

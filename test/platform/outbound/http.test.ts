@@ -154,7 +154,7 @@ describe("guarded outbound requests", () => {
     expect(response.body.toString()).to.equal("begun");
   });
 
-  it("reads no more of the body than it was told", async () => {
+  it("reads no more of the body than bodyBytesMax", async () => {
     receiver.answer((response) => void response.end("x".repeat(1_000_000)));
     const response = await trusting().request(order(receiver.url, { bodyBytesMax: 10 }));
     expect(response).to.deep.include({ status: 200, bodyTruncated: true });

@@ -35,7 +35,7 @@ describe("an outbound answer that is read as it comes", () => {
     expect(await failure(buffer(body))).to.be.instanceOf(OutboundTimeout);
   });
 
-  it("is not asked for at addresses that are not public", async () => {
+  it("is not requested at addresses that are not public", async () => {
     const url = await given((_request, response) => response.end());
     const far = openOutboundHttp({ allow: parseOutboundAllow([]) });
     expect(await failure(far.open({ url, ...limits }))).to.be.instanceOf(OutboundRefused);

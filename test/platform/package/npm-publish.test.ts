@@ -53,7 +53,7 @@ describe("what npm sends", () => {
     }
   });
 
-  it("is refused where it is no JSON, and told from a document without versions", async () => {
+  it("is refused where it is no JSON, and distinguished from a document without versions", async () => {
     const body = JSON.stringify(publication);
     const kinds = [body.slice(0, -1), `${body}}`, body.replace('"dist-tags":', ""), "", "{"];
     for (const broken of kinds) expect(await refusalOf(broken), broken).to.equal("bad_request");

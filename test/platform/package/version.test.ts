@@ -77,7 +77,7 @@ describe("a version of a package", () => {
     }
   });
 
-  it("is told for a build of a Maven snapshot by what it is a build of", () => {
+  it("is the snapshot's for a build of a Maven snapshot", () => {
     expect(mavenBaseVersion("1.0-20261121.120000-3")).to.equal("1.0-SNAPSHOT");
     for (const other of ["1.0", "1.0-SNAPSHOT", "1.0-20261121", "20261121.120000-3"]) {
       expect(mavenBaseVersion(other)).to.equal(other);

@@ -51,7 +51,7 @@ describe("the connections of the queues on PostgreSQL", () => {
     await addAndWait("after the loss");
   });
 
-  it("hear of a job that is added by another process", async () => {
+  it("are notified of a job that another process adds", async () => {
     await eventually(async () => (await sessions("queue listener")).length === 1);
     const [listener] = await sessions("queue listener");
     const other = await openQueues({

@@ -108,7 +108,7 @@ for (const backend of backends) {
       expect(ranAt - addedAt).to.be.at.least(295);
     });
 
-    it("runs as many at a time as it was told", async () => {
+    it("runs as many at a time as configured", async () => {
       let running = 0;
       let most = 0;
       let release = (): void => undefined;

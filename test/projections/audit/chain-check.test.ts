@@ -18,7 +18,7 @@ const { db } = await testDatabase();
 const { store } = await testEventStore();
 const { signal } = new AbortController();
 
-/** The log as somebody with access to the disks might have left it. */
+/** The log as an attacker with access to the disks might have left it. */
 function changed(change: (log: Recorded[]) => void): EventStore {
   return {
     ...store,

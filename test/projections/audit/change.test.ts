@@ -14,8 +14,8 @@ import {
 } from "../../../src/projections/audit/change.ts";
 
 /**
- * What the last word of an event type says of those that change nothing that was there: something
- * begins, ends, or is told. A new type ends in one of these, or shows what it was before.
+ * The last words of event types that change no existing value: something begins, ends, or is reported. The name
+ * of a new type ends in one of these, or the event shows the previous value.
  */
 const beginningsAndEnds = new Set(
   (
@@ -96,7 +96,7 @@ function expectNoSecrets(changes: readonly Change[]): void {
 }
 
 describe("what changed", () => {
-  it("is told field by field, without those that stayed the same", () => {
+  it("is listed field by field, without those that stayed the same", () => {
     const rule = { kind: "TAG", template: "v*", allowToCreate: "ADMINS" };
     const data = { ruleId: "r", rule, previous: { ...rule, allowToCreate: "DEVELOPER" } };
     expect(changesOf("ProtectionRuleEdited", data, {})).to.deep.equal([
@@ -109,7 +109,7 @@ describe("what changed", () => {
     ]);
   });
 
-  it("is told of settings from what they begin as, and from every change before", () => {
+  it("is computed for settings from their defaults, and from every change before", () => {
     const change = (changes: object): AnyEvent => ({ type: "SettingsChanged", data: { changes } });
     const { userApiCountLimit } = settingsDefaults;
     const first = change({ sshPort: 2222, userApiCountLimit: 5 });
@@ -126,14 +126,14 @@ describe("what changed", () => {
     ]);
   });
 
-  it("is told of a thing that had nothing to tell before", () => {
+  it("is listed for a thing without previous values", () => {
     const name = "sealed.user-1.AAAA";
     expect(changesOf("UserProfileChanged", { name, surname: null }, {})).to.deep.equal([
       { field: "name", before: null, after: marks.personal },
     ]);
   });
 
-  it("is told of one of several things in a stream by what was said of that one", () => {
+  it("is computed for one of several things in a stream from the events of that one", () => {
     const stored = (fileId: string, bytes: number) => ({
       type: "PackageFileStored",
       data: { fileId, bytes },

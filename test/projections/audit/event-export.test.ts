@@ -48,7 +48,7 @@ describe("exporting the log", () => {
     expect(webhook?.data).to.deep.equal({ secret: null, nested: [{ key: null }] });
   });
 
-  it("has no personal data of whoever was forgotten", async () => {
+  it("has no personal data of a forgotten user", async () => {
     await vault.forget(subject);
     const [registered] = await exported();
     expect(registered?.data).to.deep.equal({ email: null, passwordHash: null, admin: true });

@@ -61,7 +61,7 @@ describe("who did what, when, from where", () => {
     expect(lines).to.have.length(33);
   });
 
-  it("opens the address for whoever asks", async () => {
+  it("opens the address", async () => {
     const [line] = await trail({ actorId: anna });
     expect(line).to.deep.include({ ip: "192.0.2.7", type: "UserRegistered" });
     expect(line?.actor.alias).to.equal("anna");
@@ -78,7 +78,7 @@ describe("who did what, when, from where", () => {
 });
 
 describe("what an event changed", () => {
-  it("is told by the event itself where it has the old value", () => {
+  it("follows from the event itself where it has the old value", () => {
     const data = { branch: "trunk", previousBranch: "main", changedAt: "now", changedById: "x" };
     expect(changesOf("ProjectDefaultBranchChanged", data, {})).to.deep.equal([
       { field: "branch", before: "main", after: "trunk" },
@@ -89,7 +89,7 @@ describe("what an event changed", () => {
     ]);
   });
 
-  it("is told by the events before it otherwise, without what stayed the same", () => {
+  it("follows from the events before it otherwise, without what stayed the same", () => {
     const before = { title: "Old", url: "u", secret: "sealed.project-1.aaaa" };
     const data = { title: "New", url: "u", secret: "sealed.project-1.bbbb" };
     expect(changesOf("WebhookChanged", data, before)).to.deep.equal([

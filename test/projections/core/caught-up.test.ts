@@ -48,7 +48,7 @@ describe("connections after a crash of PostgreSQL", () => {
   });
 
   it("are ready as soon as the read models have passed the head", async () => {
-    // The query is sent once somebody waits for it.
+    // The query is sent once a caller waits for it.
     const reading = open(60_000)
       .raw("select 1")
       .then(() => true);

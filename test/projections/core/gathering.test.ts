@@ -65,7 +65,7 @@ describe("gathering batches", () => {
     expect(fed).to.equal(401);
   });
 
-  it("says so when the feed has failed", async () => {
+  it("reports a failure of the feed", async () => {
     const fail = () => Promise.reject(new Error("no such table"));
     let failed = 0;
     const onFailure = (): void => {

@@ -75,7 +75,7 @@ describe("leading", () => {
     expect(most).to.equal(1);
   });
 
-  it("is tried again after a failure, which is told", async () => {
+  it("is tried again after a failure, which is reported", async () => {
     const end = new AbortController();
     const told: unknown[] = [];
     let turns = 0;

@@ -58,7 +58,7 @@ describe("rebuilding read models", () => {
   });
   after(() => stop());
 
-  it("gives the same rows, and says so when asked to verify", async () => {
+  it("gives the same rows, and reports it with `verify`", async () => {
     const before = await parcels(parcel);
 
     const rebuilt = await rebuild(deps, [parcel], { signal, verify: true });

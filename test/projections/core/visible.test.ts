@@ -122,7 +122,7 @@ describe("waiting until a position shows", () => {
     expect(refusal.details).to.deep.equal({ retryAfterSeconds: 1 });
   });
 
-  it("is told of the feed that answers are read from, and of no other", async () => {
+  it("gets the positions of the feed that answers are read from, and of no other", async () => {
     const heard: bigint[] = [];
     watching.onPosition((position) => void heard.push(position));
     await db.transaction((tx) => moveFeed(tx, "gathered", 30n));

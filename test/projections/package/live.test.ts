@@ -135,7 +135,7 @@ describe("lists of packages among thousands", () => {
     await ask();
     db.off("query", note);
     return db.transaction(async (tx) => {
-      // As operators are told to set it on solid disks: with so few rows the default prefers to read all.
+      // The value recommended to operators for solid disks: with so few rows the default prefers to read all.
       await tx.raw("set local random_page_cost = 1.1");
       let most = 0;
       for (const { sql, bindings } of asked) {

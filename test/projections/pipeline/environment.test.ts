@@ -106,7 +106,7 @@ describe("the read model of environments", () => {
     expect(shown).to.deep.equal({ state: "AVAILABLE", last_number: 5 });
   });
 
-  it("is made anew by a run that was queued while somebody deleted it", async () => {
+  it("is made anew by a run that was queued while a user deleted it", async () => {
     const deleted = ofEnvironment("EnvironmentDeleted", { deletedById: userId, deletedAt: at });
     const before = [queued("before"), succeeded("before"), queued("d")];
     await apply([

@@ -50,7 +50,7 @@ const everything = async () => {
 describe("a view of a repository's refs", () => {
   const log = history(created("main", 1), created("next", 1));
 
-  it("is as of now, whatever was asked before", async () => {
+  it("shows the current refs, whatever was queried before", async () => {
     await reset(db, gitRefProjection);
     expect(await everything()).to.deep.include({ names: [], main: undefined });
     await project(db, gitRefProjection, log.slice(0, 1), context);

@@ -48,7 +48,7 @@ const company = { id: acme as never, owner_id: anna as never, is_private: true }
 describe("roles", () => {
   beforeEach(() => reset(db, memberProjection));
 
-  it("make whoever owns it in the end an ADMIN of everything below", async () => {
+  it("make the ultimate owner an ADMIN of everything below", async () => {
     expect(await projectRole(db, place, anna)).to.equal("ADMIN");
     expect(await teamRole(db, team, anna)).to.equal("ADMIN");
     expect(await companyRole(db, company, anna)).to.equal("ADMIN");

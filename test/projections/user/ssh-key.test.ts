@@ -99,7 +99,7 @@ describe("the SSH key read model", () => {
     expect(await login()).to.include({ user_id: anna });
   });
 
-  it("is gone with somebody who was forgotten", async () => {
+  it("is removed with a forgotten user", async () => {
     await apply(added(), forgotten);
     expect(await findSshKey(db, anna, keyId)).to.equal(undefined);
     expect(await login()).to.equal(undefined);

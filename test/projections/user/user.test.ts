@@ -114,7 +114,7 @@ describe("the user read model", () => {
     expect(await found({ alias: "an_na", email: "nobody" })).to.deep.equal([]);
   });
 
-  it("drops everything personal of somebody who was forgotten, and lists them no more", async () => {
+  it("drops all personal data of a forgotten user, and lists them no more", async () => {
     await apply(
       [anna, registered(anna, "anna")],
       [boris, registered(boris, "boris")],

@@ -96,7 +96,7 @@ describe("the webhook read model", () => {
     expect(page.total).to.equal(3);
   });
 
-  describe("asked who shall hear of an event", () => {
+  describe("selecting the subscribers of an event", () => {
     const heard = async (topic: "BRANCH_CREATE" | "MERGE", position: bigint) => {
       const webhooks = await subscribersIn(db, [projectId]);
       const rows = subscribedTo(webhooks, { projectId, topic, position });

@@ -8,7 +8,7 @@ import { eventually } from "../../support/eventually.ts";
 const app = await startTestApp();
 
 describe("the sweep of sessions", () => {
-  it("ends those that were idle for too long, and says so in the log", async () => {
+  it("ends those that were idle for too long, and records it in the event log", async () => {
     const [anna, boris] = [await app.givenUser("anna"), await app.givenUser("boris")];
     for (const user of [anna, boris]) await browser(app.url).logIn(user);
     const past = new Date(Date.now() - 31 * 60_000);

@@ -63,7 +63,7 @@ async function eventsOf(id: string, ...types: readonly string[]): Promise<readon
   return found;
 }
 
-/** What follows the ends of the runs of a job, as often as it is told to. */
+/** Runs the jobs that follow the ends of the runs of a job, on each call. */
 async function keep(jobId: string, using = deps): Promise<void> {
   for (const event of await eventsOf(jobId, "JobSucceeded", "JobFailed", "JobCanceled")) {
     for (const { data } of await jobLogEnd.react(event, deps)) {

@@ -87,7 +87,7 @@ describe("an agent that claims a job and dies", () => {
     expect(await statusOf(pipeline)).to.equal("FAILED");
   });
 
-  it("has the job tried again where the file says so", async () => {
+  it("has the job retried where the file configures it", async () => {
     const pipeline = await givenPipeline("  retry: {max: 1, when: runner_system_failure}\n");
     await begin();
     await lookAfter(silenceMs + 1_000);

@@ -9,7 +9,7 @@ describe("a channel", () => {
     expect(await take(channel, 3)).to.deep.equal([1, 2, 3]);
   });
 
-  it("gives what is sent to somebody who waits already", async () => {
+  it("gives what is sent to a receiver that waits already", async () => {
     const channel = new Channel<number>(1);
     const taken = take(channel, 2);
     await channel.send(1);

@@ -253,7 +253,7 @@ describe("reactors", () => {
     expect(await positionOf(reactor)).to.equal(position);
   });
 
-  it("never go back, whoever says so", async () => {
+  it("never go back to an older position", async () => {
     const { reactor } = own();
     const other = own().reactor;
     const { id: runId } = await currentRun(deps.db);

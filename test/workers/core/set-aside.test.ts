@@ -108,7 +108,7 @@ describe("events set aside", () => {
     expect((await asideOf(reactor))[0]?.reason).to.equal("a\ufffdbug\ufffd");
   });
 
-  it("let the events behind them go on, and are tried again when asked for", async () => {
+  it("let the events behind them go on, and are tried again on request", async () => {
     let broken = true;
     const reactor = reactorThat(({ data }) => {
       if (broken && data["n"] === 2) throw new PermanentFailure("two");

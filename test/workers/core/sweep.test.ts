@@ -56,7 +56,7 @@ describe("sweeps", () => {
     expect(log).to.deep.equal([]);
   });
 
-  it("go on when one of them fails, and say so", async () => {
+  it("go on when one of them fails, and log it", async () => {
     const swept: string[] = [];
     const sweeps: Sweep[] = [
       async () => void swept.push("first"),
@@ -72,7 +72,7 @@ describe("sweeps", () => {
     expect(log.join("")).to.include("sweep failed").and.include("stuck");
   });
 
-  it("wait for a database that is away, and end when told to", async () => {
+  it("wait for a database that is unavailable, and end on abort", async () => {
     const away = (() => {
       throw new Error("away");
     }) as unknown as Knex;

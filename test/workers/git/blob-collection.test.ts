@@ -109,7 +109,7 @@ describe("the collection of blobs", () => {
     expect(await isThere(digest)).to.equal(false);
   });
 
-  it("is asked for once in a stretch of time, however often that is looked at", async () => {
+  it("is queued once in a period, however often it is checked", async () => {
     const added: string[] = [];
     const queues = { add: async (jobs: readonly { id: string }[]) => void added.push(jobs[0]!.id) };
     const sweep = (now: string) =>

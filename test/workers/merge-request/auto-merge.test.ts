@@ -53,7 +53,7 @@ async function look(): Promise<void> {
 }
 
 describe("merging when the pipeline succeeds", () => {
-  it("waits while a demanded pipeline has not succeeded, and then merges as it was asked", async () => {
+  it("waits while a demanded pipeline has not succeeded, and then merges as requested", async () => {
     const answer = await wait({ mergeStrategy: "SQUASH", squashCommitMessage: "Awaited" });
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.body).to.include({ mergeWhenPipelineSucceeds: true, canMerge: false });
@@ -149,7 +149,7 @@ describe("merging when the pipeline succeeds", () => {
     expect(await view()).to.include({ mergeWhenPipelineSucceeds: true });
   });
 
-  it("ends without a merge when who asked for it lost the right to", async () => {
+  it("ends without a merge when its requester lost the right to merge", async () => {
     await wait();
     await app.delete(world.at("/member/bob"), { token: anna.token });
     await configure({ checkCiCdStatus: false });
@@ -235,7 +235,7 @@ describe("what is done in the name of a person who was banned meanwhile", () => 
     expect(await issueStatus()).to.equal("CLOSED");
   });
 
-  it("is no merge request that their push asked for", async () => {
+  it("is no merge request that their push requested", async () => {
     const [branch] = await world.branch({ "pushed.txt": "p\n" });
     const mergeRequest = {
       ...{ target: null, title: "Pushed", draft: false, removeSourceBranch: null },

@@ -94,7 +94,7 @@ async function expectTruth(): Promise<void> {
   expect(heads.split("\n")).to.deep.equal([commit, commit]);
 }
 
-describe("a merge that is asked for again with the same command", () => {
+describe("a merge that is requested again with the same command", () => {
   it("is made as another one on the target of now, once what was begun is over", async () => {
     const asked = await command();
     expect(await asked(dying)).to.equal("Error: killed");

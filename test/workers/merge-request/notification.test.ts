@@ -40,7 +40,7 @@ describe("mail about merge requests", () => {
     expect(to(anna)[0]!.text).to.include("Why, @anna?");
     const [, second, third] = to(carl).map(({ text }) => text);
     expect([second, third].sort().join()).to.match(/You are assigned.*bob mentions you/s);
-    // Bob was named before, dora cannot read the project, and nobody is told of what they did.
+    // Bob was named before, dora cannot read the project, and nobody is notified of their own actions.
     expect([to(bob).length, to(dora).length, to(anna).length]).to.deep.equal([1, 0, 1]);
   });
 });

@@ -47,7 +47,7 @@ async function eventsOf(world: MergeWorld, type: string): Promise<readonly Recor
   return found;
 }
 
-/** What the worker makes of an event, as often as it is told to. */
+/** Runs the worker for an event, on each call. */
 async function work(event: Recorded | undefined): Promise<void> {
   for (const { data } of await mergeRequestPipeline.react(event!, deps)) {
     await mergeRequestPipelineWorker.runJob(data, deps, new AbortController().signal);
@@ -132,7 +132,7 @@ describe("the step that starts the pipeline of a merge request", () => {
     expect(await start()).not.to.equal(former);
   });
 
-  it("leaves out the newest of very many requests, and says so", async () => {
+  it("leaves out the newest of very many requests, and reports it", async () => {
     const { world, ci } = await given();
     const newest = startedByPushMax + 1;
     const targets = Array.from({ length: newest }, (_, at) => `into-${at + 1}`);

@@ -68,7 +68,7 @@ after: {stage: deploy, script: x}
 });
 
 describe("webhooks of pipelines", () => {
-  it("hear of a new one and of its end, with all fields", async () => {
+  it("are notified of a new one and of its end, with all fields", async () => {
     const ci = pipelinesOf(app, anna, await app.givenProject(anna, "hooked"));
     const events = {
       PIPELINE_NEW: true,
@@ -104,7 +104,7 @@ describe("webhooks of pipelines", () => {
     expect(payloads[0].pipeline).to.include({ status: "CREATED", duration: null });
   });
 
-  it("hear of one whose file is wrong as failed", async () => {
+  it("are notified of one with an invalid file as failed", async () => {
     receiver.reset();
     const ci = pipelinesOf(app, anna, await app.givenProject(anna, "wrong"));
     const body = { url: receiver.url, events: { PIPELINE_FAIL: true } };

@@ -62,7 +62,7 @@ async function givenMirror(name: string, type: MirrorTarget["type"] = "PULL") {
 const run = (projectId: string, own = deps) =>
   mirrorSyncWorker.runJob({ projectId }, own, new AbortController().signal);
 const asked = () => other.asked.length;
-/** Refs as the events of a repository leave them, and how often each was told of. */
+/** Refs as the events of a repository leave them, and how often each was recorded. */
 async function told(projectId: string) {
   const refs: string[] = [];
   for await (const event of deps.store.readStream(repositoryStream(projectId))) {
@@ -188,7 +188,7 @@ describe("a worker that is killed while it syncs", () => {
       .join("\n");
 
   for (const when of ["before", "after"]) {
-    it(`${when} what came was recorded leaves each ref told of once`, async () => {
+    it(`${when} the fetched refs were recorded leaves each ref recorded once`, async () => {
       const name = `killed-${when}`;
       const { projectId } = await givenMirror(name);
       const [, signal] = (await (await child(when, projectId)).ended) as [number, string];

@@ -29,7 +29,7 @@ const telling = [
 const large = "large\n".repeat(1_000);
 const oid = createHash("sha256").update(large).digest("hex");
 
-/** A project with one of everything in it, that a webhook was told of and fails to be told again. */
+/** A project with one of everything in it, among it a webhook with a delivery, and a mirror that fails. */
 async function givenFull(alias: string): Promise<readonly string[]> {
   const { id } = await app.givenProject(anna, alias, { private: false });
   const at = `/project/anna/${alias}`;

@@ -36,7 +36,7 @@ async function pushed(...refspecs: string[]): Promise<void> {
   await refRecorder(deps).reconcile(projectId);
 }
 
-/** Pushes main and records it, as somebody's. */
+/** Pushes main and records it as the user's push. */
 async function pushedBy(userId: string): Promise<void> {
   const pushId = randomUUID();
   const before = (await (await deps.git.find(projectId))?.refs())?.get("refs/heads/main") ?? null;
@@ -88,7 +88,7 @@ describe("a worker that counts pushes", () => {
     expect(await told()).to.have.length(1);
   });
 
-  it("stops when told to, and leaves everything to the next", async () => {
+  it("stops on abort, and leaves everything to the next", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await pushed("main");
     await expect(countPushes(deps, projectId, 0, AbortSignal.abort())).to.be.rejectedWith("abort");
@@ -134,7 +134,7 @@ describe("a worker that counts pushes", () => {
     await pushed("main");
     await countPushes(deps, projectId, 0, never);
     await pushed("main:refs/heads/other", "main:refs/tags/v1");
-    // A program that is told to stop before it starts fails.
+    // A program that is aborted before it starts fails.
     await countPushes(deps, projectId, 2, AbortSignal.abort());
     expect(await told()).to.have.length(1);
     expect(await progress()).to.equal(2n);

@@ -148,7 +148,7 @@ describe("delivering webhooks", () => {
     const webhook = await bench.given();
     const deliveryId = await bench.inLine(webhook);
     let asked = 0;
-    // Real time is not ours to wait for: what is asked of the guarded client is.
+    // The test does not wait for real time: it checks the request to the guarded client.
     const outbound: WorkerDeps["outbound"] = {
       ...bench.deps.outbound,
       request: (request) => {

@@ -21,7 +21,7 @@ const url = "https://hooks.example.com/";
 type Payload = Record<string, unknown>;
 type Scheduled = Readonly<{ webhookId: string; action: string; payload: Payload }>;
 
-describe("telling webhooks what happened", () => {
+describe("notifying webhooks of events", () => {
   let deps: WorkerDeps;
   let projectId: ProjectId;
   let userId: string;
@@ -207,7 +207,7 @@ describe("telling webhooks what happened", () => {
     expect(told).to.include(hears).and.not.include(deaf).and.not.include(later);
   });
 
-  it("tells nobody twice, and changes nothing when told again", async () => {
+  it("notifies no webhook twice, and changes nothing when the event is repeated", async () => {
     await hook("TAG_CREATE");
     const tag = { tag: "v3", objectId: first, commitId: first, lightWeight: true };
     const event = await happened("TagCreated", { ...tag, ...byUser() });

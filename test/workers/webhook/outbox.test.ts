@@ -83,7 +83,7 @@ describe("the deliveries of one webhook", () => {
     expect(await claimFirst(db, webhook.webhookId, other, 3)).to.deep.equal(ids.slice(1));
   });
 
-  it("sends somebody to work on a line only when nobody is there to call the next", async () => {
+  it("adds a job for a line only when no job runs that takes the next delivery", async () => {
     const webhook = await bench.given();
     const { webhookId } = webhook;
     const now = bench.clock.now;
@@ -97,7 +97,7 @@ describe("the deliveries of one webhook", () => {
     };
     expect(await isHead(first)).to.equal(true);
     expect(await isHead(second)).to.equal(false);
-    // Told again after a crash, before anybody was sent.
+    // Repeated after a crash, before a job was added.
     expect(await isHead(first)).to.equal(true);
     await bench.turn(webhook);
     expect(await isHead(second)).to.equal(true);

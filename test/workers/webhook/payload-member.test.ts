@@ -15,7 +15,7 @@ before(async () => {
   bob = await app.givenUser("bob");
 });
 
-/** What webhooks would be told of everything that happened to the members. */
+/** The payloads that webhooks would receive for all events of the members. */
 async function toldOf(parentId: string) {
   const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
   const told: unknown[] = [];
@@ -35,8 +35,8 @@ async function hireAndFire(at: string): Promise<void> {
   expect((await app.delete(`${at}/member/bob`, as(anna))).status).to.equal(200);
 }
 
-describe("what webhooks are told of members", () => {
-  it("is who came, changed and went, and by whom", async () => {
+describe("webhook payloads about members", () => {
+  it("name who was added, changed and removed, and by whom", async () => {
     const { id } = await app.givenProject(anna, "search");
     await hireAndFire("/project/anna/search");
     const initiator = { id: anna.id, name: "anna" };

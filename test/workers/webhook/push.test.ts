@@ -103,7 +103,7 @@ describe("a push and its webhooks", () => {
     expect(receiver.received[1]?.headers["webhook-id"]).to.equal(redelivered.body["id"]);
   });
 
-  it("send history again, in its order, only what was asked for", async () => {
+  it("send history again, in its order, only the requested events", async () => {
     const day = 24 * 60 * 60_000;
     const body = {
       from: new Date(Date.now() - day).toISOString(),

@@ -38,7 +38,7 @@ describe("the job of a replay", () => {
     ]);
   });
 
-  /** Events that need no repository to be told of. */
+  /** Events whose payloads need no repository. */
   const deletions = (name: string, count: number): NewEvent[] =>
     Array.from({ length: count }, (_, n) =>
       event("BranchDeleted", { branch: `${name}-${n}`, commitId: "0".repeat(40) }),

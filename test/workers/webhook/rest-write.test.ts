@@ -11,7 +11,7 @@ const app = await startTestApp({ workers: true });
 const newWorld = await refWorlds(app);
 
 describe("what is written over REST", () => {
-  it("is told to webhooks and the audit as a push is, in its order", async () => {
+  it("is reported to webhooks and the audit as a push is, in its order", async () => {
     const receiver = await startReceiver();
     const people = await givenPeople(app);
     const { anna, bob } = people;

@@ -54,7 +54,7 @@ describe("what callers of proxies share", () => {
     serve("moving", "another");
     const told = await (await get(`${base}/partly/moving`)).text();
     expect(told).to.include("another");
-    // A thing that fails serves as it was, and is not asked for again at once.
+    // A document that fails is served from the copy, and not requested again at once.
     upstream.answers.set("/moving", (_request, response) => response.writeHead(400).end());
     const before = upstream.asked("/moving").length;
     for (let time = 0; time < 2; time += 1) {

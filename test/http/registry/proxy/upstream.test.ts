@@ -4,7 +4,7 @@ import { askUpstream, type ProxyRepository } from "../../../../src/http/registry
 
 type Asking = Pick<Deps, "outbound" | "vault">;
 
-/** Asks for an address on behalf of a proxy, with a client that writes down what it is asked for. */
+/** Requests an address on behalf of a proxy, with a client that records its requests. */
 async function askedFor(url: string, own: string) {
   const opened: string[] = [];
   const open = async (order: { url: string }) => {
@@ -21,7 +21,7 @@ async function askedFor(url: string, own: string) {
 }
 
 describe("an address that a document of an external registry names", () => {
-  it("is not asked without TLS where the registry itself has TLS", async () => {
+  it("is not requested without TLS where the registry itself has TLS", async () => {
     for (const url of ["http://files.example.org/a.tgz", "HTTP://registry.example.org/a.tgz"]) {
       const { opened, message } = await askedFor(url, "https://registry.example.org/npm/");
       expect(opened, url).to.deep.equal([]);

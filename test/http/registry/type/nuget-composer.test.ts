@@ -118,7 +118,7 @@ describe("a repository of NuGet", () => {
     expect((await found("q=pad")).data).to.have.length(1);
   });
 
-  it("refuses what is there already, is no package, or comes from somebody without the right", async () => {
+  it("refuses an existing version, a file that is no package, and a user without the right", async () => {
     const head = await app.head();
     expect((await push(nupkg("Acme.Pad", "1.2"))).status, "other content").to.equal(409);
     expect((await push(Buffer.from("no zip"))).status).to.equal(422);

@@ -140,7 +140,7 @@ describe("the lines for composer", () => {
       ...{ COMPOSER_HOME: path.join(home, "composer"), COMPOSER_ALLOW_SUPERUSER: "1" },
       COMPOSER_NO_INTERACTION: "1",
     }));
-    // The public registry is not asked.
+    // The public registry is not queried.
     await desk.folder("composer", { "config.json": '{"repositories":[{"packagist.org":false}]}' });
     const used = await desk.folder("used", {
       "composer.json": "{}",

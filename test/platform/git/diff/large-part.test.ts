@@ -47,7 +47,7 @@ describe("the diff of a large file in parts", () => {
     expect((await from(20_450)).lines).to.have.length(50);
   });
 
-  it("is given up for a while once git was stopped at it, whichever part is asked for", async () => {
+  it("is given up for a while once git was stopped at it, whichever part is requested", async () => {
     const repository = await repositories.ensure(randomUUID(), "main");
     const before = newObject("blob", `${randomUUID()}\n`);
     const after = newObject("blob", `${randomUUID()}\n`);

@@ -23,7 +23,7 @@ async function patchOf(before: string | Buffer, after: string | Buffer): Promise
   return spawnSync("git", args, { cwd: directory, maxBuffer: 64 * 1024 ** 2 }).stdout;
 }
 
-/** What somebody who has the old text and the lines of the diff can tell of the new text. */
+/** The new text as far as it follows from the old text and the lines of the diff. */
 function applied(before: Buffer, lines: readonly PatchLine[]): string {
   const old = textLines(before);
   const result: string[] = [];

@@ -28,7 +28,7 @@ describe("one reader process", () => {
   });
   afterEach(() => reader.close());
 
-  it("answers many questions asked at once, each with its own answer", async () => {
+  it("answers many concurrent queries, each with its own answer", async () => {
     const small = await git(parent, "-C", "a", "rev-parse", "HEAD:small.txt");
     const big = await git(parent, "-C", "a", "rev-parse", "HEAD:large.bin");
     const asked = Array.from(
@@ -56,7 +56,7 @@ describe("one reader process", () => {
     expect(await reader.info("refs/heads/none")).to.equal(undefined);
   });
 
-  it("fails what was asked when it ends, and what is asked afterwards", async () => {
+  it("fails the open queries when it ends, and all later ones", async () => {
     const asked = reader.info("refs/heads/main");
     reader.close();
     await asked.catch(noop);

@@ -133,7 +133,7 @@ describe("a CODEOWNERS file", () => {
     }
   });
 
-  it("is read and asked in time that grows with its size alone", () => {
+  it("is parsed and matched in time that grows with its size alone", () => {
     const lines = Array.from(
       { length: 10_000 },
       (_, n) => `/dir${n % 100}/**/file-${n}*.txt @user${n}`,

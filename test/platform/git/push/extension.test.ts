@@ -137,7 +137,7 @@ describe("the extensions of new commits", () => {
     expect(Object.keys((await counted([tip])).extensions)).to.have.length(1_000);
   });
 
-  it("fail with what git says, and stop when told to", async () => {
+  it("fail with git's error, and stop on abort", async () => {
     const history = { tips: new Set(["HEAD~400"]), except: new Set<string>(), beside: [] };
     const nowhere = path.join(parent, "nowhere");
     await expect(countPushedExtensions(nowhere, history, never)).to.be.rejectedWith(GitFailure);

@@ -55,7 +55,7 @@ describe("what a push brought", () => {
     });
   });
 
-  it("goes by commits alone, whatever else it is told to leave out", async () => {
+  it("depends on commits alone, whatever else is to be excluded", async () => {
     const tree = await git(copy, "rev-parse", `${ids["first"]}^{tree}`);
     const odd = ["--all", "HEAD", "refs/heads/main", tree, "0".repeat(40)];
     const { count } = await summary(ids["empty"]!, [...odd, ids["second"]!]);
@@ -82,7 +82,7 @@ describe("what a push brought", () => {
     });
   });
 
-  it("counts all and lists no more than asked for", async () => {
+  it("counts all and lists no more than requested", async () => {
     const { count, commits } = await summary(ids["merge"]!, [], 2);
     expect(count).to.equal(5);
     expect(commits).to.have.length(2);
