@@ -10,8 +10,8 @@ import { withService } from "./service.ts";
 
 /**
  * How long reads over REST take while sixteen clones are under way at once, of one repository and of as many
- * that nobody asked for before, against the same reads on a quiet service. The clients get what nobody
- * else wants of the processors (chrt(1)): elsewhere they have machines of their own.
+ * that no client fetched before, against the same reads on a quiet service. The clients get idle processor
+ * time only (chrt(1)): elsewhere they have machines of their own.
  */
 const clones = 16;
 const commits = 10_000;
@@ -32,7 +32,7 @@ await withService(async ({ service, directory, authorization, project }) => {
     await answer.arrayBuffer();
     if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
   };
-  /** Reads one after another until told to stop; how long each took. */
+  /** Reads one after another while `goOn` holds; how long each took. */
   const readWhile = async (goOn: () => boolean): Promise<readonly number[]> => {
     const times: number[] = [];
     for (let index = 0; goOn(); index += 1) {

@@ -17,7 +17,7 @@ import { settled } from "./settled.ts";
 /**
  * How long an event takes from the request that makes it to every reader of the feed of its project, and what an event
  * costs the process that answers for each reader: what it takes beyond the same requests without readers, and beyond
- * the same time with readers and no events, in which rights are asked for again. The readers are this one process, on
+ * the same time with readers and no events, in which rights are checked again. The readers are this one process, on
  * the same processors. `node --import tsx bench/feed.ts [readers] [events]`
  */
 const readers = Number(process.argv[2] ?? 1_000);

@@ -18,7 +18,7 @@ import { figure, median } from "./figure.ts";
 /**
  * Issues a second that 32 writers create in one project, numbers included, against events of the same
  * size a second that 32 writers append to streams of their own. Both wait for the disk. The two take turns, and the median
- * of the ratios of neighbouring turns is told: what else the machine does meets both. Beside it stands how many appends
+ * of the ratios of neighbouring turns is printed: other load of the machine affects both. Beside it stands how many appends
  * numbered an issue, and how many of them came second to those of the other process.
  *
  * node --import tsx bench/issue-create.ts [turns, 7 unless given] [milliseconds of each, 1000]

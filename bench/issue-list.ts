@@ -19,7 +19,7 @@ import {
  * of a hundredth of its size, in the same run. Both are made through the log: 100 issues with 3 comments
  * each and 10 merge requests a project.
  *
- * Both are asked about the same number of projects, spread over all of them, in blocks that alternate: large, small,
+ * Both are queried for the same number of projects, spread over all of them, in blocks that alternate: large, small,
  * small, large, and so on. The first block of each is not measured: it reads the pages of these projects. What is held
  * against each other is the median of the blocks, so that neither a page that was read from the disk nor what the machine did
  * for a second decides. Each block is printed: p50 and p99 in ms.
@@ -82,7 +82,7 @@ function lists(): readonly (readonly [string, List])[] {
   return [...issues, ...requests];
 }
 
-/** @param labels of the project that is asked for */
+/** @param labels of the queried project */
 type Filter<Wanted> = (round: number, labels: readonly string[]) => Partial<Wanted>;
 
 function issueFilters(): Readonly<Record<string, Filter<IssueFilter>>> {

@@ -10,7 +10,7 @@ const rounds = 3;
 
 /**
  * Answers a second of one address, against a bare node:http server that answers as many bytes; with
- * `held`, to a caller who has the answer already and is told so, by both.
+ * `held`, to a caller who has the answer already and gets 304 from both.
  */
 export async function rate(
   name: string,

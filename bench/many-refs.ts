@@ -8,7 +8,7 @@ import { must } from "./must.ts";
 import { withService } from "./service.ts";
 
 /**
- * A push of many new refs, as of somebody who moves here, whose refs are synced together; against the same
+ * A push of many new refs, as of a repository that moves here, whose refs are synced together; against the same
  * push with one more ref that was there before, for which git syncs each by itself. Over SSH: git's client for
  * HTTP compares each ref with all others, which takes it longer than all the rest.
  */

@@ -11,7 +11,7 @@ import { type BenchService, withService } from "./service.ts";
 
 /**
  * The 99th of 100 times of lists, index reads and uploads in an npm repository with many versions, ten to a package,
- * against those of another service whose repository has a hundredth of them; both are asked in turn. All versions but those
+ * against those of another service whose repository has a hundredth of them; both are queried in turn. All versions but those
  * that are uploaded are written straight into the tables of the read model. Run:
  * `npx tsx bench/package-count.ts [versions]`.
  */
@@ -75,7 +75,7 @@ await withService((many) =>
   }),
 );
 
-/** What is asked of a repository with so many packages, which it makes. */
+/** The requests to a repository with so many packages, which it makes. */
 async function questionsOf(
   bench: BenchService,
   packages: number,

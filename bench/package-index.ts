@@ -86,7 +86,7 @@ async function measured(bench: BenchService, db: Client, type: BenchType, versio
   };
 }
 
-/** Milliseconds that the slowest of many small requests takes until the answer is asked for. */
+/** Milliseconds that the slowest of many small requests takes until the returned function is called. */
 function longestWait(url: string): () => Promise<number> {
   let longest = 0;
   let isOver = false;

@@ -26,7 +26,7 @@ import { figure, median, quantile, timed } from "./figure.ts";
  */
 const rounds = 200;
 const warmUp = 20;
-/** A moment of the machine decides over the slowest of a pass: the median of the passes is told. */
+/** Other load of the machine decides the slowest of a pass: the median of the passes is printed. */
 const passes = 5;
 const parts = [50, 99] as const;
 const projections = [

@@ -33,7 +33,7 @@ const durable = {
 } as const;
 
 type Repository = Readonly<{ name: string; slug: string; source: string }>;
-/** `again`: over HTTP what was asked for before, which is kept; `http` asks another thing each time. */
+/** `again`: over HTTP a repeated request, whose pack is kept; `http` sends another request each time. */
 type Way = "file" | "http" | "again" | "ssh";
 type Times = Readonly<Partial<Record<Way, readonly number[]>>>;
 
