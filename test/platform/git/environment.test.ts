@@ -51,7 +51,7 @@ async function witness(
   return { program, ran };
 }
 
-describe("git configuration from elsewhere", () => {
+describe("the environment of git", () => {
   it("is not read: neither the machine's settings nor a user's own", async () => {
     const home = await mkdtemp(path.join(root, "home-"));
     const file = path.join(home, "elsewhere");

@@ -52,7 +52,7 @@ describe("webhook payloads about members", () => {
     ]);
   });
 
-  it("is nothing of teams, which have no webhooks", async () => {
+  it("do not exist for teams, which have no webhooks", async () => {
     const { body } = await app.post("/team", as(anna, { title: "T", alias: "tools" }));
     await hireAndFire("/team/tools");
     expect(await toldOf(String(body["id"]))).to.deep.equal([]);
