@@ -109,7 +109,7 @@ async function endedRun(
   return undefined;
 }
 
-/** For an agent that never says so. */
+/** For an agent that never reports that it has stopped. */
 const laterLog = (ended: EndedRun, { canceling_until }: JobRunRow, now: Date): Job => ({
   queue,
   id: deterministicId("job log of an agent that went", ended.jobId, Number(canceling_until)),
@@ -127,7 +127,7 @@ export const keepLogOfStopped = (
   return { queue, id: jobId, data: { runs: [{ ...run, causeId: jobId, position: "0" }] } };
 };
 
-/** The run that went on when somebody canceled the job; 0 when there was none. */
+/** The run that was in progress when the job was canceled; 0 when there was none. */
 async function lastAttempt(store: EventStore, jobId: string, causeId: string): Promise<number> {
   let attempt = 0;
   for await (const { id, type, data } of store.readStream(jobStream(jobId))) {

@@ -87,8 +87,8 @@ export const agentWatchWorker = defineWorker({
 /**
  * Returns a job that its agent did not confirm, and fails one whose agent has gone.
  *
- * @param upSince when this process began to hear of agents
- * @returns when to look again, in milliseconds; undefined when there is nothing more to look at
+ * @param upSince when this process began to receive reports of agents
+ * @returns when to check again, in milliseconds; undefined when there is nothing more to check
  */
 export async function lookAt(
   deps: Pick<WorkerDeps, "db" | "store" | "now">,

@@ -26,7 +26,7 @@ export function relaxedAlone<Result>(
       `select set_config('synchronous_commit', 'off', true),
          pg_advisory_xact_lock(hashtextextended(name, 0))
        from unnest(?::text[]) as name`,
-      // In one order, whoever comes: nobody waits in a circle.
+      // Every transaction takes the locks in the same order, so that no deadlock arises.
       [[...new Set(names)].sort()],
     );
     return run(tx);

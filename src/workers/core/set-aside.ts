@@ -26,7 +26,7 @@ export type SetAside = Readonly<{
   type: string;
   reason: string;
   set_aside_at: Date;
-  /** Null unless an operator asked for another try. */
+  /** Null unless an operator requested another try. */
   retry_requested_at: Date | null;
 }>;
 
@@ -114,7 +114,7 @@ export function requestRetry(db: Knex, eventId?: string): Promise<number> {
     .update({ retry_requested_at: db.fn.now() });
 }
 
-/** Tries again what an operator asked for. What fails again stays set aside, with the new reason. */
+/** Tries again what an operator requested. What fails again stays set aside, with the new reason. */
 export const retrySetAside =
   (reactors: readonly Reactor[]): Sweep =>
   async (deps) => {

@@ -58,7 +58,7 @@ export const blobCollectionWorker = defineWorker({
   },
 });
 
-/** Drops what proxies keep when nobody asked for it so long, or the proxy is gone. */
+/** Drops cached content of proxies that no client requested for so long, or whose proxy is deleted. */
 async function sweepProxies(db: WorkerDeps["db"]): Promise<void> {
   await db.raw(`
     delete from public.proxy_content as content

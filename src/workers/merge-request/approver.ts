@@ -18,7 +18,7 @@ import { findCommitAuthors } from "../../projections/user/commit-author.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Comparison } from "./compare.ts";
 
-/** Somebody whose approval counts, and what they are in the project. */
+/** A user whose approval counts, and their role in the project. */
 export type Approver = Readonly<{ userId: UserId; alias: string; role: Role }>;
 
 /**
@@ -45,7 +45,7 @@ export async function rulesOf(
   ];
 }
 
-/** Whether somebody may approve: a developer, or whom a rule names, as long as they see the project. */
+/** Whether a user may approve: a developer, or a user that a rule names, if they can see the project. */
 export function mayApprove(
   userId: UserId,
   role: Role | undefined,

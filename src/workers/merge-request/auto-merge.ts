@@ -54,8 +54,8 @@ export async function sweepAutoMerges({ db, queues, now }: WorkerDeps): Promise<
 }
 
 /**
- * Merges in the name of who asked for it, once nothing is left to wait for. A pipeline that failed, or
- * anything but another merge that refuses this one, ends the waiting.
+ * Merges in the name of the user who requested it, once no condition is open. A failed pipeline, or any
+ * refusal except the one for another merge under way, ends the waiting.
  */
 export const autoMergeWorker = defineWorker({
   queue,
@@ -88,7 +88,7 @@ export const autoMergeWorker = defineWorker({
   },
 });
 
-/** Envelope of the request that asked for the merge. */
+/** Envelope of the request that ordered the merge. */
 async function askedBy(
   { store }: WorkerDeps,
   mergeRequestId: string,

@@ -29,7 +29,7 @@ import { actingRole } from "../../projections/team/acting-role.ts";
 
 export type Begun = Readonly<{ merge: BegunMerge; metadata: EventMetadata }>;
 
-/** Does what follows from a target branch that was moved, whoever moved it. */
+/** Carries out the consequences of a moved target branch, also when another process moved it. */
 export async function finishMerge(
   deps: RefChangeDeps,
   mergeRequestId: string,
@@ -64,8 +64,8 @@ async function record(
 }
 
 /**
- * Keeps the commit of the merge, gives the pair of branches back, removes the source branch where that was asked for.
- * Each step may be repeated.
+ * Keeps the commit of the merge, releases the pair of branches, and removes the source branch where that was
+ * requested. Each step may be repeated.
  */
 async function complete(
   deps: RefChangeDeps,
@@ -104,7 +104,10 @@ async function begunMerge(
   return undefined;
 }
 
-/** In the name of who merged. Stays where somebody pushed meanwhile, needs it, or a rule forbids it. */
+/**
+ * In the name of the merging user. The branch stays after a later push, while another open request needs it,
+ * or when a rule forbids the removal.
+ */
 async function removeSource(
   deps: RefChangeDeps,
   row: MergeRequestRow,

@@ -108,7 +108,7 @@ function ableAmong(
   };
 }
 
-/** What holds for all requests of a project, asked for at once. */
+/** What holds for all requests of a project, queried at once. */
 function readOnce(db: Knex, project: ProjectRow, { userId }: Viewer) {
   const configuring = approvalConfigurationOf(db, { project });
   const protecting = refProtections(db, project);

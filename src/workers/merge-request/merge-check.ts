@@ -14,7 +14,7 @@ import { defineWorker } from "../core/worker.ts";
 
 const queue = "merge-check";
 const moved = ["BranchCreated", "BranchUpdated"] as const;
-/** The newest requests are looked at most; older ones are checked when somebody opens them. */
+/** Users look at the newest requests most; older ones are checked when a user opens them. */
 const requestsMax = 50;
 const jobMsMax = 60_000;
 const keptDays = 30;

@@ -14,7 +14,7 @@ const queue = "merge-request-merge";
 
 /**
  * A target branch that was moved by a merge makes the request merged, also when the process that moved it
- * did not live to say so: the command id of the change is that of the merge.
+ * died before it recorded that: the command id of the change is that of the merge.
  */
 export const mergeRequestMerge: Reactor = {
   name: "merge-request-merge",

@@ -199,7 +199,7 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   const { project, role, metadata } = order;
   const { row, known, mergeId } = attempt;
   const preparing = prepared(deps, order, row);
-  // What is not met is told first.
+  // Unmet conditions are reported before a failure of the preparation.
   preparing.catch(() => undefined);
   const judged = await mustBeMergeable(deps, order, row);
   const { targetHead } = judged;

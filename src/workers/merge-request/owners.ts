@@ -32,7 +32,7 @@ export type OwnerDemands =
 const known = new Answers<OwnerAnswer>(16 * 1024 ** 2, (answer) =>
   answer === "too many steps" ? 0 : sizeOf(answer),
 );
-/** Until when a question is not asked again that had no answer. */
+/** Questions that had no answer, with the time until which they are not repeated. */
 const unanswered = new BoundedCache<number>(1024 ** 2);
 
 const thread = new TimedThread<OwnerQuestion, OwnerAnswer>({
@@ -90,7 +90,7 @@ class Unanswered extends Error {
   override readonly name = "Unanswered";
 }
 
-/** The caller has asked for too much at once, which says nothing of the question. */
+/** The caller has too many questions under way, which says nothing about this question. */
 class NoRoom extends Error {
   override readonly name = "NoRoom";
 }

@@ -13,7 +13,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import { reaches } from "../../projections/protection/applicable.ts";
 import { actingRoles } from "../../projections/team/acting-role.ts";
 
-/** Which commit pipelines are asked about. */
+/** The commit whose pipelines are queried. */
 export type PipelineQuestion = Readonly<{
   /** Of the target branch. */
   projectId: string;

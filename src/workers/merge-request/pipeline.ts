@@ -82,7 +82,7 @@ export const mergeRequestPipelineWorker = defineWorker({
     }
     const row = await findMergeRequestById(deps.db, mergeRequestId);
     if (row === undefined) return;
-    // A newer version has a job of its own, with the rights of whoever pushed it.
+    // A newer version has a job of its own, with the rights of the user who pushed it.
     if (row.source_commit !== (sourceCommit ?? (await openedWith(deps.store, row)))) return;
     const repository = await deps.git.find(row.project_id);
     const commit = await repository?.objects.commit(row.source_commit);
@@ -154,7 +154,7 @@ export type NoMergeRequestPipeline = Readonly<{
  * is in conflict. That of a fork runs in the fork, on the source: with the variables, tokens and agents of
  * the fork and none of the target.
  *
- * @param asked.userId who must be able to start pipelines where it runs
+ * @param order.userId who must be able to start pipelines where it runs
  * @throws what `startPipeline` throws
  */
 export async function startMergeRequestPipeline(

@@ -7,8 +7,8 @@ import type { AdvanceDeps, Cause } from "./advance.ts";
 import { cancelJob, cancelPipeline } from "./lifecycle.ts";
 
 /**
- * Ends older pipelines of the branch that a new one makes superfluous: whole ones of which no job has
- * begun that may not be interrupted, or only their interruptible jobs where the file says so.
+ * Cancels older pipelines of the branch that a new one makes redundant: whole pipelines in which no
+ * job has started that may not be interrupted, or only their interruptible jobs where the file sets that.
  */
 export async function cancelSuperfluous(
   deps: AdvanceDeps,

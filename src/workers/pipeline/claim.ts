@@ -11,7 +11,7 @@ export type Claim = Readonly<{
   agentId: string;
   /** Which queued jobs fit the agent; see QueueFilter. */
   filter: Omit<QueueFilter, "limit" | "except">;
-  /** Asked for each job before it is claimed: is its ref protected, does the agent have the features? */
+  /** Called for each job before it is claimed: is its ref protected, does the agent have the features? */
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
   tokenHash: string;

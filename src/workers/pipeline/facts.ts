@@ -23,7 +23,7 @@ type Given = Readonly<{
   outer: ReadonlyMap<string, string>;
 }>;
 
-/** What a pipeline file may ask about its commit. Only what the person behind it may read is told. */
+/** What a pipeline file may query about its commit, limited to what the user behind it may read. */
 export function factsOf(
   deps: Pick<WorkerDeps, "db" | "git">,
   { repository, origin, predefined, outer }: Given,

@@ -33,18 +33,18 @@ const titleLengthMax = 255;
 const descriptionLengthMax = 100_000;
 
 /**
- * Makes the release that the file asks for when the script of a job has succeeded, and its tag where there
- * is none: with the rights of whom the job acts for. May be repeated for the same run of the job. The
+ * Creates the release that the file defines when the script of a job has succeeded, and its tag where there
+ * is none: with the rights of the user the job acts for. May be repeated for the same run of the job. The
  * description may be the path of a file of the commit.
  *
- * @throws Refusal of the kind `unavailable`, StoreUnavailable: the same may be asked again
+ * @throws Refusal of the kind `unavailable`, StoreUnavailable: the same call may be repeated
  */
 export async function releaseByJob(
   deps: JobReleaseDeps,
   job: JobRow,
   token: string,
 ): Promise<JobReleased> {
-  // Most jobs make none, and their plan says so.
+  // Most jobs create none, which their plan shows.
   const spec = await findJobSpec(deps.db, job.id);
   if (!spec?.release) return undefined;
   const run = await findJobRun(deps, job, spec);

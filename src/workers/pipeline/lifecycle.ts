@@ -13,12 +13,12 @@ import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
-/** What somebody asks of a pipeline or a job, and the envelope of what comes of it. */
+/** The user who requests a change of a pipeline or a job, and the envelope of the resulting events. */
 export type Asked = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
 
 const commandsAtOnce = 16;
 
-/** An agent hears of a cancellation within 30 s, and runs after_script for 5 min at most. */
+/** An agent notices a cancellation within 30 s, and runs after_script for 5 min at most. */
 const cancelingMs = 7 * 60_000;
 
 /**
@@ -162,7 +162,7 @@ type Order =
   | Readonly<{ type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }>
   | Pick<Extract<JobCommand, { type: "PlayJob" }>, "type" | "by" | "variables">;
 
-/** Before the jobs are canceled: from then on their agents are told to stop, and nothing is to be lost in between. */
+/** Runs before the jobs are canceled: from then on their agents receive the stop, and no log may be lost in between. */
 async function letAgentsEnd(
   { db, now }: Pick<AdvanceDeps, "db" | "now">,
   jobs: readonly JobRow[],

@@ -69,7 +69,7 @@ async function ofRequest(
   };
 }
 
-/** What a job of a fork is told, those can read who push to the fork: at least its owner has to be let in. */
+/** Those who push to a fork can read the variables of its jobs, so at least its owner needs access to the target. */
 async function mayAll(
   db: VariableDeps["db"],
   target: ProjectRow,

@@ -35,8 +35,8 @@ export async function sweepSchedules({ db, queues, now }: WorkerDeps): Promise<v
 }
 
 /**
- * Starts the pipeline of a schedule that is due, and settles its next time first: what fails is not
- * tried until then. A schedule of somebody who may not start pipelines any more is turned off.
+ * Starts the pipeline of a schedule that is due, and sets its next time first: a failed start is not
+ * repeated until then. A schedule whose user may not start pipelines any more is turned off.
  */
 export const scheduleWorker = defineWorker({
   queue,

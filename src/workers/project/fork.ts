@@ -16,14 +16,13 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 
 const queue = "project-fork";
-/** Whoever forks copies at once; this is for a process that did not live to do it. */
+/** The forking request copies at once; the job serves when that process died before. */
 const delayMs = 60_000;
 
 /**
- * Fills a fork with the branches and tags of the project it was made from, once: a repository that
- * anything has happened in is left alone. Whether whoever forked may read the source is asked for again,
- * because a worker may do this long after the request. The refs are announced and recorded as those of a push by
- * whoever forked.
+ * Fills a fork with the branches and tags of the project it was made from, once: a repository that has any
+ * event is left alone. The right of the forking user to read the source is checked again, because a worker
+ * may do this long after the request. The refs are announced and recorded as those of a push by that user.
  *
  * @param metadata envelope of the request that forked
  * @returns the log position that shows the refs, if there are any
@@ -67,7 +66,7 @@ export async function fillFork(
   return await recorder.finish(push, new Set(made ? refs.keys() : []));
 }
 
-/** Whether the source may be read by whoever forked it, and shown to those who see the fork. */
+/** Whether the forking user may read the source, and those who see the fork may see its content. */
 async function mayBeCopied(
   { db }: RefRecorderDeps,
   sourceId: string,

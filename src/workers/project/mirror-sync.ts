@@ -35,7 +35,7 @@ export const mirrorJob = (projectId: string, occasion: string | number, delayMs 
 });
 
 /**
- * Syncs one mirror, if it is due and nobody is at it. What comes of it is kept in its row, and told
+ * Syncs one mirror, if it is due and no worker holds its turn. The result is kept in its row, and recorded
  * in the log when it breaks and when it works again; the job itself does not fail.
  */
 export const mirrorSyncWorker = defineWorker({
@@ -58,7 +58,7 @@ export const mirrorSyncWorker = defineWorker({
   },
 });
 
-/** When it will be because somebody asked, a job is put there; intervals are the sweep's. */
+/** Adds a job when a requested sync is due soon; the sweep adds those of intervals. */
 async function isDue(deps: WorkerDeps, row: MirrorSyncRow): Promise<boolean> {
   const at = nextSyncAt(row, await findSettings(deps.db));
   const waitMs = at.getTime() - deps.now().getTime();

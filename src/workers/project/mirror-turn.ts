@@ -9,7 +9,7 @@ import {
 
 export type MirrorKey = Readonly<{ projectId: string; mirrorId: string }>;
 
-/** Whoever works on a mirror says so again before this is over. */
+/** The worker of a mirror renews its turn before this time is over. */
 export const turnMs = 60_000;
 const mirrorsAtOnce = 1_000;
 
@@ -88,7 +88,7 @@ type Ended =
   /** By a process that must end: another one does it anew. */
   | Readonly<{ how: "stopped"; at: Date }>;
 
-/** Gives the turn back. What was asked for meanwhile stays asked for. */
+/** Gives the turn back. A sync that was requested meanwhile stays due. */
 export async function endTurn(db: Knex, runner: string, ended: Ended): Promise<void> {
   await db("mirror_sync")
     .where({ runner })

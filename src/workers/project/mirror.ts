@@ -17,7 +17,7 @@ const gatherMs = 2_000;
 const asked = ["MirrorConfigured", "MirrorRemoved", "MirrorSyncRequested"];
 const moved = new Set(Object.keys(repositoryEvents));
 
-/** A mirror is synced when it was set up, when somebody asks, and a PUSH mirror after each push. */
+/** A mirror is synced when it was set up, when a user requests it, and a PUSH mirror after each push. */
 export const mirrorReactor: Reactor = {
   name: "mirror",
   types: new Set([...asked, ...moved]),

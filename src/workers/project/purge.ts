@@ -25,7 +25,7 @@ const purgeJob = (projectId: string, occasion: string): Job => ({
   data: { projectId },
 });
 
-/** What the log says is gone must go, also when whoever said so did not live to do it. */
+/** A purge in the log is carried out, also when the process that recorded it died before. */
 export const projectPurge: Reactor = {
   name: "project-purge",
   types: new Set(["ProjectPurged"]),

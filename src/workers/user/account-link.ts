@@ -18,9 +18,9 @@ export const confirmationLifeMs = 48 * hourMs;
 export const resetLifeMs = hourMs;
 
 /**
- * Makes out the links that prove an address: when somebody registers or changes to one that nobody
- * has proved, and when it is asked for. Links are named after what caused them, so reacting again
- * makes no other.
+ * Creates the links that prove an address: when a user registers or changes to an unconfirmed
+ * address, and on request. The id of a link is derived from its cause, so reacting again creates
+ * no second one.
  */
 export const accountLink: Reactor = {
   name: "account-link",
@@ -52,7 +52,7 @@ async function userOf(event: Recorded, { store }: WorkerDeps): Promise<string | 
   const { emailDigest } = recoveryEvents.PasswordResetAsked.parse(data);
   const holder = await currentState(store, reservation, emailStream(emailDigest));
   if (holder.holderId === undefined) return undefined;
-  // Reserved by somebody who never came to be, or has gone on to another address.
+  // Reserved by a registration that was never completed, or by a user who has since changed the address.
   const state = await currentState(store, user, holder.holderId);
   const holds = state.status !== "absent" && state.emailDigest === emailDigest;
   return holds ? holder.holderId : undefined;

@@ -66,13 +66,13 @@ export const invitationFollowUp: Reactor = {
     }
     const { type, data } = decode(invitationEvents, event);
     if (type === "InvitationAccepted") await joinByInvitation(deps, event, data);
-    // The address of somebody who may not have an account is kept no longer than it is needed.
+    // The address of a person who may not have an account is kept no longer than it is needed.
     await deps.vault.forget(invitationSubject(data.invitationId));
     return [];
   },
 };
 
-/** Invitations from before somebody had an account, to the address they have proved. */
+/** Accepts the invitations that were sent to the confirmed address before the account existed. */
 async function acceptByAddress(event: Recorded, deps: WorkerDeps): Promise<void> {
   const { store, db, now, visible } = deps;
   const { emailDigest } = userEvents.UserEmailConfirmed.parse(event.data);

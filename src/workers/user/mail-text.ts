@@ -42,7 +42,7 @@ export const linkPaths: Readonly<Record<LinkMailKind, `/${string}`>> = {
   INVITATION: "/account/invitation",
 };
 
-/** A title is somebody's own words: it may not fill a mail with others. */
+/** Users choose titles freely: a title may not fill a mail with other text. */
 const titleMax = 100;
 
 /**

@@ -58,7 +58,7 @@ export async function writeNotification(
   return await writeMention(deps, { ...about, kind });
 }
 
-/** Leads to the page that answers the offer; what is offered may be private, so only its name is told. */
+/** Leads to the page that answers the offer; what is offered may be private, so the mail holds only its name. */
 async function writeTransfer(
   { db, vault, publicUrl, now }: Deps,
   { holderId, requestId }: About,
@@ -109,7 +109,7 @@ async function writeMention(
     kind === "ISSUE_ASSIGNED" || kind === "MERGE_REQUEST_ASSIGNED"
       ? `You are assigned to the ${about.noun} "${title}" (${about.reference}) of ${where}.`
       : `${by} mentions you in the ${about.noun} "${title}" (${about.reference}) of ${where}:`;
-  // A mail may go out long after: what was taken out of the text meanwhile is told nobody any more.
+  // A mail may be sent long after: text that was removed meanwhile is not sent any more.
   const stands = then?.text === undefined || then.text === found?.text;
   const text = stands ? clipText(about.text, excerptMax) : "The text was changed since.";
   const parts = [happened, text, `${publicUrl}${path}`, hint, ""];

@@ -58,7 +58,7 @@ export function newMentions(text: string, before: string): readonly string[] {
   return mentionsIn(text).filter((alias) => !known.has(alias));
 }
 
-/** One mail a person: who is assigned and mentioned is told of the assignment. */
+/** One mail a person: a user who is assigned and mentioned receives the one about the assignment. */
 async function recipients(
   { projectId, assigneeIds, mentions, assignedKind, mentionKind, byId }: Notice,
   { db }: WorkerDeps,

@@ -58,12 +58,12 @@ export const pushCountWorker = defineWorker({
 });
 
 /**
- * Counts what pushes brought, in the order of the log, and measures what the project takes since. A
- * commit counts once in a project, for whoever pushed it there first, and not in a fork when the project
- * it was forked from has it. Stopped at any line and run again it counts nothing twice: what is counted
- * and how far is one event.
+ * Counts what pushes brought, in the order of the log, and measures the size of the project since. A
+ * commit counts once in a project, for the user who pushed it there first, and not in a fork when the
+ * project it was forked from has it. Stopped at any line and run again it counts nothing twice: one event
+ * records both the count and how far it reaches.
  *
- * @param revision of the repository's stream, up to where it is to be counted at least
+ * @param revision of the repository's stream, up to which counting must reach at least
  */
 export async function countPushes(
   deps: PushCountDeps,
@@ -160,7 +160,7 @@ async function countGroup(
   if (known.counted >= Number(event.revision)) return false;
   await deps.visible(known.position);
   const except = await countedTips(db, [projectId, ...upstream]);
-  // Another name for what was counted under one: git need not be asked.
+  // Commits that were counted under another ref name need no query of git.
   const tips = new Set([...reached].filter((tip) => !except.has(tip)));
   if (tips.size === 0) return false;
   const others = await Promise.all(upstream.map((id) => git.find(id)));

@@ -80,8 +80,8 @@ export const webhookRetryWorker = defineWorker({
 /**
  * A job that works on a webhook's line from its head.
  *
- * @param turn of one's own unless told: a queue ignores a job whose id it knows, and it knows those that
- *   are done. A turn too many finds nothing to do, a turn too few leaves a line standing.
+ * @param turn a random id by default: a queue ignores a job whose id it knows, also one that is done.
+ *   A turn too many finds nothing to do, a turn too few leaves the line waiting.
  */
 export function turnJob(webhookId: string, turn: string = randomUUID()): Job {
   return { queue: deliveryQueue, id: turn, data: { webhookId, turn } };

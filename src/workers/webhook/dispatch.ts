@@ -13,7 +13,7 @@ export const deliveryQueue = "webhook-delivery";
 export const retryQueue = "webhook-retry";
 export const replayQueue = "webhook-replay";
 
-/** Puts scheduled deliveries in line, in the order of the log, and starts what was asked for. */
+/** Puts scheduled deliveries in line, in the order of the log, and starts requested replays. */
 export const webhookDispatch: Reactor = {
   name: "webhook-dispatch",
   types: new Set(["WebhookDeliveryScheduled", "WebhookReplayRequested"]),

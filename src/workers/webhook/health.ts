@@ -10,7 +10,7 @@ const failingMaxMs = 5 * 24 * 60 * 60_000;
 
 type Cause = Pick<Recorded, "id" | "metadata">;
 
-/** Told of attempts at the deliveries of one webhook that follow one another closely. */
+/** Receives the results of attempts at the deliveries of one webhook that follow one another closely. */
 export type HealthNotes = Readonly<{
   success: (webhookId: string) => Promise<void>;
   failure: (webhookId: string, cause: Cause) => Promise<void>;

@@ -4,9 +4,9 @@ import { relaxed, relaxedAlone } from "../core/async-commit.ts";
 
 /**
  * Deliveries under way. The first attempts of one webhook form a line: only its head is worked on,
- * by whoever claimed it, so they start one after another in the order of the log, whatever process
- * takes which job. Later attempts stand beside the line. What a crash of Postgres takes back is done
- * again: a delivery that came back into line finds its attempt in the log.
+ * by the turn that claimed it, so they start one after another in the order of the log, whichever process
+ * takes which job. Later attempts are outside the line. Work that a crash of PostgreSQL rolls back is
+ * repeated: a delivery that returns to the line finds its attempt in the log.
  */
 type OutboxRow = Readonly<{
   delivery_id: string;
@@ -26,10 +26,10 @@ const free = { claimed_by: null, claimed_until: null } as const;
 export type InLine = Readonly<{ deliveryId: string; webhookId: string; position: bigint }>;
 
 /**
- * Puts deliveries at their places in the lines of their webhooks; again, it changes nothing.
+ * Inserts deliveries into the lines of their webhooks by position; a repetition changes nothing.
  *
- * @returns the heads of those lines: somebody must be sent to work on one that was put there. What is
- *   behind others is called by whoever works on those.
+ * @returns the heads of those lines: the caller adds a job for each head that it inserted. Deliveries
+ *   behind a head are claimed by the turn that works on it.
  */
 export async function enqueue(
   db: Knex,
@@ -56,8 +56,8 @@ export async function enqueue(
 export type Turn = Readonly<{ id: string; now: Date }>;
 
 /**
- * The deliveries to attempt first now, in their order; none when the line is empty, or somebody else
- * works on its head and will call the next ones.
+ * The deliveries to attempt first now, in their order; none when the line is empty, or another turn
+ * works on its head and will claim the next ones.
  */
 export function claimFirst(
   db: Knex,
@@ -85,9 +85,9 @@ export function endFirst(
 }
 
 /**
- * The turn is over, and what it claimed and did not come to is free again.
+ * Ends the turn and frees the deliveries that it claimed and did not attempt.
  *
- * @returns the head of the line now: somebody must be sent to go on with it
+ * @returns the head of the line now: the caller adds a job that continues with it
  */
 export function endTurn(
   db: Knex,

@@ -14,7 +14,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { PayloadBuilder } from "./payload.ts";
 
-/** PIPELINE_*: a pipeline was created, or ended in a way that somebody waits for. */
+/** PIPELINE_*: a pipeline was created, or ended with success, a failure or warnings. */
 export const pipelinePayload: PayloadBuilder = {
   types: new Set(["PipelineCreated", "PipelineFinished"]),
   streams: async (projectId, { db }) => (await pipelineIds(db, projectId)).map(pipelineStream),
@@ -72,7 +72,7 @@ async function fieldsOf(event: Recorded<PipelineEvent>, deps: WorkerDeps) {
   };
 }
 
-/** It is told of before its number is in the read models. */
+/** The payload is built before the number is in the read models. */
 async function numberOf(
   event: Recorded<PipelineEvent>,
   { store, now }: WorkerDeps,

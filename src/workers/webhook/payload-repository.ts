@@ -50,7 +50,7 @@ export const repositoryPayload: PayloadBuilder = {
   },
 };
 
-/** A moved tag is told of as such: who acts on new tags alone should not take it for one. */
+/** A moved tag has its own topic: receivers that act on new tags alone must not take it for one. */
 function topicOf({ type }: ToldEvent): WebhookTopic {
   switch (type) {
     case "BranchCreated":

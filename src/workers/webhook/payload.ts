@@ -5,23 +5,23 @@ import { type Addresses, transportUrls } from "../../projections/project/address
 import type { ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
-/** Something that happened in a project and that webhooks may hear of. */
+/** An event of a project that webhooks may subscribe to. */
 export type Notification = Readonly<{
   projectId: ProjectId;
   topic: WebhookTopic;
-  /** What the payload has beside `action`, `project_id` and `project`; made only if somebody hears. */
+  /** What the payload has beside `action`, `project_id` and `project`; made only for at least one subscriber. */
   fields: () => Promise<Readonly<Record<string, unknown>>>;
-  /** A webhook that does not hear of it: the one it is about. */
+  /** A webhook that does not receive it: the one it is about. */
   exceptWebhookId?: WebhookId;
 }>;
 
 /** What one slice tells webhooks. A later slice adds its own file and its line in the list. */
 export type PayloadBuilder = Readonly<{
-  /** Event types it is asked about. */
+  /** Event types that it handles. */
   types: ReadonlySet<string>;
   /** Streams of a project that hold such events, for sending history again. */
   streams: (projectId: ProjectId, deps: WorkerDeps) => Promise<readonly string[]>;
-  /** Undefined: nothing webhooks hear of. Called again for the same event it builds the same. */
+  /** Undefined: nothing that webhooks receive. Called again for the same event it builds the same. */
   build: (event: Recorded, deps: WorkerDeps) => Promise<Notification | undefined>;
 }>;
 

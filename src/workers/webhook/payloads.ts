@@ -8,7 +8,7 @@ import { memberPayload } from "./payload-member.ts";
 import { pipelinePayload } from "./payload-pipeline.ts";
 import { repositoryPayload } from "./payload-repository.ts";
 
-/** Everything webhooks can hear of. No event type is in two of them. */
+/** Everything webhooks can receive. No event type is in two of them. */
 export const payloadBuilders: readonly PayloadBuilder[] = [
   deliveryPayload,
   discussionPayload,

@@ -19,7 +19,7 @@ import { deliveryIdOf, notificationOf, notify } from "./notification.ts";
 import type { Notification } from "./payload.ts";
 import { payloadBuilders } from "./payloads.ts";
 
-/** The oldest of a time; what comes after them is asked for by a later beginning. */
+/** The oldest events of a period; a replay with a later start sends those after them. */
 const eventsMax = 10_000;
 
 /** A job ends after so many deliveries, or as many as may begin in a second, and others have a turn. */
@@ -57,10 +57,10 @@ const ReplayJob = z.object({
 type ReplayJob = z.output<typeof ReplayJob>;
 
 /**
- * Sends history again: every event of the time asked for becomes a new delivery, in the order in
- * which things happened. A job does a part of them and adds the job of the next part, which begins at
- * the same event however often the first one was stopped and run again; nothing is scheduled twice.
- * At a pace a part is what may begin in a second, and the next job is added for when that is over: none
+ * Sends history again: every event of the requested period becomes a new delivery, in the order of the
+ * log. A job does a part of them and adds the job of the next part, which begins at the same event
+ * however often the first one was stopped and run again; nothing is scheduled twice. At a pace a part is
+ * what may begin in a second, and the next job is added with a delay until that second is over: no job
  * waits while others could run.
  */
 export const webhookReplayWorker = defineWorker({
@@ -226,7 +226,7 @@ async function sendPart(
     await notify(event, notification, [webhookId], { replayId }, deps);
   }
   if (last === undefined || ahead.length === 0) return "all";
-  // Without a pace the next part is larger than what is told of it.
+  // Without a pace the next part is larger than the events that were collected ahead.
   const isPaced = asked.data.perSecond !== undefined && most < aheadMax;
   return { after: String(last.position), ahead: isPaced ? ahead : [] };
 }
