@@ -21,7 +21,7 @@ export type ProjectionStatus = Lag &
 
 const known = new Set(allProjections.map(({ name }) => name));
 
-/** A standby takes over within a second; what lags longer than this needs somebody to look. */
+/** A standby takes over within a second; a lag longer than this needs an operator. */
 const lagSecondsMax = 30;
 
 /** For readiness and metrics. Without the reason of a failure: that may quote data. */

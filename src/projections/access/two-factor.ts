@@ -9,7 +9,7 @@ export type TwoFactorRow = Readonly<{
   user_id: string;
   /** Opened only to check a code. */
   secret: Sealed;
-  /** Codes are asked for. */
+  /** Logins require a code. */
   is_enabled: boolean;
   /** Digests of those not used. */
   recovery_digests: readonly string[];

@@ -23,7 +23,7 @@ export type ChainCheck = Readonly<
     }
 >;
 
-/** A mark that somebody kept outside. */
+/** A mark of the chain that was kept outside. */
 export type KeptMark = Readonly<{ events: bigint; chain: Buffer }>;
 
 export type CheckOptions = Readonly<{
@@ -121,7 +121,7 @@ function firstDifference(since: readonly Recorded[], rows: readonly AuditEntryRo
   }
   const next = rows[since.length];
   if (next !== undefined) return missing(next);
-  // Whoever changes the log and builds the read models again from it leaves no other trace.
+  // A changed log from which the read models were rebuilt leaves no other trace.
   return "the events agree with the audit trail, but not with a mark of the chain";
 }
 

@@ -14,7 +14,7 @@ export const marks = {
   digest: "«digest»",
 } as const;
 
-/** Told by the entry itself already. */
+/** Fields that the entry itself already shows. */
 const told = /^(?:\w+ById|\w+At)$/;
 /** Says which thing it is, not what the thing is like. */
 const names = /(?:Id|Type)$/;

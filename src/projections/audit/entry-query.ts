@@ -74,7 +74,7 @@ function narrow(
 
 type Positions = Readonly<{ from?: bigint | undefined; to?: bigint | undefined }>;
 
-/** Between which positions the events of the days asked for lie. */
+/** The positions between which the events of the requested days lie. */
 async function positionsOf(db: Knex, { since, until }: AuditFilter): Promise<Positions> {
   if (since === undefined && until === undefined) return {};
   const days = () => db("audit_day");

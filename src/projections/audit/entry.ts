@@ -16,7 +16,7 @@ import {
 import type { Projection, Tx } from "../core/projection.ts";
 import { placeNamedBy, subjectId } from "./subject.ts";
 
-/** One a event: enough to find what somebody looks for; what it says is read from the log. */
+/** One row an event: enough to search by; the content is read from the log. */
 export type AuditEntryRow = Readonly<{
   position: bigint;
   event_id: string;
@@ -31,7 +31,7 @@ export type AuditEntryRow = Readonly<{
   token_id: string | null;
   /** The project, team, company or account it belongs to; null for what belongs to none. */
   place_id: string | null;
-  /** Opened when somebody asks, so that it is gone when the person is forgotten. */
+  /** Decrypted at reading, so that it is gone when the person is forgotten. */
   ip: Sealed | null;
   occurred_at: Date;
   correlation_id: string;

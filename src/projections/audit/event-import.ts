@@ -15,13 +15,13 @@ export type Imported = Readonly<{
   root: Buffer;
   /** Where the log ends now; undefined when there is nothing in it. */
   head: bigint | undefined;
-  /** For each position asked for, one that is not after it here: of the last append up to there. */
+  /** For each requested position, one that is not after it here: of the last append up to there. */
   positions: ReadonlyMap<bigint, bigint>;
 }>;
 
 export type ImportOptions = Readonly<{
   signal: AbortSignal;
-  /** Positions in the log that was exported, to be told by those of this one. */
+  /** Positions in the exported log, to be mapped to positions in this one. */
   places?: readonly bigint[];
   /** Awaited once before anything is written; never called when everything is there already. */
   beforeFirst?: () => Promise<void>;

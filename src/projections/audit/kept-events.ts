@@ -15,7 +15,7 @@ const bytesBeside = 3_000;
 /** Reading events costs most of an answer of the past, and who asks for one often asks for the next. */
 const kept = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
 
-/** The events at some places of the log. Those asked for before are still in memory. */
+/** The events at some positions of the log. Those read before are still in memory. */
 export async function readKept(
   store: EventStore,
   places: readonly Happened[],

@@ -13,8 +13,8 @@ export const eventsPerMark = 1_000n;
 export const chainBeforeEverything: ChainMark = { events: 0n, position: -1n, chain: chainStart };
 
 /**
- * A running SHA-256 over the log. Whoever keeps a mark elsewhere can prove later that nothing
- * before it was changed, added or removed.
+ * A running SHA-256 over the log. A mark that is kept elsewhere proves later that nothing before it was
+ * changed, added or removed.
  */
 export const logChainProjection: Projection = {
   name: "log_chain",

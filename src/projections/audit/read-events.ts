@@ -15,7 +15,7 @@ export type ReadEntry = Readonly<{
 type Place = Pick<AuditEntryRow, "position" | "stream" | "revision">;
 
 const streamsAtOnce = 8;
-/** Events between two that are asked for are read in passing rather than by a read of their own. */
+/** Up to so many events between two requested ones are read along with them instead of by a second read. */
 const gapMax = 32n;
 
 /**

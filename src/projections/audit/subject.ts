@@ -95,7 +95,7 @@ export function subjectId({ type, data, stream }: Recorded): string {
 
 const subjectLengthMax = 255;
 
-/** An index takes no text of any length: names of refs are told apart by their first 255 characters. */
+/** The length of an index entry is limited: names of refs are distinguished by their first 255 characters. */
 export const indexable = (id: string): string => clipText(storableText(id), subjectLengthMax);
 
 const titleFields = ["title", "name", "alias", "branch", "tag", "tagName", "key", "template"];
@@ -121,7 +121,7 @@ const placeStreams = new Set([
   ...["twoFactor", "notificationPreference"],
 ]);
 
-/** Bookkeeping of names: what happened is told by the thing that took the name. */
+/** Bookkeeping of names: the event of the thing that took the name records what happened. */
 const placeless = new Set(["NameReserved", "NameReleased"]);
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -46,7 +46,7 @@ export type AuditPageRequest = Readonly<{
 export type AuditPage = Readonly<{
   /** Newest first. */
   lines: readonly AuditLine[];
-  /** Whether there are older ones than these, in what was asked for. */
+  /** Whether there are older ones than these that match the filter. */
   hasOlder: boolean;
   hasNewer: boolean;
 }>;
@@ -70,7 +70,7 @@ export async function auditPage(
   const shown = rows.slice(0, size);
   const hasMore = rows.length > size;
   const lines = await toLines(deps, upwards ? shown.reverse() : shown);
-  // Whoever names a position has seen what lies there.
+  // A caller that names a position has seen the entry there.
   return upwards
     ? { lines, hasOlder: true, hasNewer: hasMore }
     : { lines, hasOlder: hasMore || after !== undefined, hasNewer: before !== undefined };

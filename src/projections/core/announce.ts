@@ -9,8 +9,8 @@ export const channel = "projection";
 export const reread = "";
 
 /**
- * The live read models of a feed are at a position now, if they were before it. Listeners hear of those that answers
- * are read from, with the commit.
+ * Moves the live read models of a feed to a position, if they were before it. Listeners receive that of the feed
+ * `answers` with the commit.
  */
 export function moveFeed(db: Knex, feed: FeedName, position: bigint): Knex.Raw {
   return db.raw(
@@ -23,7 +23,7 @@ export function moveFeed(db: Knex, feed: FeedName, position: bigint): Knex.Raw {
   );
 }
 
-/** Told to the listeners when the transaction commits. */
+/** Sent to the listeners when the transaction commits. */
 export async function announce(tx: Knex, payload: bigint | typeof reread): Promise<void> {
   await tx.raw("select pg_notify(?, ?)", [channel, String(payload)]);
 }
@@ -37,8 +37,8 @@ export type Subject = "settings" | "access" | "jobs" | `user-${string}` | `appli
 const changed = "changed ";
 
 /**
- * Tells every process to drop its copies. It goes the same way as positions and is sent before the
- * position of its batch, so whoever waited for that position finds the copies gone.
+ * Makes every process drop its copies. It uses the same channel as positions and is sent before the
+ * position of its batch, so a caller that waited for that position finds the copies gone.
  */
 export function announceChange(db: Knex, subject: Subject): Knex.Raw {
   return db.raw("select pg_notify(?, ?)", [channel, changed + subject]);

@@ -4,11 +4,11 @@ import { type EventStore, StoreUnavailable } from "../../platform/event-store/ev
 import { noteCaughtUp, postgresRun, type Session } from "../../platform/postgres-run.ts";
 import { beforeEverything } from "./checkpoint.ts";
 
-/** Longer waits are left to the caller, who is told to try again. */
+/** The limit of a wait; after it the caller receives an error and may try again. */
 const waitMaxMs = 1_000;
 const pollMs = 25;
 
-/** SQLSTATE of a server that does not serve queries yet: whoever meets it answers 503 or tries again. */
+/** SQLSTATE of a server that does not serve queries yet: the caller answers 503 or tries again. */
 const cannotConnectNow = "57P03";
 
 export class ReadModelsBehind extends Error {
@@ -23,7 +23,7 @@ export class ReadModelsBehind extends Error {
 }
 
 export type CaughtUpOptions = Readonly<{
-  /** For tests; 1000 unless told. */
+  /** For tests; 1000 by default. */
   waitMaxMs?: number;
 }>;
 

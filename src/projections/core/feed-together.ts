@@ -53,7 +53,7 @@ async function statementsOf(
       return { projection, events };
     })
     .filter(({ events }) => events.length > 0);
-  // Before any of them is asked in vain.
+  // Checked before any of them prepares statements in vain.
   if (given.some(({ projection }) => projection.statements === undefined)) return undefined;
   const all: Statement[] = [];
   for (const { projection, events } of given) {

@@ -12,7 +12,7 @@ const eventsMax = 400;
 export type GatheringOptions = Readonly<{
   /** Called once when the feed throws, which no other batch follows then. */
   onFailure?: () => void;
-  /** For tests; 250 unless told. */
+  /** For tests; 250 by default. */
   betweenMs?: number;
 }>;
 

@@ -5,14 +5,14 @@ import { connectPostgres } from "../../platform/postgres.ts";
 
 /** Between tries that fail for a reason which does not pass by itself, such as rights that are missing. */
 const refusedPauseMs = 5_000;
-/** A reason that stays the same is told again so often. */
+/** A failure that stays the same is reported again after this time. */
 const tellAgainMs = 60_000;
 
 /** How long a standby takes at most to notice that the leader is gone. */
 const standbyPollMs = 250;
 
 /**
- * Holds an advisory lock while `run` runs; undefined when somebody else has it. The lock belongs to
+ * Holds an advisory lock while `run` runs; undefined when another session has it. The lock belongs to
  * the session: it is free the moment the holder's process or connection dies, and then the signal
  * given to `run` aborts.
  */

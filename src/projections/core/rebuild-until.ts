@@ -122,7 +122,7 @@ async function build(
       await next.raw("analyze ??.??", [draft, table]);
     }
     await next.transaction(async (tx) => {
-      // Somebody may have made one of this name meanwhile.
+      // Another session may have created a schema of this name meanwhile.
       await mustBeOurs(tx, schema);
       await tx.raw("drop schema if exists ?? cascade", [schema]);
       await tx.raw("alter schema ?? rename to ??", [draft, schema]);

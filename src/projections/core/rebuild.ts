@@ -47,7 +47,7 @@ class Compared extends Error {
 export type Rebuilt = Readonly<{
   events: number;
   elapsedMs: number;
-  /** One a table when asked to verify; only of tables that stood at the same position before. */
+  /** One a table when verifying; only of tables that stood at the same position before. */
   comparisons: readonly Comparison[];
 }>;
 

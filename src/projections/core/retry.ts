@@ -5,7 +5,7 @@ import { isTransient } from "../../platform/postgres-error.ts";
 const pauseMinMs = 100;
 const pauseMaxMs = 5_000;
 
-/** True for trouble with a store rather than with what was asked of it. */
+/** True for a failure of a store rather than of the request made to it. */
 export function mayPass(error: unknown): boolean {
   return error instanceof StoreUnavailable || isTransient(error);
 }

@@ -81,7 +81,7 @@ export function defineRowProjection<Schemas extends EventSchemas>(
   return defineProjection({ ...rest, handlers: Object.fromEntries(each), applyAll, statements });
 }
 
-/** Asked one by one, each would wait for the key of its own subject. */
+/** Decrypts all at once: one by one, each would wait for the key of its own subject. */
 async function openedBefore(
   { open }: ProjectionContext,
   all: readonly (Sealed | null | undefined)[],

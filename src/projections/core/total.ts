@@ -55,10 +55,10 @@ export function keptTotal(rows: string, condition: string, columns: readonly str
 
 const theOnly = 1;
 
-/** How far beyond the page that was asked for a search is counted; see docs/api.md. */
+/** How far beyond the requested page a search is counted; see docs/api.md. */
 export const countedBeyondMax = 500;
 
-/** How many rows there are, as far as somebody who looks at this page may want to know. */
+/** How many rows there are, counted up to a limit beyond the page. */
 export async function countedNear(
   db: Knex,
   query: Knex.QueryBuilder,

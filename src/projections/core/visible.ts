@@ -5,8 +5,8 @@ import { changedSubject, channel } from "./announce.ts";
 import { beforeEverything, type CheckpointRow } from "./checkpoint.ts";
 
 /**
- * Resolves once every live projection that answers are read from has passed the position, so that whoever reads next sees it.
- * At once when there is nothing to wait for.
+ * Resolves once every live projection that answers are read from has passed the position, so that later reads
+ * see it. At once when there is nothing to wait for.
  *
  * @throws Refusal `projection.lagging` (unavailable) when it takes longer than 5 s: the write
  * itself happened.
@@ -16,7 +16,7 @@ export type Visible = (position: bigint | undefined) => Promise<void>;
 export type VisibleDeps = Readonly<{
   databaseUrl: string;
   db: Knex;
-  /** For tests; 5000 unless told. */
+  /** For tests; 5000 by default. */
   waitMaxMs?: number;
 }>;
 
@@ -33,7 +33,7 @@ export type Watching = Readonly<{
 }>;
 
 const waitMaxMsDefault = 5_000;
-/** Somebody who waits longer than a notification takes looks for themselves. */
+/** A caller that waits longer than a notification takes reads the positions from the database. */
 const lookMs = 250;
 
 /** Watches how far the read models are. One a process: all its requests wait on one connection. */

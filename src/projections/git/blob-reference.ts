@@ -3,7 +3,7 @@ import type { Knex } from "knex";
 import { notCurrent } from "../core/current.ts";
 
 /**
- * Columns that refer to blobs by their digest. Whoever adds a table that does adds it here, and the
+ * Columns that refer to blobs by their digest. A new table with such a column is added here, and the
  * projection that writes it below.
  */
 const references = [

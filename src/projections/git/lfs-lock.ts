@@ -91,7 +91,7 @@ export function listLfsLocks(
   return after === undefined ? query : query.andWhere("lfs_lock.id", ">", after);
 }
 
-/** Of these paths, those that somebody has locked: path → who. */
+/** Those of these paths that are locked: path → holder of the lock. */
 export async function lockersOf(
   db: Knex,
   projectId: string,

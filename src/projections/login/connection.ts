@@ -8,7 +8,7 @@ import {
 import { defineProjection } from "../core/projection.ts";
 import type { Slice } from "../user/user.ts";
 
-/** Secrets in `details` stay sealed: they are opened when somebody logs in. */
+/** Secrets in `details` stay sealed: they are decrypted at a login. */
 type LoginConnectionRow = Readonly<{
   id: string;
   kind: ConnectionKind;

@@ -38,7 +38,7 @@ export function mergeChecks(db: Knex, projectId: string): KeptMerges {
   };
 }
 
-/** Forgets the oldest ones; what is asked for again is found out again. */
+/** Deletes the oldest ones; a deleted result is computed again when it is requested. */
 export async function dropMergeChecks(db: Knex, before: Date, countMax: number): Promise<void> {
   const old = db("merge_check")
     .where("checked_at", "<", before)

@@ -38,7 +38,7 @@ export type StoredMergeRequest = Readonly<{
   description: string;
   remove_source_branch: boolean;
   squash_commit: boolean;
-  /** As it was set; the title may say so as well. */
+  /** As it was set; the title may mark a draft as well. */
   work_in_progress: boolean;
   /** By either. */
   is_draft: boolean;
@@ -84,7 +84,7 @@ export type MergeRequestMergeRow = Readonly<{
   begun_at: Date;
 }>;
 
-/** The title says so in one of the usual ways. */
+/** The title marks a draft in one of the usual ways. */
 export const isDraftTitle = (title: string): boolean => /^(?:draft|wip):/i.test(title.trimStart());
 
 /** Those of an edit, which may leave the description as it is. */

@@ -89,8 +89,8 @@ async function applyToEnvironment(
 }
 
 /**
- * What ended is forgotten. A run that was queued while somebody deleted the environment makes it anew:
- * it is as after the first run that is for it.
+ * Deletes the deployments that have ended. A run that was queued while the environment was deleted creates it
+ * anew: it is as after the first run that is for it.
  */
 async function forget(tx: Tx, id: string, at: string): Promise<void> {
   const runs = () => tx("deployment").where({ environment_id: id });

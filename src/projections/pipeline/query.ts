@@ -87,7 +87,7 @@ const ofMergeRequest = ({ projectId, localId }: MergeRequestPlace) => ({
 
 /**
  * The newest pipeline of a merge request for this version of its source, and on that commit merged with this
- * one of the target where that is asked for. Child pipelines count through the job that started them.
+ * one of the target where that is given. Child pipelines count through the job that started them.
  */
 export async function lastMergeRequestPipeline(
   db: Knex,

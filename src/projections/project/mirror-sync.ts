@@ -18,7 +18,7 @@ export type MirrorSyncRow = Readonly<{
   runner_until: Date | null;
 }>;
 
-/** Under this configuration of the mirror; what is left of an earlier one is not told. */
+/** Under this configuration of the mirror; the row of an earlier one is not returned. */
 export function findMirrorSync(
   db: Knex,
   projectId: string,
@@ -56,7 +56,7 @@ export const intervalMs = (type: MirrorType, settings: MirrorIntervals): number 
     ? settings.pullMirrorUpdateIntervalMinutes
     : settings.pushMirrorUpdateIntervalMinutes);
 
-/** When it is to be synced next: as asked or at its interval, but not within the lag of the last. */
+/** The time of the next sync: as requested or at its interval, but not within the lag of the last. */
 export function nextSyncAt(
   { type, started_at, due_at, failures }: MirrorSyncRow,
   settings: MirrorIntervals,

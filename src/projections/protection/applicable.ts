@@ -137,7 +137,7 @@ export type RefWish = Readonly<{
 }>;
 
 /**
- * Why somebody of this role may not change a ref in this way, in words for a git client; undefined
+ * Why a user of this role may not change a ref in this way, in words for a git client; undefined
  * when they may. Who may create a tag may move and delete it; a protected branch is never deleted.
  */
 export function refChangeRefused(

@@ -192,8 +192,8 @@ export async function dropSource(tx: Tx, id: string): Promise<void> {
 }
 
 /**
- * What stands for a thing in the column `target`: `<project id>#12`, `owner/project#12` in lower case
- * where a text says so, or a commit hash.
+ * The value of the column `target` that names a thing: `<project id>#12`, `owner/project#12` in lower case
+ * where a text names the project, or a commit hash.
  */
 export function targetKey(target: string, projectId: string): string {
   return /^[#!]/.test(target) ? `${projectId}${target}` : target.toLowerCase();

@@ -348,7 +348,7 @@ export async function recordedRefs(
   return { refs, revision: rows[0]?.revision ?? undefined };
 }
 
-/** Without a ref when there is none to be told of. */
+/** Without a ref when the project has none of the requested ones. */
 type RecordedRow = Readonly<{ revision: bigint | null }> &
   (Readonly<{ ref: string; object_id: string }> | Readonly<{ ref: null; object_id: null }>);
 

@@ -5,8 +5,8 @@ import { findUserById, findUsersById } from "../user/user.ts";
 import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
 
 /**
- * The role in whose right something is done now that was asked for earlier. An account that is banned keeps its
- * roles, and one that was forgotten may have owned the project: neither acts. Without a user, the role that everybody has.
+ * The role in whose right a change is made now that was requested earlier. A banned account keeps its
+ * roles, and a forgotten one may have owned the project: neither acts. Without a user, the role that everybody has.
  */
 export async function actingRole(
   db: Knex,

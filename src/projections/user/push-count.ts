@@ -5,7 +5,7 @@ import { dropRows, purgeEvents } from "../core/purge.ts";
 import { defineRowProjection } from "../core/row-projection.ts";
 import { tableOf } from "../core/writes.ts";
 
-/** One a push that counted for somebody; what people pushed is added up when somebody asks. */
+/** One row a push that counted for a user; the sums are computed at a query. */
 type PushCountRow = Readonly<{
   project_id: string;
   repository_revision: number;

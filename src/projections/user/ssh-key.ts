@@ -49,7 +49,7 @@ export const sshKeyProjection = defineProjection({
     },
     SshKeyDeleted: async (tx, { stream, data }) => {
       await tx<SshKeyRow>("ssh_key").where({ id: data.keyId }).delete();
-      // Whoever is connected by it is cut off.
+      // Closes the connections that use the key.
       await announceChange(tx, `user-${idInStream(stream)}`);
     },
     UserForgotten: async (tx, { stream }) => {
@@ -83,7 +83,7 @@ export function findSshKey(db: Knex, userId: string, id: string): Promise<SshKey
   return db<SshKeyRow>("ssh_key").where({ id, user_id: userId }).first();
 }
 
-/** The keys of these fingerprints, whoever's they are. */
+/** The keys of these fingerprints, of any user. */
 export async function findSshKeys(
   db: Knex,
   fingerprints: readonly string[],

@@ -119,7 +119,7 @@ export function listWebhooks(
   });
 }
 
-/** What decides whether a webhook hears of something. */
+/** What decides whether a webhook receives an event. */
 export type Subscriber = Pick<WebhookRow, "id" | "project_id" | "topics" | "created_at_position">;
 
 /** All webhooks of these projects that are on, the oldest first. */
@@ -134,7 +134,7 @@ export async function subscribersIn(
     .select("id", "project_id", "topics", "created_at_position");
 }
 
-/** Those of them that shall hear of what happened in a project at a position of the log. */
+/** Those of them that receive what happened in a project at a position of the log. */
 export function subscribedTo(
   webhooks: readonly Subscriber[],
   happened: Readonly<{ projectId: ProjectId; topic: WebhookTopic; position: bigint }>,
