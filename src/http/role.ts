@@ -51,7 +51,7 @@ export type HttpPlatform = Omit<
       redisUrl?: string | undefined;
       /** The address that was bound, when not given. */
       publicUrl?: string | undefined;
-      /** Whether there is a mail server is all that is asked here. */
+      /** Here it only shows whether there is a mail server. */
       smtpUrl?: string | undefined;
       /** Name of the machine that answers SSH; the one of `publicUrl` when not given. */
       publicSshHost?: string | undefined;

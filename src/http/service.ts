@@ -47,7 +47,7 @@ export type Service = Readonly<{
   refs: RefRecorder;
 }>;
 
-/** Asked for when somebody looks: the workers are another role's, and a fair part of what there is to load. */
+/** Loaded at the first use: the workers belong to another role, and are a large part of all code. */
 const queueNames = async (): Promise<readonly string[]> =>
   (await import("../workers/all.ts")).allWorkers.map(({ queue }) => queue);
 

@@ -20,7 +20,7 @@ export function apiLimit(counters: Counters, settings: () => Promise<Settings>):
   const counted = new WeakSet<Context>();
   return async (ctx, caller, ip) => {
     const { enableApiLimit, userApiCountLimit: limit } = await settings();
-    // A request counts once, however often its rights are asked for.
+    // A request counts once, however often its rights are checked.
     if (!enableApiLimit || counted.has(ctx)) return;
     counted.add(ctx);
     const key = caller.userId === null ? `api-address:${networkOf(ip)}` : `api:${caller.userId}`;

@@ -43,8 +43,8 @@ export type Authenticate = Readonly<{
    */
   basic: (login: string, secret: string, ip: string) => Promise<Caller | null>;
   /**
-   * The first factor alone: whoever uses it asks for the second themselves, as signIn does. Whose
-   * account has this alias or e-mail and this password; null when nobody's, or a blocked one's.
+   * Checks the first factor alone; the caller has to check the second, as signIn does. Returns the
+   * account with this alias or e-mail and this password; null when there is none, or it is blocked.
    *
    * @throws Refusal 403 `auth.locked`, 503 `auth.busy`
    */
@@ -143,7 +143,7 @@ async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps
   await deps.secondFactor.prove({ user, code, ip: peerOf(ctx), requestId });
 }
 
-/** Tokens in use are asked for once a second at most, and forgotten at once when they change. */
+/** Tokens in use are queried once a second at most, and forgotten at once when they change. */
 function rememberedTokens({ db, onChange }: AuthenticateDeps): Remembered<TokenCallerRow> {
   const memory = remembered((key) =>
     key.startsWith(oauthKey)

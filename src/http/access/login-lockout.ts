@@ -32,8 +32,8 @@ export type Lockout = Readonly<{
 
 /**
  * Locks an account after too many wrong passwords. Addresses it logged in from before have counts of
- * their own: whoever guesses elsewhere cannot keep the owner out. While an account is locked,
- * nothing is counted, so a lock ends when it said it would.
+ * their own: guesses from other addresses cannot keep the owner out. While an account is locked,
+ * nothing is counted, so a lock ends at the announced time.
  */
 export function loginLockout(counters: Counters, settings: () => Promise<Settings>): Lockout {
   const inTurn = keyedLock();

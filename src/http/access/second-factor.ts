@@ -99,7 +99,7 @@ async function useRecovery(said: Said, digest: string, deps: SecondFactorDeps): 
     await deps.visible(result.position);
     return true;
   } catch (error) {
-    // Somebody was first with it.
+    // Another login used the code first.
     if (error instanceof Refusal && error.kind === "forbidden") return false;
     throw error;
   }

@@ -19,7 +19,7 @@ import { sessionUse } from "./session-use.ts";
 const secretBytes = 32;
 const userAgentMax = 300;
 export const home = "/console";
-/** Where the second factor is asked for. */
+/** The page that requests the second factor. */
 export const codePath = "/login/code";
 
 export type FindSession = (cookie: string) => Promise<OpenSessionRow | undefined>;
@@ -47,15 +47,15 @@ export type SignIn = Readonly<{
   /** Where the person wanted to go; anything but a path of ours is not gone to. */
   returnTo: unknown;
   /**
-   * Whether what proved the person still does, asked once the session is in the log: a password that
-   * was changed meanwhile opens nothing.
+   * Whether the proof still holds, checked once the session is in the log: a password that was changed
+   * meanwhile opens nothing.
    */
   stillTrue?: (user: UserRow) => boolean;
 }>;
 
 /**
- * Logs somebody in who has proved who they are, by whatever method, or asks them for their second
- * factor first.
+ * Logs in a user who has proved their identity, by whatever method, or requests their second factor
+ * first.
  *
  * @throws Refusal 403 `auth.refused` for blocked and forgotten people, `auth.unconfirmed`
  */
@@ -86,8 +86,8 @@ function refused(): Refusal {
 }
 
 /**
- * Opens a session for who has proved all there is to prove; others come by signIn. It is a new one
- * always: a cookie that somebody planted before is worth nothing after.
+ * Opens a session for a user who has proved all factors; others come by signIn. It is always a new
+ * one, so that a cookie which an attacker planted before is worthless.
  */
 export async function openSession(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
   const { userId, via, stillTrue = () => true } = proof;
@@ -147,7 +147,7 @@ type Closing = Readonly<{
   metadata: EventMetadata;
 }>;
 
-/** @throws Refusal 404 `session.not_found`, when it is somebody else's as well */
+/** @throws Refusal 404 `session.not_found`, also when it belongs to another user */
 export async function closeSession(
   { sessionId, by, reason, metadata }: Closing,
   { store, visible, now }: Deps,

@@ -20,8 +20,8 @@ export type Report = Readonly<
 >;
 
 /**
- * Agents confirm a job by an update before any work; older ones by the first piece of its log. Whoever proves
- * the run has taken it.
+ * Agents confirm a job by an update before any work; older ones by the first piece of its log. An agent that
+ * proves the run has taken it.
  */
 export async function confirm(
   request: RequestContext,

@@ -98,7 +98,7 @@ export async function* followedLog(
   let at = from;
   let watchedAt = 0;
   while (!signal.aborted) {
-    // Whoever loses the right to read it gets no more of it.
+    // A reader who loses the right to read gets no more of the log.
     await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);

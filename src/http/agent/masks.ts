@@ -10,7 +10,7 @@ type KnownRun = Readonly<{ forms: MaskedForms; makesRelease: boolean }>;
 /** By token hash of the run; putting them together opens every variable of the job. */
 const known = new LRUCache<string, KnownRun>({ max: 1_000, ttl: 10 * 60_000 });
 
-/** Keeps what this process will probably be asked about the run. */
+/** Keeps what later requests to this process about the run will probably need. */
 export function keepRun(
   tokenHash: string,
   token: string,

@@ -14,7 +14,7 @@ const intervalSeconds = 10;
 const watchedIntervalSeconds = 3;
 const watchedMs = 20_000;
 
-/** How often the agent is to send the log: more often while somebody reads it. */
+/** How often the agent is to send the log: more often while a user reads it. */
 export function updateInterval({ watched_at }: Pick<JobRunRow, "watched_at">, now: Date) {
   const isWatched = watched_at !== null && now.getTime() - watched_at.getTime() < watchedMs;
   const seconds = isWatched ? watchedIntervalSeconds : intervalSeconds;

@@ -18,7 +18,7 @@ import { masksOf, mayRelease } from "./masks.ts";
 import { protocol } from "./protocol.ts";
 import { updateInterval } from "./trace.ts";
 
-/** An agent that says that the job is over is asked to send what is missing of the log for this time. */
+/** For this time, an agent that reports the end of the job is requested to send the missing part of the log. */
 const logWaitMs = 60_000;
 
 const JobUpdate = z

@@ -25,7 +25,7 @@ const shared = {
 type Asked = Readonly<{
   query: AuditQuery;
   request: RequestFor<"user">;
-  /** The project, team, company or account asked for; all of the log without. */
+  /** The requested project, team, company or account; all of the log without. */
   placeId?: string;
   addressesOf?: AuditDeps["addressesOf"];
 }>;

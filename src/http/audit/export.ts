@@ -21,7 +21,7 @@ type Export = Readonly<{
 /** An export holds a place as long as its reader takes. */
 const exports = new Limiter(8, 2);
 
-/** Everything that fits, newest first, as fast as it is taken. Rights are asked for again as it goes on. */
+/** Everything that fits, newest first, as fast as the client reads it. Rights are checked again meanwhile. */
 export function exportOf(deps: AuditDeps, order: Export): StreamReply {
   const isCsv = order.format === "csv";
   return {

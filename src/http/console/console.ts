@@ -158,7 +158,7 @@ const shutOutOne = page({
   },
 });
 
-/** A refusal that a person can do something about is told on the page it came from. */
+/** A refusal that a user can act on is shown on the page it came from. */
 async function tellingRefusals(
   visit: LoggedIn,
   deps: PageDeps,

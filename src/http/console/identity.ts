@@ -38,7 +38,7 @@ const show = page({
   handle: ({ visit }, deps) => identityPage(visit, deps),
 });
 
-/** Begins only by a form of ours: a link could give the account to whoever sent it. */
+/** Begins only by a form of ours: a link could give the account to the sender of the link. */
 const submit = page({
   method: "post",
   path: `${identityPath}/{kind}/{connectionId}`,

@@ -37,8 +37,8 @@ type Known = Readonly<{ caller: Caller; grant: ContainerGrant | undefined }>;
 const actionOf = (right: Right): ContainerAction => (right === "read" ? "pull" : "push");
 
 /**
- * Who calls, and whether they may read or write the image. A token opens what it was asked for; what its user may
- * do is looked up each time.
+ * Who calls, and whether they may read or write the image. A token grants the access it was requested for; the
+ * rights of its user are looked up each time.
  *
  * @throws HttpRefusal 401 with the challenge; Refusal 403, 404
  */
@@ -109,7 +109,7 @@ async function known(
   return { caller, grant };
 }
 
-/** Undefined when what the token was asked for with is no longer good. */
+/** Undefined when the credentials that the token was requested with are no longer valid. */
 async function callerOf(
   { user, access, jobTokenHash }: ContainerGrant,
   { db, tokens, now }: ContainerAccessDeps,
@@ -151,7 +151,7 @@ const scopesMax = 20;
 const scopeForm = /^repository(?:\([a-z]+\))?:(?<name>[^:]{1,255}):(?<actions>[a-z,*]{0,64})$/;
 
 /**
- * Gives a token for what is asked and allowed, without an error for the rest: distribution/docs,
+ * Gives a token for the requested access that is allowed, without an error for the rest: distribution/docs,
  * spec/auth/token.md.
  *
  * @throws HttpRefusal 401 when there are credentials and they are wrong
@@ -216,7 +216,7 @@ async function allowedOf(
       throw error;
     }
   };
-  // Deleting is asked for as `delete`, and is a way of writing.
+  // Deletion is requested as `delete`, and needs the right to write.
   const wantsPush = asks("push") || asks("delete");
   return [
     ...(asks("pull") && (await may("read")) ? (["pull"] as const) : []),

@@ -82,7 +82,7 @@ const read: ContainerCall = {
   },
 };
 
-/** A client that hears of a blob does not push it, and names it in a manifest that comes later. */
+/** A client that learns that a blob exists does not push it, and names it in a manifest that comes later. */
 async function keep(request: ContainerRequest, blob: ImageBlob, deps: Deps): Promise<void> {
   const { caller, repository } = request;
   if (caller.userId === null || repository.settings.type !== "LOCAL") return;

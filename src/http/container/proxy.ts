@@ -33,7 +33,7 @@ type ProxyRead = Pick<ContainerCall, "path" | "handle">;
 
 /**
  * Answers a read: by the proxies of the repository in order, where it has any and no local member has the image, else
- * by what is here. A name that a local member has, even in the trash, is never asked for elsewhere.
+ * by what is here. A name that a local member has, even in the trash, is never requested from another registry.
  *
  * @param rest of the path, behind the image's name
  */
@@ -180,7 +180,7 @@ const tags: ProxyRead = {
       deps,
     );
     const found = jsonOf(document, Tags).tags ?? [];
-    // Some give all of them, whatever is asked for.
+    // Some registries give all tags, whatever the parameters are.
     const after = found.filter((tag) => tag > last);
     const shown = after.slice(0, limit);
     const answer = jsonAnswer(200, { name: name.full, tags: shown });

@@ -14,7 +14,7 @@ const tokenBytesMax = 256 * 1024;
 const challengeLengthMax = 4_096;
 /** distribution/docs, spec/auth/token.md: a token that does not say how long it lasts is good for 60 s. */
 const secondsDefault = 60;
-/** One that ends while a request is on its way is asked for again. */
+/** A token is requested again this long before it expires, so that it lasts for a request under way. */
 const secondsAhead = 10;
 const secondsMax = 3_600;
 

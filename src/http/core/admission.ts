@@ -4,7 +4,7 @@ import type { Caller, Resolved } from "../access/gate.ts";
 export type Admitted = Readonly<{ caller: Caller; resolved: Resolved | undefined }>;
 
 /**
- * The admission of a request, no older than a second: later it is asked for again.
+ * The admission of a request, no older than a second: later it is checked again.
  *
  * @throws what `ask` throws, when the caller may not make the request any more
  */

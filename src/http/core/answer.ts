@@ -12,7 +12,7 @@ export type StreamReply = Readonly<{
   bytes?: number;
   /** Given: a browser saves the answer under this name instead of showing it. */
   fileName?: string;
-  /** Whether parts of it may be asked for by Range. */
+  /** Whether parts of it may be requested by Range. */
   acceptRanges?: boolean;
   /** Names the content for a caller who may have it already; without quotes. */
   etag?: string;
@@ -28,7 +28,7 @@ export type StreamReply = Readonly<{
   untilClose?: true;
 }>;
 
-/** What a handler answers instead of its declared JSON, in a form that the caller asked for. */
+/** What a handler answers instead of its declared JSON, in a form that the caller requested. */
 export class Streamed {
   constructor(readonly reply: StreamReply) {}
 }

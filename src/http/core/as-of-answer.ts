@@ -56,7 +56,7 @@ export function answerAsOf<Result>(
     await mustBePast(until, deps);
     const { kind, id } = place;
     const reading = eventsAsOf({ asOf, until, place, params }, deps);
-    // Both are asked for at once; that there was nothing yet is said first.
+    // Both reads run at once; that the place did not exist yet is reported before a failure to read.
     reading.catch(() => undefined);
     if (!(await hadBegun(deps.db, place.stream, until))) notThere(place);
     const events = await reading;
@@ -95,7 +95,7 @@ function mustReadPast({ kind, id }: Place, request: AskedAsOf["request"]): void 
 const neverWritten = (): Promise<never> =>
   Promise.reject(new Error("a handler that answers of the past appends"));
 
-/** The end of the log when it was asked for last, which the read models have passed since. */
+/** The end of the log when it was read last, which the read models have passed since. */
 const ends = new WeakMap<Deps["store"], Readonly<{ position: bigint; at: number }>>();
 
 /** Clocks of processes that append differ by less. */
@@ -243,7 +243,7 @@ async function readNumbered(
   if (numbered === undefined) return;
   const { kind, readModel, parts: partsOf, below } = numbered;
   const number = await numberEvent(kind, placeId, Number(params["localId"]), deps);
-  // The handler finds nothing then, and says so in its own words.
+  // The handler finds nothing then, and answers with its own refusal.
   if (number === undefined) return;
   const subjectIds = [String(number.data["subjectId"])];
   const about = { placeId, types: typesOf([readModel]), until, countMax };

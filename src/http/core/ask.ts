@@ -27,7 +27,7 @@ import type { HandlerInput, Route } from "./route.ts";
 import { check, invalid } from "./schema.ts";
 import { requestContext, toldOf } from "./serve.ts";
 
-/** What an operation is asked with, as texts of a URL and a body before they are parsed. */
+/** The input of an operation, as texts of a URL and a body before they are parsed. */
 export type Given = Readonly<{
   params?: Readonly<Record<string, string | number>>;
   query?: Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ export type Given = Readonly<{
 type InProject = RequestFor<"project:GUEST">;
 
 /**
- * Asks declared operations from within the service, on behalf of whoever makes the request: with the
+ * Calls declared operations from within the service, on behalf of the caller of the request: with the
  * rights that each of them declares, its input checked and its answer encoded as for a client.
  */
 export type Ask = Readonly<{
@@ -193,7 +193,7 @@ type Looked = Readonly<{
   needed: NonNullable<ReturnType<typeof neededHere>>;
 }>;
 
-/** Who may not even look at a thing is told what they are told when there is none. */
+/** A caller who may not see a thing gets the same answer as when it does not exist. */
 async function hidden(
   { gate, params, caller, needed }: Looked,
   find: () => Promise<Resolved>,

@@ -24,7 +24,7 @@ const entriesMaxDefault = 10_000;
 
 type Entry<Value> = Readonly<{ value: Value; until: number }>;
 
-/** A bounded memory in front of a query that every request needs. Asked at once, it loads once. */
+/** A bounded cache in front of a query that every request needs. Concurrent queries of one key load once. */
 export function remembered<Value>(
   load: (key: string) => Promise<Value | undefined>,
   options: RememberedOptions<Value> = {},

@@ -52,7 +52,7 @@ export type Deps = Readonly<{
   git: GitRepositories;
   queues: Queues;
   /**
-   * Resolves once every live projection has passed the position, so that whoever reads next sees
+   * Resolves once every live projection has passed the position, so that later reads see
    * it. @throws Refusal `projection.lagging` (503) after 5 s
    */
   visible: (position: bigint | undefined) => Promise<void>;
@@ -60,7 +60,7 @@ export type Deps = Readonly<{
   checkUrl: (url: string) => URL;
   /** Requests that others chose the target of. */
   outbound: OutboundHttp;
-  /** Did the operator name this very host and port, so that it may be asked without TLS? */
+  /** Did the operator name this very host and port, so that requests to it may go without TLS? */
   allowsPlainHttp: (url: URL) => boolean;
   directory: Directory;
   providers: IdentityProviders;

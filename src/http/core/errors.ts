@@ -162,7 +162,7 @@ function explain(error: unknown): Explained {
   };
 }
 
-/** What may succeed when it is tried again; the operator hears of it all the same. */
+/** Failures that may pass when the request is repeated; they are reported to the operator all the same. */
 function unavailableCode(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable) return "store.unavailable";
   if (error instanceof RevisionConflict) return "store.contended";

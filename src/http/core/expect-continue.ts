@@ -3,9 +3,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 const asking = new WeakMap<IncomingMessage, ServerResponse>();
 
 /**
- * Keeps clients that ask before they send (`Expect: 100-continue`; RFC 9110, 10.1.1) waiting until
- * somebody reads their body: who may not send it, or sends too much, hears so before gigabytes are on
- * their way.
+ * Keeps clients that send `Expect: 100-continue` (RFC 9110, 10.1.1) waiting until the body is read: a
+ * client that may not send it, or sends too much, receives the refusal before it sends gigabytes.
  */
 export function keepAsking(server: Server): void {
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -17,7 +16,7 @@ export function keepAsking(server: Server): void {
   });
 }
 
-/** To be called when the body is about to be read. Does nothing for who does not ask, or has asked. */
+/** Called when the body is about to be read. Does nothing for a client that does not wait, or was answered before. */
 export function letSend(request: IncomingMessage): void {
   const response = asking.get(request);
   if (response === undefined) return;

@@ -215,7 +215,7 @@ const subjectOf = (callerId: string): string =>
   callerId.startsWith(strangerPrefix) ? "idempotency" : userSubject(callerId);
 
 /**
- * Takes the key when it is free, past its time, or held by somebody whose lease ran out on the same
+ * Takes the key when it is free, past its time, or held by an owner whose lease ran out on the same
  * request; the command id stays for as long as the key does.
  */
 const claimSql = `

@@ -22,7 +22,7 @@ import type { HandlerInput, Route } from "./route.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Whoever shows a token has to show a good one, also while none is needed. */
+/** A caller that shows a token has to show a valid one, also while none is needed. */
 export async function isOpenToAll(
   { access, anonymousWhen }: Route,
   { settings }: Deps,
@@ -51,7 +51,7 @@ function forPeopleAlone(): Refusal {
   return new Refusal("forbidden", "auth.not_for_applications", message);
 }
 
-/** Without a role nothing is asked beyond the existence of the thing. */
+/** Without a role only the existence of the thing is checked. */
 export type NeededHere = Readonly<{ resource: Needed["resource"]; role: Needed["role"] | null }>;
 
 export function neededHere(
@@ -69,7 +69,7 @@ export function neededHere(
   return named === normaliseAlias(actor.alias) ? { ...needed, role: "GUEST" } : needed;
 }
 
-/** A caller without a token is told that one is needed, and nothing of what there is. */
+/** A caller without a token receives only that one is needed, and nothing about what exists. */
 export async function resolvePlace(
   gate: Gate,
   params: Params,

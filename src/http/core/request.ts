@@ -31,7 +31,7 @@ export type RequestContext = Readonly<{
    */
   metadata: () => Promise<EventMetadata>;
   /**
-   * Asks for the caller's rights once more when they were asked for over a second ago: the body may have
+   * Checks the caller's rights again when they were checked over a second ago: the body may have
    * come slowly, or the work may have waited.
    *
    * @throws Refusal 403, 404 when the caller may not make the request any more

@@ -10,8 +10,8 @@ import { requestIdOf } from "./request-id.ts";
 import { type RequestState, stateOf } from "./state.ts";
 
 /**
- * With the life of what `remembered` holds, which an answer rests on, the second within which
- * something revoked elsewhere is so here even when nobody could say so.
+ * With the lifetime of what `remembered` holds, which an answer depends on, this adds up to the second
+ * within which a revocation elsewhere takes effect here even when its notification is lost.
  */
 const lifeMs = 500;
 const bytesMaxDefault = 32 * 1024 ** 2;
@@ -28,7 +28,7 @@ export type KeptAnswers = Readonly<{
 
 type Kept = Readonly<{
   until: number;
-  /** How often anything had changed by which somebody may do something. */
+  /** How many changes that may affect rights there had been. */
   epoch: number;
   state: RequestState;
   tag: string;
@@ -45,10 +45,10 @@ export type KeptOptions = Readonly<{
 }>;
 
 /**
- * What a commit hash names never changes, so the same question of the same caller has the same
- * answer for as long as nothing has changed that could forbid it: it is given from memory, before
- * anybody is asked. Whoever is let in by a token, a role or a setting is so by what is announced
- * when it changes; every such announcement, whatever it is of, ends all that is kept.
+ * What a commit hash names never changes, so the same request of the same caller has the same answer for
+ * as long as nothing has changed that could forbid it: it is given from memory, before any check. The
+ * tokens, roles and settings that let a caller in are announced when they change; every such
+ * announcement, whatever its subject, empties the cache.
  */
 export function keptAnswers({ onChange, watch, bytesMax }: KeptOptions): KeptAnswers {
   const answers = new BoundedCache<Kept>(bytesMax ?? bytesMaxDefault);
@@ -88,7 +88,7 @@ export function keptAnswers({ onChange, watch, bytesMax }: KeptOptions): KeptAns
 /** What an entry takes beside its body, about. */
 const bytesBeside = 2_048;
 
-/** Says by whom what is asked, in a form that holds no secret; undefined when it cannot be kept. */
+/** The cache key: caller and URL, without a secret in it; undefined when the request cannot be cached. */
 function keyOf({ method, url = "", headers }: IncomingMessage): string | undefined {
   if (method !== "GET" || url.length > urlLengthMax || headers.range !== undefined)
     return undefined;

@@ -21,8 +21,8 @@ const urlLengthMax = 1_024;
 const bytesBeside = 1_024;
 
 /**
- * Which operation a URL names and what its query says never changes, whoever asks: for the URLs of
- * GETs used last it is not worked out again.
+ * The operation that a URL names and the parameters in its query are the same for every caller: for the
+ * most recently used URLs of GETs they are kept instead of parsed again.
  */
 export function askedBefore(): AskedBefore {
   const known = new BoundedCache<Asked>(bytesMax);

@@ -63,7 +63,7 @@ type Declaration = Readonly<{
   forJobs?: true;
   /** Further statuses that a stream reply may have, and what each says. */
   otherAnswers?: Readonly<Record<number, string>>;
-  /** Content types that the handler answers beside JSON when asked to, as `Streamed`. */
+  /** Content types that the handler answers beside JSON on request, as `Streamed`. */
   alsoAs?: readonly string[];
   /** What such refusals look like, by status; all others are problem documents. */
   protocolErrors?: Readonly<{ statuses: readonly number[]; schema: z.ZodType }>;

@@ -138,7 +138,7 @@ async function prove(
   return caller;
 }
 
-/** A password is not asked for twice: its second factor counts once. Such a body has to come at once. */
+/** A password is checked only once, as its second factor is valid once. Such a body has to come at once. */
 const isAskedOnce = ({ access }: Route): boolean => access === "basic" || access === "client";
 const basicBodyTimeoutMs = 5_000;
 
@@ -252,13 +252,13 @@ function uploadOf(ctx: Context, { upload }: Route): string {
 
 type Made = Admitted &
   Readonly<{
-    /** Asked before the first event of the request. */
+    /** Checked before the first event of the request. */
     admission: () => Promise<unknown>;
     commandId: string;
     immutable: { tag?: string };
   }>;
 
-/** What handlers are told of a request, once it is known who makes it. */
+/** What handlers receive about a request, once its caller is known. */
 export function requestContext(ctx: Context, deps: Deps, made: Made): RequestContext {
   const { caller, resolved, admission, commandId, immutable } = made;
   const { requestId } = stateOf(ctx);

@@ -18,8 +18,8 @@ export type ListenOptions = Readonly<{ host: string; port: number; headersTimeou
 export type Listening = Readonly<{ url: string; server: Server; close: () => Promise<void> }>;
 
 /**
- * Serves an app, which is made when its address is known. The time of a whole request is not bounded here, because a push may rightly take
- * long: whoever reads a body bounds it.
+ * Serves an app, which is made when its address is known. The time of a whole request is not bounded here,
+ * because a push may rightly take long: the reader of a body bounds it.
  */
 export async function listen(
   appAt: (url: string) => RequestListener,
@@ -36,7 +36,7 @@ export async function listen(
   const url = await new Promise<string>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
-      // Within the same turn, so that no request comes before there is somebody to answer it.
+      // Within the same turn, so that no request comes before there is a listener for it.
       const bound = addressOf(server);
       server.on("request", appAt(bound));
       resolve(bound);

@@ -6,7 +6,7 @@ import { type Remembered, remembered } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import { type FeedFilter, type FeedItem, itemsAfter, newestPosition } from "./source.ts";
 
-/** What a reader of the feed does when told. */
+/** Callbacks of a reader of the feed. */
 export type FeedReader = Readonly<{
   /** There may be something new. */
   wake: () => void;
@@ -24,7 +24,7 @@ const keptCharactersMax = 16 * 1024 ** 2;
 const pageItemsMax = 500;
 const pageBytesMax = 4 * 1024 ** 2;
 const beatMs = 15_000;
-/** With each beat rights are asked for: not those of all readers at once, which would hold up what is new. */
+/** Rights are checked with each beat, in steps: a check for all readers at once would delay new events. */
 const beatSteps = 60;
 const retryMs = 1_000;
 /** Characters that one reader is handed at a time. */
@@ -34,7 +34,7 @@ const readersPerCallerMax = 32;
 
 /**
  * The newest events, read once for all readers of this process. It follows the log only while
- * somebody reads.
+ * there is a reader.
  */
 export class FeedHub {
   readonly #deps: HubDeps;
@@ -72,7 +72,7 @@ export class FeedHub {
     });
   }
 
-  /** The role of a caller in a project, asked for once for all that they read. */
+  /** The role of a caller in a project, queried once for all that they read. */
   roleIn(project: ProjectPlace, userId: string): Promise<Role | undefined> {
     const { id, owner_id, owner_user_id, owner_company_id, is_private } = project;
     const place = { id, owner_id, owner_user_id, owner_company_id, is_private };

@@ -35,7 +35,7 @@ export function servedSchema(type: string): JsonSchema | undefined {
   return made;
 }
 
-/** Made when first asked for: all of them take a noticeable time. */
+/** Made at the first request: all of them take a noticeable time. */
 const schemas = new Map<string, JsonSchema>();
 
 const sealedPattern = (z.toJSONSchema(Sealed) as JsonSchema)["pattern"];

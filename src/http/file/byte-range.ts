@@ -23,7 +23,7 @@ export function byteRange(header: string, bytes: number): ByteRange | "unsatisfi
   return first >= bytes ? "unsatisfiable" : { first, last };
 }
 
-/** What of a content is asked for, and what the answer then says of it. */
+/** The requested part of a content, and how the answer describes it. */
 export type Portion = ByteRange &
   Readonly<{
     /** Undefined for the whole. */

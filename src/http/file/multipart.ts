@@ -36,7 +36,7 @@ const limits = {
   headerSize: 8 * 1024,
 } as const;
 
-/** Where fields are asked for: a client of PyPI sends some hundred and a whole README among them. */
+/** For forms with fields: a client of PyPI sends some hundred and a whole README among them. */
 const fieldLimits = { ...limits, fields: 1_000, fieldSize: 512 * 1024 } as const;
 
 /**

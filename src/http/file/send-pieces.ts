@@ -2,9 +2,9 @@ import type { ServerResponse } from "node:http";
 import type { Context } from "koa";
 
 /**
- * Answers with pieces that are each good only until the next is asked for: it is asked for when the one before
- * has gone to the system. An error that comes after the first cuts the connection, and so tells the client that
- * this was not all.
+ * Answers with pieces that are each valid only until the next is requested, which happens when the one before
+ * has gone to the system. An error that comes after the first cuts the connection, which shows the client that
+ * the answer is incomplete.
  */
 export function sendPieces(ctx: Context, pieces: AsyncIterable<Buffer>): void {
   ctx.status = 200;

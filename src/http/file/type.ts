@@ -38,7 +38,7 @@ export function textTypeOf(content: Buffer): string {
   }
 }
 
-/** Of downloads: what a browser may be told without it starting to run what it is told. */
+/** Of downloads: the types that a browser does not execute. */
 const contentTypes: Readonly<Record<string, string>> = {
   gif: "image/gif",
   gz: "application/gzip",

@@ -9,11 +9,11 @@ let kept: Readonly<{ answer: Promise<Buffer>; until: number }> | undefined;
 
 /**
  * What upload-pack advertises in version 2 of the protocol: what git can do, and nothing of the
- * repository; gitprotocol-v2(5), "Capability Advertisement". Asked of git once in a while, so that a fetch
+ * repository; gitprotocol-v2(5), "Capability Advertisement". Kept for some minutes, so that a fetch
  * starts one program less.
  *
  * @param start upload-pack advertising, in version 2, for any repository
- * @throws Error when git failed; the next who asks has it asked again
+ * @throws Error when git failed; the next call starts git again
  */
 export function uploadCapabilities(start: () => PackProcess, now = Date.now()): Promise<Buffer> {
   if (kept !== undefined && kept.until > now) return kept.answer;

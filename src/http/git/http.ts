@@ -115,7 +115,7 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     };
     try {
       const begin = <Child extends PackProcess | UploadProcess>(start: () => Child): Child => {
-        // What would end it has been told already: it would wait for its input for ever.
+        // The close event already fired, so this child would never be stopped.
         if (ctx.req.socket.destroyed) {
           throw new Refusal("unavailable", "git.gone", "The caller has gone.");
         }
@@ -196,7 +196,7 @@ function fetchRequest(ctx: Context, input: Input | undefined, share: string): Pr
   return asCaller(share, () => wholeBody(ctx, requestBytesMax));
 }
 
-/** @param wait is told when the caller's line is closed */
+/** @param wait receives a signal that aborts when the caller's connection closes */
 async function whileThere<Result>(
   { res }: Context,
   wait: (gone: AbortSignal) => Promise<Result>,

@@ -35,7 +35,7 @@ async function packOf(
   repository: Repository,
   packs: KeptPacks,
 ): Promise<Readonly<{ pack: KeptPack }> | Input> {
-  // What the refs are is looked at only for what was asked before, whatever they were then.
+  // The state of the refs is read only for a request that came before, whatever the refs were then.
   if (!packs.askedBefore(keyOf(repository.gitDir, "", request))) return { body };
   const state = await repository.refState();
   if (state === undefined) return { body };

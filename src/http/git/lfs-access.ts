@@ -79,7 +79,7 @@ async function isGood(grant: LfsGrant, { db, lfsTokens, now }: Proving): Promise
 
 /**
  * A token for the transfers that follow. It is as good as what the caller proved themselves by:
- * asked for with another such token, it ends with that one; asked for with a password, it ends when
+ * requested with another such token, it ends with that one; requested with a password, it ends when
  * the password changes.
  */
 export async function issueFor(

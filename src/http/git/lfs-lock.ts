@@ -83,7 +83,7 @@ const create: LfsCall = {
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== "lfs_lock.exists") throw error;
       const row = await findLfsLockAt(deps.db, project.id, path);
-      // Told as git-lfs expects it, with whose lock it is.
+      // In the form that git-lfs expects, with the owner of the lock.
       lfsAnswer(request, 409, { ...(row && { lock: present(row) }), message: error.message });
       return;
     }

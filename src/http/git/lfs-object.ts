@@ -118,7 +118,7 @@ function presenter(
 }
 
 /**
- * Takes an object in. Its bytes are needed whoever has them already: knowing an id opens nothing.
+ * Takes an object in. Its bytes are needed even when another project has them: knowing an id grants nothing.
  * git-lfs/docs/api/basic-transfers.md
  */
 const upload: LfsCall = {

@@ -47,7 +47,7 @@ export async function receivePack(
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();
   });
-  // Git may have refused before it read all: the rest is read and dropped, so that it can be told.
+  // Git may have refused before it read all: the rest is read and dropped, so that the client reads the refusal.
   child.once("close", () => {
     if (!body.readableEnded && !ctx.req.destroyed) body.resume();
   });

@@ -43,7 +43,7 @@ export const EditedIssue = z.object(fields).meta({ id: "EditedIssue" });
  * The ids of the chosen people, each once.
  *
  * @param present already assigned: they may stay also when they cannot read the project any more
- * @throws Refusal 404 `user.not_found`; 422 `assignee.no_access` for somebody who cannot read the project
+ * @throws Refusal 404 `user.not_found`; 422 `assignee.no_access` for a user who cannot read the project
  */
 export async function chosenAssignees(
   db: Knex,

@@ -151,7 +151,7 @@ const about = ({ id: issueId }: NumberedIssueRow, request: Writing, deps: Deps) 
   ...projectStampOf(request, deps),
 });
 
-/** @throws Refusal 404, also for a comment on another issue; 403 when it is of somebody else */
+/** @throws Refusal 404, also for a comment on another issue; 403 when another user wrote it */
 async function mustFindOwn(
   issue: NumberedIssueRow,
   id: IssueCommentId,

@@ -137,12 +137,12 @@ export async function reset(
     resetPassword(commandDeps(deps), wanted, byMail(metadata)),
   );
   const account = readLink(token)?.holderId ?? "";
-  // Or whoever guesses without end, elsewhere, could keep the owner out of every new address for good.
+  // Otherwise endless guesses from elsewhere could keep the owner out of every new address for good.
   await deps.lockout.know({ account, ip: request.ip });
 }
 
 /**
- * Notes the wish, and no more: whether somebody has this address is found out later, so neither the
+ * Records the request, and no more: whether an account has this address is found out later, so neither the
  * answer nor the time it takes depends on it.
  */
 export async function ask(

@@ -12,7 +12,7 @@ import { Registration, register } from "../user/registration.ts";
 import { Email } from "../user/user.ts";
 import { type Asked, ask, confirm, ResetForm, reset, takeBack } from "./account-link.ts";
 
-/** The pages that the links of mails lead to, and those where such mails are asked for. */
+/** The pages that the links of mails lead to, and those where users request such mails. */
 
 const Token = z.string().max(200).catch("");
 const Shown = z.object({ token: Token.optional() });
@@ -64,7 +64,7 @@ const newPassword = [
   field("passwordConfirm", "The same again", "password", "new-password"),
 ];
 
-/** What a person can do something about is told beside the form. */
+/** Refusals that a user can act on are shown beside the form. */
 async function tellingRefusals(
   form: (wrong: string) => PageAnswer,
   run: () => Promise<PageAnswer>,

@@ -10,7 +10,7 @@ import { directoryIssuer, directorySettings } from "./directory-settings.ts";
 /** Whether the password is the one that this account's directory knows. */
 export type DirectoryPassword = (user: UserRow | undefined, password: string) => Promise<boolean>;
 
-/** More directories than this are not asked for one password. */
+/** At most so many directories check one password. */
 const connectionsMax = 5;
 /** A directory that did not answer is left alone for so long: logins by Basic must not pile up. */
 const restMs = 10_000;

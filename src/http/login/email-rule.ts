@@ -33,8 +33,8 @@ export function changedCountsAsConfirmed(settings: Settings): boolean {
 }
 
 /**
- * Whether somebody who has proved who they are may come in, by whatever door. Administrators always
- * may: they must be able to mend a mail server that does not send.
+ * Whether a user who has proved their identity may log in, by whatever method. Administrators always
+ * may: they must be able to repair a mail server that does not send.
  *
  * @throws Refusal 403 `auth.unconfirmed`
  */

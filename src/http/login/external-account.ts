@@ -25,9 +25,9 @@ import type { Visit } from "../page/route.ts";
 import { Email } from "../user/user.ts";
 import { mustBeAllowedEmail, newCountsAsConfirmed } from "./email-rule.ts";
 
-/** Somebody whom a directory or provider has proved, and what it tells of them. */
+/** A person whose identity a directory or provider has proved, and the attributes that it gives. */
 export type ExternalPerson = Readonly<{
-  /** Who says so, and what they call the person: unique and for ever. */
+  /** The issuer, and its name for the person: unique and permanent. */
   subject: readonly [issuer: string, name: string];
   email: string | null;
   /** Whether the other side says that the e-mail was proved. */
@@ -46,8 +46,8 @@ export function identityOf({ connection, person }: Proved): Identity {
 }
 
 /**
- * The account of somebody who was proved elsewhere: the one the identity is linked to, else one that
- * may be linked by its e-mail, else a new one.
+ * The account of a person whose identity was proved elsewhere: the one the identity is linked to, else one
+ * that may be linked by its e-mail, else a new one.
  *
  * @throws Refusal 403 with why there is none
  */
@@ -65,11 +65,10 @@ export async function accountOf(proved: Proved, visit: Visit, deps: Deps): Promi
 }
 
 /**
- * An account is given away by its e-mail only if that proves the person on both sides: the
- * administrator vouches for the other side's e-mails, which says that this one was verified; and here
- * its owner has proved it: an e-mail that is confirmed by a setting proves nothing. Otherwise whoever
- * registered with somebody's e-mail first would share their account, or get it. Administrators connect
- * in person.
+ * An account is linked by its e-mail only if that proves the person on both sides: the administrator
+ * vouches for the e-mails of the other side, which states that this one was verified; and here its owner
+ * has proved it: an e-mail that is confirmed by a setting proves nothing. Otherwise a person who registered
+ * with the e-mail of another first would share their account, or get it. Administrators connect in person.
  */
 function mustBeLinkable(holder: UserRow, proved: Proved): void {
   const proves = proved.connection.details.trustEmail && proved.person.emailVerified;

@@ -12,7 +12,7 @@ export async function finishLogin(
   deps: PageDeps,
 ): Promise<PageAnswer> {
   if (attempt.linkTo !== null) {
-    // Whoever is logged in by now may be somebody else than who asked.
+    // The user who is logged in by now may be another than the one who began the login.
     if (visit.userId !== attempt.linkTo) {
       const message = "You are not logged in as who wanted to connect this any more.";
       throw new Refusal("forbidden", "sso.other_person", message);

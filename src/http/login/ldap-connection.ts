@@ -160,7 +160,7 @@ async function sealedBind(
   deps: Deps,
 ): Promise<Pick<LdapDetails, "bindPassword" | "bindPasswordDigest">> {
   const { bindDn, bindPassword: sent } = body;
-  // A password that stays must go where it went before, or whoever changes the address reads it.
+  // A stored password must go only to its former address: otherwise a user who changes the address reads it.
   const stays = sent === undefined || sent === null;
   if (stays && before !== undefined && before.details.bindPassword !== null) {
     const { url, bindDn: dnBefore, bindPassword, bindPasswordDigest } = before.details;

@@ -2,9 +2,9 @@ const lengthMax = 8_000;
 const elsewhere = "http://elsewhere.invalid";
 
 /**
- * Where somebody goes on after logging in: a path of ours, never another site. The text is read as a
- * browser would (which drops tabs and takes a backslash for a slash), and what was read is used, not
- * what was sent.
+ * Where a user goes after the login: a path of ours, never another site. The text is parsed as a
+ * browser does (which drops tabs and takes a backslash for a slash), and the parsed path is used, not
+ * the text that was sent.
  */
 export function returnPath(text: unknown, otherwise: string): string {
   if (typeof text !== "string" || text.length > lengthMax || !text.startsWith("/"))

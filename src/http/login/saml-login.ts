@@ -54,7 +54,7 @@ const begin = page({
   async handle({ params, query, visit }, deps) {
     const before = await attemptOf(visit, params.connectionId, deps);
     const again = query.unasked !== undefined;
-    // Asked, it answered as if it had not been: asking once more would go on for ever.
+    // The provider answered our request as if there had been none: another one would repeat this without end.
     if (again && before?.again) throw refused();
     const returnTo = again ? (before?.returnTo ?? home) : returnPath(query.returnTo, home);
     const wanted = { returnTo, linkTo: again ? (before?.linkTo ?? null) : null, again };
@@ -110,7 +110,7 @@ const consume = page({
     const connection = await openConnection("SAML", connectionId, deps);
     const proof = await verified(connection, form.SAMLResponse, visit, deps);
     const own = `/login/saml/${connectionId}`;
-    // Nobody here asked: whoever brings it might be somebody else's browser. It is asked for anew.
+    // No request of ours caused it: it may come from another user's browser. A new request is made.
     if (proof.inResponseTo === null) return { redirect: `${own}?unasked=1` };
     const { assertionId, expiresAt: until, inResponseTo } = proof;
     if (!(await firstUse(deps, { connectionId, assertionId, until }))) {
@@ -154,7 +154,7 @@ const finish = page({
     const connection = await openConnection("SAML", connectionId, deps);
     const kept = Kept.safeParse(await takeProof(deps, connectionId, query.code));
     const attempt = await mustHaveBegun(visit, connectionId, deps);
-    // The answer to somebody else's request would log this browser in as them.
+    // The answer to a request of another browser would log this one in as that user.
     if (!kept.success || kept.data.inResponseTo !== attempt.requestId) throw notBegun();
     return await finishLogin({ connection, person: kept.data.person }, attempt, visit, deps);
   },

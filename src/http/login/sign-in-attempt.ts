@@ -7,7 +7,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import type { Deps } from "../core/deps.ts";
 import type { CookieChange, Visit } from "../page/route.ts";
 
-/** Somebody looks for a password, waits for a second factor. */
+/** Time to find a password and to wait for a second factor. */
 const attemptLifeMs = 15 * 60_000;
 
 /** A login that was begun here and is going on elsewhere. */
@@ -16,20 +16,20 @@ const Attempt = z.object({
   /** Names the request: the answer has to repeat it. */
   requestId: z.string(),
   returnTo: z.string(),
-  /** The account that asked for this identity, when somebody connects it to theirs. */
+  /** The account to connect this identity to, when its user requested that. */
   linkTo: UserId.nullable(),
   /** What OpenID Connect has to compare and to prove in the end. */
   nonce: z.string().optional(),
   codeVerifier: z.string().optional(),
-  /** A provider that answers without having been asked is asked once. */
+  /** An assertion that no request caused leads to one request. */
   again: z.boolean().optional(),
   expiresAt: z.iso.datetime(),
 });
 export type Attempt = Readonly<z.output<typeof Attempt>>;
 
 /**
- * The browser itself carries its login, sealed: nothing is kept here for those who never come back, and
- * an answer is worth something only in the browser that asked.
+ * The browser itself carries its login, sealed: nothing is kept here for logins that are never finished,
+ * and an answer is valid only in the browser that began the login.
  */
 export async function beginAttempt(
   attempt: Omit<Attempt, "expiresAt">,

@@ -31,7 +31,7 @@ export async function presentMergeRequests(
 ): Promise<readonly Presented[]> {
   const { project } = reading;
   const judge = deps.past ? notJudged : mergeJudge(deps, project, reading);
-  // Of one that is not open nothing is compared: what it takes is asked for with the rest.
+  // A request that is not open needs no comparison: its judgement is read along with the rest.
   const [only] = rows.length === 1 ? rows : [];
   const early = only && only.status !== "OPENED" ? judge(only) : undefined;
   early?.catch(() => undefined);

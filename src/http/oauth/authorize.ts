@@ -17,8 +17,8 @@ const codeLifeMs = 2 * 60_000;
 const path = "/oauth/authorize";
 
 /**
- * RFC 6749, 4.1: an application sends the user here. Asked even when they agreed before, since
- * nothing proves that it is the same application that asks (RFC 8252, 8.6).
+ * RFC 6749, 4.1: an application sends the user here. Consent is requested even when they agreed before,
+ * since nothing proves that it is the same application (RFC 8252, 8.6).
  */
 const ask = page({
   method: "get",

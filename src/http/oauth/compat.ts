@@ -22,8 +22,8 @@ const CompatTokens = z
 const text = z.string().max(512);
 
 /**
- * The forms that clients in the field use: the code alone stands for the application. So it does not
- * open what was asked for with a challenge, unless the verifier comes along.
+ * The forms that clients in the field use: the code alone identifies the application. So a code that was
+ * requested with a challenge is not exchanged here, unless the verifier comes along.
  */
 const access = route({
   ...common,

@@ -29,7 +29,7 @@ export type Issued = Readonly<{
   expiresAt: string;
 }>;
 
-/** How a code may be exchanged: by whom it was asked for, to the address and with the secret named then. */
+/** What the exchange of a code has to repeat: the redirect URI and the PKCE verifier of its request. */
 export type Exchange = Readonly<{ redirectUri: string | undefined; verifier: string | undefined }>;
 
 /**
@@ -105,7 +105,7 @@ async function give(
   );
 }
 
-/** The command may have revoked instead of given, when somebody else was first. */
+/** The command may have revoked instead of given, when another request was first. */
 async function mustBeGiven(
   { id }: OAuthAuthorizationRow,
   { refreshHash }: NewTokens,
@@ -120,7 +120,7 @@ function mustFit(row: OAuthAuthorizationRow, { redirectUri, verifier }: Exchange
     throw notGood("The redirect_uri is not the one of the request.");
   }
   if (row.code_challenge === null) {
-    // Somebody took the challenge out of the request on its way (RFC 9700, 2.1.1).
+    // The challenge was removed from the authorization request on its way (RFC 9700, 2.1.1).
     if (verifier !== undefined) throw notGood("The request had no code_challenge.");
     return;
   }

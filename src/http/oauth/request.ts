@@ -34,8 +34,8 @@ export type AuthorizeRequest = Readonly<{
 export type Sent = Readonly<{ redirect: string }>;
 
 /**
- * Reads a request for an authorization (RFC 6749, 4.1.1). What is wrong with it is told to the
- * application, at its own address, once it is known whose that is.
+ * Reads a request for an authorization (RFC 6749, 4.1.1). Errors in it are sent to the application, at its
+ * own address, once the owner of that address is known.
  *
  * @throws Refusal 422 when that is not known: nobody is sent to an address that was not registered
  */

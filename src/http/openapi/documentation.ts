@@ -60,7 +60,7 @@ type File = Readonly<{ type: string; body: string | Buffer }>;
 
 /** `/openapi.json`, and `/docs`, where it can be read and tried. */
 export function documentation(routes: readonly Route[]): Middleware {
-  // Made when first asked for: a start should not wait for it.
+  // Made at the first request: a start should not wait for it.
   let made: Promise<string> | undefined;
   const document = () => {
     made ??= openApiInTurns(routes).then((all) => JSON.stringify(all));

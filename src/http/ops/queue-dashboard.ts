@@ -43,7 +43,7 @@ export function queueDashboard(options: QueueDashboardOptions): Middleware {
       throw new Refusal("forbidden", "auth.admin_required", "Only administrators may do this.");
     }
     mustComeFromHere(ctx, options.publicUrl);
-    // Loaded when first asked for: it is a fair part of all there is to load.
+    // Loaded at the first request: it is a large part of all code.
     board ??= makeBoard(options);
     const show = await board;
     ctx.set("Content-Security-Policy", policy);

@@ -20,7 +20,7 @@ const segment = (example: string) =>
     .regex(/^[A-Za-z0-9_~@][A-Za-z0-9._+~@!()=,-]*$/)
     .meta({ examples: [example] });
 
-/** Checked where it is used: what is no name of a package is told so, with 422. */
+/** Checked where it is used: a text that is no name of a package gets 422. */
 const anySegment = (example: string) =>
   z
     .string()

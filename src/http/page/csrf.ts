@@ -5,7 +5,7 @@ import { Refusal } from "../../platform/refusal.ts";
 
 /**
  * The text that our forms carry and other sites cannot know: made from the cookie of the session, or
- * from that of the visitor before there is one. It changes when somebody logs in.
+ * from that of the visitor before there is one. It changes at the login.
  */
 export function csrfToken(vault: Vault, cookie: string): string {
   return vault.digest("csrf", cookie);

@@ -59,7 +59,7 @@ ${csrfField(csrf)}
 export const csrfField = (csrf: string): Html =>
   html`<input type="hidden" name="csrf" value="${csrf}">`;
 
-/** Something to be told before all else: what was wrong, or what was done. */
+/** A message above the content: what was wrong, or what was done. */
 export function notice(text: string | Html | undefined, kind: "error" | "done" = "error") {
   if (text === undefined) return undefined;
   return html`<p class="notice ${kind}" role="${kind === "error" ? "alert" : "status"}">${text}</p>`;

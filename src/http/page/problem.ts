@@ -15,8 +15,8 @@ const policy = [
 ].join("; ");
 
 /**
- * Shows refusals as a page to a browser that opens an address: it asks for text/html, which programs
- * do not. Whoever shows a token is a program.
+ * Shows refusals as a page to a browser that opens an address: it sends `Accept: text/html`, which programs
+ * do not. A request with a token comes from a program.
  */
 export function problemPages(publicUrl: string): Middleware {
   const base = new URL(publicUrl).pathname.replace(/\/$/, "");

@@ -161,7 +161,7 @@ async function servePage(
   const fields = route.method === "post" ? await fieldsOf(ctx, route, csrf, deps) : {};
   await ask();
   const made = { ...found, admission: ask, commandId: randomUUID(), immutable: {} };
-  // Not spread: what the context makes when it is asked for would be made each time.
+  // Not spread: spreading would evaluate the lazy properties of the context each time.
   const given = { params, ...inputOf(route, ctx, fields) };
   const known = { session, csrf, cookie: (name: CookieName) => cookies.read(ctx, name) };
   const { strangersWhen } = route;
@@ -188,7 +188,7 @@ function toLogin(ctx: Context, { method }: PageRoute): PageAnswer {
   return { redirect: `/login?returnTo=${encodeURIComponent(back)}` };
 }
 
-/** What a page asks for may need an account, which somebody who is not logged in may have. */
+/** The operations of a page may need an account, which a visitor who is not logged in may have. */
 async function orLogin(
   ctx: Context,
   route: PageRoute,
@@ -299,11 +299,11 @@ function sendPage(
   ctx.set("Content-Security-Policy", policy(answer));
 }
 
-/** A file of somebody's: nothing in it runs, and nothing of it is taken for a page of ours. */
+/** A file of a user: nothing in it runs, and nothing of it is taken for a page of ours. */
 const sandbox = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
 
 function sendStream(ctx: Context, reply: StreamReply): void {
-  // No tag: whoever sends it back is told that they have the file.
+  // No ETag: a client that sends it back would receive 304.
   const { etag: _, ...rest } = reply;
   const { status, headers, body } = streamAnswer(200, rest);
   // A reader that stalls holds a process, or a file, for as long.

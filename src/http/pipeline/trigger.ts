@@ -122,7 +122,7 @@ const Triggered = z
   })
   .meta({ id: "TriggeredPipeline" });
 
-/** The same for a token and for an owner's right that is not there: nothing is told apart. */
+/** The same for a wrong token and for a missing right of its owner: the answer does not distinguish them. */
 function mayNot(): Refusal {
   return new Refusal("forbidden", "trigger.token_invalid", "The trigger token is not valid here.");
 }

@@ -176,6 +176,6 @@ export async function filesNamed(
   return [...found.values()];
 }
 
-/** What was told of the file when it was stored. */
+/** The metadata of the file from its upload. */
 export const metadataOf = ({ metadata }: Pick<ListedFile, "metadata">): unknown =>
   JSON.parse(metadata ?? "{}");

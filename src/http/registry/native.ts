@@ -71,7 +71,7 @@ async function answer(
   stateOf(ctx).operationId = "native-registry";
   const aliases = Object.values(named.params);
   if (!aliases.every((alias) => Alias.safeParse(alias).success)) throw nothingHere();
-  // Which calls there are depends on the type, which only a caller who may read is told.
+  // The known calls depend on the type, which only a caller who may read learns.
   const { caller, repository, path } = await registryAccess(ctx, named, "read", deps);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   await deps.limit(ctx, caller, peerOf(ctx));
@@ -134,7 +134,7 @@ async function answerOrFetch(
   }
 }
 
-/** @returns undefined when no proxy may be asked, or none has it */
+/** @returns undefined when no proxy may be queried, or none has it */
 async function fetchFromProxies(
   native: NativeRequest,
   { type, rest }: At,

@@ -10,7 +10,7 @@ import { countDownload, countWhole } from "../package/download-count.ts";
 import { fileNotFound } from "../package/request.ts";
 import { fileToSend, forgetFiles } from "./memory.ts";
 
-/** The first of these files that there is; parts of it when asked by Range. @throws Refusal 404 */
+/** The first of these files that exists; parts of it when requested by Range. @throws Refusal 404 */
 export async function sendFile(
   fileIds: readonly string[],
   request: Pick<RequestContext, "header">,

@@ -23,7 +23,7 @@ import type {
 } from "./body.ts";
 import { mustBeMembers } from "./member.ts";
 
-/** What of the settings cannot be told from the body alone. */
+/** What validating the settings needs beside the body. */
 export type About = Readonly<{
   repositoryId: RegistryRepositoryId;
   owner: RegistryOwner;

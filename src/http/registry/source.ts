@@ -51,7 +51,7 @@ async function sourcesOf(
 
 /**
  * The proxies that a repository is made of, in order: itself, or those that are members of a virtual one and of
- * virtual ones in it, as far as each lets proxies be asked.
+ * virtual ones in it, as far as each lets proxies be queried.
  */
 export async function proxySources(
   repository: RegistryRepositoryRow,

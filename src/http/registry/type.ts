@@ -38,8 +38,8 @@ export type ProxyCall = Readonly<{
   /** In the log and the metrics. */
   operationId: string;
   /**
-   * The package that is asked for. Where a virtual repository has it in a local member, no proxy is asked: a
-   * stranger may have published under its name elsewhere.
+   * The requested package. Where a virtual repository has it in a local member, no proxy is queried: a stranger may
+   * have published under its name elsewhere.
    *
    * @throws Refusal when the path names none
    */

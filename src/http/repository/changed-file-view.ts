@@ -90,7 +90,7 @@ export const lineRangeFields = {
     }),
 };
 
-/** Undefined when no part was asked for. */
+/** Undefined when no part was requested. */
 export function lineRangeOf(
   query: Readonly<{ lineOffset?: number | undefined; lineLimit?: number | undefined }>,
 ): LineRange | undefined {
@@ -117,7 +117,7 @@ type Lines = readonly ColouredLine[];
 /** Lines of a diff that is not shown from its beginning. */
 type Part = Readonly<{ lines: Lines; window: LineWindow }>;
 
-/** @param part the lines that were asked for of a diff */
+/** @param part the requested lines of a diff */
 export function presentPart(
   change: FileChange,
   between: string,

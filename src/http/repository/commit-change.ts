@@ -62,7 +62,7 @@ const createCommit = route({
     const plan = async (repository: Repository): Promise<readonly RefUpdate[]> => {
       const basis = await basisOf(body, request.project, deps);
       const { before, parentId } = basis;
-      // Asked before the work, with the branch as it will be: moved forward, or new.
+      // Checked before the work, with the branch as it will be: moved forward, or new.
       const wish = { ref, before, after: before ?? parentId ?? "new" };
       await mustBeAllowed(deps, request, repository, [wish]);
       const files = await carryOut(repository, parentId, body.actions);

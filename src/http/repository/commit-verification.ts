@@ -93,7 +93,7 @@ function signerOf({ id, signature }: Commit): string {
 const signersKnown = new BoundedCache<string>(2 * 1024 ** 2);
 const signerBytes = 400;
 
-/** A verdict, or what git has to be asked for one; `keyId` is what the signature itself says. */
+/** A verdict, or the question to git that leads to one; `keyId` is the key that the signature names. */
 type Judged = Verification | (SignatureQuestion & Readonly<{ keyId: string }>);
 
 type Subject = Parameters<typeof checkSshSignature>[0];

@@ -43,7 +43,7 @@ const getCommits = route({
     const branch = await refs.find("branch", name);
     const repository = await deps.git.find(project.id);
     const isThere = branch !== undefined && repository !== undefined;
-    // A project nobody has pushed to yet has no commits; what was asked for must be there.
+    // A project without any push has no commits; a branch that the request names must exist.
     if (!isThere && query.branch === undefined) return { items: [], totalElements: 0 };
     // Of the past the repository may no longer hold it, which is then said.
     const found =

@@ -67,7 +67,7 @@ async function heldCommit(repository: Repository, id: string, past: Deps["past"]
 }
 
 /**
- * The same where a branch is asked in the first place.
+ * The same for a parameter that primarily names a branch.
  *
  * @throws Refusal 404 `branch.not_found`, 422 `commit.ambiguous`
  */

@@ -207,7 +207,7 @@ async function mustFind(
   throw transferNotFound();
 }
 
-/** The one who offered it must still be able to: rights are asked again when the transfer happens. */
+/** The user who offered it must still be able to: rights are checked again when the transfer happens. */
 async function mustStillBeOffered(
   { owner_alias, offered_by_id }: PendingTransferRow,
   { db }: Deps,

@@ -24,7 +24,7 @@ import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 
-/** An hour, for one person: mails go to people who have not asked for them. */
+/** An hour, for one person: mails go to people who did not request them. */
 const invitesMax = 60;
 const windowSeconds = 3_600;
 

@@ -99,7 +99,7 @@ const postUser = route({
   },
 });
 
-/** @throws Refusal `user.not_found`, also for somebody who was forgotten. */
+/** @throws Refusal `user.not_found`, also for a forgotten user. */
 export function mustBeFound(row: UserRow | undefined): UserRow {
   if (row !== undefined && row.forgotten_at === null) return row;
   throw new Refusal("not_found", "user.not_found", "User not found.");

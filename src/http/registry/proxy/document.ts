@@ -54,7 +54,7 @@ const bytesMaxDefault = 16 * 1024 ** 2;
 /** A fetch takes so much beside what comes. */
 const fetchBytes = 512 * 1024;
 const totalMs = 120_000;
-/** So long a registry that failed is not asked for what is kept, or for the one thing that failed. */
+/** For so long a failed registry is not queried for documents that are kept, or for the one that failed. */
 const pauseMs = 15_000;
 /** A registry fails when so many things in a row do: anyone may ask for a name that makes it fail. */
 const failuresMax = 3;
@@ -73,8 +73,8 @@ const absent = new LRUCache<string, true>({ max: rememberedMax, ttl: absentMs })
 export type DocumentAsked = Readonly<{ proxy: ProxyRepository; ctx: Pick<Context, "res"> }>;
 
 /**
- * A document of an external registry: the one that is kept when it is young enough, else asked for again; many who
- * ask for one at a time cause one request. While the registry fails, or is not to be asked, the old one serves.
+ * A document of an external registry: the kept one when it is young enough, else fetched again; concurrent
+ * requests for one document cause one fetch. While the registry fails, or may not be queried, the old one serves.
  *
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
@@ -111,7 +111,7 @@ export async function upstreamDocument(
 /**
  * The same as it is kept, where it is young enough, without being read into memory.
  *
- * @returns undefined when it is to be asked for
+ * @returns undefined when it has to be fetched
  */
 export async function keptStream(
   proxy: ProxyRepository,
@@ -237,7 +237,7 @@ async function fetchedInto(
 }
 
 /**
- * Some of NuGet's documents are compressed whatever is asked for. What comes out of them is bounded as well.
+ * Some of NuGet's documents are always compressed, whatever was requested. Their decompressed size is bounded as well.
  *
  * @throws HttpRefusal 502 when it is too large, encoded otherwise, or breaks off; Refusal 503 `registry.busy`
  */

@@ -169,7 +169,7 @@ async function begun(
   }
 }
 
-/** As the external registry says. @throws HttpRefusal 502 when it sends what was not asked for, or too much */
+/** The length that the external registry declares. @throws HttpRefusal 502 for a 304, an encoding, or too many bytes */
 function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number | undefined {
   const told = headers["content-length"];
   const bytes = told === undefined ? undefined : Number(told);

@@ -77,8 +77,8 @@ export async function recallKept(
 }
 
 /**
- * Whether a proxy says for its name that no later one is asked: it has served something of that name, or is offline
- * and cannot say whether there is such a thing. A stranger may have published under the name elsewhere.
+ * Whether a proxy owns its name, so that no later one is queried: it has served a file of that name, or is offline
+ * and cannot know whether there is one. A stranger may have published under the name elsewhere.
  *
  * @param paths what is kept of the name; a star stands for one part of a path
  */

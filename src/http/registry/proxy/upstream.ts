@@ -42,7 +42,7 @@ export type UpstreamOrder = Readonly<{
   login?: UpstreamLogin | undefined;
 }>;
 
-/** The external registry does not answer: as a whole, or for what was asked for. */
+/** The external registry does not answer: at all, or for the requested path. */
 export class UpstreamDown extends HttpRefusal {
   constructor(message: string) {
     super(502, "registry.upstream_failed", message);

@@ -174,7 +174,7 @@ const putFile: NativeCall = {
   operationId: "put-conan-file",
   async handle(native, deps) {
     const { params, request } = native;
-    // Whether somebody else stored such a file is nobody's business: it has to come.
+    // An upload by checksum is always refused, so that it reveals no file of others: the client then sends the bytes.
     if (request.header("x-checksum-deploy").toLowerCase() === "true") throw fileNotFound();
     const target = await deploymentOf(native.repository, deps);
     const packageName = nameIn(params);

@@ -31,7 +31,7 @@ const abbreviated = [
 export type NpmPlace = Readonly<{
   /** Of the package. */
   name: string;
-  /** Of the repository that is asked, without a slash at the end. */
+  /** Of the requested repository, without a slash at the end. */
   base: string;
 }>;
 

@@ -45,7 +45,7 @@ type Asked = Readonly<{
 
 type Given = Extract<PackumentAnswer, { kind: "json" | "dist" }>;
 
-/** What was made of documents that are kept, by their content and what was asked of them. */
+/** Answers made from kept documents, by the content of the document and the question. */
 const given = new BoundedCache<Given>(16 * 1024 ** 2);
 /** Larger ones are made again each time. */
 const givenBytesMax = 256 * 1024;
@@ -148,7 +148,7 @@ const getTarball: ProxyCall = {
   async handle(native, deps) {
     const proxy = proxyOf(native.repository);
     const { file = "" } = native.params;
-    // A client that asked for the long document needs no other one.
+    // The long document serves as well as the short one: whichever is kept is used.
     const { name: told } = orNotFound(() => names(native.params));
     const want = { kind: "dist", file } as const;
     const answer = await asked(native, { isShort: undefined, want }, deps);

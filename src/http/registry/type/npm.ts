@@ -39,8 +39,8 @@ const name = "(?<name>@[^/]+/[^/]+|[^@/-][^/]*)";
 const at = (rest: string): RegExp => new RegExp(`^${name}${rest}$`);
 /** base64 makes three bytes four. */
 const base64Factor = 4 / 3;
-/** Whoever deprecates sends the whole document of the package. */
-const documentBudget = 66 * 1024 ** 2;
+/** A client that deprecates sends the whole document of the package. */
+const documentRoom = 66 * 1024 ** 2;
 
 type Params = NativeRequest["params"];
 
@@ -183,7 +183,7 @@ const publish: NativeCall = {
     const packageName = nameIn(params);
     const target = await deploymentOf(repository, deps);
     const bytesMax =
-      Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentBudget;
+      Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
     const { tarball, document } = readPublication(request.incoming(bytesMax).body);
     const inspect = async (file: string) => {
       const { name: told, version, manifest } = await readNpmManifest(file);
@@ -352,7 +352,7 @@ const deleteTag: NativeCall = {
   },
 };
 
-/** A tag that is a range of versions could not be told from one. @throws Refusal 422 */
+/** A tag that is a range of versions would be ambiguous. @throws Refusal 422 */
 function tagName(tag: string): string {
   if (/^[A-Za-z_][A-Za-z0-9._-]{0,127}$/.test(tag) && !/^[vxX]?\d|^[xX]$/.test(tag)) return tag;
   const message = "A tag is letters, digits and ._-, and looks like no version.";

@@ -145,8 +145,8 @@ const download: ProxyCall = {
 };
 
 /**
- * What the registration of a package at the external registry says: its index, and the page that the index names
- * for what is asked for where it does not have that itself.
+ * What the registration of a package at the external registry contains: its index, and the page that the index
+ * names for the requested version where it does not have that itself.
  *
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */

@@ -11,7 +11,7 @@ import { type NugetPackage, type NugetVersion, packageOf } from "./nuget-package
 /** As nuget.org does: pages of so many, within the index while they are few. */
 const pageSize = 64;
 const inlineMax = 128;
-/** What is not listed says so by a date that nothing was published at. */
+/** An unlisted version is marked by a date at which nothing was published. */
 const unlistedDate = "1900-01-01T00:00:00+00:00";
 
 /** Old clients are shown no SemVer 2, and nothing that is compressed. */
@@ -39,7 +39,7 @@ export const needsSemVer2 = ({ file, metadata }: NugetVersion): boolean =>
     dependencies.some(({ range }) => isSemVer2(range)),
   );
 
-/** The document, or its JSON, as the registration that was asked for is sent: plain or compressed. */
+/** The document, or its JSON, in the encoding of the requested registration: plain or compressed. */
 export async function registrationAnswer(
   native: NativeRequest,
   document: unknown,

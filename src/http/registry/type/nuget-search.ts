@@ -101,7 +101,7 @@ function result({ id, key, versions }: Found, { base }: NativeRequest) {
   };
 }
 
-/** What is asked of external registries in the same words. */
+/** The query to external registries, with the parameters of the request. */
 function queryFor(native: NativeRequest, part: Readonly<{ skip: number; take: number }>): Query {
   const given = ["q", "id", "prerelease", "semVerLevel", "packageType"]
     .map((name) => [name, queryText(native, name)] as const)
@@ -136,7 +136,7 @@ async function withUpstream(
       return { total: 0, items: [] };
     });
     total += page.total;
-    // An external registry may send far more than it was asked for, and names of local members among it.
+    // An external registry may send far more than was requested, and names of local members among it.
     const items = part.take === 0 ? [] : page.items.slice(0, takeMax);
     const claimed = isOfNames ? await claimedOf(native, items, deps) : new Set<string>();
     const others = items.filter(([key]) => !claimed.has(key) && !found.has(key));

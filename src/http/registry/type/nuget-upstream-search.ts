@@ -109,7 +109,7 @@ async function answered<Schema extends z.ZodType>(
   });
 }
 
-/** Undefined for what is no name here: it could not be asked for. */
+/** Undefined for an id that is no valid name here, and so could not be requested. */
 function keyOf(id: string | undefined): string | undefined {
   try {
     return id === undefined ? undefined : nugetName(id).key;

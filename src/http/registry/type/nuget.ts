@@ -94,7 +94,7 @@ async function list(
   await change({ id, command }, request, deps);
 }
 
-/** What clients call deletion: it is not shown in searches, and whoever names the version still gets it. */
+/** What clients call deletion: searches do not show it, and a request that names the version still gets it. */
 const unlist: NativeCall = {
   method: "DELETE",
   path: new RegExp(`^${publishPath}/(?<id>[^/]+)/(?<version>[^/]+)$`),

@@ -5,7 +5,7 @@ import type { NativeRequest } from "../type.ts";
 export const jsonType = "application/vnd.pypi.simple.v1+json";
 const htmlType = "application/vnd.pypi.simple.v1+html";
 
-/** Whether JSON is asked for by name, and preferred to HTML. */
+/** Whether the request names JSON, and prefers it to HTML. */
 export function wantsJson({ ctx, request }: NativeRequest): boolean {
   ctx.vary("Accept");
   const accept = request.header("accept");

@@ -234,7 +234,7 @@ function taken(name: string): Refusal {
   return new Refusal("conflict", "package_file.exists", message);
 }
 
-/** It leaves the indexes; whoever has it in a lock file still gets it. */
+/** Removed from the indexes; a client that has it in a lock file still gets it. */
 const yank: NativeCall = {
   method: "DELETE",
   path: /^api\/v1\/gems\/yank$/,

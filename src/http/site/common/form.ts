@@ -70,7 +70,7 @@ type Act<Params> = Readonly<{
   path: `/${string}`;
   operationId: string;
   params: z.ZodType<Params>;
-  /** What is asked of the operations. */
+  /** Calls the operations. */
   run: (input: Readonly<{ params: Params; fields: Fields; visit: Visit }>) => Promise<void>;
   /** Where the person goes then, or back to when it was refused. */
   back: (params: Params, fields: Fields) => string;
@@ -81,8 +81,8 @@ type Act<Params> = Readonly<{
 }>;
 
 /**
- * A form of a page: it asks operations, with their rights, and leads back. What they refuse is
- * told on a page that holds the form again as it was filled in.
+ * A form of a page: it calls operations, with their rights, and redirects back. Their refusals are
+ * shown on a page that holds the form again as it was filled in.
  */
 export function act<Params>(declared: Act<Params>): PageRoute {
   const { path, operationId, params, run, back } = declared;

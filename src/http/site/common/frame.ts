@@ -43,7 +43,7 @@ export async function inProject(
   Readonly<{ project: Project; names: Names; lead: (tab?: Tab) => (base: string) => Html }>
 > {
   const project = await ask.one("getProject", ProjectView, { params: names });
-  // As they are spelled, not as they were asked for.
+  // As they are spelled, not as the request spells them.
   const spelled = { ownerAlias: project.owner.alias, projectAlias: project.alias };
   return { project, names: spelled, lead: (tab) => (base) => lead(base, project, spelled, tab) };
 }

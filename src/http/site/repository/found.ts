@@ -9,7 +9,7 @@ import type { Visit } from "../../page/route.ts";
 import { type FoundCommit, mustFindCommit } from "../../repository/revision.ts";
 import type { Names } from "../common/address.ts";
 
-/** Parameters of a path that names a project. The operations that are asked check them. */
+/** Parameters of a path that names a project. The operations that the page calls check them. */
 export const ProjectParams = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
 
 export const FileQuery = z.object({
