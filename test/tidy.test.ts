@@ -3,6 +3,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 
+import { dialectInDocument, dialectInSource } from "./support/plain-words.ts";
+
 /** Which layers a layer imports, besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   events: [],
@@ -134,15 +136,29 @@ const linesMax = 400;
 const folderFilesMax = 40;
 const functionLinesMax = 70;
 
-const sources = await typescriptFiles("src");
-const tests = await typescriptFiles("test");
+const sources = await filesIn("src", ".ts");
+const tests = await filesIn("test", ".ts");
+const documents = ["README.md", "CHANGELOG.md", ...(await filesIn("docs", ".md"))];
+/** They name what they refuse. */
+const refusing = ["tidy.test.ts", "support/plain-words.ts", "support/plain-words.test.ts"].map(
+  (file) => path.join("test", file),
+);
 
 describe("tidy", () => {
   for (const file of [...sources, ...tests]) {
     it(`${file} keeps the rules of every file`, async () => {
       const text = await readFile(file, "utf8");
-      const broken = [...sizesBroken(text), ...wordsBroken(file, text)];
+      const words = refusing.includes(file)
+        ? []
+        : [...wordsBroken(file, text), ...dialectInSource(text)];
+      const broken = [...sizesBroken(text), ...words];
       expect(broken).to.deep.equal([]);
+    });
+  }
+
+  for (const file of documents) {
+    it(`${file} keeps to plain words`, async () => {
+      expect(dialectInDocument(await readFile(file, "utf8"))).to.deep.equal([]);
     });
   }
 
@@ -201,10 +217,10 @@ async function hasNamedExports(name: string): Promise<boolean> {
   return false;
 }
 
-async function typescriptFiles(root: string): Promise<readonly string[]> {
+async function filesIn(root: string, ending: string): Promise<readonly string[]> {
   const files = await readdir(root, { recursive: true });
   return files
-    .filter((file) => file.endsWith(".ts"))
+    .filter((file) => file.endsWith(ending))
     .map((file) => path.join(root, file))
     .sort();
 }
@@ -228,7 +244,6 @@ function sizesBroken(text: string): string[] {
 }
 
 function wordsBroken(file: string, text: string): string[] {
-  if (file === path.join("test", "tidy.test.ts")) return [];
   const broken: string[] = [];
   if (/\b(?:TODO|FIXME|XXX|HACK)\b/.test(text)) broken.push("unfinished work belongs in an issue");
   if (/\b(?:QueueEvents|waitUntilFinished)\b/.test(text)) {

@@ -267,7 +267,7 @@ async function whyNot(repository: Repository, lost: readonly RefUpdate[]): Promi
       return new Refusal("unprocessable", `${noun}.exists`, message);
     }
     if ((now.get(ref) ?? null) !== before) {
-      const message = `The ${noun} ${nameOf(ref)} was changed by somebody else at the same time.`;
+      const message = `The ${noun} ${nameOf(ref)} was changed by a concurrent request.`;
       return new Refusal("conflict", `${noun}.moved`, message);
     }
     const other = before === null ? await refInTheWay(repository, ref) : undefined;
@@ -283,7 +283,7 @@ const nameConflict = "ref.name_conflict";
 const busyCode = "git.busy";
 
 function busy(): Refusal {
-  const message = "The repository is being changed by somebody else at this moment.";
+  const message = "The repository is being changed by another request at this moment.";
   return new Refusal("unavailable", busyCode, message, { retryAfterSeconds: 1 });
 }
 

@@ -195,7 +195,7 @@ describe("changing refs", () => {
       return [{ ref: "refs/heads/main", before: row.object_id, after: second }];
     };
     const lost = changeRefs(app, await order({ plan }));
-    await expect(lost).to.be.rejectedWith("by somebody else");
+    await expect(lost).to.be.rejectedWith("by a concurrent request");
     await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
 
     asked.length = 0;

@@ -5,7 +5,7 @@ import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
 
-/** Commits over REST whose bodies do not come hold no place that others need, and end. */
+/** Commits over REST whose bodies do not come hold no slot that others need, and end. */
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
 const boris = await app.givenUser("boris");

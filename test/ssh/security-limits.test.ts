@@ -132,7 +132,7 @@ describe("security family 24: the door of SSH", () => {
     await once(client, "ready");
     const run = () =>
       new Promise<string>((resolve) =>
-        // A push takes its place when its commands have come, a fetch at once.
+        // A push takes its slot when its commands have come, a fetch at once.
         client.exec("git-upload-pack 'anna/project.git'", (error) =>
           resolve(error === undefined ? "open" : "refused"),
         ),

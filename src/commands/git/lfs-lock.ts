@@ -48,7 +48,7 @@ const decider: Decider<LfsLockState, LfsLockCommand, LfsLockEvent> = {
         }
         const forced = lock.lockedById !== unlockedById;
         if (forced && !force) {
-          const message = "The file is locked by somebody else.";
+          const message = "The file is locked by another user.";
           throw new Refusal("forbidden", "lfs_lock.of_others", message);
         }
         const data = { lockId, path: lock.path, forced, unlockedById, unlockedAt };

@@ -230,7 +230,7 @@ const isBefore = (time: string | null, limit: string): boolean =>
 const notFound = (): Refusal => new Refusal("not_found", "project.not_found", "Project not found.");
 
 const changedMeanwhile = (): Refusal =>
-  new Refusal("conflict", "project.changed", "Somebody else changed the project just now.");
+  new Refusal("conflict", "project.changed", "Another request changed the project just now.");
 
 export const project: Slice<ProjectState, ProjectCommand, typeof projectEvents> = {
   events: projectEvents,

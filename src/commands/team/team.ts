@@ -109,7 +109,7 @@ function transfer(
 ): readonly TeamEvent[] {
   if (ownerId === previousOwnerId) return [];
   if ((fromOwnerId ?? previousOwnerId) !== previousOwnerId) {
-    throw new Refusal("conflict", "team.changed", "Somebody else changed the team just now.");
+    throw new Refusal("conflict", "team.changed", "Another request changed the team just now.");
   }
   const previous = { previousOwnerId, previousOwnerType };
   const done = { transferredById: by, transferredAt: at };

@@ -18,7 +18,7 @@ type Export = Readonly<{
   request: RequestFor<"user">;
 }>;
 
-/** An export holds a place as long as its reader takes. */
+/** An export holds a slot until its reader has read it. */
 const exports = new Limiter(8, 2);
 
 /** Everything that fits, newest first, as fast as the client reads it. Rights are checked again meanwhile. */

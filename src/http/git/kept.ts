@@ -49,7 +49,7 @@ async function packOf(
 /**
  * Has a pack made for all who ask for the same.
  *
- * @param leave gives the place back that git works in
+ * @param leave releases the slot of this git process
  * @returns undefined when it is not to be kept: the place is still held
  */
 export function packToKeep(

@@ -75,7 +75,7 @@ const postTrigger = route({
   path,
   operationId: "createPipelineTrigger",
   summary: "Create a pipeline trigger",
-  description: "Whoever has its token starts pipelines with the rights of who created it.",
+  description: "The holder of its token starts pipelines with the rights of its creator.",
   params: ProjectParams,
   body: z
     .object({ description: z.string().max(1_000).default("") })

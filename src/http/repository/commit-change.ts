@@ -139,7 +139,7 @@ async function mustTouchOthers(
     if (old?.id !== now?.id || old?.kind !== now?.kind) files.push(path);
   }
   if (files.length === 0) return;
-  const message = "Somebody else changed these files at the same time.";
+  const message = "A concurrent commit changed the same files.";
   throw new Refusal("conflict", "commit.files_changed", message, { extra: { files } });
 }
 

@@ -26,7 +26,7 @@ const emptyField = { code: "custom", params: { code: "error.field.empty" } } as 
 const MemberInvitation = z
   .object({
     userAlias: z.string().min(1).max(nameLengthMax).optional(),
-    email: Email.optional().meta({ description: "Of somebody who need not have an account." }),
+    email: Email.optional().meta({ description: "Of a person who need not have an account." }),
     role: Role,
   })
   .superRefine(({ userAlias, email }, context) => {
@@ -82,7 +82,7 @@ function invite(place: Place): Route {
     method: "post",
     path: `${place.base}/member/invite`,
     operationId: `invite${place.noun}Member`,
-    summary: `Make somebody a member of a ${place.resource}`,
+    summary: `Add a member to a ${place.resource}`,
     description:
       "A person named by alias is a member at once. A mail with a link goes to an e-mail, whether or not " +
       "there is an account to it; who follows it becomes a member.",

@@ -126,7 +126,7 @@ const postInvitationAccept = route({
   path: "/user/invitation/accept",
   operationId: "acceptInvitation",
   summary: "Become a member by the link of an invitation",
-  description: "Whoever has the link has read the mail; the account may have another e-mail.",
+  description: "The holder of the link has read the mail; the account may have another e-mail.",
   tag: "Users",
   scope: "USER_WRITE",
   access: "user",

@@ -107,7 +107,7 @@ async function append(store: EventStore, batch: readonly Recorded[]): Promise<bi
     return (await store.append(first.stream, expected, events)).position;
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
-    throw new OtherLog(`Somebody else writes to ${first.stream}: stop every role of the service`);
+    throw new OtherLog(`Another process writes to ${first.stream}: stop every role of the service`);
   }
 }
 

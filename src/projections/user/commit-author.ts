@@ -24,7 +24,7 @@ export async function findCommitAuthors(
 }
 
 /** What stands where a person was named who was forgotten. */
-export const forgottenName = "somebody who was forgotten";
+export const forgottenName = "deleted user";
 
 /**
  * The name and address that commits and tags made for an account carry. Without an address, one

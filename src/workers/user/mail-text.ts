@@ -89,7 +89,7 @@ async function wordsOf(deps: MailTextDeps, about: LinkMailAbout): Promise<Words 
     case "EMAIL_CONFIRMATION":
       return {
         subject: `Confirm your e-mail address for ${host}`,
-        before: `Somebody, most likely you, gave this address for an account at ${host}. Confirm it here:`,
+        before: `This address was given for an account at ${host}. Confirm it here:`,
         after: "If it was not you, there is nothing to do: without this the address is not used.",
       };
     case "EMAIL_TAKE_BACK":
@@ -102,13 +102,13 @@ async function wordsOf(deps: MailTextDeps, about: LinkMailAbout): Promise<Words 
     case "PASSWORD_RESET_PART":
       return {
         subject: `Set a new password for ${host}: one of several links`,
-        before: `Somebody, most likely you, asked for a new password for your account at ${host}. Its e-mail address was changed in the last 7 days, so the new and the former addresses get a link each and all of them are needed together. One of them:`,
+        before: `A new password was requested for your account at ${host}. Its e-mail address was changed in the last 7 days, so the new and the former addresses get a link each and all of them are needed together. One of them:`,
         after: "If it was not you, there is nothing to do: your password stays as it is.",
       };
     case "PASSWORD_RESET":
       return {
         subject: `Set a new password for ${host}`,
-        before: `Somebody, most likely you, asked for a new password for your account at ${host}. Set it here:`,
+        before: `A new password was requested for your account at ${host}. Set it here:`,
         after: "If it was not you, there is nothing to do: your password stays as it is.",
       };
     case "INVITATION":
@@ -123,7 +123,7 @@ async function invitationWords(
   const row = await findInvitationById(db, requestId);
   const parent = row && (await findParent(db, row.parent_type, row.parent_id));
   if (row === undefined || parent === undefined) return undefined;
-  const inviter = (await findUserById(db, row.invited_by_id))?.alias ?? "Somebody";
+  const inviter = (await findUserById(db, row.invited_by_id))?.alias ?? "A former user";
   const title = clipText(oneLine(parent.title), titleMax);
   const what = parent.type.toLowerCase();
   return {

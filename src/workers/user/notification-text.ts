@@ -100,7 +100,7 @@ async function writeMention(
   const reader = (await possibleReaders(db, project, [holderId])).get(holderId);
   if (reader?.reads !== true || !(await wantsMail(db, holderId))) return undefined;
 
-  const by = (await findUserById(db, about.byId))?.alias ?? "Somebody";
+  const by = (await findUserById(db, about.byId))?.alias ?? "A former user";
   const title = clipText(oneLine(about.title), titleMax);
   const where = `${project.owner_alias}/${project.alias}`;
   const path = `/project/${where}/${about.place}`;

@@ -359,13 +359,13 @@ describe("an author who was forgotten", () => {
     const merged = await world.post(bob, "/merge-request/1/merge");
     expect(merged.status, merged.text).to.equal(200);
     const { createdBy, mergeCommit } = (await world.get(bob, "/merge-request/1")).body;
-    const nobody = { id: emil.id, username: "", fullName: "somebody who was forgotten" };
+    const nobody = { id: emil.id, username: "", fullName: "deleted user" };
     expect(createdBy).to.include(nobody);
     const { hash } = mergeCommit as Json;
     expect(await git(world.gitDir, "log", "-1", "--format=%an <%ae>", String(hash))).to.equal(
-      "somebody who was forgotten <forgotten@users.invalid>",
+      "deleted user <forgotten@users.invalid>",
     );
     const page = await (await loggedIn(app, bob)).see(world.at("/merge-request/1"));
-    expect(page.text).to.match(/<dd>\s*somebody who was forgotten\s*<.dd>/);
+    expect(page.text).to.match(/<dd>\s*deleted user\s*<.dd>/);
   });
 });

@@ -172,7 +172,7 @@ describe("GET …/archive/{ref}", () => {
     }
   });
 
-  it("ends git when the caller goes away, and gives the place back", async () => {
+  it("ends git when the client disconnects, and releases the slot", async () => {
     await commit(world.copy, "Large", { "large.bin": randomBytes(24 * 1024 ** 2) });
     await git(world.copy, "push", "--quiet", "origin", "main");
     for (let round = 0; round < 4; round += 1) {

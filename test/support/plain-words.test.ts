@@ -1,0 +1,38 @@
+import { expect } from "chai";
+
+import { dialectInDocument, dialectInSource } from "./plain-words.ts";
+
+describe("plain words", () => {
+  const words = (text: string) => dialectInSource(text).map((line) => line.split(";")[0]);
+
+  it("are kept in comments of all forms", () => {
+    const text = [
+      "/** Whoever waits. */",
+      "/**",
+      " * It gives the place back.",
+      " */",
+      "const one = 1; // As somebody said.",
+    ];
+    expect(words(text.join("\n"))).to.deep.equal([
+      'line 1: "Whoever"',
+      'line 3: "gives the place"',
+      'line 5: "somebody"',
+    ]);
+  });
+
+  it("are kept in names of tests", () => {
+    expect(words('  it("is told of it", () => {})')).to.deep.equal(['line 1: "told"']);
+  });
+
+  it("are not required of code and of texts for users", () => {
+    expect(words('const asked = "Somebody changed it.";')).to.deep.equal([]);
+  });
+
+  it("leave a place alone that is a location", () => {
+    expect(words("// In the place where it stood.")).to.deep.equal([]);
+  });
+
+  it("are kept in documents", () => {
+    expect(dialectInDocument("# Title\n\nIt asked for it.")).to.have.length(1);
+  });
+});
