@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { neededRole, type Role, roles } from "../../src/http/access/access.ts";
-import { places } from "../../src/http/access/owner-scope.ts";
+import { ownerScopes } from "../../src/http/access/owner-scope.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import { routes } from "../../src/http/routes.ts";
 import { startTestApp, type TestUser } from "../support/app.ts";
@@ -19,7 +19,7 @@ const member = (role: Role): TestUser => members.get(role) ?? expect.fail(`no ${
 before(async () => {
   world = await givenWorld(app);
   for (const role of roles) members.set(role, await app.givenUser(`member-${role.toLowerCase()}`));
-  for (const { base } of places) {
+  for (const { base } of ownerScopes) {
     for (const [role, { alias: userAlias }] of members) {
       for (const values of [world.hidden, world.open]) {
         const order = { token: world.anna.token, body: { userAlias, role } };
@@ -79,7 +79,7 @@ for (const route of routes) {
 describe("a role", () => {
   const wrong = ["OWNER", "ROOT", "admin", "ADMIN ", "", null, 3, true, ["ADMIN"], { id: "ADMIN" }];
 
-  for (const { base, noun } of places) {
+  for (const { base, noun } of ownerScopes) {
     it(`outside the known ones is refused in a ${noun}`, async () => {
       const head = await app.head();
       const path = `${at(base, world.hidden)}/member`;

@@ -9,7 +9,7 @@ import type { Resolved } from "./gate.ts";
  * Projects, teams and companies have members and rules in the same way: one declaration is mounted
  * at each of them. This says what differs.
  */
-export type Place = Readonly<{
+export type OwnerScope = Readonly<{
   resource: Resource;
   /** In an operationId: `list{Project}Members`. */
   noun: "Project" | "Team" | "Company";
@@ -20,7 +20,7 @@ export type Place = Readonly<{
   tag: string;
 }>;
 
-export const projectPlace: Place = {
+export const projectScope: OwnerScope = {
   resource: "project",
   noun: "Project",
   base: "/project/{ownerAlias}/{projectAlias}",
@@ -30,7 +30,7 @@ export const projectPlace: Place = {
   tag: "Projects",
 };
 
-export const teamPlace: Place = {
+export const teamScope: OwnerScope = {
   resource: "team",
   noun: "Team",
   base: "/team/{teamAlias}",
@@ -40,7 +40,7 @@ export const teamPlace: Place = {
   tag: "Teams",
 };
 
-export const companyPlace: Place = {
+export const companyScope: OwnerScope = {
   resource: "company",
   noun: "Company",
   base: "/company/{companyAlias}",
@@ -50,15 +50,15 @@ export const companyPlace: Place = {
   tag: "Companies",
 };
 
-export const places = [projectPlace, teamPlace, companyPlace] as const;
+export const ownerScopes = [projectScope, teamScope, companyScope] as const;
 
-/** The declared access of an operation at a place. */
-export const accessAt = <R extends Role>({ resource }: Place, role: R) =>
+/** The declared access of an operation in an owner scope. */
+export const accessAt = <R extends Role>({ resource }: OwnerScope, role: R) =>
   `${resource}:${role}` as const;
 
 export type Parent = Readonly<{ id: string; type: ParentType; ownerUserId: string }>;
 
-/** What the access of a route at a place has resolved. */
+/** What the access of a route in an owner scope has resolved. */
 export function parentOf(request: Resolved): Parent {
   if ("project" in request) {
     const { id, owner_user_id } = request.project;

@@ -8,7 +8,12 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, type RoutePath, route } from "../core/route.ts";
 import { bool, int } from "../core/schema.ts";
-import { type AgentPlace, type AtPlace, agentPlaces, seenAt } from "./place.ts";
+import {
+  type AgentOwnerScope,
+  agentOwnerScopes,
+  type InOwnerScope,
+  seenAt,
+} from "./owner-scope.ts";
 import { AgentView, presentAgents } from "./view.ts";
 
 const tag = "Agents";
@@ -35,22 +40,22 @@ const ChangedAgent = z
   })
   .meta({ id: "ChangedAgent" });
 
-type Request = AtPlace & RequestFor<"admin">;
+type Request = InOwnerScope & RequestFor<"admin">;
 
-function one(place: AgentPlace) {
-  return place.params.and(z.object({ runnerUuid: z.uuid() }));
+function one(ownerScope: AgentOwnerScope) {
+  return ownerScope.params.and(z.object({ runnerUuid: z.uuid() }));
 }
 
-function list(place: AgentPlace): Route {
+function list(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...place.reading,
-    access: place.access,
+    ...ownerScope.reading,
+    access: ownerScope.access,
     method: "get",
-    path: place.base,
-    operationId: `list${place.noun}Agents`,
-    summary: place.noun === "Instance" ? "List all agents" : "List agents, the newest first",
+    path: ownerScope.base,
+    operationId: `list${ownerScope.noun}Agents`,
+    summary: ownerScope.noun === "Instance" ? "List all agents" : "List agents, the newest first",
     tag,
-    params: place.params,
+    params: ownerScope.params,
     list: "restPipelineRunnerModelList",
     reply: AgentView,
     errors: [403, 404],
@@ -62,33 +67,33 @@ function list(place: AgentPlace): Route {
   });
 }
 
-function show(place: AgentPlace): Route {
+function show(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...place.reading,
-    access: place.access,
+    ...ownerScope.reading,
+    access: ownerScope.access,
     method: "get",
-    path: pathOf(place),
-    operationId: `get${place.noun}Agent`,
+    path: pathOf(ownerScope),
+    operationId: `get${ownerScope.noun}Agent`,
     summary: "Get an agent",
     tag,
-    params: one(place),
+    params: one(ownerScope),
     reply: AgentView,
     errors: [403, 404],
     handle: ({ params, request }, deps) => shown(deps, request as Request, params.runnerUuid),
   });
 }
 
-function edit(place: AgentPlace): Route {
+function edit(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...place.writing,
-    access: place.access,
+    ...ownerScope.writing,
+    access: ownerScope.access,
     method: "post",
-    path: pathOf(place, "/edit"),
-    operationId: `change${place.noun}Agent`,
+    path: pathOf(ownerScope, "/edit"),
+    operationId: `change${ownerScope.noun}Agent`,
     summary: "Change an agent",
     description: "What is left out stays as it is.",
     tag,
-    params: one(place),
+    params: one(ownerScope),
     body: ChangedAgent,
     reply: AgentView,
     errors: [403, 404, 422],
@@ -99,17 +104,17 @@ function edit(place: AgentPlace): Route {
   });
 }
 
-function shutdown(place: AgentPlace): Route {
+function shutdown(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...place.writing,
-    access: place.access,
+    ...ownerScope.writing,
+    access: ownerScope.access,
     method: "post",
-    path: pathOf(place, "/shutdown"),
-    operationId: `shutDown${place.noun}Agent`,
+    path: pathOf(ownerScope, "/shutdown"),
+    operationId: `shutDown${ownerScope.noun}Agent`,
     summary: "Give an agent no more jobs",
     description: "A job that runs goes on. `isActive` of `/edit` switches the agent on again.",
     tag,
-    params: one(place),
+    params: one(ownerScope),
     reply: "empty",
     errors: [403, 404],
     handle: ({ params, request }, deps) =>
@@ -117,17 +122,17 @@ function shutdown(place: AgentPlace): Route {
   });
 }
 
-function remove(place: AgentPlace): Route {
+function remove(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...place.writing,
-    access: place.access,
+    ...ownerScope.writing,
+    access: ownerScope.access,
     method: "delete",
-    path: pathOf(place),
-    operationId: `delete${place.noun}Agent`,
+    path: pathOf(ownerScope),
+    operationId: `delete${ownerScope.noun}Agent`,
     summary: "Remove an agent",
     description: "Its token is invalid at once.",
     tag,
-    params: one(place),
+    params: one(ownerScope),
     reply: "empty",
     errors: [403, 404],
     async handle({ params, request }, deps) {
@@ -138,15 +143,15 @@ function remove(place: AgentPlace): Route {
   });
 }
 
-export const agentRoutes: readonly Route[] = agentPlaces.flatMap((place) => [
-  list(place),
-  show(place),
-  edit(place),
-  shutdown(place),
-  remove(place),
+export const agentRoutes: readonly Route[] = agentOwnerScopes.flatMap((ownerScope) => [
+  list(ownerScope),
+  show(ownerScope),
+  edit(ownerScope),
+  shutdown(ownerScope),
+  remove(ownerScope),
 ]);
 
-function pathOf({ base }: AgentPlace, rest = ""): RoutePath {
+function pathOf({ base }: AgentOwnerScope, rest = ""): RoutePath {
   return `${base}/{runnerUuid}${rest}`;
 }
 
@@ -187,7 +192,7 @@ async function shown({ db }: Deps, request: Request, id: string) {
 /** @throws Refusal 404, also for an agent of another owner */
 export async function mustFindAgent(
   { db }: Pick<Deps, "db">,
-  at: AtPlace,
+  at: InOwnerScope,
   id: string,
 ): Promise<AgentRow> {
   const row = await findAgent(db, seenAt(at), id);

@@ -8,11 +8,16 @@ import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { JobView, presentJob } from "../pipeline/view.ts";
 import { mustFindAgent } from "./agent.ts";
-import { type AgentPlace, type AtPlace, agentPlaces, seenAt } from "./place.ts";
+import {
+  type AgentOwnerScope,
+  agentOwnerScopes,
+  type InOwnerScope,
+  seenAt,
+} from "./owner-scope.ts";
 
 const Filter = z.object({ jobStatus: PipelineStatus.optional() });
 
-type Request = AtPlace & RequestFor<"admin">;
+type Request = InOwnerScope & RequestFor<"admin">;
 type Asked = Readonly<{ jobStatus?: PipelineStatus | undefined; agentId?: string }>;
 
 async function listed(deps: Deps, request: Request, page: PageRequest, asked: Asked) {
@@ -27,7 +32,7 @@ async function listed(deps: Deps, request: Request, page: PageRequest, asked: As
   return { items, totalElements: total };
 }
 
-const common = ({ reading, access }: AgentPlace) =>
+const common = ({ reading, access }: AgentOwnerScope) =>
   ({
     ...reading,
     access,
@@ -39,24 +44,24 @@ const common = ({ reading, access }: AgentPlace) =>
     errors: [403, 404],
   }) as const;
 
-function ofAll(place: AgentPlace): Route {
+function ofAll(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...common(place),
-    path: `${place.base}/all/jobs`,
-    operationId: `list${place.noun}AgentJobs`,
+    ...common(ownerScope),
+    path: `${ownerScope.base}/all/jobs`,
+    operationId: `list${ownerScope.noun}AgentJobs`,
     summary: "List the jobs of all agents, the newest first",
-    params: place.params,
+    params: ownerScope.params,
     handle: ({ query, page, request }, deps) => listed(deps, request as Request, page, query),
   });
 }
 
-function ofOne(place: AgentPlace): Route {
+function ofOne(ownerScope: AgentOwnerScope): Route {
   return route({
-    ...common(place),
-    path: `${place.base}/{runnerUuid}/jobs`,
-    operationId: `list${place.noun}JobsOfAgent`,
+    ...common(ownerScope),
+    path: `${ownerScope.base}/{runnerUuid}/jobs`,
+    operationId: `list${ownerScope.noun}JobsOfAgent`,
     summary: "List the jobs of an agent, the newest first",
-    params: place.params.and(z.object({ runnerUuid: z.uuid() })),
+    params: ownerScope.params.and(z.object({ runnerUuid: z.uuid() })),
     async handle({ params, query, page, request }, deps) {
       const { id: agentId } = await mustFindAgent(deps, request as Request, params.runnerUuid);
       return listed(deps, request as Request, page, { ...query, agentId });
@@ -64,7 +69,7 @@ function ofOne(place: AgentPlace): Route {
   });
 }
 
-export const agentJobRoutes: readonly Route[] = agentPlaces.flatMap((place) => [
-  ofAll(place),
-  ofOne(place),
+export const agentJobRoutes: readonly Route[] = agentOwnerScopes.flatMap((ownerScope) => [
+  ofAll(ownerScope),
+  ofOne(ownerScope),
 ]);

@@ -9,7 +9,12 @@ import { findRegistration } from "../../projections/agent/agent.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { type AgentPlace, type AtPlace, agentPlaces, ownerAt } from "./place.ts";
+import {
+  type AgentOwnerScope,
+  agentOwnerScopes,
+  type InOwnerScope,
+  ownerAt,
+} from "./owner-scope.ts";
 
 const RegistrationInfoView = z
   .object({
@@ -33,20 +38,20 @@ export function registrationToken(
   return newToken(tokenPrefixes.runner, entropy);
 }
 
-export const registrationRoutes: readonly Route[] = agentPlaces.flatMap((place) => [
-  show(place),
-  reset(place),
+export const registrationRoutes: readonly Route[] = agentOwnerScopes.flatMap((ownerScope) => [
+  show(ownerScope),
+  reset(ownerScope),
 ]);
 
-function declared({ noun, base, params, access }: AgentPlace) {
+function declared({ noun, base, params, access }: AgentOwnerScope) {
   return { path: `${base}/registration-info`, noun, params, access } as const;
 }
 
-function show(place: AgentPlace): Route {
-  const { noun, path, ...rest } = declared(place);
+function show(ownerScope: AgentOwnerScope): Route {
+  const { noun, path, ...rest } = declared(ownerScope);
   return route({
     ...rest,
-    ...place.writing,
+    ...ownerScope.writing,
     method: "get",
     path: path as `/${string}`,
     operationId: `get${noun}AgentRegistration`,
@@ -57,18 +62,18 @@ function show(place: AgentPlace): Route {
     reply: RegistrationInfoView,
     errors: [403, 404],
     async handle({ request }, deps) {
-      const at = request as AtPlace & RequestFor<"admin">;
+      const at = request as InOwnerScope & RequestFor<"admin">;
       const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
       return row === undefined ? issue(deps, at, 1) : present(deps, ownerAt(at), row.generation);
     },
   });
 }
 
-function reset(place: AgentPlace): Route {
-  const { noun, path, ...rest } = declared(place);
+function reset(ownerScope: AgentOwnerScope): Route {
+  const { noun, path, ...rest } = declared(ownerScope);
   return route({
     ...rest,
-    ...place.writing,
+    ...ownerScope.writing,
     method: "post",
     path: `${path}/reset` as `/${string}`,
     operationId: `reset${noun}AgentRegistration`,
@@ -79,7 +84,7 @@ function reset(place: AgentPlace): Route {
     reply: RegistrationInfoView,
     errors: [403, 404],
     async handle({ request }, deps) {
-      const at = request as AtPlace & RequestFor<"admin">;
+      const at = request as InOwnerScope & RequestFor<"admin">;
       const row = await findRegistration(deps.db, registrationIdOf(ownerAt(at)));
       return issue(deps, at, (row?.generation ?? 0) + 1);
     },
@@ -88,7 +93,7 @@ function reset(place: AgentPlace): Route {
 
 async function issue(
   deps: Deps,
-  request: AtPlace & RequestFor<"admin">,
+  request: InOwnerScope & RequestFor<"admin">,
   generation: number,
 ): Promise<z.input<typeof RegistrationInfoView>> {
   const owner = ownerAt(request);

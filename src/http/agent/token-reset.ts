@@ -11,7 +11,7 @@ import { requireScope } from "../access/gate.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { agentPlaces } from "./place.ts";
+import { agentOwnerScopes } from "./owner-scope.ts";
 import { issueToken, RegisteredView } from "./protocol.ts";
 
 const Params = z.object({
@@ -56,16 +56,16 @@ async function administeredAgent(
   const [row, ...others] = mine;
   // Two agents of one number are hardly ever met; none of them is guessed.
   if (row === undefined || others.length > 0) throw agentNotFound();
-  const place = agentPlaces.find(
+  const ownerScope = agentOwnerScopes.find(
     ({ noun }) => noun === (request.isAdmin ? "Instance" : nouns[row.owner_type]),
   );
-  if (place !== undefined) requireScope(request, place.writing.scope);
+  if (ownerScope !== undefined) requireScope(request, ownerScope.writing.scope);
   return row;
 }
 
 const nouns = { PROJECT: "Project", COMPANY: "Company", GLOBAL: "Instance" } as const;
 
-/** Administrators of the instance administer all agents; see agentPlaces. */
+/** Administrators of the instance administer all agents; see agentOwnerScopes. */
 async function administers(
   db: Deps["db"],
   { isAdmin, userId }: RequestFor<"user">,

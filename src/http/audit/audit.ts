@@ -1,7 +1,7 @@
 import { auditJson } from "../../projections/audit/format.ts";
 import { type AuditDeps, auditPage } from "../../projections/audit/trail.ts";
 import { membersAmong } from "../../projections/team/member.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { Streamed } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -78,17 +78,17 @@ const getOwnAudit = route({
   },
 });
 
-function getPlaceAudit(place: Place): Route {
+function getPlaceAudit(ownerScope: OwnerScope): Route {
   return route({
     ...shared,
-    path: `${place.base}/audit`,
-    operationId: `list${place.noun}Audit`,
-    summary: `List what happened in a ${place.resource}`,
+    path: `${ownerScope.base}/audit`,
+    operationId: `list${ownerScope.noun}Audit`,
+    summary: `List what happened in a ${ownerScope.resource}`,
     description: `${description} Addresses are shown of its members alone.`,
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     handle: ({ query, request }, deps) => {
       const { id, ownerUserId } = parentOf(request);
       const parents = [id, ...parentsAbove(request)];
@@ -115,5 +115,5 @@ function parentsAbove(
 export const auditRoutes: readonly Route[] = [
   getInstanceAudit,
   getOwnAudit,
-  ...places.map(getPlaceAudit),
+  ...ownerScopes.map(getPlaceAudit),
 ];

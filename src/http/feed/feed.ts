@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Refusal } from "../../platform/refusal.ts";
 import { typesOfKind } from "../../projections/audit/subject.ts";
-import { projectPlace } from "../access/owner-scope.ts";
+import { projectScope } from "../access/owner-scope.ts";
 import { Position, Types } from "../audit/query.ts";
 import { Streamed } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
@@ -133,13 +133,13 @@ const visibleToAll = [
 
 const getProjectEvents = route({
   ...shared,
-  path: `${projectPlace.base}/events`,
+  path: `${projectScope.base}/events`,
   operationId: "listProjectEvents",
   summary: "Follow what happens in a project, or read it page by page",
   description: `${description} What only its ADMINs may read elsewhere, only they get here.`,
-  scope: projectPlace.read,
+  scope: projectScope.read,
   access: "project:GUEST",
-  params: projectPlace.params,
+  params: projectScope.params,
   errors: [403, 404, 422],
   handle: ({ query, request }, deps) => {
     const { project, role, userId } = request;
@@ -151,8 +151,8 @@ const getProjectEvents = route({
       if (now !== role) throw rightsChanged();
     };
     // What was deleted or overwritten stays in the log: others read texts as they are now, elsewhere.
-    const places = { ...filter, placeId: project.id, forGuests: role !== "ADMIN" };
-    return answer({ query, request, filter: places, mustStillMay }, deps);
+    const ownerScopes = { ...filter, placeId: project.id, forGuests: role !== "ADMIN" };
+    return answer({ query, request, filter: ownerScopes, mustStillMay }, deps);
   },
 });
 

@@ -10,7 +10,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import { findReport, listReports, type ReportRow } from "../../projections/instance/report.ts";
 import { findParent } from "../../projections/team/owner-scope.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
@@ -34,17 +34,17 @@ const ReportView = z
 
 /** Reports of projects, teams and companies: the same operation at each. */
 
-function file(place: Place): Route {
+function file(ownerScope: OwnerScope): Route {
   return route({
     method: "post",
-    path: `${place.base}/report`,
-    operationId: `report${place.noun}`,
-    summary: `Report a ${place.resource} to the administrators`,
+    path: `${ownerScope.base}/report`,
+    operationId: `report${ownerScope.noun}`,
+    summary: `Report a ${ownerScope.resource} to the administrators`,
     description: "While `enableReports` is on.",
-    tag: place.tag,
+    tag: ownerScope.tag,
     scope: "USER_WRITE",
-    access: accessAt(place, "GUEST"),
-    params: place.params,
+    access: accessAt(ownerScope, "GUEST"),
+    params: ownerScope.params,
     body: z
       .object({ reason: ReportReason, text: z.string().trim().max(textMax).optional() })
       .meta({ id: "NewReport" }),
@@ -131,4 +131,4 @@ async function present(row: ReportRow, { db, vault }: Deps): Promise<z.input<typ
 
 const notFound = (): Refusal => new Refusal("not_found", "report.not_found", "Report not found.");
 
-export const reportRoutes: readonly Route[] = [...places.map(file), getReports, closeReport];
+export const reportRoutes: readonly Route[] = [...ownerScopes.map(file), getReports, closeReport];

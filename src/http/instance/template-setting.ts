@@ -6,7 +6,13 @@ import {
   findTemplateSettings,
   templateSettingProjection,
 } from "../../projections/instance/template-setting.ts";
-import { accessAt, companyPlace, type Place, parentOf, teamPlace } from "../access/owner-scope.ts";
+import {
+  accessAt,
+  companyScope,
+  type OwnerScope,
+  parentOf,
+  teamScope,
+} from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool } from "../core/schema.ts";
@@ -24,20 +30,20 @@ const Change = z
   .meta({ id: "TemplateSettingsChange", description: "What is not given stays as it is." });
 
 /** What a team or company hands down to the projects below it. */
-export const templateSettingRoutes: readonly Route[] = [teamPlace, companyPlace].flatMap(
-  (place) => [get(place), change(place)],
+export const templateSettingRoutes: readonly Route[] = [teamScope, companyScope].flatMap(
+  (ownerScope) => [get(ownerScope), change(ownerScope)],
 );
 
-function get(place: Place): Route {
+function get(ownerScope: OwnerScope): Route {
   return route({
     method: "get",
-    path: `${place.base}/setting/import`,
-    operationId: `get${place.noun}TemplateSettings`,
-    summary: `Tell which settings the projects of a ${place.resource} take over`,
-    tag: place.tag,
-    scope: place.read,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    path: `${ownerScope.base}/setting/import`,
+    operationId: `get${ownerScope.noun}TemplateSettings`,
+    summary: `Tell which settings the projects of a ${ownerScope.resource} take over`,
+    tag: ownerScope.tag,
+    scope: ownerScope.read,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     asOf: { readModels: [templateSettingProjection] },
     reply: TemplateSettingsView,
     errors: [403, 404],
@@ -45,16 +51,16 @@ function get(place: Place): Route {
   });
 }
 
-function change(place: Place): Route {
+function change(ownerScope: OwnerScope): Route {
   return route({
     method: "post",
-    path: `${place.base}/setting/import`,
-    operationId: `change${place.noun}TemplateSettings`,
-    summary: `Change which settings the projects of a ${place.resource} take over`,
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    path: `${ownerScope.base}/setting/import`,
+    operationId: `change${ownerScope.noun}TemplateSettings`,
+    summary: `Change which settings the projects of a ${ownerScope.resource} take over`,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     body: Change,
     reply: TemplateSettingsView,
     errors: [403, 404, 422],

@@ -18,7 +18,7 @@ import {
 } from "../../projections/merge-request/approval-rule.ts";
 import { findUsersById } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -69,9 +69,13 @@ const ApprovalConfigurationChange = z
   )
   .meta({ id: "ApprovalConfigurationChange", description: "What is not given stays as it is." });
 
-const declared = (place: Place) =>
-  ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
-const at = ({ base }: Place) => `${base}/merge-request/approval` as const;
+const declared = (ownerScope: OwnerScope) =>
+  ({
+    tag: ownerScope.tag,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
+  }) as const;
+const at = ({ base }: OwnerScope) => `${base}/merge-request/approval` as const;
 
 /** Rules, and whether those from above count. */
 const rulesThen = {
@@ -79,14 +83,14 @@ const rulesThen = {
   above: true,
 } as const;
 
-function listRules(place: Place): Route {
+function listRules(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${at(place)}/rule`,
-    operationId: `list${place.noun}ApprovalRules`,
-    summary: `List the approval rules of a ${place.resource}`,
-    scope: place.read,
+    path: `${at(ownerScope)}/rule`,
+    operationId: `list${ownerScope.noun}ApprovalRules`,
+    summary: `List the approval rules of a ${ownerScope.resource}`,
+    scope: ownerScope.read,
     list: "restMergeRequestApprovalRuleList",
     asOf: rulesThen,
     reply: ApprovalRuleView,
@@ -99,15 +103,15 @@ function listRules(place: Place): Route {
   });
 }
 
-function getRule(place: Place): Route {
+function getRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${at(place)}/rule/{approvalRuleUuid}`,
-    operationId: `get${place.noun}ApprovalRule`,
-    summary: `Get an approval rule of a ${place.resource}`,
-    scope: place.read,
-    params: withId(place),
+    path: `${at(ownerScope)}/rule/{approvalRuleUuid}`,
+    operationId: `get${ownerScope.noun}ApprovalRule`,
+    summary: `Get an approval rule of a ${ownerScope.resource}`,
+    scope: ownerScope.read,
+    params: withId(ownerScope),
     asOf: rulesThen,
     reply: ApprovalRuleView,
     errors: [403, 404],
@@ -116,14 +120,14 @@ function getRule(place: Place): Route {
   });
 }
 
-function createRule(place: Place): Route {
+function createRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "post",
-    path: `${at(place)}/rule/create`,
-    operationId: `create${place.noun}ApprovalRule`,
-    summary: `Create an approval rule of a ${place.resource}`,
-    scope: place.write,
+    path: `${at(ownerScope)}/rule/create`,
+    operationId: `create${ownerScope.noun}ApprovalRule`,
+    summary: `Create an approval rule of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
     body: NewApprovalRule,
     reply: ApprovalRuleView,
     errors: [403, 404, 422],
@@ -139,14 +143,14 @@ function createRule(place: Place): Route {
   });
 }
 
-function editRule(place: Place): Route {
+function editRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "patch",
-    path: `${at(place)}/rule/edit`,
-    operationId: `edit${place.noun}ApprovalRule`,
-    summary: `Change an approval rule of a ${place.resource}`,
-    scope: place.write,
+    path: `${at(ownerScope)}/rule/edit`,
+    operationId: `edit${ownerScope.noun}ApprovalRule`,
+    summary: `Change an approval rule of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
     body: ApprovalRuleChange,
     reply: ApprovalRuleView,
     errors: [403, 404, 422],
@@ -162,15 +166,15 @@ function editRule(place: Place): Route {
   });
 }
 
-function deleteRule(place: Place): Route {
+function deleteRule(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "delete",
-    path: `${at(place)}/rule/{approvalRuleUuid}`,
-    operationId: `delete${place.noun}ApprovalRule`,
-    summary: `Delete an approval rule of a ${place.resource}`,
-    scope: place.write,
-    params: withId(place),
+    path: `${at(ownerScope)}/rule/{approvalRuleUuid}`,
+    operationId: `delete${ownerScope.noun}ApprovalRule`,
+    summary: `Delete an approval rule of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
+    params: withId(ownerScope),
     status: 204,
     reply: "empty",
     errors: [403, 404],
@@ -179,14 +183,14 @@ function deleteRule(place: Place): Route {
   });
 }
 
-function getConfiguration(place: Place): Route {
+function getConfiguration(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${at(place)}/configuration`,
-    operationId: `get${place.noun}ApprovalConfiguration`,
-    summary: `Get the approval configuration of a ${place.resource}`,
-    scope: place.read,
+    path: `${at(ownerScope)}/configuration`,
+    operationId: `get${ownerScope.noun}ApprovalConfiguration`,
+    summary: `Get the approval configuration of a ${ownerScope.resource}`,
+    scope: ownerScope.read,
     asOf: rulesThen,
     reply: ApprovalConfigurationView,
     errors: [403, 404],
@@ -194,14 +198,14 @@ function getConfiguration(place: Place): Route {
   });
 }
 
-function editConfiguration(place: Place): Route {
+function editConfiguration(ownerScope: OwnerScope): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "patch",
-    path: `${at(place)}/configuration/edit`,
-    operationId: `edit${place.noun}ApprovalConfiguration`,
-    summary: `Change the approval configuration of a ${place.resource}`,
-    scope: place.write,
+    path: `${at(ownerScope)}/configuration/edit`,
+    operationId: `edit${ownerScope.noun}ApprovalConfiguration`,
+    summary: `Change the approval configuration of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
     body: ApprovalConfigurationChange,
     reply: ApprovalConfigurationView,
     errors: [403, 404, 422],
@@ -216,7 +220,8 @@ function editConfiguration(place: Place): Route {
   });
 }
 
-const withId = (place: Place) => place.params.and(z.object({ approvalRuleUuid: z.uuid() }));
+const withId = (ownerScope: OwnerScope) =>
+  ownerScope.params.and(z.object({ approvalRuleUuid: z.uuid() }));
 
 function scopeOf(request: Resolved): ApprovalScope {
   return "project" in request ? { project: request.project } : { parentId: parentOf(request).id };
@@ -259,12 +264,12 @@ async function write(
 }
 
 /** Who must approve merge requests, at projects, teams and companies. */
-export const approvalRoutes: readonly Route[] = places.flatMap((place) => [
-  listRules(place),
-  getRule(place),
-  createRule(place),
-  editRule(place),
-  deleteRule(place),
-  getConfiguration(place),
-  editConfiguration(place),
+export const approvalRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) => [
+  listRules(ownerScope),
+  getRule(ownerScope),
+  createRule(ownerScope),
+  editRule(ownerScope),
+  deleteRule(ownerScope),
+  getConfiguration(ownerScope),
+  editConfiguration(ownerScope),
 ]);

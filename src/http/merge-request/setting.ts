@@ -9,7 +9,7 @@ import {
   mergeSettingProjection,
   mergeSettingsOf,
 } from "../../projections/merge-request/merge-setting.ts";
-import { projectPlace } from "../access/owner-scope.ts";
+import { projectScope } from "../access/owner-scope.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -19,7 +19,7 @@ const base = "/project/{ownerAlias}/{projectAlias}/setting";
 /** Two versions of all of them are in one event. */
 const templateLengthMax = 50_000;
 
-const shared = { tag: "Merge requests", params: projectPlace.params } as const;
+const shared = { tag: "Merge requests", params: projectScope.params } as const;
 const reading = {
   ...shared,
   method: "get",

@@ -4,11 +4,11 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findLifetime, pipelineLifetimeProjection } from "../../projections/pipeline/lifetime.ts";
 import {
   accessAt,
-  companyPlace,
+  companyScope,
+  type OwnerScope,
   type Parent,
-  type Place,
   parentOf,
-  teamPlace,
+  teamScope,
 } from "../access/owner-scope.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -45,35 +45,35 @@ async function shown({ db }: Deps, parent: Parent): Promise<z.input<typeof Lifet
   };
 }
 
-const declared = (place: Place) =>
+const declared = (ownerScope: OwnerScope) =>
   ({
-    path: `${place.base}/setting/cicd/pipeline-lifetime`,
+    path: `${ownerScope.base}/setting/cicd/pipeline-lifetime`,
     tag: "Pipelines",
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     reply: LifetimeView,
   }) as const;
 
-const get = (place: Place): Route =>
+const get = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    operationId: `get${place.noun}PipelineLifetime`,
-    summary: `Tell how long pipelines of a ${place.resource} are kept`,
-    scope: place.read,
+    operationId: `get${ownerScope.noun}PipelineLifetime`,
+    summary: `Tell how long pipelines of a ${ownerScope.resource} are kept`,
+    scope: ownerScope.read,
     asOf: { readModels: [pipelineLifetimeProjection] },
     errors: [403, 404],
     handle: ({ request }, deps) => shown(deps, parentOf(request)),
   });
 
-const put = (place: Place): Route =>
+const put = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "put",
-    operationId: `set${place.noun}PipelineLifetime`,
-    summary: `Set how long pipelines of a ${place.resource} are kept`,
+    operationId: `set${ownerScope.noun}PipelineLifetime`,
+    summary: `Set how long pipelines of a ${ownerScope.resource} are kept`,
     description: "Pipelines of all its projects that have ended and are older are deleted.",
-    scope: place.write,
+    scope: ownerScope.write,
     body: Change,
     errors: [403, 404, 422],
     async handle({ body, request }, deps) {
@@ -94,7 +94,7 @@ const put = (place: Place): Route =>
     },
   });
 
-export const lifetimeRoutes: readonly Route[] = [teamPlace, companyPlace].flatMap((place) => [
-  get(place),
-  put(place),
+export const lifetimeRoutes: readonly Route[] = [teamScope, companyScope].flatMap((ownerScope) => [
+  get(ownerScope),
+  put(ownerScope),
 ]);

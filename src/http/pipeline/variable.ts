@@ -15,7 +15,7 @@ import {
   type VariableRow,
 } from "../../projections/pipeline/variable.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -67,11 +67,11 @@ const ChangedVariable = z
 
 type Request = RequestContext & Resolved & Readonly<{ userId: UserId }>;
 
-/** Values are secrets: all of this is for administrators of the place. */
-const declared = (place: Place) =>
-  ({ tag: "Pipelines", access: accessAt(place, "ADMIN"), scope: place.write }) as const;
-const pathOf = ({ base }: Place) => `${base}/setting/cicd/variable` as const;
-const withId = (place: Place) => place.params.and(z.object({ id: z.uuid() }));
+/** Values are secrets: all of this is for administrators of the owner scope. */
+const declared = (ownerScope: OwnerScope) =>
+  ({ tag: "Pipelines", access: accessAt(ownerScope, "ADMIN"), scope: ownerScope.write }) as const;
+const pathOf = ({ base }: OwnerScope) => `${base}/setting/cicd/variable` as const;
+const withId = (ownerScope: OwnerScope) => ownerScope.params.and(z.object({ id: z.uuid() }));
 
 async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
   return {
@@ -129,14 +129,14 @@ const seal = (deps: Deps, request: Request, value: string) => {
   return deps.vault.seal(variableSubject(type, id), value);
 };
 
-const list = (place: Place): Route =>
+const list = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: pathOf(place),
-    operationId: `list${place.noun}PipelineVariables`,
-    summary: `List the pipeline variables of a ${place.resource}`,
-    params: place.params,
+    path: pathOf(ownerScope),
+    operationId: `list${ownerScope.noun}PipelineVariables`,
+    summary: `List the pipeline variables of a ${ownerScope.resource}`,
+    params: ownerScope.params,
     list: "restPipelineJobVariableModelList",
     reply: VariableView,
     errors: [403, 404, 422],
@@ -147,28 +147,28 @@ const list = (place: Place): Route =>
     },
   });
 
-const get = (place: Place): Route =>
+const get = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${pathOf(place)}/{id}`,
-    operationId: `get${place.noun}PipelineVariable`,
-    summary: `Get a pipeline variable of a ${place.resource}`,
-    params: withId(place),
+    path: `${pathOf(ownerScope)}/{id}`,
+    operationId: `get${ownerScope.noun}PipelineVariable`,
+    summary: `Get a pipeline variable of a ${ownerScope.resource}`,
+    params: withId(ownerScope),
     reply: VariableView,
     errors: [403, 404],
     handle: async ({ params, request }, deps) =>
       present(await found(deps, request, String(params["id"])), deps),
   });
 
-const create = (place: Place): Route =>
+const create = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "post",
-    path: pathOf(place),
-    operationId: `create${place.noun}PipelineVariable`,
-    summary: `Create a pipeline variable of a ${place.resource}`,
-    params: place.params,
+    path: pathOf(ownerScope),
+    operationId: `create${ownerScope.noun}PipelineVariable`,
+    summary: `Create a pipeline variable of a ${ownerScope.resource}`,
+    params: ownerScope.params,
     body: NewVariable,
     reply: VariableView,
     errors: [403, 404, 422],
@@ -189,15 +189,15 @@ const create = (place: Place): Route =>
     },
   });
 
-const change = (place: Place): Route =>
+const change = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "put",
-    path: `${pathOf(place)}/{id}`,
-    operationId: `change${place.noun}PipelineVariable`,
-    summary: `Change a pipeline variable of a ${place.resource}`,
+    path: `${pathOf(ownerScope)}/{id}`,
+    operationId: `change${ownerScope.noun}PipelineVariable`,
+    summary: `Change a pipeline variable of a ${ownerScope.resource}`,
     description: "What is left out stays.",
-    params: withId(place),
+    params: withId(ownerScope),
     body: ChangedVariable,
     reply: VariableView,
     errors: [403, 404, 422],
@@ -222,14 +222,14 @@ const change = (place: Place): Route =>
     },
   });
 
-const remove = (place: Place): Route =>
+const remove = (ownerScope: OwnerScope): Route =>
   route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "delete",
-    path: `${pathOf(place)}/{id}`,
-    operationId: `delete${place.noun}PipelineVariable`,
-    summary: `Delete a pipeline variable of a ${place.resource}`,
-    params: withId(place),
+    path: `${pathOf(ownerScope)}/{id}`,
+    operationId: `delete${ownerScope.noun}PipelineVariable`,
+    summary: `Delete a pipeline variable of a ${ownerScope.resource}`,
+    params: withId(ownerScope),
     reply: "empty",
     errors: [403, 404],
     async handle({ params, request }, deps) {
@@ -239,10 +239,10 @@ const remove = (place: Place): Route =>
   });
 
 /** Variables that jobs get, at projects, teams and companies. */
-export const variableRoutes: readonly Route[] = places.flatMap((place) => [
-  list(place),
-  get(place),
-  create(place),
-  change(place),
-  remove(place),
+export const variableRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) => [
+  list(ownerScope),
+  get(ownerScope),
+  create(ownerScope),
+  change(ownerScope),
+  remove(ownerScope),
 ]);

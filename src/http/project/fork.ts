@@ -14,7 +14,7 @@ import {
 import { fillFork } from "../../workers/project/fork.ts";
 import { mustMayCreate, mustMayPublish } from "../access/create-permission.ts";
 import { ownerToBe } from "../access/owner.ts";
-import { projectPlace } from "../access/owner-scope.ts";
+import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { commandDeps } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
@@ -35,7 +35,7 @@ const fork = route({
   tag: "Projects",
   scope: "PROJECT_WRITE",
   access: "project:GUEST",
-  params: projectPlace.params,
+  params: projectScope.params,
   body: z
     .object({
       ownerAlias: OwnerAlias,
@@ -103,7 +103,7 @@ const listForks = route({
   tag: "Projects",
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: projectPlace.params,
+  params: projectScope.params,
   list: "projectList",
   reply: ProjectView,
   errors: [403, 404],

@@ -8,7 +8,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findMirrorSync, nextSyncAt } from "../../projections/project/mirror-sync.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { projectPlace } from "../access/owner-scope.ts";
+import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { type Stamp, stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -22,7 +22,7 @@ const guarded = {
   tag: "Mirrors",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  params: projectPlace.params,
+  params: projectScope.params,
 } as const;
 
 type AtProject = RequestFor<"project:ADMIN">;

@@ -14,7 +14,7 @@ import {
 } from "../../projections/project/project.ts";
 import { mustMayPublish } from "../access/create-permission.ts";
 import { mayCreateFor, ownerNamed } from "../access/owner.ts";
-import { projectPlace } from "../access/owner-scope.ts";
+import { projectScope } from "../access/owner-scope.ts";
 import { mustBeFound } from "../access/role-access.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -39,7 +39,7 @@ const setting = {
   tag: "Projects",
   scope: "PROJECT_EDIT",
   access: "project:ADMIN",
-  params: projectPlace.params,
+  params: projectScope.params,
   reply: ProjectView,
   errors: [403, 404, 422],
 } as const;

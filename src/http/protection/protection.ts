@@ -16,7 +16,7 @@ import {
   type RuleScope,
 } from "../../projections/protection/protection.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stamped, stampOf, type Unstamped } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -24,9 +24,14 @@ import { type Route, route } from "../core/route.ts";
 import { instant } from "../core/schema.ts";
 import { type KindOfProtection, kindsOfProtection } from "./kind.ts";
 
-const declared = (place: Place) =>
-  ({ tag: place.tag, access: accessAt(place, "ADMIN"), params: place.params }) as const;
-const pathOf = ({ base }: Place, { segment }: KindOfProtection) => `${base}/${segment}` as const;
+const declared = (ownerScope: OwnerScope) =>
+  ({
+    tag: ownerScope.tag,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
+  }) as const;
+const pathOf = ({ base }: OwnerScope, { segment }: KindOfProtection) =>
+  `${base}/${segment}` as const;
 
 /** Rules, and whether those from above count. */
 const rulesThen = {
@@ -34,17 +39,17 @@ const rulesThen = {
   above: true,
 } as const;
 
-function list(place: Place, of: KindOfProtection): Route {
+function list(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: pathOf(place, of),
-    operationId: `list${place.noun}${of.noun}s`,
-    summary: `List the ${of.text}s of a ${place.resource}`,
-    ...(place.resource === "project" && {
+    path: pathOf(ownerScope, of),
+    operationId: `list${ownerScope.noun}${of.noun}s`,
+    summary: `List the ${of.text}s of a ${ownerScope.resource}`,
+    ...(ownerScope.resource === "project" && {
       description: "With those that its team and company hand down.",
     }),
-    scope: place.read,
+    scope: ownerScope.read,
     list: of.list,
     asOf: rulesThen,
     reply: of.reply,
@@ -60,15 +65,15 @@ function list(place: Place, of: KindOfProtection): Route {
   });
 }
 
-function get(place: Place, of: KindOfProtection): Route {
+function get(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${pathOf(place, of)}/{${idName(of)}}`,
-    operationId: `get${place.noun}${of.noun}`,
-    summary: `Get a ${of.text} of a ${place.resource}`,
-    scope: place.read,
-    params: withId(place, of),
+    path: `${pathOf(ownerScope, of)}/{${idName(of)}}`,
+    operationId: `get${ownerScope.noun}${of.noun}`,
+    summary: `Get a ${of.text} of a ${ownerScope.resource}`,
+    scope: ownerScope.read,
+    params: withId(ownerScope, of),
     asOf: rulesThen,
     reply: of.reply,
     errors: [403, 404],
@@ -77,14 +82,14 @@ function get(place: Place, of: KindOfProtection): Route {
   });
 }
 
-function create(place: Place, of: KindOfProtection): Route {
+function create(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "post",
-    path: `${pathOf(place, of)}/create`,
-    operationId: `create${place.noun}${of.noun}`,
-    summary: `Create a ${of.text} of a ${place.resource}`,
-    scope: place.write,
+    path: `${pathOf(ownerScope, of)}/create`,
+    operationId: `create${ownerScope.noun}${of.noun}`,
+    summary: `Create a ${of.text} of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
     body: of.create,
     reply: of.reply,
     errors: [403, 404, 422],
@@ -98,14 +103,14 @@ function create(place: Place, of: KindOfProtection): Route {
   });
 }
 
-function edit(place: Place, of: KindOfProtection): Route {
+function edit(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "patch",
-    path: `${pathOf(place, of)}/edit`,
-    operationId: `edit${place.noun}${of.noun}`,
-    summary: `Change a ${of.text} of a ${place.resource}`,
-    scope: place.write,
+    path: `${pathOf(ownerScope, of)}/edit`,
+    operationId: `edit${ownerScope.noun}${of.noun}`,
+    summary: `Change a ${of.text} of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
     body: of.edit,
     reply: of.reply,
     errors: [403, 404, 422],
@@ -117,15 +122,15 @@ function edit(place: Place, of: KindOfProtection): Route {
   });
 }
 
-function remove(place: Place, of: KindOfProtection): Route {
+function remove(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "delete",
-    path: `${pathOf(place, of)}/{${idName(of)}}`,
-    operationId: `delete${place.noun}${of.noun}`,
-    summary: `Delete a ${of.text} of a ${place.resource}`,
-    scope: place.write,
-    params: withId(place, of),
+    path: `${pathOf(ownerScope, of)}/{${idName(of)}}`,
+    operationId: `delete${ownerScope.noun}${of.noun}`,
+    summary: `Delete a ${of.text} of a ${ownerScope.resource}`,
+    scope: ownerScope.write,
+    params: withId(ownerScope, of),
     status: 204,
     reply: "empty",
     errors: [403, 404],
@@ -136,16 +141,16 @@ function remove(place: Place, of: KindOfProtection): Route {
   });
 }
 
-function apply(place: Place, of: KindOfProtection): Route {
+function apply(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "post",
-    path: `${pathOf(place, of)}/apply-settings-to-projects`,
-    operationId: `apply${place.noun}${of.noun}s`,
-    summary: `Give every project of a ${place.resource} its ${of.text}s`,
+    path: `${pathOf(ownerScope, of)}/apply-settings-to-projects`,
+    operationId: `apply${ownerScope.noun}${of.noun}s`,
+    summary: `Give every project of a ${ownerScope.resource} its ${of.text}s`,
     description:
       "In force with the answer. A rule of a project for the same template is replaced, others stay.",
-    scope: place.write,
+    scope: ownerScope.write,
     status: 204,
     reply: "empty",
     errors: [403, 404],
@@ -167,14 +172,14 @@ const LastApplyView = z
   })
   .meta({ id: "ApplyProgress" });
 
-function lastApply(place: Place, of: KindOfProtection): Route {
+function lastApply(ownerScope: OwnerScope, of: KindOfProtection): Route {
   return route({
-    ...declared(place),
+    ...declared(ownerScope),
     method: "get",
-    path: `${pathOf(place, of)}/apply-settings-to-projects`,
-    operationId: `get${place.noun}${of.noun}ApplyProgress`,
-    summary: `Get when the ${of.text}s of a ${place.resource} were last applied to its projects`,
-    scope: place.read,
+    path: `${pathOf(ownerScope, of)}/apply-settings-to-projects`,
+    operationId: `get${ownerScope.noun}${of.noun}ApplyProgress`,
+    summary: `Get when the ${of.text}s of a ${ownerScope.resource} were last applied to its projects`,
+    scope: ownerScope.read,
     asOf: rulesThen,
     reply: LastApplyView,
     errors: [403, 404],
@@ -193,8 +198,8 @@ function lastApply(place: Place, of: KindOfProtection): Route {
 const idName = ({ noun }: KindOfProtection) =>
   `${noun.charAt(0).toLowerCase()}${noun.slice(1)}Uuid`;
 
-const withId = (place: Place, of: KindOfProtection) =>
-  place.params.and(z.object({ [idName(of)]: z.uuid() }));
+const withId = (ownerScope: OwnerScope, of: KindOfProtection) =>
+  ownerScope.params.and(z.object({ [idName(of)]: z.uuid() }));
 
 function scopeOf(request: Resolved, { kind }: KindOfProtection): RuleScope {
   if ("project" in request) return { kind, project: request.project };
@@ -238,13 +243,15 @@ async function recordApplied(
 }
 
 /** Rules about tags, environments and branches, at projects, teams and companies. */
-export const protectionRoutes: readonly Route[] = places.flatMap((place) =>
+export const protectionRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) =>
   kindsOfProtection.flatMap((of) => [
-    list(place, of),
-    get(place, of),
-    create(place, of),
-    edit(place, of),
-    remove(place, of),
-    ...(place.resource === "project" ? [] : [apply(place, of), lastApply(place, of)]),
+    list(ownerScope, of),
+    get(ownerScope, of),
+    create(ownerScope, of),
+    edit(ownerScope, of),
+    remove(ownerScope, of),
+    ...(ownerScope.resource === "project"
+      ? []
+      : [apply(ownerScope, of), lastApply(ownerScope, of)]),
   ]),
 );

@@ -5,7 +5,7 @@ import { Role } from "../../events/core/role.ts";
 import { listMembers, memberProjection } from "../../projections/team/member.ts";
 import { findUser } from "../../projections/user/user.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -37,24 +37,24 @@ const MemberInvitation = z
   .meta({ id: "MemberInvitation", examples: [{ userAlias: "anna", role: "DEVELOPER" }] });
 
 /** The members of projects, teams and companies: the same four operations at each. */
-export const memberRoutes: readonly Route[] = places.flatMap((place) => [
-  list(place),
-  invite(place),
-  changeRole(place),
-  remove(place),
+export const memberRoutes: readonly Route[] = ownerScopes.flatMap((ownerScope) => [
+  list(ownerScope),
+  invite(ownerScope),
+  changeRole(ownerScope),
+  remove(ownerScope),
 ]);
 
-function list(place: Place): Route {
+function list(ownerScope: OwnerScope): Route {
   return route({
     method: "get",
-    path: `${place.base}/member`,
-    operationId: `list${place.noun}Members`,
-    summary: `List the members of a ${place.resource}`,
+    path: `${ownerScope.base}/member`,
+    operationId: `list${ownerScope.noun}Members`,
+    summary: `List the members of a ${ownerScope.resource}`,
     description: "The owner comes first, as ADMIN.",
-    tag: place.tag,
-    scope: place.read,
-    access: accessAt(place, "GUEST"),
-    params: place.params,
+    tag: ownerScope.tag,
+    scope: ownerScope.read,
+    access: accessAt(ownerScope, "GUEST"),
+    params: ownerScope.params,
     query: z.object({
       q: z.string().max(255).optional().meta({ description: "Part of the user's alias." }),
     }),
@@ -77,19 +77,19 @@ function list(place: Place): Route {
   });
 }
 
-function invite(place: Place): Route {
+function invite(ownerScope: OwnerScope): Route {
   return route({
     method: "post",
-    path: `${place.base}/member/invite`,
-    operationId: `invite${place.noun}Member`,
-    summary: `Add a member to a ${place.resource}`,
+    path: `${ownerScope.base}/member/invite`,
+    operationId: `invite${ownerScope.noun}Member`,
+    summary: `Add a member to a ${ownerScope.resource}`,
     description:
       "A person named by alias is a member at once. A mail with a link goes to an e-mail, whether or not " +
       "there is an account to it; who follows it becomes a member.",
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     body: MemberInvitation,
     reply: "empty",
     errors: [403, 404, 422],
@@ -100,16 +100,16 @@ function invite(place: Place): Route {
   });
 }
 
-function changeRole(place: Place): Route {
+function changeRole(ownerScope: OwnerScope): Route {
   return route({
     method: "put",
-    path: `${place.base}/member/role`,
-    operationId: `change${place.noun}MemberRole`,
-    summary: `Change the role of a member of a ${place.resource}`,
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    path: `${ownerScope.base}/member/role`,
+    operationId: `change${ownerScope.noun}MemberRole`,
+    summary: `Change the role of a member of a ${ownerScope.resource}`,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     body: MemberRole,
     reply: "empty",
     errors: [403, 404, 422],
@@ -118,18 +118,18 @@ function changeRole(place: Place): Route {
   });
 }
 
-function remove(place: Place): Route {
+function remove(ownerScope: OwnerScope): Route {
   return route({
     method: "delete",
-    path: `${place.base}/member/{userAlias}`,
-    operationId: `remove${place.noun}Member`,
-    summary: `Remove a member of a ${place.resource}`,
+    path: `${ownerScope.base}/member/{userAlias}`,
+    operationId: `remove${ownerScope.noun}Member`,
+    summary: `Remove a member of a ${ownerScope.resource}`,
     description: "Members may remove themselves; the owner cannot be removed.",
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
     selfParam: "userAlias",
-    params: place.params.and(z.object({ userAlias: z.string() })),
+    params: ownerScope.params.and(z.object({ userAlias: z.string() })),
     reply: "empty",
     errors: [403, 404, 422],
     handle: ({ params, request }, deps) =>

@@ -26,10 +26,10 @@ const protectionNouns: Readonly<Record<string, readonly [noun: string, field: st
 };
 
 /** The operation on a protection rule, and the rule as its body. */
-function protection(verb: "create" | "edit" | "delete", rule: Data, { place, data }: Undone) {
+function protection(verb: "create" | "edit" | "delete", rule: Data, { ownerScope, data }: Undone) {
   const { kind, template, ...levels } = rule;
   const [noun, field] = protectionNouns[String(kind)] ?? ["", ""];
-  const operationId = `${verb}${place.noun}${noun}`;
+  const operationId = `${verb}${ownerScope.noun}${noun}`;
   const uuid = data["ruleId"];
   if (verb === "delete") return { operationId, params: { [`${field}ProtectionUuid`]: uuid } };
   const named = verb === "edit" ? { uuid } : { [`${field}Template`]: template };
@@ -107,22 +107,22 @@ const comment = async (undone: Undone) => ({
 /** The opposite of each event that has one, by the operation that a client would ask for. */
 export const inverses: Readonly<Record<string, Inverse>> = {
   MemberAdded: async (undone) => ({
-    operationId: `remove${undone.place.noun}Member`,
+    operationId: `remove${undone.ownerScope.noun}Member`,
     params: { userAlias: await aliasOf(undone, undone.data["userId"]) },
   }),
   MemberRoleChanged: async (undone) => ({
-    operationId: `change${undone.place.noun}MemberRole`,
+    operationId: `change${undone.ownerScope.noun}MemberRole`,
     body: {
       userAlias: await aliasOf(undone, undone.data["userId"]),
       role: undone.data["previousRole"],
     },
   }),
   MemberRemoved: async (undone) => ({
-    operationId: `invite${undone.place.noun}Member`,
+    operationId: `invite${undone.ownerScope.noun}Member`,
     body: { userAlias: await aliasOf(undone, undone.data["userId"]), role: undone.data["role"] },
   }),
-  InvitationMade: ({ data, place }) => ({
-    operationId: `revoke${place.noun}Invitation`,
+  InvitationMade: ({ data, ownerScope }) => ({
+    operationId: `revoke${ownerScope.noun}Invitation`,
     params: { invitationUuid: data["invitationId"] },
   }),
 
@@ -170,8 +170,8 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     operationId: "changeCompany",
     body: { alias: data["previousAlias"] },
   }),
-  TemplateSettingsChanged: ({ data, place }) => ({
-    operationId: `change${place.noun}TemplateSettings`,
+  TemplateSettingsChanged: ({ data, ownerScope }) => ({
+    operationId: `change${ownerScope.noun}TemplateSettings`,
     body: partOf(data, "previous"),
   }),
 
@@ -195,20 +195,20 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   ProtectionRuleCreated: (undone) => protection("delete", partOf(undone.data, "rule"), undone),
   ProtectionRuleEdited: (undone) => protection("edit", partOf(undone.data, "previous"), undone),
   ProtectionRuleDeleted: (undone) => protection("create", partOf(undone.data, "rule"), undone),
-  ApprovalRuleCreated: ({ data, place }) => ({
-    operationId: `delete${place.noun}ApprovalRule`,
+  ApprovalRuleCreated: ({ data, ownerScope }) => ({
+    operationId: `delete${ownerScope.noun}ApprovalRule`,
     params: { approvalRuleUuid: data["ruleId"] },
   }),
-  ApprovalRuleEdited: ({ data, place }) => ({
-    operationId: `edit${place.noun}ApprovalRule`,
+  ApprovalRuleEdited: ({ data, ownerScope }) => ({
+    operationId: `edit${ownerScope.noun}ApprovalRule`,
     body: { uuid: data["ruleId"], ...approvalBody(partOf(data, "previous")) },
   }),
-  ApprovalRuleDeleted: ({ data, place }) => ({
-    operationId: `create${place.noun}ApprovalRule`,
+  ApprovalRuleDeleted: ({ data, ownerScope }) => ({
+    operationId: `create${ownerScope.noun}ApprovalRule`,
     body: approvalBody(partOf(data, "rule")),
   }),
-  ApprovalConfigurationChanged: ({ data, place }) => ({
-    operationId: `edit${place.noun}ApprovalConfiguration`,
+  ApprovalConfigurationChanged: ({ data, ownerScope }) => ({
+    operationId: `edit${ownerScope.noun}ApprovalConfiguration`,
     body: partOf(data, "previous"),
   }),
 
@@ -299,17 +299,17 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     body: await webhookBody(undone),
   }),
 
-  PipelineVariableCreated: ({ data, place }) => ({
-    operationId: `delete${place.noun}PipelineVariable`,
+  PipelineVariableCreated: ({ data, ownerScope }) => ({
+    operationId: `delete${ownerScope.noun}PipelineVariable`,
     params: { id: data["variableId"] },
   }),
   PipelineVariableChanged: async (undone) => ({
-    operationId: `change${undone.place.noun}PipelineVariable`,
+    operationId: `change${undone.ownerScope.noun}PipelineVariable`,
     params: { id: undone.data["variableId"] },
     body: await variableBody(undone),
   }),
   PipelineVariableDeleted: async (undone) => ({
-    operationId: `create${undone.place.noun}PipelineVariable`,
+    operationId: `create${undone.ownerScope.noun}PipelineVariable`,
     body: await variableBody(undone),
   }),
   PipelineScheduleCreated: (undone) => ({

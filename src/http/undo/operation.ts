@@ -4,9 +4,9 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Data } from "../../projections/audit/change.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
-import type { Place } from "../access/owner-scope.ts";
+import type { OwnerScope } from "../access/owner-scope.ts";
 
-/** An operation of the interface, as a client would ask for it; the place's own parameters are added. */
+/** An operation of the interface, as a client would ask for it; the parameters of its owner scope are added. */
 export type Operation = Readonly<{
   operationId: string;
   params?: Readonly<Record<string, unknown>>;
@@ -22,7 +22,7 @@ export type Undone = Readonly<{
   before: () => Promise<Data>;
   /** Another event, by its entry in the audit. */
   readAt: (entry: AuditEntryRow) => Promise<Recorded>;
-  place: Place;
+  ownerScope: OwnerScope;
   db: Knex;
   open: (sealed: Sealed) => Promise<string | null>;
 }>;

@@ -8,7 +8,7 @@ import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-
 import { auditJson } from "../../projections/audit/format.ts";
 import { readRecorded } from "../../projections/audit/read-events.ts";
 import { toLines } from "../../projections/audit/trail.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { AuditEntryView } from "../audit/view.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -22,41 +22,42 @@ type Request = RequestFor<"project:ADMIN"> | RequestFor<"team:ADMIN"> | RequestF
 
 const UndoBody = z.object({ eventId: z.uuid() }).meta({ id: "Undo" });
 
-function postUndo(place: Place): Route {
+function postUndo(ownerScope: OwnerScope): Route {
   return route({
     method: "post",
-    path: `${place.base}/undo`,
-    operationId: `undoIn${place.noun}`,
-    summary: `Take back one change in a ${place.resource} by making its opposite`,
+    path: `${ownerScope.base}/undo`,
+    operationId: `undoIn${ownerScope.noun}`,
+    summary: `Take back one change in a ${ownerScope.resource} by making its opposite`,
     description:
       "The rights of the opposite are asked for. The answer is the audit entry of what was done, which can " +
       "be undone itself. What cannot be taken back, or not any more: 409 `undo.impossible` with the reason.",
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     body: UndoBody,
     reply: AuditEntryView,
     errors: [403, 404, 409, 422],
-    handle: ({ params, body, request }, deps) => undo({ place, params, request, ...body }, deps),
+    handle: ({ params, body, request }, deps) =>
+      undo({ ownerScope, params, request, ...body }, deps),
   });
 }
 
 type Asked = Readonly<{
-  place: Place;
+  ownerScope: OwnerScope;
   params: Readonly<Record<string, string>>;
   eventId: string;
   request: Request;
 }>;
 
-async function undo({ place, params, eventId, request }: Asked, deps: Deps) {
+async function undo({ ownerScope, params, eventId, request }: Asked, deps: Deps) {
   const { db, store, vault } = deps;
   const row = await findAuditEntry(db, eventId);
   if (row === undefined || row.place_id !== parentOf(request).id) {
     throw new Refusal("not_found", "event.not_found", "No such event happened here.");
   }
   const event = await eventAt(deps, row);
-  const operation = await opposite(event, row, place, deps);
+  const operation = await opposite(event, row, ownerScope, deps);
   const before = (await store.head()) ?? -1n;
   const metadata = async () => ({ ...(await request.metadata()), causationId: eventId });
   await performed({ ...operation, params: { ...params, ...operation.params } }, deps, {
@@ -83,7 +84,7 @@ const bookkeeping = new Set(["NameReserved", "NameReleased", "LocalIdAssigned", 
 async function opposite(
   event: Recorded,
   row: AuditEntryRow,
-  place: Place,
+  ownerScope: OwnerScope,
   deps: Deps,
 ): Promise<Operation> {
   const { db, vault } = deps;
@@ -93,7 +94,7 @@ async function opposite(
   }
   await mustBeLast(event, row, deps);
   const undone: Undone = {
-    ...{ event, data: event.data, place, db, open: vault.open },
+    ...{ event, data: event.data, ownerScope, db, open: vault.open },
     before: () => saidBefore(event, deps),
     readAt: (other) => eventAt(deps, other),
   };
@@ -156,4 +157,4 @@ async function performed(
   }
 }
 
-export const undoRoutes: readonly Route[] = places.map(postUndo);
+export const undoRoutes: readonly Route[] = ownerScopes.map(postUndo);

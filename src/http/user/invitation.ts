@@ -17,7 +17,7 @@ import { findInvitation, listInvitations } from "../../projections/user/invitati
 import { findUsersById } from "../../projections/user/user.ts";
 import { joinByInvitation } from "../../workers/user/invitation.ts";
 import type { Resolved } from "../access/gate.ts";
-import { accessAt, type Place, parentOf, places } from "../access/owner-scope.ts";
+import { accessAt, type OwnerScope, ownerScopes, parentOf } from "../access/owner-scope.ts";
 import { commandDeps, stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
@@ -39,16 +39,16 @@ const InvitationView = z
   })
   .meta({ id: "Invitation" });
 
-function list(place: Place): Route {
+function list(ownerScope: OwnerScope): Route {
   return route({
     method: "get",
-    path: `${place.base}/member/invitation`,
-    operationId: `list${place.noun}Invitations`,
-    summary: `List who was invited to a ${place.resource} by e-mail and has not come yet`,
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params,
+    path: `${ownerScope.base}/member/invitation`,
+    operationId: `list${ownerScope.noun}Invitations`,
+    summary: `List who was invited to a ${ownerScope.resource} by e-mail and has not come yet`,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params,
     list: "invitationList",
     reply: InvitationView,
     errors: [403, 404],
@@ -75,16 +75,16 @@ function list(place: Place): Route {
   });
 }
 
-function revoke(place: Place): Route {
+function revoke(ownerScope: OwnerScope): Route {
   return route({
     method: "delete",
-    path: `${place.base}/member/invitation/{invitationUuid}`,
-    operationId: `revoke${place.noun}Invitation`,
-    summary: `Take an invitation to a ${place.resource} back`,
-    tag: place.tag,
-    scope: place.write,
-    access: accessAt(place, "ADMIN"),
-    params: place.params.and(z.object({ invitationUuid: z.uuid() })),
+    path: `${ownerScope.base}/member/invitation/{invitationUuid}`,
+    operationId: `revoke${ownerScope.noun}Invitation`,
+    summary: `Take an invitation to a ${ownerScope.resource} back`,
+    tag: ownerScope.tag,
+    scope: ownerScope.write,
+    access: accessAt(ownerScope, "ADMIN"),
+    params: ownerScope.params.and(z.object({ invitationUuid: z.uuid() })),
     reply: "empty",
     errors: [403, 404],
     async handle({ params, request }, { db, now }) {
@@ -194,6 +194,6 @@ async function mustStand(
 }
 
 export const invitationRoutes: readonly Route[] = [
-  ...places.flatMap((place) => [list(place), revoke(place)]),
+  ...ownerScopes.flatMap((ownerScope) => [list(ownerScope), revoke(ownerScope)]),
   postInvitationAccept,
 ];

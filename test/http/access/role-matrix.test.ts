@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import { neededRole, type Role, roles } from "../../../src/http/access/access.ts";
-import { places } from "../../../src/http/access/owner-scope.ts";
+import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
 import { startTestApp, type TestUser } from "../../support/app.ts";
@@ -33,7 +33,7 @@ before(async () => {
   const at = (base: string, values: World["open"]) =>
     base.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name);
   for (const role of roles) members.set(role, await app.givenUser(`member-${role.toLowerCase()}`));
-  for (const { resource, base } of places) {
+  for (const { resource, base } of ownerScopes) {
     for (const [role, { alias: userAlias }] of members) {
       const path = `${at(base, world.hidden)}/member/invite`;
       const invited = await app.post(path, { token, body: { userAlias, role } });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect } from "chai";
 import { forgetUser } from "../../../src/commands/user/forget-user.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
-import { places } from "../../../src/http/access/owner-scope.ts";
+import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import { commandDeps } from "../../../src/http/core/command-deps.ts";
 import type { Route } from "../../../src/http/core/route.ts";
 import { routes } from "../../../src/http/routes.ts";
@@ -186,7 +186,7 @@ describe("a GET at a time", () => {
     expect(await rules(as(below)), "it was elsewhere in between").to.deep.equal([]);
   });
 
-  it("is for administrators of the place, who alone read what was overwritten since", async () => {
+  it("is for administrators of the owner scope, who alone read what was overwritten since", async () => {
     const position = await now();
     const at = `${base}/issue/1`;
     const refused = codeOf(await get(at, bob));
@@ -266,11 +266,11 @@ describe("every operation that answers of the past", () => {
         { targetBranch: "main", name: "None", minimalApprovals: 0, allowedApproversUuid: [] },
       ],
     ] as const;
-    for (const place of places) {
-      const at = place.base.replaceAll(/\{(\w+)\}/g, (_, name: string) => given[name] ?? name);
+    for (const ownerScope of ownerScopes) {
+      const at = ownerScope.base.replaceAll(/\{(\w+)\}/g, (_, name: string) => given[name] ?? name);
       for (const [rule, parameter, body] of rules) {
         const { uuid } = await made(`${at}/${rule}/create`, body);
-        if (place.resource === "project") given[parameter] = String(uuid);
+        if (ownerScope.resource === "project") given[parameter] = String(uuid);
       }
     }
     const at = "/project/anna/open";

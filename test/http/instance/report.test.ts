@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { places } from "../../../src/http/access/owner-scope.ts";
+import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import { codeOf } from "../../support/answer.ts";
 import { startTestApp } from "../../support/app.ts";
 import { givenWorld } from "../../support/world.ts";
@@ -17,7 +17,7 @@ const reports = async (query = "") => {
   return (body["_embedded"] as { reportList: Report[] }).reportList;
 };
 
-for (const { resource, base } of places) {
+for (const { resource, base } of ownerScopes) {
   describe(`reporting a ${resource}`, () => {
     const file = (user: { token: string }, values = world.open, body: object = {}) =>
       app.post(`${at(base, values)}/report`, as(user, { reason: "SPAM", ...body }));

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "chai";
-import { places } from "../../../src/http/access/owner-scope.ts";
+import { ownerScopes } from "../../../src/http/access/owner-scope.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { sweepInvitations } from "../../../src/workers/user/invitation.ts";
 import { codeOf } from "../../support/answer.ts";
@@ -55,7 +55,7 @@ const roleIn = async (base: string, alias: string) => {
 const register = (alias: string, over: object = {}) =>
   app.post("/user/register", { body: { alias, email, password, ...over } });
 
-for (const { resource } of places) {
+for (const { resource } of ownerScopes) {
   describe(`an invitation to a ${resource}`, () => {
     it("makes who registers by its link a member, with a confirmed e-mail", async () => {
       await app.post(
@@ -129,7 +129,7 @@ describe("an invitation", () => {
     );
   });
 
-  it("is taken back by those who may, by its own id in its own place", async () => {
+  it("is taken back by those who may, by its own id in its own project, team or company", async () => {
     const base = bases["team"]!;
     await invite(base);
     const token = await linkTo();
