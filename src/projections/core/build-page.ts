@@ -4,7 +4,6 @@ import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { readAfter } from "./feed.ts";
-import { createIndexes } from "./install.ts";
 import { type Projection, type ProjectionContext, project } from "./projection.ts";
 
 const pageEventsMax = 1_000;
@@ -17,6 +16,8 @@ export type PageBuild = Readonly<{
   deps: Readonly<{ context: ProjectionContext }>;
   next: Knex;
   remaining: readonly Projection[];
+  /** Makes the tables of a read model, unless they are there; before its events, side by side with others. */
+  prepare?: (projection: Projection) => Promise<void>;
 }>;
 
 /**
@@ -26,7 +27,7 @@ export type PageBuild = Readonly<{
  * @returns the pages in their order, each once all read models have taken it
  */
 export async function* takenPages(
-  { deps, next, remaining }: PageBuild,
+  { deps, next, remaining, prepare = async () => undefined }: PageBuild,
   given: AsyncIterable<readonly Recorded[]>,
 ): AsyncGenerator<readonly Recorded[]> {
   const builders = new Limiter(buildersMax, buildersMax);
@@ -36,7 +37,11 @@ export async function* takenPages(
     const events = page.filter(({ type }) => projection.types.has(type));
     const before = lanes.get(projection);
     if (events.length === 0) return before;
-    const run = () => builders.run(() => project(next, projection, events, deps.context));
+    const run = () =>
+      builders.run(async () => {
+        await prepare(projection);
+        await project(next, projection, events, deps.context);
+      });
     const taken = before === undefined ? run() : before.then(run);
     lanes.set(projection, taken);
     return taken;
@@ -59,21 +64,6 @@ export async function* takenPages(
 async function firstOf<Item>(open: Promise<Item>[]): Promise<readonly Item[]> {
   const first = open.shift();
   return first === undefined ? [] : [await first];
-}
-
-/** Makes the indexes that rows are stored faster without. */
-export async function indexTables(
-  next: Knex,
-  schema: string,
-  projections: readonly Projection[],
-): Promise<void> {
-  const builders = new Limiter(buildersMax, buildersMax);
-  const ends = await Promise.allSettled(
-    projections.map((projection) =>
-      builders.run(() => next.transaction((tx) => createIndexes(tx, schema, projection))),
-    ),
-  );
-  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
 /** The next page is read while this one is worked on. */

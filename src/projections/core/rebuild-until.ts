@@ -3,11 +3,12 @@ import type { Knex } from "knex";
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { openPostgres } from "../../platform/postgres.ts";
-import { buildersMax, indexTables, pages, takenPages } from "./build-page.ts";
+import { buildersMax, pages, takenPages } from "./build-page.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { withLock } from "./leader.ts";
 import type { Projection } from "./projection.ts";
-import { prepareSchema, type RebuildDeps, type RebuildOptions } from "./rebuild.ts";
+import type { RebuildDeps, RebuildOptions } from "./rebuild.ts";
+import { createAllTables, indexTables, prepareSchema } from "./rebuild-tables.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
 export type LogEnd = Readonly<{ position: bigint }> | Readonly<{ time: Date }>;
@@ -107,6 +108,7 @@ async function build(
   let [events, position] = [0, beforeEverything];
   try {
     await prepareSchema(next, draft, projections, mark);
+    await createAllTables(next, draft, projections);
     const end = (await deps.store.head()) ?? beforeEverything;
     const head = "position" in until && until.position < end ? until.position : end;
     const given = pagesUntil(deps.store, until);
@@ -118,9 +120,6 @@ async function build(
       onProgress?.({ position, head: position > head ? position : head, events, elapsedMs });
     }
     await indexTables(next, draft, projections);
-    for (const table of projections.flatMap(({ tables }) => tables)) {
-      await next.raw("analyze ??.??", [draft, table]);
-    }
     await next.transaction(async (tx) => {
       // Another session may have created a schema of this name meanwhile.
       await mustBeOurs(tx, schema);

@@ -2,13 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Knex } from "knex";
 import { openPostgres } from "../../platform/postgres.ts";
 import { sqlState } from "../../platform/postgres-error.ts";
-import { buildersMax, indexTables, pages, takenPages } from "./build-page.ts";
+import { buildersMax, pages, takenPages } from "./build-page.ts";
 import { beforeEverything, type CheckpointRow, type StoredCheckpoint } from "./checkpoint.ts";
 import type { FeedDeps } from "./feed.ts";
-import { createTables, dropTables, firstCheckpoint, install, liveSchema } from "./install.ts";
+import { createTables, dropTables, install, liveSchema } from "./install.ts";
 import { join, restEventsMax } from "./join.ts";
 import { withLock } from "./leader.ts";
 import type { Projection, Tx } from "./projection.ts";
+import { emptyUpTo, indexTables, prepareSchema } from "./rebuild-tables.ts";
 import { type Comparison, compareTables } from "./verify.ts";
 
 /** Where tables grow before they take the place of those in `read_model`. */
@@ -78,6 +79,8 @@ type Build = Readonly<{
 }> & {
   /** Not swapped yet. */
   remaining: readonly Projection[];
+  /** Those whose tables are there: they are made for the first event, or for the swap. */
+  made: Set<Projection>;
   position: bigint;
   events: number;
 };
@@ -93,14 +96,20 @@ async function buildAndSwap(
     applicationName: "ledgerforge rebuild",
   });
   const startedAt = performance.now();
-  const start = { remaining: projections, position: beforeEverything, events: 0 };
+  const start = {
+    remaining: projections,
+    made: new Set<Projection>(),
+    position: beforeEverything,
+    events: 0,
+  };
   const build: Build = { deps, next, options, startedAt, ...start };
   try {
     await deps.db.transaction((tx) => installMissing(tx, projections));
     await prepareSchema(next, nextSchema, projections);
     await buildToEnd(build);
+    await leaveEmpty(build);
     const comparisons: Comparison[] = [];
-    for (const projection of projections) comparisons.push(...(await swap(build, projection)));
+    for (const projection of build.remaining) comparisons.push(...(await swap(build, projection)));
     return { events: build.events, elapsedMs: performance.now() - startedAt, comparisons };
   } finally {
     await next.raw("drop schema if exists ?? cascade", [nextSchema]).catch(() => undefined);
@@ -117,52 +126,22 @@ async function installMissing(tx: Tx, projections: readonly Projection[]): Promi
   }
 }
 
-/**
- * An empty schema with tables and checkpoints, whatever an interrupted rebuild left there.
- *
- * @param mark comment on the schema, which tells later whose it is
- */
-export async function prepareSchema(
-  next: Knex,
-  schema: string,
-  projections: readonly Projection[],
-  mark?: string,
-): Promise<void> {
-  await next.transaction(async (tx) => {
-    await tx.raw("drop schema if exists ?? cascade", [schema]);
-    await tx.raw("create schema ??", [schema]);
-    if (mark !== undefined) await tx.raw(`comment on schema ?? is '${mark}'`, [schema]);
-    await tx.raw(
-      "create table ??.projection_checkpoint (like public.projection_checkpoint including all)",
-      [schema],
-    );
-    for (const projection of projections) {
-      await createTables(tx, schema, projection);
-      await tx<StoredCheckpoint>("projection_checkpoint").insert(
-        firstCheckpoint(projection, "behind"),
-      );
-    }
-  });
-}
-
 /** Reads on as long as a pass over the log still finds more than what the swap itself can apply. */
 async function buildToEnd(build: Build): Promise<void> {
   let before: number;
   do {
     before = build.events;
     await buildPass(build);
-    if (before === 0) await indexTables(build.next, nextSchema, build.remaining);
+    if (before === 0) await indexTables(build.next, nextSchema, [...build.made]);
   } while (build.events - before > restEventsMax);
-  for (const table of build.remaining.flatMap(({ tables }) => tables)) {
-    await build.next.raw("analyze ??.??", [nextSchema, table]);
-  }
 }
 
 /** From where the build stands to the end of the log as it is met. */
 async function buildPass(build: Build): Promise<void> {
   const { deps, options, startedAt } = build;
   let head = (await deps.store.head()) ?? beforeEverything;
-  for await (const page of takenPages(build, pages(deps.store, build.position))) {
+  const prepare = (projection: Projection) => makeTables(build, projection);
+  for await (const page of takenPages({ ...build, prepare }, pages(deps.store, build.position))) {
     options.signal.throwIfAborted();
     build.position = page.at(-1)?.position ?? build.position;
     build.events += page.length;
@@ -172,9 +151,28 @@ async function buildPass(build: Build): Promise<void> {
   }
 }
 
+async function makeTables({ next, made }: Build, projection: Projection): Promise<void> {
+  if (made.has(projection)) return;
+  await next.transaction((tx) => createTables(tx, nextSchema, projection));
+  made.add(projection);
+}
+
+/** Of read models that no event of the log concerns, those that are empty as well stay as they are. */
+async function leaveEmpty(build: Build): Promise<void> {
+  const { deps, options, position, made } = build;
+  if (options.verify || options.keep) return;
+  const untouched = build.remaining.filter((projection) => !made.has(projection));
+  const empty = await emptyUpTo(deps.db, untouched, position);
+  build.remaining = build.remaining.filter((projection) => !empty.has(projection));
+}
+
 /** Puts the new tables of one projection in the place of the old ones, and makes it live. */
 async function swap(build: Build, projection: Projection): Promise<readonly Comparison[]> {
-  const { deps, options } = build;
+  const { deps, options, made } = build;
+  if (!made.has(projection)) {
+    await makeTables(build, projection);
+    await indexTables(build.next, nextSchema, [projection]);
+  }
   for (let attempt = 1; ; attempt += 1) {
     options.signal.throwIfAborted();
     let comparisons: readonly Comparison[] = [];

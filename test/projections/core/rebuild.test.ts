@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
+import { uninstall } from "../../../src/projections/core/install.ts";
 import type { Projection } from "../../../src/projections/core/projection.ts";
 import { nextSchema, type Progress, rebuild } from "../../../src/projections/core/rebuild.ts";
 import { runProjections } from "../../../src/projections/core/runner.ts";
@@ -99,6 +100,52 @@ describe("rebuilding read models", () => {
     await rebuild(deps, [indexed], { signal });
     const indexes = db("pg_indexes").where({ schemaname: "read_model", tablename: "parcel" });
     expect(await indexes.pluck("indexname")).to.include("parcel_sent_to_index");
+  });
+
+  describe("that no event of the log concerns", () => {
+    const unconcerned: Projection = { ...parcelsInto("parcel_none"), types: new Set(["Nothing"]) };
+    const withIt = { ...deps, projections: [parcel, copy, unconcerned] };
+    const table = async () =>
+      (await db.raw("select 'read_model.parcel_none'::regclass::oid as oid")).rows[0].oid as number;
+    const again = async () => {
+      const before = await table();
+      await rebuild(withIt, [unconcerned], { signal });
+      return { isSame: (await table()) === before, rows: await db("parcel_none").pluck("id") };
+    };
+
+    before(() => rebuild(withIt, [unconcerned], { signal }));
+    after(() => uninstall(db, unconcerned));
+
+    it("leaves them as they are where they are empty", async () => {
+      expect(await again()).to.deep.equal({ isSame: true, rows: [] });
+      expect((await checkpoint("parcel_none")).state).to.equal("live");
+    });
+
+    it("repairs them where a row was put there by hand", async () => {
+      await db("parcel_none").insert({ id: "1", sent_to: "Mallory" });
+      expect(await again()).to.deep.equal({ isSame: false, rows: [] });
+    });
+
+    it("makes them again where another version made them, or where they are not there", async () => {
+      await db("projection_checkpoint").where({ name: "parcel_none" }).update({ version: 0 });
+      expect(await again()).to.deep.equal({ isSame: false, rows: [] });
+      await db.raw("drop table read_model.parcel_none");
+      await rebuild(withIt, [unconcerned], { signal });
+      expect(await db("parcel_none").pluck("id")).to.deep.equal([]);
+    });
+
+    it("makes them again where they are further in the log than the rebuild", async () => {
+      await db("projection_checkpoint")
+        .where({ name: "parcel_none" })
+        .update({ position: last + 1n });
+      expect(await again()).to.deep.equal({ isSame: false, rows: [] });
+    });
+
+    it("makes them again where they have stopped", async () => {
+      await db("projection_checkpoint").where({ name: "parcel_none" }).update({ state: "failed" });
+      expect(await again()).to.deep.equal({ isSame: false, rows: [] });
+      expect((await checkpoint("parcel_none")).state).to.equal("live");
+    });
   });
 
   it("reports how far it is", async () => {
