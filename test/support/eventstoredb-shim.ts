@@ -12,6 +12,7 @@ import {
 } from "@grpc/grpc-js";
 
 import { getSupportedMethods } from "../../src/embedded/event-store/cluster-service.ts";
+import { pageMethod } from "../../src/platform/event-store/page-method.ts";
 import { eventually } from "./eventually.ts";
 
 type Answer = InstanceType<typeof streamsPb.ReadResp>;
@@ -22,6 +23,9 @@ type Appends = ServerDuplexStream<
   InstanceType<typeof streamsPb.BatchAppendResp>
 >;
 export type Appending = (call: Appends) => void;
+
+const isPages = (service: string): boolean =>
+  pageMethod.path.toLowerCase().startsWith(`/${service}/`);
 
 /** A server whose reads answer as a test says, in what released versions of EventStoreDB do. */
 export async function startShim(version?: string): Promise<
@@ -39,6 +43,9 @@ export async function startShim(version?: string): Promise<
   const features: typeof getSupportedMethods = (call, reply) =>
     getSupportedMethods(call, (error, methods) => {
       if (version !== undefined) methods?.setEventStoreServerVersion(version);
+      // EventStoreDB gives no pages.
+      const own = methods?.getMethodsList().filter((each) => !isPages(each.getServiceName()));
+      methods?.setMethodsList(own ?? []);
       reply(error, methods);
     });
   server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods: features });

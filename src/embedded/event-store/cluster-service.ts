@@ -5,6 +5,7 @@ import type { Empty } from "@eventstore/db-client/generated/shared_pb.js";
 import streamsGrpc from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import type { handleUnaryCall } from "@grpc/grpc-js";
 
+import { pageMethod } from "../../platform/event-store/page-method.ts";
 import { uuidOf } from "./codec.ts";
 import { ticksPerMs } from "./event.ts";
 
@@ -16,7 +17,7 @@ export const getSupportedMethods: handleUnaryCall<Empty, featuresPb.SupportedMet
   _call,
   answer,
 ) => {
-  const methods = Object.values(streamsGrpc.StreamsService).map(({ path }) => {
+  const methods = [...Object.values(streamsGrpc.StreamsService), pageMethod].map(({ path }) => {
     const [, service = "", method = ""] = path.split("/");
     return new featuresPb.SupportedMethod()
       .setServiceName(service.toLowerCase())

@@ -20,7 +20,16 @@ import {
 
 /** A message, or the bytes of one. */
 type ReadResp = streamsPb.ReadResp | Buffer;
-type Call = ServerWritableStream<ReadReq, ReadResp>;
+type Call<Response> = ServerWritableStream<ReadReq, Response>;
+type Responses<Response> = (
+  source: Source,
+  request: ReadRequest,
+  structuredIds: boolean,
+  signal: AbortSignal,
+) => AsyncIterable<Response>;
+
+/** Of a message with several events: large enough to be few, and the memory of one is no matter. */
+const pageBytesWanted = 256 * 1024;
 
 export const readBytes = (response: ReadResp): Buffer =>
   Buffer.isBuffer(response) ? response : Buffer.from(response.serializeBinary());
@@ -35,7 +44,13 @@ export class ReadService {
     this.#source = source;
   }
 
-  readonly handle: handleServerStreamingCall<ReadReq, ReadResp> = (call) => {
+  readonly handle: handleServerStreamingCall<ReadReq, ReadResp> = (call) =>
+    this.#answer(call, responses);
+
+  readonly handlePages: handleServerStreamingCall<ReadReq, Buffer> = (call) =>
+    this.#answer(call, pagesOfEvents);
+
+  #answer<Response>(call: Call<Response>, responsesTo: Responses<Response>): void {
     const ending = new AbortController();
     let isGone = false;
     const gone = (): void => {
@@ -55,8 +70,8 @@ export class ReadService {
       else if (ending.signal.aborted) call.emit("error", shuttingDown());
       else call.end();
     };
-    answer(this.#source, call, ending.signal).then(() => done(), done);
-  };
+    answer(this.#source, call, responsesTo, ending.signal).then(() => done(), done);
+  }
 
   /** Ends what is open: a subscription would never end by itself. */
   shutDown(): void {
@@ -68,11 +83,17 @@ export class ReadService {
 /** CANCELLED makes a client drop its connection and make a new one; most other statuses do not. */
 const shuttingDown = () => serviceError(status.CANCELLED, "The event store is shutting down", {});
 
-async function answer(source: Source, call: Call, signal: AbortSignal): Promise<void> {
+async function answer<Response>(
+  source: Source,
+  call: Call<Response>,
+  responsesTo: Responses<Response>,
+  signal: AbortSignal,
+): Promise<void> {
   const options = call.request.getOptions();
   if (options === undefined) throw invalid("A read needs its options");
   const structuredIds = options.getUuidOption()?.hasStructured() ?? false;
-  for await (const response of responses(source, readRequestOf(options), structuredIds, signal)) {
+  const request = readRequestOf(options);
+  for await (const response of responsesTo(source, request, structuredIds, signal)) {
     if (signal.aborted) return;
     // Waits while the client reads slower than we write.
     if (!call.write(response)) await once(call, "drain", { signal }).catch(() => undefined);
@@ -124,6 +145,33 @@ async function* events(
       left -= 1n;
       if (left === 0n) return;
     }
+  }
+}
+
+/** The messages of `pageMethod`; none for a stream that does not exist. */
+async function* pagesOfEvents(source: Source, request: ReadRequest): AsyncGenerator<Buffer> {
+  if (request.kind !== "readAll" && request.kind !== "readStream") {
+    throw invalid("Subscriptions give no pages");
+  }
+  const pages =
+    request.kind === "readAll" ? readAll(source, request) : await readStream(source, request);
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  let left = request.countMax;
+  for await (const page of pages ?? []) {
+    for (const event of page.slice(0, left < page.length ? Number(left) : undefined)) {
+      const part = eventBytes(event, false);
+      if (parts.length > 0 && bytes + part.length > pageBytesWanted) {
+        yield Buffer.concat(parts, bytes);
+        [parts, bytes] = [[], 0];
+      }
+      parts.push(part);
+      bytes += part.length;
+    }
+    left -= BigInt(page.length);
+    if (parts.length > 0) yield Buffer.concat(parts, bytes);
+    [parts, bytes] = [[], 0];
+    if (left <= 0n) return;
   }
 }
 

@@ -7,6 +7,7 @@ import streamsGrpc from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import pg from "pg";
 
+import { pageMethod } from "../../platform/event-store/page-method.ts";
 import { appendHandler, deleteHandler, tombstoneHandler } from "./append-service.ts";
 import { BatchAppendService } from "./batch-append-service.ts";
 import { getSupportedMethods, gossipHandler } from "./cluster-service.ts";
@@ -79,6 +80,7 @@ export async function startEventStoreServer(
       tombstone: tombstoneHandler(writer),
     },
   );
+  server.addService({ read: pageMethod }, { read: reads.handlePages });
   server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods });
   let port = 0;
   const gossip = gossipHandler(() => ({ host, port }));

@@ -25,6 +25,7 @@ import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
 import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
 import { subscribeAll } from "./eventstoredb-subscription.ts";
 import { dropLateAnswers } from "./late-answer.ts";
+import { givesPages, type PageRequest, readPages } from "./page-reader.ts";
 import { mustBeSupported } from "./server-version.ts";
 import { mustBeStorable } from "./storable.ts";
 
@@ -43,13 +44,20 @@ const closeTimeoutMs = 250;
 /** Events in flight between the connection and the reader. */
 const readAhead = { highWaterMark: 256 };
 
+/** For tests. */
+type EventStoreOptions = Readonly<{
+  /** Whether to read in pages where the server gives them. */
+  pages?: boolean;
+}>;
+
 /**
  * The port over the official client, against EventStoreDB or the embedded server. Open one in a
  * process: a failure of one client's appends rejects those of every other client there.
  *
  * @param url esdb:// connection string, or esdb+unix:// and the path of a socket
  */
-export function openEventStore(url: string): EventStore {
+export function openEventStore(url: string, { pages = true }: EventStoreOptions = {}): EventStore {
+  const inPages = async (used: EventStoreDBClient): Promise<boolean> => pages && givesPages(used);
   let client = clientOf(url);
   const appends = new Limiter(appendsAtOnceMax);
   /** A client that found no node fails all later appends: another one takes its place. */
@@ -68,11 +76,11 @@ export function openEventStore(url: string): EventStore {
       throw error;
     }
   };
-  async function* giving(read: (client: EventStoreDBClient) => AsyncIterable<Recorded>) {
+  async function* giving(read: (client: EventStoreDBClient) => Promise<AsyncIterable<Recorded>>) {
     const used = client;
     try {
       await mustBeSupported(used);
-      yield* read(used);
+      yield* await read(used);
     } catch (error) {
       renewAfter(used, error);
       throw error;
@@ -81,15 +89,16 @@ export function openEventStore(url: string): EventStore {
   return {
     append: (stream, expected, events) =>
       appends.run(() => using((used) => append(used, stream, expected, events))),
-    readStream: (stream, fromRevision = 0n, countMax = undefined) => {
-      const options = { fromRevision, ...limit(countMax) };
-      return giving((used) => recorded(() => used.readStream(stream, options, readAhead)));
-    },
-    readStreamBackwards: (stream, countMax) => {
-      const options = { direction: BACKWARDS, fromRevision: END, ...limit(countMax) } as const;
-      return giving((used) => recorded(() => used.readStream(stream, options, readAhead)));
-    },
-    readAll: ({ after, countMax } = {}) => giving((used) => readAll(used, after, countMax)),
+    readStream: (stream, fromRevision = 0n, countMax = undefined) =>
+      giving(async (used) =>
+        readStream(used, { stream, from: fromRevision, countMax }, await inPages(used)),
+      ),
+    readStreamBackwards: (stream, countMax) =>
+      giving(async (used) =>
+        readStream(used, { stream, isBackwards: true, countMax }, await inPages(used)),
+      ),
+    readAll: ({ after, countMax } = {}) =>
+      giving(async (used) => readAll(used, { after, countMax }, await inPages(used))),
     head: () => using(head),
     end: () => using(async (used) => (await newestOf(used))?.position),
     subscribeAll: ({ after, signal }) =>
@@ -138,21 +147,56 @@ async function append(
   }
 }
 
-/** The client cannot leave out system events while reading, and reads at a position, not after it. */
+async function* readStream(
+  client: EventStoreDBClient,
+  request: PageRequest & Readonly<{ stream: string }>,
+  inPages: boolean,
+): AsyncGenerator<Recorded> {
+  if (request.countMax === 0) return;
+  if (inPages) {
+    for await (const page of readPages(client, request)) yield* page;
+    return;
+  }
+  const { stream, from = 0n, isBackwards, countMax } = request;
+  const forwards = { ...limit(countMax), fromRevision: from };
+  const backwards = { ...limit(countMax), direction: BACKWARDS, fromRevision: END } as const;
+  const open = () =>
+    isBackwards
+      ? client.readStream(stream, backwards, readAhead)
+      : client.readStream(stream, forwards, readAhead);
+  yield* recorded(open);
+}
+
+/** Neither way of reading leaves out system events, and both read at a position, not after it. */
 async function* readAll(
   client: EventStoreDBClient,
-  after: bigint | undefined,
-  countMax: number | undefined,
+  { after, countMax }: Readonly<{ after?: bigint | undefined; countMax?: number | undefined }>,
+  inPages: boolean,
 ): AsyncGenerator<Recorded> {
   if (countMax === 0) return;
-  const fromPosition = after === undefined ? START : { commit: after, prepare: after };
   let count = 0;
-  for await (const event of recorded(() => client.readAll({ fromPosition }, readAhead))) {
-    if (isSystemEvent(event.type) || event.position === after) continue;
-    yield event;
-    count += 1;
-    if (count === countMax) return;
+  for await (const page of pagesOfAll(client, after, inPages)) {
+    for (const event of page) {
+      if (isSystemEvent(event.type) || event.position === after) continue;
+      yield event;
+      count += 1;
+      if (count === countMax) return;
+    }
   }
+}
+
+function pagesOfAll(
+  client: EventStoreDBClient,
+  after: bigint | undefined,
+  inPages: boolean,
+): AsyncIterable<readonly Recorded[]> {
+  if (inPages) return readPages(client, { from: after });
+  const fromPosition = after === undefined ? START : { commit: after, prepare: after };
+  return singly(recorded(() => client.readAll({ fromPosition }, readAhead)));
+}
+
+async function* singly<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
+  for await (const item of items) yield [item];
 }
 
 async function head(client: EventStoreDBClient): Promise<bigint | undefined> {

@@ -21,100 +21,107 @@ beforeEach(() => {
 });
 afterEach(() => stopping.abort());
 
-describe("the port to the event store", () => {
-  it("appends and reads back what was appended", async () => {
-    const stream = newStream();
-    const [first, second] = [newEvent(1), newEvent(2)];
-    const { position, revision } = await store.append(stream, "none", [first, second]);
-    expect(revision).to.equal(1n);
+for (const pages of [true, false]) {
+  describe(`the port to the event store, ${pages ? "in pages where the server gives them" : "by the calls of EventStoreDB alone"}`, () => {
+    const store = openEventStore(url, { pages });
+    after(() => store.close());
 
-    const read = await collect(store.readStream(stream));
-    expect(read).to.have.length(2);
-    expect(read[1]).to.deep.include({ ...second, stream, revision: 1n, position });
-    expect(read[0]!.position < position).to.equal(true);
-    expect(Math.abs(read[0]!.recordedAt.getTime() - Date.now())).to.be.below(60_000);
-  });
+    it("appends and reads back what was appended", async () => {
+      const stream = newStream();
+      const [first, second] = [newEvent(1), newEvent(2)];
+      const { position, revision } = await store.append(stream, "none", [first, second]);
+      expect(revision).to.equal(1n);
 
-  it("reports a conflict when another writer was first", async () => {
-    const stream = newStream();
-    await store.append(stream, "none", events(2));
-    for (const expected of ["none", 0n, 2n] as const) {
-      const appending = store.append(stream, expected, events(1));
-      await expect(appending).to.be.rejectedWith(RevisionConflict, stream);
-    }
-    await store.append(stream, "any", events(1));
-    await store.append(stream, 2n, events(1));
-    expect(await collect(store.readStream(stream))).to.have.length(4);
-  });
+      const read = await collect(store.readStream(stream));
+      expect(read).to.have.length(2);
+      expect(read[1]).to.deep.include({ ...second, stream, revision: 1n, position });
+      expect(read[0]!.position < position).to.equal(true);
+      expect(Math.abs(read[0]!.recordedAt.getTime() - Date.now())).to.be.below(60_000);
+    });
 
-  it("answers a repeated append as the first time", async () => {
-    const stream = newStream();
-    const same = events(3);
-    const first = await store.append(stream, "none", same);
-    await store.append(stream, first.revision, events(1));
-    expect(await store.append(stream, "none", same)).to.deep.equal(first);
-    expect(await collect(store.readStream(stream))).to.have.length(4);
-  });
+    it("says when somebody else wrote first", async () => {
+      const stream = newStream();
+      await store.append(stream, "none", events(2));
+      for (const expected of ["none", 0n, 2n] as const) {
+        const appending = store.append(stream, expected, events(1));
+        await expect(appending).to.be.rejectedWith(RevisionConflict, stream);
+      }
+      await store.append(stream, "any", events(1));
+      await store.append(stream, 2n, events(1));
+      expect(await collect(store.readStream(stream))).to.have.length(4);
+    });
 
-  it("reads a stream from a revision, and backwards, and nothing where there is none", async () => {
-    const stream = newStream();
-    await store.append(stream, "none", events(5));
-    const revisions = async (reading: ReturnType<typeof store.readStream>) =>
-      (await collect(reading)).map(({ revision }) => revision);
-    expect(await revisions(store.readStream(stream, 3n))).to.deep.equal([3n, 4n]);
-    expect(await revisions(store.readStreamBackwards(stream, 2))).to.deep.equal([4n, 3n]);
-    expect(await revisions(store.readStreamBackwards(stream))).to.have.length(5);
-    expect(await revisions(store.readStream(newStream()))).to.deep.equal([]);
-    expect(await revisions(store.readStreamBackwards(newStream(), 1))).to.deep.equal([]);
-  });
+    it("answers a repeated append as the first time", async () => {
+      const stream = newStream();
+      const same = events(3);
+      const first = await store.append(stream, "none", same);
+      await store.append(stream, first.revision, events(1));
+      expect(await store.append(stream, "none", same)).to.deep.equal(first);
+      expect(await collect(store.readStream(stream))).to.have.length(4);
+    });
 
-  it("reads the log after a position, system events left out", async () => {
-    const stream = newStream();
-    const { position } = await store.append(stream, "none", events(1));
-    await store.append(stream, 0n, events(4));
-    await systemEvent();
-    const after = await collect(store.readAll({ after: position }));
-    expect(after.filter((event) => event.stream === stream)).to.have.length(4);
-    expect(after.every(({ type }) => !type.startsWith("$"))).to.equal(true);
-    expect(after.every((event) => event.position > position)).to.equal(true);
-    expect(await collect(store.readAll({ after: position, countMax: 2 }))).to.have.length(2);
-    expect(await collect(store.readAll({ countMax: 0 }))).to.deep.equal([]);
-  });
+    it("reads a stream from a revision, and backwards, and nothing where there is none", async () => {
+      const stream = newStream();
+      await store.append(stream, "none", events(5));
+      const revisions = async (reading: ReturnType<typeof store.readStream>) =>
+        (await collect(reading)).map(({ revision }) => revision);
+      expect(await revisions(store.readStream(stream, 3n))).to.deep.equal([3n, 4n]);
+      expect(await revisions(store.readStreamBackwards(stream, 2))).to.deep.equal([4n, 3n]);
+      expect(await revisions(store.readStreamBackwards(stream))).to.have.length(5);
+      expect(await revisions(store.readStream(newStream()))).to.deep.equal([]);
+      expect(await revisions(store.readStreamBackwards(newStream(), 1))).to.deep.equal([]);
+    });
 
-  it("knows the newest event that is not the system's", async () => {
-    const { position } = await store.append(newStream(), "none", events(2));
-    await systemEvent();
-    expect((await store.head())! >= position).to.equal(true);
-    for await (const event of store.readAll({ after: position })) {
-      expect.fail(`a shared log has ${event.type} after the head`);
-    }
-    expect(await store.head()).to.equal(position);
-  });
+    it("reads the log after a position, system events left out", async () => {
+      const stream = newStream();
+      const { position } = await store.append(stream, "none", events(1));
+      await store.append(stream, 0n, events(4));
+      await systemEvent();
+      const after = await collect(store.readAll({ after: position }));
+      expect(after.filter((event) => event.stream === stream)).to.have.length(4);
+      expect(after.every(({ type }) => !type.startsWith("$"))).to.equal(true);
+      expect(after.every((event) => event.position > position)).to.equal(true);
+      expect(await collect(store.readAll({ after: position, countMax: 2 }))).to.have.length(2);
+      expect(await collect(store.readAll({ countMax: 0 }))).to.deep.equal([]);
+    });
 
-  it("answers a ping", async () => {
-    await store.ping(60_000);
-  });
+    it("knows the newest event that is not the system's", async () => {
+      const { position } = await store.append(newStream(), "none", events(2));
+      await systemEvent();
+      expect((await store.head())! >= position).to.equal(true);
+      for await (const event of store.readAll({ after: position })) {
+        expect.fail(`a shared log has ${event.type} after the head`);
+      }
+      expect(await store.head()).to.equal(position);
+    });
 
-  it("stops reading when the reader stops", async () => {
-    const stream = newStream();
-    await store.append(stream, "none", events(600));
-    for await (const event of store.readStream(stream)) if (event.revision === 3n) break;
-    expect(await collect(store.readStreamBackwards(stream, 1))).to.have.length(1);
+    it("answers a ping", async () => {
+      await store.ping(60_000);
+    });
+
+    it("stops reading when the reader stops", async () => {
+      const stream = newStream();
+      await store.append(stream, "none", events(600));
+      for await (const event of store.readStream(stream)) if (event.revision === 3n) break;
+      expect(await collect(store.readStreamBackwards(stream, 1))).to.have.length(1);
+    });
   });
-});
+}
 
 describe("closing the port to the event store", () => {
   it("waits for no read that was stopped in the middle", async () => {
     const stream = newStream();
     await store.append(stream, "none", events(50));
-    const other = openEventStore(url);
-    for (let n = 0; n < 20; n += 1) {
-      await other.ping(60_000);
-      await other.head();
-      for await (const event of other.readStream(stream)) if (event.revision === 1n) break;
-      await collect(other.readAll({ countMax: 1 }));
+    for (const pages of [true, false]) {
+      const other = openEventStore(url, { pages });
+      for (let n = 0; n < 20; n += 1) {
+        await other.ping(60_000);
+        await other.head();
+        for await (const event of other.readStream(stream)) if (event.revision === 1n) break;
+        await collect(other.readAll({ countMax: 1 }));
+      }
+      await other.close();
     }
-    await other.close();
   });
 });
 
