@@ -3,12 +3,14 @@ import type { Knex } from "knex";
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import { arrayBytes } from "../../platform/postgres/array-bytes.ts";
 import { allOf } from "../../platform/postgres/pipelined.ts";
 import type { Statement } from "../../platform/postgres/together.ts";
 import { storableText } from "../../platform/storable-text.ts";
 import { everyType } from "../core/every-type.ts";
 import {
   type ColumnTypes,
+  columnOf,
   insertColumns,
   insertStatement,
   merging,
@@ -187,7 +189,7 @@ function entriesPlaced(
   return db.raw(
     `insert into audit_entry (${names.join(", ")}) select ${selected.join(", ")}
      from unnest(${arrays.join(", ")}) as given (${names.join(", ")}, lookup) on conflict ${merged}`,
-    [...names.map((name) => rows.map((row) => row[name])), lookups] as never[],
+    [...names.map((name) => columnOf(columns[name], rows, name)), arrayBytes("text", lookups)],
   );
 }
 

@@ -20,8 +20,8 @@ type LeafRow = Readonly<{ index: bigint; position: bigint }>;
 type NodeRow = Readonly<{ level: number; index: bigint; hash: Buffer }>;
 type HeadRow = Readonly<{ only: true; size: bigint; position: bigint }>;
 
-const leafColumns = { index: "bigint", position: "bigint" };
-const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" };
+const leafColumns = { index: "bigint", position: "bigint" } as const;
+const nodeColumns = { level: "smallint", index: "bigint", hash: "bytea" } as const;
 
 /**
  * The Merkle tree over the log (RFC 9162): a leaf an event, in the order of the log, and every complete

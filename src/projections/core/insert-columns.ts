@@ -1,9 +1,10 @@
 import type { Knex } from "knex";
 
+import { arrayBytes, type ElementType } from "../../platform/postgres/array-bytes.ts";
 import type { Tx } from "./projection.ts";
 
 /** Type of each column in PostgreSQL. */
-export type ColumnTypes<Row extends object> = Readonly<Record<keyof Row & string, string>>;
+export type ColumnTypes<Row extends object> = Readonly<Record<keyof Row & string, ElementType>>;
 
 type Insert<Row extends object> = Readonly<{
   table: string;
@@ -34,9 +35,20 @@ export function insertStatement<Row extends object>(
   const conflict = onConflict === undefined ? "" : ` on conflict ${onConflict}`;
   return db.raw(
     `insert into ?? (${columns.map(() => "??").join(", ")}) select * from unnest(${arrays})${conflict}`,
-    [table, ...columns, ...columns.map((column) => rows.map((row) => row[column]))] as never[],
+    [table, ...columns, ...columns.map((column) => columnOf(types[column], rows, column))],
   );
 }
+
+/** The parameter of a column, as an array of its type. */
+export const columnOf = <Row extends object>(
+  type: ElementType,
+  rows: readonly Row[],
+  column: keyof Row,
+): Buffer =>
+  arrayBytes(
+    type,
+    rows.map((row) => row[column]),
+  );
 
 /** Every column but those of the key takes the new value. */
 export function merging<Row extends object>(
