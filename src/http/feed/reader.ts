@@ -1,3 +1,5 @@
+import { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { Refusal } from "../../platform/refusal.ts";
 import { type FeedHub, type FeedReader, fitsFilter } from "./hub.ts";
@@ -37,6 +39,8 @@ export class FeedStream extends Readable implements FeedReader {
   #isOver = false;
   #rightsEpoch: number;
   #askedAt = performance.now();
+  /** What it is sent by. */
+  #response: ServerResponse | undefined;
 
   constructor(reading: Reading) {
     super({ highWaterMark: 16 * 1024 });
@@ -64,6 +68,14 @@ export class FeedStream extends Readable implements FeedReader {
     this.wake();
   }
 
+  override pipe<Destination extends NodeJS.WritableStream>(
+    destination: Destination,
+    options?: Readonly<{ end?: boolean }>,
+  ): Destination {
+    if (destination instanceof ServerResponse) this.#response = destination;
+    return super.pipe(destination, options);
+  }
+
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#isOver = true;
     this.#reading.hub.leave(this, this.#reading.callerId);
@@ -78,9 +90,7 @@ export class FeedStream extends Readable implements FeedReader {
     if (this.#mustAsk()) this.#work(() => this.#ask());
     else if (hub.covers(this.#position)) {
       this.#isLive = true;
-      const { text, upTo } = hub.after(this.#position, this.#textOf);
-      this.#position = upTo;
-      if (text !== "") this.#hand(text);
+      while (this.#handNext(hub)) if (this.#position === hub.upTo) break;
     } else if (this.#isLive) {
       const message = "The feed was read too slowly. Go on from the id of this event.";
       this.#last("feed.too_slow", message);
@@ -147,8 +157,44 @@ export class FeedStream extends Readable implements FeedReader {
     );
   }
 
-  #hand(text: string): void {
-    this.#wanting = this.push(bytesOf(text));
+  /** @returns whether more is taken at once */
+  #handNext(hub: FeedHub): boolean {
+    const { text, upTo } = hub.after(this.#position, this.#textOf);
+    this.#position = upTo;
+    return text !== "" && this.#hand(text);
+  }
+
+  /**
+   * Straight to the connection where it can: the streams between would take as long as the write does.
+   *
+   * @returns whether more is taken at once, which nothing asks for later
+   */
+  #hand(text: string): boolean {
+    const bytes = bytesOf(text);
+    const socket = this.#socket();
+    if (socket === undefined) {
+      this.#wanting = this.push(bytes);
+      return false;
+    }
+    if (socket.write(bytes)) return true;
+    this.#wanting = false;
+    socket.once("drain", () => {
+      this.#wanting = true;
+      this.wake();
+    });
+    return false;
+  }
+
+  /**
+   * The connection, once all that was handed out before is with it, and while what is sent ends with it and so has no
+   * form of its own; undefined otherwise.
+   */
+  #socket(): Socket | undefined {
+    const response = this.#response;
+    if (response === undefined || !response.headersSent || response.chunkedEncoding) return;
+    const { socket } = response;
+    const isHeld = this.readableLength > 0 || this.isPaused() || response.writableNeedDrain;
+    return isHeld || socket === null || !socket.writable ? undefined : socket;
   }
 
   #last(code: string, message: string): void {

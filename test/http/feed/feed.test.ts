@@ -1,3 +1,6 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect } from "chai";
@@ -182,6 +185,74 @@ describe("the feed as server-sent events", () => {
     expect(told).to.deep.equal(items.map(({ text }) => text.trimEnd()));
     const few = await itemsAfter({ db, store }, {}, { ...range, bytesMax: 1 });
     expect([few.items.length, few.isWhole], "ends by bytes").to.deep.equal([1, false]);
+  });
+});
+
+/** A connection that takes what is sent only while it is not held. */
+class HeldConnection extends Duplex {
+  text = "";
+  isHeld = false;
+  #go: () => void = () => undefined;
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += String(chunk);
+    if (this.isHeld) this.#go = done;
+    else done();
+  }
+
+  release(): void {
+    this.isHeld = false;
+    this.#go();
+  }
+}
+
+describe("the feed on a connection", () => {
+  it("is written straight to it, in order, and waits for one that takes nothing", async () => {
+    const { db, log, store } = app.platform;
+    const { onChange, onPosition } = app.deps;
+    const hub = new FeedHub({ db, store, log, onChange, onPosition });
+    const start = await newestPosition(db);
+    const reading = { hub, deps: { db, store }, filter: {}, after: start, callerId: anna.id };
+    const stream = new FeedStream({ ...reading, mustStillMay: async () => undefined });
+    await stream.open();
+    const connection = new HeldConnection();
+    const socket = connection as unknown as Socket;
+    const response = new ServerResponse(new IncomingMessage(socket));
+    response.removeHeader("Transfer-Encoding");
+    response.assignSocket(socket);
+    stream.pipe(response);
+    await eventually(() => expect(connection.text).to.include("retry: 2000"));
+    let throughStreams = 0;
+    stream.on("data", () => {
+      throughStreams += 1;
+    });
+
+    await rename("straight");
+    await eventually(() => expect(connection.text).to.include("straight"));
+    connection.isHeld = true;
+    const description = "x".repeat(4_000);
+    for (let n = 0; n < 16; n += 1) {
+      const at = `${project}/setting/change-setting`;
+      await app.put(at, { token: anna.token, body: { title: `large ${n}`, description } });
+    }
+    const newest = await newestPosition(db);
+    await eventually(() => expect(hub.upTo).to.equal(newest));
+    expect(connection.writableLength).to.be.below(32 * 1024);
+    connection.release();
+    // Not with the next beat, which comes some time or other.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(connection.text).to.include(`id: ${newest}\n`);
+    stream.end();
+    await eventually(() => expect(connection.text).to.include("event: end"));
+
+    expect(throughStreams, "the last event alone").to.equal(1);
+    const told = connection.text.split("\n\n").filter((block) => block.startsWith("id:"));
+    const range = { after: start, upTo: newest, limit: 100, bytesMax: 1024 ** 2 };
+    const { items } = await itemsAfter({ db, store }, {}, range);
+    expect(told.slice(0, -1)).to.deep.equal(items.map(({ text }) => text.trimEnd()));
+    stream.destroy();
   });
 });
 
