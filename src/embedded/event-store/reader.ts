@@ -138,6 +138,6 @@ async function* pages(read: (countMax: number) => Promise<Page>): AsyncGenerator
     if (page.length < countMax) return;
     const bytes = page.reduce((sum, event) => sum + sizeOf(event), 1);
     const fitting = Math.floor((pageBytesWanted * page.length) / bytes);
-    countMax = Math.max(1, Math.min(fitting, countMax * 4, pageCountMax));
+    countMax = Math.max(1, Math.min(fitting, pageCountMax));
   }
 }

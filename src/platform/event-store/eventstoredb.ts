@@ -24,6 +24,7 @@ import {
 import { isDiscoveryFailure, storeError } from "./eventstoredb-error.ts";
 import { isSystemEvent, recordedOf } from "./eventstoredb-record.ts";
 import { subscribeAll } from "./eventstoredb-subscription.ts";
+import { flat } from "./flat.ts";
 import { dropLateAnswers } from "./late-answer.ts";
 import { givesPages, type PageRequest, readPages } from "./page-reader.ts";
 import { mustBeSupported } from "./server-version.ts";
@@ -57,7 +58,6 @@ type EventStoreOptions = Readonly<{
  * @param url esdb:// connection string, or esdb+unix:// and the path of a socket
  */
 export function openEventStore(url: string, { pages = true }: EventStoreOptions = {}): EventStore {
-  const inPages = async (used: EventStoreDBClient): Promise<boolean> => pages && givesPages(used);
   let client = clientOf(url);
   const appends = new Limiter(appendsAtOnceMax);
   /** A client that found no node fails all later appends: another one takes its place. */
@@ -76,11 +76,13 @@ export function openEventStore(url: string, { pages = true }: EventStoreOptions 
       throw error;
     }
   };
-  async function* giving(read: (client: EventStoreDBClient) => Promise<AsyncIterable<Recorded>>) {
+  async function* giving(
+    read: (client: EventStoreDBClient, inPages: boolean) => AsyncIterable<readonly Recorded[]>,
+  ) {
     const used = client;
     try {
       await mustBeSupported(used);
-      yield* await read(used);
+      yield* read(used, pages && (await givesPages(used)));
     } catch (error) {
       renewAfter(used, error);
       throw error;
@@ -90,15 +92,10 @@ export function openEventStore(url: string, { pages = true }: EventStoreOptions 
     append: (stream, expected, events) =>
       appends.run(() => using((used) => append(used, stream, expected, events))),
     readStream: (stream, fromRevision = 0n, countMax = undefined) =>
-      giving(async (used) =>
-        readStream(used, { stream, from: fromRevision, countMax }, await inPages(used)),
-      ),
+      flat(giving((...used) => readStream(...used, { stream, from: fromRevision, countMax }))),
     readStreamBackwards: (stream, countMax) =>
-      giving(async (used) =>
-        readStream(used, { stream, isBackwards: true, countMax }, await inPages(used)),
-      ),
-    readAll: ({ after, countMax } = {}) =>
-      giving(async (used) => readAll(used, { after, countMax }, await inPages(used))),
+      flat(giving((...used) => readStream(...used, { stream, isBackwards: true, countMax }))),
+    readAll: (options = {}) => flat(giving((...used) => readAll(...used, options))),
     head: () => using(head),
     end: () => using(async (used) => (await newestOf(used))?.position),
     subscribeAll: ({ after, signal }) =>
@@ -149,12 +146,12 @@ async function append(
 
 async function* readStream(
   client: EventStoreDBClient,
-  request: PageRequest & Readonly<{ stream: string }>,
   inPages: boolean,
-): AsyncGenerator<Recorded> {
+  request: PageRequest & Readonly<{ stream: string }>,
+): AsyncGenerator<readonly Recorded[]> {
   if (request.countMax === 0) return;
   if (inPages) {
-    for await (const page of readPages(client, request)) yield* page;
+    yield* readPages(client, request);
     return;
   }
   const { stream, from = 0n, isBackwards, countMax } = request;
@@ -164,35 +161,30 @@ async function* readStream(
     isBackwards
       ? client.readStream(stream, backwards, readAhead)
       : client.readStream(stream, forwards, readAhead);
-  yield* recorded(open);
+  yield* singly(recorded(open));
 }
 
 /** Neither way of reading leaves out system events, and both read at a position, not after it. */
 async function* readAll(
   client: EventStoreDBClient,
-  { after, countMax }: Readonly<{ after?: bigint | undefined; countMax?: number | undefined }>,
   inPages: boolean,
-): AsyncGenerator<Recorded> {
+  { after, countMax = Number.POSITIVE_INFINITY }: Readonly<{ after?: bigint; countMax?: number }>,
+): AsyncGenerator<readonly Recorded[]> {
   if (countMax === 0) return;
-  let count = 0;
-  for await (const page of pagesOfAll(client, after, inPages)) {
-    for (const event of page) {
-      if (isSystemEvent(event.type) || event.position === after) continue;
-      yield event;
-      count += 1;
-      if (count === countMax) return;
-    }
-  }
-}
-
-function pagesOfAll(
-  client: EventStoreDBClient,
-  after: bigint | undefined,
-  inPages: boolean,
-): AsyncIterable<readonly Recorded[]> {
-  if (inPages) return readPages(client, { from: after });
   const fromPosition = after === undefined ? START : { commit: after, prepare: after };
-  return singly(recorded(() => client.readAll({ fromPosition }, readAhead)));
+  const pages = inPages
+    ? readPages(client, { from: after })
+    : singly(recorded(() => client.readAll({ fromPosition }, readAhead)));
+  let left = countMax;
+  for await (const page of pages) {
+    const events = page.filter(({ type, position }) => !isSystemEvent(type) && position !== after);
+    if (events.length >= left) {
+      yield events.slice(0, left);
+      return;
+    }
+    left -= events.length;
+    if (events.length > 0) yield events;
+  }
 }
 
 async function* singly<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
