@@ -77,6 +77,25 @@ describe("an event store that does not know where streams end", () => {
       await warm.write(append(stream, expected), deadline);
   });
 
+  it("reads the metadata that an append to it takes the place of", async () => {
+    const stream = randomUUID();
+    const ends: unknown[] = [];
+    for (const writer of [cold, warm]) {
+      await writer.write(append(stream, "no_stream"), deadline);
+      await writer.write({ stream, expected: "any", work: { kind: "delete" } }, deadline);
+      const end = writer.heads.get(stream);
+      if (writer === cold) {
+        // The end of the stream is known still, that of its metadata forgotten.
+        cold.heads.clear();
+        cold.heads.set(stream, end!);
+      }
+      await writer.write(append(`$$${stream}`, 0n, event("{}")), deadline);
+      ends.push(writer.heads.get(`$$${stream}`));
+    }
+    expect(ends[0]).to.deep.equal(ends[1]);
+    expect(ends[1], "what was deleted stays hidden").to.include({ revision: 2n });
+  });
+
   for (const seed of [1, 2, 3]) {
     it(`answers as one that knows, whatever is written, seed ${seed}`, async () => {
       const below = randomNumbers(seed);

@@ -149,6 +149,23 @@ describe("a batch whose rows are known without reading", () => {
     expect(await sentTo()).to.deep.equal(["Anna"]);
   });
 
+  it("changes nothing while the feed has no position", async () => {
+    const feed = feederOf(auditEntryProjection, rowsProjection);
+    await feed(batch(0, 1));
+    // As a backup without its constraints may leave it.
+    await db.raw("alter table projection_feed disable trigger all");
+    const [row] = await db("projection_feed").where({ name: "answers" }).delete().returning("*");
+    try {
+      await expect(feed(batch(1, 2))).to.be.rejectedWith("the migrations insert a row");
+      expect(await sentTo()).to.deep.equal(["Anna"]);
+    } finally {
+      await db("projection_feed").insert(row);
+      await db.raw("alter table projection_feed enable trigger all");
+    }
+    await feed(batch(1, 2));
+    expect(await sentTo()).to.deep.equal(["Anna", "Boris"]);
+  });
+
   it("stops the read model that cannot take it, and the others go on", async () => {
     const feed = feederOf(auditEntryProjection, rowsProjection);
     await feed(batch(0, 1));

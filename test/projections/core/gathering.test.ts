@@ -1,9 +1,18 @@
+import { getEventListeners } from "node:events";
 import { expect } from "chai";
 import type { Batch } from "../../../src/projections/core/batch.ts";
 import { Gathering } from "../../../src/projections/core/gathering.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const batch = (after: bigint, upTo: bigint): Batch => ({ after, upTo, events: [] });
+
+/** Listeners of a signal, and signals that `AbortSignal.any` made of it, which Node.js keeps in a set there. */
+function heldBy(signal: AbortSignal): number {
+  const sizes = Object.getOwnPropertySymbols(signal).map(
+    (name) => Reflect.get(signal, name)?.size ?? 0,
+  );
+  return sizes.reduce((sum, size) => sum + size, getEventListeners(signal, "abort").length);
+}
 
 describe("gathering batches", () => {
   it("feeds those that arrive together as one", async () => {
@@ -77,6 +86,18 @@ describe("gathering batches", () => {
     expect(failed).to.equal(1);
     expect(() => gathering.mustGoOn()).to.throw("no such table");
     await expect(gathering.add(batch(2n, 3n))).to.be.rejectedWith("no such table");
+  });
+
+  it("leaves nothing with the signal of its end for each wait", async () => {
+    const { signal } = new AbortController();
+    const gathering = new Gathering(async () => undefined, signal, { betweenMs: 0 });
+    const made: number[] = [];
+    for (let n = 0n; n < 4n; n += 1n) {
+      await gathering.add(batch(n, n + 1n));
+      await gathering.ended();
+      made.push(heldBy(signal));
+    }
+    expect(new Set(made).size, made.join()).to.equal(1);
   });
 
   it("drops what waits when it is over", async () => {
