@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 
 import { allOf, begin } from "../../platform/postgres/pipelined.ts";
+import type { Statement } from "../../platform/postgres/together.ts";
 import { announceChange, type Subject } from "./announce.ts";
 import type { Tx } from "./projection.ts";
 import type { KeptTotal } from "./total.ts";
@@ -35,6 +36,11 @@ type Fate = {
   put: Columns | undefined;
 };
 
+type Fates = Map<AnyTable, Map<string, Fate>>;
+
+/** A statement of another form, with the database or transaction that it is for. */
+type Written = (db: Knex) => Statement & PromiseLike<unknown>;
+
 /** Columns without a value stay as they are. */
 export type Changes<Row> = { readonly [Column in keyof Row]?: Row[Column] | undefined };
 
@@ -45,7 +51,9 @@ export type Changes<Row> = { readonly [Column in keyof Row]?: Row[Column] | unde
 export class Writes {
   readonly #db: Knex;
   readonly #tx: Tx | undefined;
-  readonly #tables = new Map<AnyTable, Map<string, Fate>>();
+  /** In their order: sets of rows, and statements that stand between them. */
+  #steps: (Fates | Written)[] = [];
+  #tables: Fates = new Map();
   readonly #announced = new Set<Subject>();
 
   /** @param db where it is no transaction, `written` throws, and the rows are taken by `statements` */
@@ -85,6 +93,15 @@ export class Writes {
     });
   }
 
+  /**
+   * A statement of another form, behind everything so far and before everything that follows. What it is does not depend
+   * on what is stored, though what it does may.
+   */
+  run(statement: Written): void {
+    this.#steps.push(this.#tables, statement);
+    this.#tables = new Map();
+  }
+
   /** See `announceChange`; once for a batch. */
   announce(subject: Subject): void {
     this.#announced.add(subject);
@@ -99,14 +116,10 @@ export class Writes {
     if (tx === undefined) throw new Error("These rows depend on what is stored");
     const sent: Promise<unknown>[] = [];
     try {
-      for (const [table, fates] of this.#tables) {
-        const write = () => this.#write(table, fates);
-        const counted = countedIds(table, fates);
-        if (table.total !== undefined && counted.length > 0) {
-          await table.total.around(tx, counted, write);
-        } else sent.push(begin(write()));
+      for (const step of this.#taken()) {
+        if (typeof step === "function") sent.push(begin(step(tx)));
+        else await this.#writeTables(tx, step, sent);
       }
-      this.#tables.clear();
       for (const subject of this.#announced) sent.push(begin(announceChange(tx, subject)));
       this.#announced.clear();
     } finally {
@@ -116,18 +129,42 @@ export class Writes {
   }
 
   /** What `written` runs; undefined when it has to count rows, or to wait because they are much text. */
-  statements(): readonly Knex.Raw[] | undefined {
-    const all: Knex.Raw[] = [];
+  statements(): readonly Statement[] | undefined {
+    const all: Statement[] = [];
     let length = 0;
-    for (const [table, fates] of this.#tables) {
-      if (countedIds(table, fates).length > 0) return undefined;
-      for (const set of setsFor(table, fates)) {
-        length += set.text.length;
-        if (length > textLengthMax) return undefined;
-        all.push(setStatement(this.#db, table, set));
+    for (const step of this.#taken()) {
+      if (typeof step === "function") {
+        all.push(step(this.#db));
+        continue;
+      }
+      for (const [table, fates] of step) {
+        if (countedIds(table, fates).length > 0) return undefined;
+        for (const set of setsFor(table, fates)) {
+          length += set.text.length;
+          if (length > textLengthMax) return undefined;
+          all.push(setStatement(this.#db, table, set));
+        }
       }
     }
     return [...all, ...[...this.#announced].map((subject) => announceChange(this.#db, subject))];
+  }
+
+  #taken(): readonly (Fates | Written)[] {
+    const steps = [...this.#steps, this.#tables];
+    this.#steps = [];
+    this.#tables = new Map();
+    return steps;
+  }
+
+  /** @param sent takes what is begun and not waited for */
+  async #writeTables(tx: Tx, tables: Fates, sent: Promise<unknown>[]): Promise<void> {
+    for (const [table, fates] of tables) {
+      const write = () => this.#write(table, fates);
+      const counted = countedIds(table, fates);
+      if (table.total !== undefined && counted.length > 0) {
+        await table.total.around(tx, counted, write);
+      } else sent.push(begin(write()));
+    }
   }
 
   async #write(table: AnyTable, fates: ReadonlyMap<string, Fate>): Promise<void> {

@@ -3,6 +3,7 @@ import type { EnvironmentState, RunEnvironment } from "../../events/pipeline/env
 import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import type { Tx } from "../core/projection.ts";
+import { tableOf } from "../core/writes.ts";
 
 export type EnvironmentRow = Readonly<{
   id: string;
@@ -47,6 +48,12 @@ export type DeploymentRow = Readonly<{
   started_at: Date | null;
   finished_at: Date | null;
 }>;
+
+export const environments = tableOf<EnvironmentRow>({ name: "environment", key: ["id"] });
+export const deployments = tableOf<DeploymentRow>({
+  name: "deployment",
+  key: ["job_id", "attempt"],
+});
 
 /** Of runs that have not ended. */
 export const openStatuses: readonly PipelineStatus[] = ["PENDING", "RUNNING"];

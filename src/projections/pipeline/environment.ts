@@ -3,11 +3,13 @@ import { environmentEvents, type RunEnvironment } from "../../events/pipeline/en
 import { type JobEvent, jobEvents } from "../../events/pipeline/job.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents } from "../core/purge.ts";
+import { Writes } from "../core/writes.ts";
 import {
   createEnvironmentTables,
   type DeploymentRow,
-  type EnvironmentRow,
+  deployments,
+  environments,
   environmentTables,
   openStatuses,
 } from "./environment-table.ts";
@@ -35,29 +37,49 @@ export const environmentProjection = defineProjection({
     EnvironmentDeleted: one,
     ProjectPurged: one,
   },
-  // Most jobs are for no environment: one look for a batch finds those that are.
   applyAll: apply,
+  // A few runs that are for no environment are cheaper to look for than to ask about.
+  statements: async (db, batch) => {
+    const rows = new Writes(db);
+    collect(rows, batch, () => true);
+    return rows.statements();
+  },
 });
 
-function one(tx: Tx, event: Handled): Promise<void> {
-  return apply(tx, [event]);
+async function one(tx: Tx, event: Handled): Promise<void> {
+  const rows = new Writes(tx);
+  collect(rows, [event], () => true);
+  await rows.written();
 }
 
 const isOfRun = (event: Handled): event is Extract<Handled, RunEvent> => event.type in runEvents;
 
+/** Most jobs are for no environment: one look for a batch finds those that are. */
 async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
   const runs = batch.filter(isOfRun);
   const jobIds = [...new Set(runs.map(({ data }) => data.jobId as string))];
   const known = new Set<string>(jobIds.length === 0 ? [] : await deploying(tx, jobIds));
-  for (const event of batch) {
-    if (!isOfRun(event)) {
-      await applyToEnvironment(tx, event);
-      continue;
-    }
+  for (const event of runs) {
     if (event.type === "JobQueued" && event.data.environment !== undefined) {
       known.add(event.data.jobId);
-      await queue(tx, event.data, event.data.environment);
-    } else if (known.has(event.data.jobId)) await applyToRun(tx, event);
+    }
+  }
+  const rows = new Writes(tx);
+  collect(rows, batch, (jobId) => known.has(jobId));
+  await rows.written();
+}
+
+function collect(
+  rows: Writes,
+  batch: readonly Handled[],
+  mayDeploy: (jobId: string) => boolean,
+): void {
+  for (const event of batch) {
+    if (!isOfRun(event)) applyToEnvironment(rows, event);
+    else if (event.type === "JobQueued") {
+      const { environment } = event.data;
+      if (environment !== undefined) queue(rows, event.data, environment);
+    } else if (mayDeploy(event.data.jobId)) applyToRun(rows, event);
   }
 }
 
@@ -69,22 +91,24 @@ async function deploying(tx: Tx, jobIds: readonly string[]): Promise<readonly st
   return runs.whereRaw("job_id = any(?)", [[...jobIds]]);
 }
 
-async function applyToEnvironment(
-  tx: Tx,
-  { type, data }: Exclude<Handled, RunEvent>,
-): Promise<void> {
+function applyToEnvironment(rows: Writes, { type, data }: Exclude<Handled, RunEvent>): void {
   switch (type) {
     case "EnvironmentStopped": {
       const stopped = { state: "STOPPED", auto_stop_at: null } as const;
-      await touch(tx, data.environmentId, stopped, data.stoppedAt);
+      const updated_at = new Date(data.stoppedAt);
+      rows.change(environments, { id: data.environmentId }, { ...stopped, updated_at });
       return;
     }
     case "EnvironmentDeleted":
-      await forget(tx, data.environmentId, data.deletedAt);
+      forget(rows, data.environmentId, data.deletedAt);
       return;
-    case "ProjectPurged":
-      await dropRows(tx, data.projectId, { environment: "project_id", deployment: "project_id" });
+    case "ProjectPurged": {
+      const { projectId: project_id } = data;
+      for (const table of environmentTables) {
+        rows.run((db) => db(table).where({ project_id }).delete());
+      }
       return;
+    }
   }
 }
 
@@ -92,41 +116,53 @@ async function applyToEnvironment(
  * Deletes the deployments that have ended. A run that was queued while the environment was deleted creates it
  * anew: it is as after the first run that is for it.
  */
-async function forget(tx: Tx, id: string, at: string): Promise<void> {
-  const runs = () => tx("deployment").where({ environment_id: id });
-  await runs().whereNotIn("status", openStatuses).delete();
-  if ((await runs().first("job_id")) === undefined) {
-    await tx("environment").where({ id }).delete();
-    return;
-  }
-  await tx.raw(
-    `update deployment set number = numbered.place
-     from (select job_id, attempt, row_number() over (order by number)::int as place
-           from deployment where environment_id = ? and number is not null) as numbered
-     where deployment.job_id = numbered.job_id and deployment.attempt = numbered.attempt`,
-    [id],
+function forget(rows: Writes, id: string, at: string): void {
+  rows.run((db) =>
+    db("deployment").where({ environment_id: id }).whereNotIn("status", openStatuses).delete(),
   );
-  const [counted] = await runs().whereNotNull("number").count<{ count: unknown }[]>();
-  const last = { last_number: null, ref: null, is_tag: null, on_stop: null, auto_stop_at: null };
-  const fresh = { state: "AVAILABLE", deployments: Number(counted?.count ?? 0), ...last } as const;
-  await touch(tx, id, fresh, at);
+  rows.run((db) =>
+    db("environment")
+      .where({ id })
+      .whereNotExists(db("deployment").where({ environment_id: id }).select(db.raw("1")))
+      .delete(),
+  );
+  rows.run((db) =>
+    db.raw(
+      `update deployment set number = numbered.place
+       from (select job_id, attempt, row_number() over (order by number)::int as place
+             from deployment where environment_id = ? and number is not null) as numbered
+       where deployment.job_id = numbered.job_id and deployment.attempt = numbered.attempt`,
+      [id],
+    ),
+  );
+  const numbered =
+    "(select count(number)::int from deployment where environment_id = environment.id)";
+  rows.run((db) =>
+    db("environment")
+      .where({ id })
+      .update({ state: "AVAILABLE", deployments: db.raw(numbered), ...fresh, updated_at: at }),
+  );
 }
+
+/** Of an environment that was not deployed to. */
+const fresh = { last_number: null, ref: null, is_tag: null, on_stop: null, auto_stop_at: null };
 
 type Data<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>["data"];
 
-async function queue(
-  tx: Tx,
+function queue(
+  rows: Writes,
   { jobId: job_id, pipelineId: pipeline_id, projectId, attempt, queuedAt }: Data<"JobQueued">,
   environment: RunEnvironment,
-): Promise<void> {
+): void {
   const { environmentId: id, name, tier, url, action, onStop: on_stop } = environment;
   const at = new Date(queuedAt);
   const times = { created_at: at, updated_at: at };
   const project_id = projectId;
-  const fresh = { id, project_id, name, tier, state: "AVAILABLE", url, deployments: 0, ...times };
-  await tx("environment").insert(fresh).onConflict("id").ignore();
+  const made = { id, project_id, name, tier, state: "AVAILABLE", url, deployments: 0, ...times };
+  rows.run((db) => db("environment").insert(made).onConflict("id").ignore());
   if (action === "stop") {
-    await tx("environment").where({ id, state: "AVAILABLE" }).update({ state: "STOPPING" });
+    const stopping = { state: "STOPPING" };
+    rows.run((db) => db("environment").where({ id, state: "AVAILABLE" }).update(stopping));
   }
   const state = { status: "PENDING", created_at: at, started_at: null, finished_at: null };
   const run = {
@@ -138,98 +174,105 @@ async function queue(
     auto_stop_seconds: environment.autoStopInSeconds,
     ...state,
   };
-  // Delivered again, it keeps its number.
-  const [added]: readonly Pick<DeploymentRow, "number">[] = await tx("deployment")
-    .insert(run)
-    .onConflict(["job_id", "attempt"])
-    .merge(Object.keys(state))
-    .returning("number");
-  if (action === "start" && added?.number === null) await numberDeployment(tx, id, run);
+  rows.run((db) =>
+    db("deployment").insert(run).onConflict(["job_id", "attempt"]).merge(Object.keys(state)),
+  );
+  if (action === "start") numberDeployment(rows, id, run);
 }
 
-async function numberDeployment(
-  tx: Tx,
+/** Delivered again, it keeps its number. */
+function numberDeployment(
+  rows: Writes,
   id: string,
   { job_id, attempt }: Pick<DeploymentRow, "job_id" | "attempt">,
-): Promise<void> {
-  const [environment]: readonly Pick<EnvironmentRow, "deployments">[] = await tx("environment")
-    .where({ id })
-    .increment("deployments", 1)
-    .returning("deployments");
-  await tx("deployment").where({ job_id, attempt }).update({ number: environment?.deployments });
+): void {
+  rows.run((db) =>
+    db.raw(
+      `with counted as (
+         update environment set deployments = deployments + 1
+         where id = :id and exists (
+           select from deployment
+           where job_id = :job_id and attempt = :attempt and number is null)
+         returning deployments
+       )
+       update deployment set number = counted.deployments
+       from counted where job_id = :job_id and attempt = :attempt`,
+      { id, job_id, attempt },
+    ),
+  );
 }
 
-async function applyToRun(tx: Tx, { type, data }: RunEvent): Promise<void> {
+function applyToRun(rows: Writes, { type, data }: Exclude<RunEvent, { type: "JobQueued" }>): void {
   switch (type) {
-    case "JobQueued":
-      return;
     case "JobStarted": {
       const { jobId: job_id, attempt, startedAt } = data;
-      const started = { status: "RUNNING", started_at: new Date(startedAt) };
-      await tx("deployment").where({ job_id, attempt }).update(started);
+      const started = { status: "RUNNING", started_at: new Date(startedAt) } as const;
+      rows.change(deployments, { job_id, attempt }, started);
       return;
     }
     case "JobSucceeded":
-      if (data.environmentUrl !== undefined) {
-        const { jobId: job_id, attempt, environmentUrl: url } = data;
-        await tx("deployment").where({ job_id, attempt }).update({ url });
-      }
-      await end(tx, data, "SUCCESS", data.finishedAt);
+      succeed(rows, data);
       return;
     case "JobFailed":
-      await end(tx, data, data.allowed ? "WARNING" : "FAILED", data.finishedAt);
+      end(rows, data, data.allowed ? "WARNING" : "FAILED", data.finishedAt);
       return;
     case "JobCanceled":
-      await end(tx, data, "CANCELED", data.canceledAt);
+      end(rows, data, "CANCELED", data.canceledAt);
       return;
   }
 }
 
-/** A job that was canceled names no attempt: its run that goes on is meant. */
-async function end(
-  tx: Tx,
+function succeed(
+  rows: Writes,
+  { jobId: job_id, attempt, environmentUrl: url, finishedAt: at }: Data<"JobSucceeded">,
+): void {
+  rows.run((db) =>
+    db.raw(
+      `with ended as (
+         update deployment set status = 'SUCCESS', finished_at = :at, url = coalesce(:url, url)
+         where job_id = :job_id and attempt = :attempt
+         returning *
+       ), stopped as (
+         update environment set state = 'STOPPED', auto_stop_at = null, updated_at = :at
+         from ended where environment.id = ended.environment_id and ended.action = 'stop'
+       )
+       update environment set state = 'AVAILABLE', last_number = ended.number, ref = ended.ref,
+         is_tag = ended.is_tag, on_stop = ended.on_stop, tier = ended.tier, url = ended.url,
+         auto_stop_at = :at::timestamptz + ended.auto_stop_seconds * interval '1 second',
+         updated_at = :at
+       from ended where environment.id = ended.environment_id
+         and ended.action <> 'stop' and ended.number is not null`,
+      { job_id, attempt, url: url ?? null, at },
+    ),
+  );
+}
+
+/**
+ * A job that was canceled names no attempt: its run that goes on is meant. Where it was to stop the environment, that
+ * is there; the job is not tried again by itself.
+ */
+function end(
+  rows: Writes,
   { jobId: job_id, attempt }: Readonly<{ jobId: string; attempt?: number }>,
   status: PipelineStatus,
   at: string,
-): Promise<void> {
-  const query = tx("deployment").where({ job_id });
-  if (attempt === undefined) query.whereIn("status", openStatuses);
-  else query.where({ attempt });
-  const ended = { status, finished_at: new Date(at) };
-  const [run]: readonly DeploymentRow[] = await query.update(ended).returning("*");
-  if (run === undefined) return;
-  const id = run.environment_id;
-  if (run.action === "stop") {
-    if (status !== "SUCCESS") await stayed(tx, id);
-    else await touch(tx, id, { state: "STOPPED", auto_stop_at: null }, at);
-  } else if (run.number !== null && status === "SUCCESS") {
-    await touch(tx, id, deployed(run, new Date(at)), at);
-  }
-}
-
-function deployed(run: DeploymentRow, at: Date): Partial<EnvironmentRow> {
-  const { number, ref, is_tag, on_stop, tier, url, auto_stop_seconds: seconds } = run;
-  return {
-    state: "AVAILABLE",
-    last_number: number,
-    ...{ ref, is_tag, on_stop, tier, url },
-    auto_stop_at: seconds === null ? null : new Date(at.getTime() + seconds * 1_000),
-  };
-}
-
-async function touch(
-  tx: Tx,
-  id: string,
-  change: Partial<EnvironmentRow>,
-  at: string,
-): Promise<void> {
-  await tx("environment")
-    .where({ id })
-    .update({ ...change, updated_at: new Date(at) });
-}
-
-/** The job that stops it did not succeed; it is not tried again by itself. */
-async function stayed(tx: Tx, id: string): Promise<void> {
-  const change = { state: "AVAILABLE", auto_stop_at: null };
-  await tx("environment").where({ id, state: "STOPPING" }).update(change);
+): void {
+  rows.run((db) =>
+    db.raw(
+      `with ended as (
+         update deployment set status = :status, finished_at = :at
+         where job_id = :job_id and ${attempt === undefined ? "status = any(:open)" : "attempt = :attempt"}
+         returning environment_id, action
+       )
+       update environment set state = 'AVAILABLE', auto_stop_at = null
+       from ended where environment.id = ended.environment_id and ended.action = 'stop'
+         and environment.state = 'STOPPING'`,
+      {
+        job_id,
+        status,
+        at,
+        ...(attempt === undefined ? { open: [...openStatuses] } : { attempt }),
+      },
+    ),
+  );
 }

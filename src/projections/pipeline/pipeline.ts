@@ -3,11 +3,11 @@ import { localIdEvents } from "../../events/core/local-id.ts";
 import { jobEvents } from "../../events/pipeline/job.ts";
 import { type PipelineEvent, pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import { defineProjection, ignore, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents } from "../core/purge.ts";
 import { tableOf, Writes } from "../core/writes.ts";
 import { applyJobEvent, jobs } from "./job-row.ts";
 import { applyNumbers } from "./number.ts";
-import { refreshPipelines } from "./refresh.ts";
+import { refreshPipelines, type Touched, touch } from "./refresh.ts";
 import { createPipelineTables, pipelines, pipelineTables } from "./table.ts";
 
 const events = { ...pipelineEvents, ...jobEvents, ...localIdEvents, ...purgeEvents };
@@ -20,7 +20,7 @@ const specs = tableOf<SpecRow>({ name: "pipeline_job_spec", key: ["job_id"] });
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 3,
+  version: 4,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -49,56 +49,64 @@ export const pipelineProjection = defineProjection({
     ProjectPurged: one,
   },
   // The status of a pipeline is computed once for a batch, however many of its jobs moved.
-  applyAll: apply,
+  applyAll: async (tx, batch) => {
+    const rows = new Writes(tx);
+    collect(rows, batch);
+    await rows.written();
+  },
+  statements: async (db, batch) => {
+    const rows = new Writes(db);
+    collect(rows, batch);
+    return rows.statements();
+  },
 });
 
-function one(tx: Tx, event: Handled): Promise<void> {
-  return apply(tx, [event]);
+async function one(tx: Tx, event: Handled): Promise<void> {
+  const rows = new Writes(tx);
+  collect(rows, [event]);
+  await rows.written();
 }
 
-async function apply(tx: Tx, batch: readonly Handled[]): Promise<void> {
-  const rows = new Writes(tx);
-  const touched = new Set<string>();
+function collect(rows: Writes, batch: readonly Handled[]): void {
+  const touched = new Map<string, Touched>();
   let numbers: Extract<Handled, { type: "LocalIdAssigned" }>[] = [];
   // Numbers are given to what there is by then, and to nothing else that is written here.
-  const settle = async (): Promise<void> => {
-    await rows.written();
-    if (numbers.length > 0) await applyNumbers(tx, numbers);
+  const settle = (): void => {
+    applyNumbers(rows, numbers);
     numbers = [];
   };
   for (const event of batch) {
-    switch (event.type) {
-      case "LocalIdAssigned":
-        numbers.push(event);
-        continue;
-      case "ProjectPurged":
-        await settle();
-        await purge(tx, event.data.projectId);
-        continue;
-      case "PipelineDeleted":
-        await settle();
-        await remove(tx, event.data.pipelineId, event.data.projectId);
-        break;
-      default:
-        if (isOfPipeline(event)) applyPipelineEvent(rows, event);
-        else applyJobEvent(rows, event as Parameters<typeof applyJobEvent>[1]);
+    if (event.type === "LocalIdAssigned") {
+      numbers.push(event);
+      continue;
     }
-    touched.add(event.data.pipelineId);
+    if (event.type === "ProjectPurged") {
+      settle();
+      purge(rows, event.data.projectId);
+      continue;
+    }
+    const { pipelineId } = event.data;
+    const known = touched.get(pipelineId) ?? { startedAt: null, isReset: false };
+    touched.set(pipelineId, known);
+    if (event.type === "PipelineDeleted") {
+      settle();
+      remove(rows, pipelineId, event.data.projectId);
+    } else if (isOfPipeline(event)) applyPipelineEvent(rows, event);
+    else {
+      const ofJob = event as Parameters<typeof applyJobEvent>[1];
+      applyJobEvent(rows, ofJob);
+      touch(known, ofJob);
+    }
   }
-  await settle();
-  await refreshPipelines(tx, [...touched]);
+  settle();
+  refreshPipelines(rows, touched);
 }
 
 const isOfPipeline = (event: Handled): event is Recorded<PipelineEvent> =>
   Object.hasOwn(pipelineEvents, event.type);
 
-async function purge(tx: Tx, projectId: string): Promise<void> {
-  await dropRows(tx, projectId, {
-    pipeline: "project_id",
-    pipeline_job: "project_id",
-    pipeline_job_spec: "project_id",
-    pipeline_count: "project_id",
-  });
+function purge(rows: Writes, project_id: string): void {
+  for (const table of pipelineTables) rows.run((db) => db(table).where({ project_id }).delete());
 }
 
 function applyPipelineEvent(rows: Writes, { type, data }: PipelineEvent): void {
@@ -185,10 +193,16 @@ function plan(rows: Writes, data: Data<"PipelineJobsPlanned">): void {
   }
 }
 
-async function remove(tx: Tx, id: string, project_id: string): Promise<void> {
-  await tx("pipeline_job").where({ pipeline_id: id }).delete();
-  await tx("pipeline_job_spec").where({ pipeline_id: id }).delete();
-  const numbered = await tx("pipeline").where({ id }).whereNotNull("local_id").delete();
-  await tx("pipeline").where({ id }).delete();
-  if (numbered > 0) await tx("pipeline_count").where({ project_id }).decrement("total", 1);
+function remove(rows: Writes, id: string, project_id: string): void {
+  for (const table of ["pipeline_job", "pipeline_job_spec"]) {
+    rows.run((db) => db(table).where({ pipeline_id: id }).delete());
+  }
+  rows.run((db) =>
+    db.raw(
+      `with gone as (delete from pipeline where id = ? returning local_id)
+       update pipeline_count set total = total - 1
+       from gone where gone.local_id is not null and pipeline_count.project_id = ?`,
+      [id, project_id],
+    ),
+  );
 }

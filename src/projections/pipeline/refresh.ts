@@ -1,50 +1,82 @@
-import type { PipelineId } from "../../events/pipeline/id.ts";
-import { type JobCount, pipelineStatus } from "../../events/pipeline/status.ts";
-import type { Tx } from "../core/projection.ts";
-import { Writes } from "../core/writes.ts";
-import { pipelines } from "./table.ts";
+import type { Recorded } from "../../events/core/event.ts";
+import type { JobEvent } from "../../events/pipeline/job.ts";
+import type { Writes } from "../core/writes.ts";
 
-type Counted = JobCount &
-  Readonly<{
-    pipeline_id: PipelineId;
-    started_at: Date | null;
-    /** What the pipeline shows by now. */
-    shown_status: string;
-    shown_started_at: Date | null;
-  }>;
+/** What a batch says of a pipeline. */
+export type Touched = {
+  /** The earliest start of a job in it. */
+  startedAt: string | null;
+  /** A job that had started may be to run once more. */
+  isReset: boolean;
+};
 
-/** Computes status and start of pipelines from their jobs. Most jobs change neither: nothing is written then. */
-export async function refreshPipelines(tx: Tx, ids: readonly string[]): Promise<void> {
-  const [first] = ids;
-  if (first === undefined) return;
-  // Nearly always one, for which Postgres keeps a plan; it makes one anew for each list.
-  const [are, given] = ids.length === 1 ? ["= ?", first] : ["= any(?)", [...ids]];
-  const { rows: counted } = await tx.raw<{ rows: readonly Counted[] }>(
-    // Counted first: then a few rows meet that of their pipeline.
-    `with counted as (
-       select pipeline_id, status, status = 'MANUAL' and not may_fail as required,
-         count(*)::int as count, min(started_at) as started_at
-       from pipeline_job where pipeline_id ${are} group by 1, 2, 3
-     )
-     select counted.*, pipeline.status as shown_status, pipeline.started_at as shown_started_at
-     from counted join pipeline on pipeline.id = counted.pipeline_id`,
-    [given],
-  );
-  const byPipeline = new Map<PipelineId, Counted[]>();
-  for (const row of counted) {
-    byPipeline.set(row.pipeline_id, [...(byPipeline.get(row.pipeline_id) ?? []), row]);
+export function touch(touched: Touched, { type, data }: Recorded<JobEvent>): void {
+  if (type === "JobStarted" && (touched.startedAt === null || data.startedAt < touched.startedAt)) {
+    touched.startedAt = data.startedAt;
   }
-  const rows = new Writes(tx);
-  for (const [id, counts] of byPipeline) {
-    const starts = counts.flatMap(({ started_at }) => started_at ?? []);
-    const started_at = starts.length === 0 ? null : new Date(Math.min(...starts.map(Number)));
-    const status = pipelineStatus(counts);
-    const [shown] = counts;
-    const isShown = shown?.shown_status === status && same(shown.shown_started_at, started_at);
-    if (isShown) continue;
-    rows.change(pipelines, { id }, { status, started_at });
-  }
-  await rows.written();
+  touched.isReset ||= type === "JobReset" || (type === "JobQueued" && data.attempt > 1);
 }
 
-const same = (one: Date | null, other: Date | null): boolean => one?.getTime() === other?.getTime();
+/**
+ * Computes status and start of pipelines from their jobs and writes them where they are others. A statement for one
+ * pipeline is nearly always enough: Postgres keeps a plan for it, and makes one anew for each list.
+ */
+export function refreshPipelines(rows: Writes, touched: ReadonlyMap<string, Touched>): void {
+  const ids = [...touched.keys()];
+  const [[id, only] = []] = touched;
+  if (id === undefined || only === undefined) return;
+  if (ids.length > 1) rows.run((db) => db.raw(refresh("= any(?)", firstStart), [ids]));
+  else if (only.isReset) rows.run((db) => db.raw(refresh("= ?", firstStart), [id]));
+  else if (only.startedAt === null) rows.run((db) => db.raw(refresh("= ?", "started_at"), [id]));
+  else {
+    // Of jobs that start for the first time, none is earlier than what the pipeline shows.
+    const started = "least(started_at, ?::timestamptz)";
+    rows.run((db) => db.raw(refresh("= ?", started), [only.startedAt, id]));
+  }
+}
+
+const firstStart =
+  "(select min(job.started_at) from pipeline_job as job where job.pipeline_id = pipeline.id)";
+
+/** Those of the pipeline which an index of active jobs has. */
+const isActive = (status: string): string =>
+  `exists (
+     select from pipeline_job as job
+     where job.project_id = pipeline.project_id and job.pipeline_id = pipeline.id and job.status = '${status}')`;
+
+const begun = `exists (
+  select from pipeline_job as job
+  where job.pipeline_id = pipeline.id and job.status in ('SUCCESS', 'FAILED', 'WARNING'))`;
+
+/** Where no job is active; null where there is none at all. */
+const ofRest = `(
+  select case
+    when bool_or(job.status = 'MANUAL' and not job.may_fail) then 'MANUAL'
+    when bool_or(job.status = 'CREATED') then
+      case when bool_or(job.status in ('SUCCESS', 'FAILED', 'WARNING')) then 'RUNNING' else 'CREATED' end
+    when bool_or(job.status = 'FAILED') then 'FAILED'
+    when bool_or(job.status = 'CANCELED') then 'CANCELED'
+    when bool_or(job.status = 'WARNING') then 'WARNING'
+    when bool_or(job.status = 'SUCCESS') then 'SUCCESS'
+    when bool_or(job.status = 'SKIPPED') then 'SKIPPED'
+    when count(*) > 0 then 'SUCCESS'
+  end
+  from pipeline_job as job where job.pipeline_id = pipeline.id)`;
+
+/** `pipelineStatus` in SQL, which reads a few jobs of a pipeline that goes on. */
+const status = `case
+  when ${isActive("RUNNING")} then 'RUNNING'
+  when ${isActive("PENDING")} then case when ${begun} then 'RUNNING' else 'PENDING' end
+  when ${isActive("WAITING_FOR_RESOURCE")} then
+    case when ${begun} then 'RUNNING' else 'WAITING_FOR_RESOURCE' end
+  else ${ofRest}
+end`;
+
+const refresh = (are: string, startedAt: string): string =>
+  `update pipeline as stored set status = fresh.status, started_at = fresh.started_at
+   from (
+     select pipeline.id, ${status} as status, ${startedAt} as started_at
+     from pipeline where pipeline.id ${are}
+   ) as fresh
+   where stored.id = fresh.id and fresh.status is not null
+     and (stored.status, stored.started_at) is distinct from (fresh.status, fresh.started_at)`;

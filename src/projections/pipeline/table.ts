@@ -208,7 +208,7 @@ async function createJobIndexes(tx: Tx): Promise<void> {
     "create index pipeline_job_token on pipeline_job (token_hash) where token_hash is not null",
   );
   await tx.raw(
-    `create index pipeline_job_active on pipeline_job (project_id, status)
+    `create index pipeline_job_active on pipeline_job (project_id, status, pipeline_id)
      where status in ('PENDING', 'RUNNING', 'WAITING_FOR_RESOURCE')`,
   );
 }

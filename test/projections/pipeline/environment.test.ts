@@ -8,7 +8,7 @@ import { environmentProjection } from "../../../src/projections/pipeline/environ
 import { testDatabase } from "../../support/database.ts";
 import { at, history } from "../../support/history.ts";
 import { commitId, jobIdOf, pipelineId, projectId, userId } from "../../support/pipeline.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
 
 const { db } = await testDatabase();
 
@@ -138,5 +138,16 @@ describe("the read model of environments", () => {
     await reset(db, environmentProjection);
     for (const event of events) await project(db, environmentProjection, [event], context);
     expect(await rowsOf(db, environmentProjection)).to.deep.equal(live);
+  });
+
+  it("ends the same in one round trip for each event, and for all", async () => {
+    const events = history(...whole);
+    await project(db, environmentProjection, events, context);
+    const live = await rowsOf(db, environmentProjection);
+    for (const batches of [events.map((event) => [event]), [events]]) {
+      await reset(db, environmentProjection);
+      expect(await feedTogether(db, environmentProjection, batches)).to.equal(batches.length);
+      expect(await rowsOf(db, environmentProjection)).to.deep.equal(live);
+    }
   });
 });

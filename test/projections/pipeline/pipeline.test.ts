@@ -9,7 +9,9 @@ import {
   serviceNumberSubject,
 } from "../../../src/events/pipeline/number.ts";
 import { pipelineStream } from "../../../src/events/pipeline/pipeline.ts";
+import { PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/status.ts";
 import { project } from "../../../src/projections/core/projection.ts";
+import { Writes } from "../../../src/projections/core/writes.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import {
   findPipeline,
@@ -19,6 +21,7 @@ import {
   listPipelines,
 } from "../../../src/projections/pipeline/query.ts";
 import { queuedJobs } from "../../../src/projections/pipeline/queue.ts";
+import { refreshPipelines } from "../../../src/projections/pipeline/refresh.ts";
 import { testDatabase } from "../../support/database.ts";
 import { at, history } from "../../support/history.ts";
 import {
@@ -32,7 +35,8 @@ import {
   specOf,
   userId,
 } from "../../support/pipeline.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { randomNumbers } from "../../support/random.ts";
 
 const { db } = await testDatabase();
 const part = { limit: 10, offset: 0 };
@@ -188,6 +192,47 @@ describe("the pipeline read model", () => {
     await reset(db, pipelineProjection);
     for (const event of events) await project(db, pipelineProjection, [event], context);
     expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
+  });
+
+  it("ends the same in one round trip for each event, and for all", async () => {
+    const gone = { pipelineId, projectId, deletedById: userId, deletedAt: at };
+    for (const end of [[], [ofPipeline({ type: "PipelineDeleted", data: gone })]]) {
+      const events = history(...whole, ...end);
+      await reset(db, pipelineProjection);
+      await project(db, pipelineProjection, events, context);
+      const live = await rowsOf(db, pipelineProjection);
+      for (const batches of [events.map((event) => [event]), [events]]) {
+        await reset(db, pipelineProjection);
+        expect(await feedTogether(db, pipelineProjection, batches)).to.equal(batches.length);
+        expect(await rowsOf(db, pipelineProjection)).to.deep.equal(live);
+      }
+    }
+  });
+
+  it("has the status that its jobs add up to, whichever these have", async () => {
+    const below = randomNumbers(11);
+    await apply(begun);
+    const names = ["a", "b", "c"];
+    for (let times = 0; times < 100; times += 1) {
+      const jobs = names.map((name) => ({
+        id: jobIdOf(name),
+        status: PipelineStatus.options[below(PipelineStatus.options.length)] ?? "CREATED",
+        may_fail: below(2) === 0,
+      }));
+      for (const { id, ...change } of jobs) await db("pipeline_job").where({ id }).update(change);
+      await db.transaction(async (tx) => {
+        const rows = new Writes(tx);
+        refreshPipelines(rows, new Map([[pipelineId, { startedAt: null, isReset: false }]]));
+        await rows.written();
+      });
+      const counts = jobs.map(({ status, may_fail }) => ({
+        ...{ status, count: 1 },
+        required: status === "MANUAL" && !may_fail,
+      }));
+      const what = JSON.stringify(counts);
+      const shown = await db("pipeline").first("status");
+      expect(shown, what).to.deep.equal({ status: pipelineStatus(counts) });
+    }
   });
 });
 
