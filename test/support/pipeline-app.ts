@@ -81,9 +81,7 @@ function agentOf(app: TestApp, project: TestProject) {
       mayTake: async () => true,
       tokenHash: `${project.id}-${tokens}`,
     });
-    if (claimed === undefined) return undefined;
-    await app.deps.visible(claimed.position);
-    return findJobById(app.deps.db, claimed.jobId);
+    return claimed && findJobById(app.deps.db, claimed.job.id);
   }
 
   type Report = { [Key in JobCommand["type"]]: Extract<JobCommand, { type: Key }> }[

@@ -17,17 +17,20 @@ const keptBy = new WeakMap<EventStore, Kept>();
  * does not read the stream first. The append is refused where another process has written since, and the stream is read then.
  * It is read as well before a command is refused or changes nothing, because what another process wrote may
  * decide otherwise. The id of the command must be new each time; see `known` of `handle`. The state is small.
+ *
+ * @param first what the stream is taken for where this process has not written it
  */
 export async function handleKept<State, Command, Schemas extends EventSchemas>(
   store: EventStore,
   slice: Slice<State, Command, Schemas>,
   order: Order<Command>,
+  first?: Known<State>,
 ): Promise<CommandResult> {
   const kept = keptOf(store);
   const stream = slice.stream(order.id);
+  const known = (kept.get(stream) as Known<State> | undefined) ?? first;
   const result =
-    (await byKept(store, slice, order, kept.get(stream) as Known<State> | undefined)) ??
-    (await handleKnown(store, slice, order));
+    (await byKept(store, slice, order, known)) ?? (await handleKnown(store, slice, order));
   // Of two commands that end at once, the later state is kept.
   const other = kept.get(stream)?.position;
   if (other === undefined || result.position === undefined || other < result.position) {

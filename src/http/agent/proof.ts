@@ -9,6 +9,7 @@ import { hashToken, isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../projections/agent/agent.ts";
 import { type AgentContactRow, noteContact } from "../../projections/agent/contact.ts";
+import { type Remembered, remembered } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 
@@ -60,13 +61,27 @@ export function sentToken(request: RequestContext, header: string, inBody: strin
 /** @throws Refusal 403 */
 export async function agentOf(
   request: RequestContext,
-  { db }: Pick<Deps, "db">,
+  { db, onChange }: Pick<Deps, "db" | "onChange">,
   inBody: string,
 ): Promise<AgentRow> {
   const tokenHash = hashToken(sentToken(request, "runner-token", inBody));
-  const row = await findAgentByToken(db, tokenHash);
+  const row = await agentsByToken({ db, onChange }).get(tokenHash);
   if (row === undefined) throw badToken();
   return row;
+}
+
+const agents = new WeakMap<Deps["onChange"], Remembered<AgentRow>>();
+
+/** An agent that works asks many times a second. */
+function agentsByToken({ db, onChange }: Pick<Deps, "db" | "onChange">): Remembered<AgentRow> {
+  const known = agents.get(onChange);
+  if (known !== undefined) return known;
+  const made = remembered((tokenHash) => findAgentByToken(db, tokenHash));
+  onChange((subject) => {
+    if (subject === "agents" || subject === undefined) made.forget();
+  });
+  agents.set(onChange, made);
+  return made;
 }
 
 /**

@@ -1,12 +1,10 @@
 import { z } from "zod";
-import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { projectIdsOf } from "../../projections/agent/project.ts";
-import { findJobById, findJobSpec } from "../../projections/pipeline/query.ts";
 import type { QueuedJob } from "../../projections/pipeline/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
@@ -16,6 +14,7 @@ import type { StreamReply } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
+import { factsOf } from "./facts.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
 import { keepRun } from "./masks.ts";
 import { AgentProof, featuresOf, provedAgent } from "./proof.ts";
@@ -105,41 +104,38 @@ async function nextJob(
     runUntagged: agent.run_untagged,
     ...(projectIds && { projectIds }),
   };
-  const specs = new Map<string, JobSpec>();
-  const mayTake = async (job: QueuedJob): Promise<boolean> => {
-    const spec = await findJobSpec(deps.db, job.id);
-    if (spec === undefined || featuresNeeded(spec).some((name) => !features.has(name)))
-      return false;
-    specs.set(job.id, spec);
-    return !agent.protected || isOfProtectedRef(deps, job);
+  const mayTake = async (queued: QueuedJob): Promise<boolean> => {
+    if (featuresNeeded(queued.spec).some((name) => !features.has(name))) return false;
+    return !agent.protected || isOfProtectedRef(deps, queued);
   };
   const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
   if (claimed === undefined) return "none";
-  const spec = specs.get(claimed.jobId);
-  return begun(deps, { agent, features }, { ...claimed, token, spec });
+  return begun(deps, { agent, features }, { ...claimed, token });
 }
 
-async function isOfProtectedRef({ db }: Pick<Deps, "db">, job: QueuedJob): Promise<boolean> {
+async function isOfProtectedRef(
+  { db }: Pick<Deps, "db">,
+  { job, ref, isTag, mergeRequest }: QueuedJob,
+): Promise<boolean> {
   const project = await findProjectById(db, job.project_id);
-  const { ref, is_tag: isTag, merge_request: mergeRequest } = job;
   if (project === undefined) return false;
   return isProtectedRef({ db }, project, { ref, isTag, mergeRequest });
 }
 
-type Begun = ClaimedJob & Readonly<{ token: string; spec: JobSpec | undefined }>;
+type Begun = ClaimedJob & Readonly<{ token: string }>;
 
 /** Undefined when the job went away in the meantime: its claim is returned when nobody confirms it. */
 async function begun(
   deps: Deps,
   { agent, features }: Asking,
-  { jobId, attempt, token, spec }: Begun,
+  { job, token, spec }: Begun,
 ): Promise<JobAnswer | undefined> {
-  const job = await findJobById(deps.db, jobId);
-  const payload = job && (await jobPayload(deps, job, token, spec));
+  const facts = await factsOf(deps, job);
+  const payload = facts && (await jobPayload(deps, job, token, { spec, facts }));
   if (payload === undefined) return undefined;
   await beginRun(deps.db, {
-    job_id: jobId,
-    attempt,
+    job_id: job.id,
+    attempt: job.attempt,
     project_id: payload.project.id,
     agent_id: agent.id,
     token_hash: hashToken(token),

@@ -43,6 +43,7 @@ export type RegistrationRow = Readonly<{
 export const agentProjection = defineProjection({
   name: "agent",
   version: 1,
+  announces: "agents",
   tables: ["agent", "agent_registration"],
   async create(tx) {
     await tx.schema.createTable("agent", (table) => {

@@ -74,19 +74,26 @@ export async function findJobAndRun(
   { pipelineNumber, place }: Readonly<{ pipelineNumber: number; place: number }>,
   tokenHash: string,
 ): Promise<Readonly<{ job: JobRow; run: JobRunRow }> | undefined> {
-  const row: Record<string, unknown> | undefined = await db("pipeline_job as job")
-    .join("pipeline", "pipeline.id", "job.pipeline_id")
-    .join("public.job_run as run", "run.job_id", "job.id")
-    .where("pipeline.number", pipelineNumber)
-    .andWhere("job.place", place)
-    .andWhere("run.token_hash", tokenHash)
-    .orderBy("run.attempt", "desc")
-    .first("job.*", ...runColumns.map((name) => `run.${name} as run:${name}`));
+  const { rows } = await db.raw<{ rows: readonly Record<string, unknown>[] }>(jobAndRun, [
+    ...[pipelineNumber, place],
+    tokenHash,
+  ]);
+  const [row] = rows;
   if (row === undefined) return undefined;
-  const run = Object.fromEntries(runColumns.map((name) => [name, row[`run:${name}`]]));
-  const job = Object.fromEntries(Object.entries(row).filter(([name]) => !name.startsWith("run:")));
+  const [run, job]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+  for (const name of Object.keys(row)) {
+    if (name.startsWith("run:")) run[name.slice("run:".length)] = row[name];
+    else job[name] = row[name];
+  }
   return { job: job as JobRow, run: run as JobRunRow };
 }
+
+/** As text: agents ask for it with each request. */
+const jobAndRun = `select job.*, ${runColumns.map((name) => `run.${name} as "run:${name}"`).join(", ")}
+  from pipeline join pipeline_job as job on job.pipeline_id = pipeline.id
+  join public.job_run as run on run.job_id = job.id
+  where pipeline.number = ? and job.place = ? and run.token_hash = ?
+  order by run.attempt desc limit 1`;
 
 /** The job whose run has this token; undefined once the run is over. */
 export async function findJobOfToken(db: Knex, tokenHash: string): Promise<JobRow | undefined> {

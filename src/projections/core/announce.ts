@@ -30,9 +30,17 @@ export async function announce(tx: Knex, payload: bigint | typeof reread): Promi
 
 /**
  * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth
- * application, or who may do what in which project. Of `jobs` nothing is kept: agents wait for it.
+ * application, who may do what in which project, agents, or what jobs are run with. Of `jobs` nothing is kept: agents
+ * wait for it.
  */
-export type Subject = "settings" | "access" | "jobs" | `user-${string}` | `application-${string}`;
+export type Subject =
+  | "settings"
+  | "access"
+  | "agents"
+  | "job-settings"
+  | "jobs"
+  | `user-${string}`
+  | `application-${string}`;
 
 const changed = "changed ";
 

@@ -22,6 +22,8 @@ export type ImportSwitch = Exclude<keyof StoredTemplateSetting, "parent_id">;
 export const templateSettingProjection = defineProjection({
   name: "template_setting",
   version: 1,
+  // Jobs are given these, and processes keep copies while they run.
+  announces: "job-settings",
   tables: ["template_setting"],
   async create(tx) {
     await tx.schema.createTable("template_setting", (table) => {

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
-import type { ProjectId } from "../../events/core/ids.ts";
-import type { JobId, PipelineId } from "../../events/pipeline/id.ts";
+import { JobSpec } from "../../events/pipeline/job-spec.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
+import type { JobRow } from "./table.ts";
 
 /** What an agent may take. */
 export type QueueFilter = Readonly<{
@@ -16,20 +16,21 @@ export type QueueFilter = Readonly<{
 }>;
 
 export type QueuedJob = Readonly<{
-  id: JobId;
-  pipeline_id: PipelineId;
-  project_id: ProjectId;
-  attempt: number;
-  place: number;
-  name: string;
+  job: JobRow;
+  spec: JobSpec;
+  /** Of its pipeline. */
   ref: string;
-  is_tag: boolean;
-  merge_request: PipelineOrigin["mergeRequest"];
-  tags: readonly string[];
-  /** Of the project, now. */
-  running: number;
-  queued_at: Date;
+  isTag: boolean;
+  mergeRequest: PipelineOrigin["mergeRequest"];
 }>;
+
+type Row = JobRow &
+  Readonly<{
+    "job:spec": unknown;
+    "job:ref": string;
+    "job:is_tag": boolean;
+    "job:merge_request": PipelineOrigin["mergeRequest"];
+  }>;
 
 /** Jobs at the head of the queue that are compared for fairness. */
 const headMax = 1_000;
@@ -42,9 +43,9 @@ const headMax = 1_000;
  */
 export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonly QueuedJob[]> {
   const { projectIds, tags, runUntagged, except, limit } = filter;
-  const { rows } = await db.raw<{ rows: readonly QueuedJob[] }>(
+  const { rows } = await db.raw<{ rows: readonly Row[] }>(
     `with head as (
-       select id, pipeline_id, project_id, attempt, place, name, tags, queued_at
+       select id, pipeline_id, project_id, place, queued_at
        from pipeline_job
        where queued and not is_trigger
          and tags <@ ?::text[] and (? or tags <> '{}')
@@ -55,16 +56,21 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
        select project_id, count(*)::int as running from pipeline_job
        where status = 'RUNNING' and project_id in (select project_id from head)
        group by project_id
+     ), first as (
+       select head.id, head.queued_at, head.place, pipeline.ref, pipeline.is_tag, pipeline.merge_request,
+         coalesce(busy.running, 0) + row_number() over
+           (partition by head.project_id order by head.queued_at, head.place, head.id) as turn
+       from head join pipeline on pipeline.id = head.pipeline_id
+       left join busy on busy.project_id = head.project_id
+       where pipeline.number is not null
+       order by turn, head.queued_at, head.place, head.id
+       limit ?
      )
-     select head.*, pipeline.ref, pipeline.is_tag, pipeline.merge_request,
-       coalesce(busy.running, 0) as running
-     from head join pipeline on pipeline.id = head.pipeline_id
-     left join busy on busy.project_id = head.project_id
-     where pipeline.number is not null
-     order by coalesce(busy.running, 0) + row_number() over
-       (partition by head.project_id order by head.queued_at, head.place, head.id),
-       head.queued_at, head.place, head.id
-     limit ?`,
+     select job.*, spec.spec as "job:spec", first.ref as "job:ref",
+       first.is_tag as "job:is_tag", first.merge_request as "job:merge_request"
+     from first join pipeline_job as job on job.id = first.id
+     join pipeline_job_spec as spec on spec.job_id = first.id
+     order by first.turn, first.queued_at, first.place, first.id`,
     [
       [...tags],
       runUntagged,
@@ -73,7 +79,11 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
       limit,
     ],
   );
-  return rows;
+  return rows.map((row) => {
+    const { "job:spec": spec, "job:ref": ref, ...rest } = row;
+    const { "job:is_tag": isTag, "job:merge_request": mergeRequest, ...job } = rest;
+    return { job, spec: JobSpec.parse(spec), ref, isTag, mergeRequest };
+  });
 }
 
 const list = (ids: readonly string[] | undefined): string[] | null =>

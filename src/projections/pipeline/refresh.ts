@@ -38,22 +38,22 @@ export function refreshPipelines(rows: Writes, touched: ReadonlyMap<string, Touc
 const firstStart =
   "(select min(job.started_at) from pipeline_job as job where job.pipeline_id = pipeline.id)";
 
-/** Those of the pipeline which an index of active jobs has. */
-const isActive = (status: string): string =>
-  `exists (
-     select from pipeline_job as job
-     where job.project_id = pipeline.project_id and job.pipeline_id = pipeline.id and job.status = '${status}')`;
+/** Whether the pipeline has a job that meets the condition; `exists` would gather those of all pipelines first. */
+const some = (condition: string): string =>
+  `(select true from pipeline_job as job
+    where job.pipeline_id = pipeline.id and ${condition} limit 1) is not null`;
 
-const begun = `exists (
-  select from pipeline_job as job
-  where job.pipeline_id = pipeline.id and job.status in ('SUCCESS', 'FAILED', 'WARNING'))`;
+/** Which an index of active jobs has. */
+const isActive = (status: string): string =>
+  some(`job.project_id = pipeline.project_id and job.status = '${status}'`);
+
+const begun = "job.status in ('SUCCESS', 'FAILED', 'WARNING')";
 
 /** Where no job is active; null where there is none at all. */
 const ofRest = `(
   select case
     when bool_or(job.status = 'MANUAL' and not job.may_fail) then 'MANUAL'
-    when bool_or(job.status = 'CREATED') then
-      case when bool_or(job.status in ('SUCCESS', 'FAILED', 'WARNING')) then 'RUNNING' else 'CREATED' end
+    when bool_or(job.status = 'CREATED') then case when bool_or(${begun}) then 'RUNNING' else 'CREATED' end
     when bool_or(job.status = 'FAILED') then 'FAILED'
     when bool_or(job.status = 'CANCELED') then 'CANCELED'
     when bool_or(job.status = 'WARNING') then 'WARNING'
@@ -66,17 +66,17 @@ const ofRest = `(
 /** `pipelineStatus` in SQL, which reads a few jobs of a pipeline that goes on. */
 const status = `case
   when ${isActive("RUNNING")} then 'RUNNING'
-  when ${isActive("PENDING")} then case when ${begun} then 'RUNNING' else 'PENDING' end
+  when ${isActive("PENDING")} then case when ${some(begun)} then 'RUNNING' else 'PENDING' end
   when ${isActive("WAITING_FOR_RESOURCE")} then
-    case when ${begun} then 'RUNNING' else 'WAITING_FOR_RESOURCE' end
+    case when ${some(begun)} then 'RUNNING' else 'WAITING_FOR_RESOURCE' end
   else ${ofRest}
 end`;
 
 const refresh = (are: string, startedAt: string): string =>
-  `update pipeline as stored set status = fresh.status, started_at = fresh.started_at
-   from (
+  `with fresh as materialized (
      select pipeline.id, ${status} as status, ${startedAt} as started_at
      from pipeline where pipeline.id ${are}
-   ) as fresh
+   )
+   update pipeline as stored set status = fresh.status, started_at = fresh.started_at from fresh
    where stored.id = fresh.id and fresh.status is not null
      and (stored.status, stored.started_at) is distinct from (fresh.status, fresh.started_at)`;

@@ -39,6 +39,8 @@ async function save(tx: Tx, { variableId, parentId, parentType, settings }: Give
 export const pipelineVariableProjection = defineProjection({
   name: "pipeline_variable",
   version: 1,
+  // Jobs are given these, and processes keep copies while they run.
+  announces: "job-settings",
   tables: ["pipeline_variable"],
   async create(tx) {
     await tx.schema.createTable("pipeline_variable", (table) => {

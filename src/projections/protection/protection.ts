@@ -52,6 +52,8 @@ const rules = tableOf<ProtectionRow>({ name: "protection_rule", key: ["id"] });
 export const protectionProjection = defineRowProjection({
   name: "protection",
   version: 3,
+  // Jobs are given these, and processes keep copies while they run.
+  announces: "job-settings",
   tables: ["protection_rule", "protection_apply", "protection_owner"],
   async create(tx) {
     await tx.schema.createTable("protection_rule", (table) => {

@@ -1,10 +1,11 @@
 import { handleKept } from "../../commands/core/handle-kept.ts";
-import { job } from "../../commands/pipeline/job.ts";
+import { job, queuedFirst } from "../../commands/pipeline/job.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { RevisionConflict } from "../../platform/event-store/event-store.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type QueuedJob, type QueueFilter, queuedJobs } from "../../projections/pipeline/queue.ts";
+import type { JobRow } from "../../projections/pipeline/table.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
 export type Claim = Readonly<{
@@ -17,9 +18,11 @@ export type Claim = Readonly<{
   tokenHash: string;
 }>;
 
-export type ClaimedJob = Readonly<{ jobId: string; attempt: number; position: bigint | undefined }>;
+/** As it was in the queue, and as it is now. */
+export type ClaimedJob = QueuedJob;
 
-const candidates = 20;
+/** A few are enough, but for an agent that may not take them. */
+const [candidatesFirst, candidates] = [5, 20];
 
 /** Ids of jobs that polls of this process claim now: of those that look at one moment, each tries another one. */
 const claiming = new Set<string>();
@@ -34,12 +37,16 @@ export async function claimNextJob(
 ): Promise<ClaimedJob | undefined> {
   const lost: string[] = [];
   for (;;) {
-    const queued = await queuedJobs(db, { ...filter, except: lost, limit: candidates });
+    const queued = await queuedJobs(db, {
+      ...filter,
+      except: lost,
+      limit: lost.length === 0 ? candidatesFirst : candidates,
+    });
     if (queued.length === 0) return undefined;
     for (const each of queued) {
-      lost.push(each.id);
-      if (claiming.has(each.id) || !(await mayTake(each)) || claiming.has(each.id)) continue;
-      const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = each;
+      const { id: jobId, pipeline_id: pipelineId, project_id: projectId } = each.job;
+      lost.push(jobId);
+      if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
       const at = now().toISOString();
       const place = { jobId, pipelineId, projectId, at };
       const command = { type: "ClaimJob", ...place, agentId, tokenHash } as const;
@@ -47,10 +54,11 @@ export async function claimNextJob(
       claiming.add(jobId);
       try {
         const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
-        const { position } = await handleKept(store, job, order);
+        // The append is refused where more than that has happened to it.
+        const { position } = await handleKept(store, job, order, queuedFirst);
         // Until then it is in the queue for others.
         await visible(position);
-        return { jobId, attempt, position };
+        return { ...each, job: assigned(each.job, { agentId, tokenHash, at }) };
       } catch (error) {
         const isTaken = error instanceof Refusal && error.code === "job.taken";
         if (!isTaken && !(error instanceof RevisionConflict)) throw error;
@@ -60,3 +68,15 @@ export async function claimNextJob(
     }
   }
 }
+
+const assigned = (
+  row: JobRow,
+  { agentId, tokenHash, at }: Readonly<{ agentId: string; tokenHash: string; at: string }>,
+): JobRow => ({
+  ...row,
+  status: "PENDING",
+  queued: false,
+  agent_id: agentId,
+  token_hash: tokenHash,
+  assigned_at: new Date(at),
+});

@@ -47,7 +47,7 @@ export async function releaseByJob(
   // Most jobs create none, which their plan shows.
   const spec = await findJobSpec(deps.db, job.id);
   if (!spec?.release) return undefined;
-  const run = await findJobRun(deps, job, spec);
+  const run = await findJobRun(deps, job, { spec });
   if (run === undefined) return undefined;
   try {
     const tagName = await release(deps, run, spec.release, token);

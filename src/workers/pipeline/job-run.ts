@@ -6,54 +6,77 @@ import {
   jobsWithArtifacts,
 } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { type VariableRow, variablesOf } from "../../projections/pipeline/variable.ts";
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
+import { variableParents } from "./setting-variable.ts";
 
 export type VariableDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "blobs" | "publicUrl">;
 
-/** A job and what it belongs to. */
-export type JobRun = Readonly<{
-  deps: VariableDeps;
-  job: JobRow;
+/** What the runs of all jobs of a pipeline are made with. */
+export type PipelineFacts = Readonly<{
   pipeline: PipelineRow;
   project: ProjectRow;
-  spec: JobSpec;
   isProtected: boolean;
-  /** In the whole service; 0 until it has one. */
-  number: bigint;
-  /** Jobs that left artifacts for it. */
-  dependencies: readonly JobRow[];
+  /** Of its project and what this belongs to. */
+  settings: readonly VariableRow[];
 }>;
+
+/** A job and what it belongs to. */
+export type JobRun = PipelineFacts &
+  Readonly<{
+    deps: VariableDeps;
+    job: JobRow;
+    spec: JobSpec;
+    /** In the whole service; 0 until it has one. */
+    number: bigint;
+    /** Jobs that left artifacts for it. */
+    dependencies: readonly JobRow[];
+  }>;
 
 /** For whom a job acts: who played it, else who restarted it, else who started the pipeline. */
 export const actorOfJob = (job: JobRow, pipeline: Pick<PipelineRow, "user_id">): UserId | null =>
   job.played_by_id ?? job.reset_by_id ?? pipeline.user_id;
 
-/**
- * Undefined when the job's plan, its pipeline or its project is gone.
- *
- * @param known the plan, where it was read before: it never changes
- */
+/** Undefined when the pipeline or its project is gone. */
+export async function pipelineFacts(
+  { db }: Pick<VariableDeps, "db">,
+  { pipeline_id, project_id }: Readonly<{ pipeline_id: string; project_id: string }>,
+): Promise<PipelineFacts | undefined> {
+  const [pipeline, project] = await Promise.all([
+    findPipelineById(db, pipeline_id),
+    findProjectById(db, project_id),
+  ]);
+  if (pipeline === undefined || project === undefined) return undefined;
+  const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
+  const [isProtected, settings] = await Promise.all([
+    isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
+    variablesOf(db, variableParents(project)),
+  ]);
+  return { pipeline, project, isProtected, settings };
+}
+
+/** What was read of a job before. */
+export type KnownOfJob = Readonly<{
+  /** It never changes. */
+  spec?: JobSpec | undefined;
+  facts?: PipelineFacts | undefined;
+}>;
+
+/** Undefined when the job's plan, its pipeline or its project is gone. */
 export async function findJobRun(
   deps: VariableDeps,
   job: JobRow,
-  known?: JobSpec,
+  known: KnownOfJob = {},
 ): Promise<JobRun | undefined> {
-  const [pipeline, project, spec] = await Promise.all([
-    findPipelineById(deps.db, job.pipeline_id),
-    findProjectById(deps.db, job.project_id),
-    known ?? findJobSpec(deps.db, job.id),
+  const [facts, spec] = await Promise.all([
+    known.facts ?? pipelineFacts(deps, job),
+    known.spec ?? findJobSpec(deps.db, job.id),
   ]);
-  if (pipeline === undefined || project === undefined || spec === undefined) return undefined;
-  const isProtected = await isProtectedRef(deps, project, {
-    ref: pipeline.ref,
-    isTag: pipeline.is_tag,
-    mergeRequest: pipeline.merge_request,
-  });
+  if (facts === undefined || spec === undefined) return undefined;
   const dependencies = await dependenciesOf(deps, job, spec);
-  const number = pipeline.number ?? 0n;
-  return { deps, job, pipeline, project, spec, isProtected, number, dependencies };
+  return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies };
 }
 
 /** Names of the jobs whose artifacts a job is given; undefined for all of earlier stages. */

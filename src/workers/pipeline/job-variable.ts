@@ -131,7 +131,7 @@ async function addressWith(
   if (template === null) return null;
   const { deps, project } = run;
   const place = { project, isProtected: false, environment: name };
-  const settings = await settingVariables(deps, place);
+  const settings = await settingVariables(deps, place, run.settings);
   const own = new Map(ofEnvironment(name));
   let isSealed = false;
   const lookup = (key: string): string | undefined => {
@@ -170,7 +170,11 @@ export async function variablesOf(
   const { all, given } = await plainVariables(run);
   // Only the name that was checked when the job was queued: what it is made of may have changed.
   const environment = spec.environment === null ? null : job.environment_name;
-  const settings = await settingVariables(deps, { project, isProtected, environment });
+  const settings = await settingVariables(
+    deps,
+    { project, isProtected, environment },
+    run.settings,
+  );
   for (const [key, { value, masked, file }] of settings) {
     add(all, key, value, { public: false, masked, file, raw: false });
   }

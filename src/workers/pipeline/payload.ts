@@ -2,7 +2,7 @@ import type { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
-import { findJobRun, type JobRun, type VariableDeps } from "./job-run.ts";
+import { findJobRun, type JobRun, type KnownOfJob, type VariableDeps } from "./job-run.ts";
 import { type JobVariable, variablesOf } from "./job-variable.ts";
 
 /** All that an agent needs to run a job, beside what belongs to the agent and to artifacts. */
@@ -45,14 +45,13 @@ const depthDefault = 20;
  * Puts together what a job is run with: its stored plan, the variables in force now, and secrets.
  *
  * @param token of the run; it is a variable and never part of a URL here
- * @param known the plan, where it was read before
  * @returns undefined when the job, its pipeline or its project is gone
  */
 export async function jobPayload(
   deps: VariableDeps,
   job: JobRow,
   token: string,
-  known?: JobSpec,
+  known?: KnownOfJob,
 ): Promise<JobPayload | undefined> {
   const run = await findJobRun(deps, job, known);
   if (run === undefined || run.pipeline.number === null) return undefined;

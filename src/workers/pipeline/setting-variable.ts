@@ -7,24 +7,33 @@ import type { WorkerDeps } from "../core/deps.ts";
 export type SettingVariable = Readonly<{ value: string; masked: boolean; file: boolean }>;
 
 export type VariablePlace = Readonly<{
-  project: Pick<ProjectRow, "id" | "owner_id" | "owner_company_id">;
+  project: Owned;
   /** Of the branch or tag: only then protected variables are given. */
   isProtected: boolean;
   /** Name of the job's environment; null for none. */
   environment: string | null;
 }>;
 
+type Owned = Pick<ProjectRow, "id" | "owner_id" | "owner_company_id">;
+
+/** What the variables of a project are set at, those whose value wins first. */
+export function variableParents({ id, owner_id, owner_company_id }: Owned): readonly string[] {
+  return [id, owner_id, owner_company_id, serviceId].filter((parent) => parent !== null);
+}
+
 /**
  * The variables that a project, its team, its company and the service have set, in this order of
  * precedence; of several scopes that fit the environment, the longest wins.
+ *
+ * @param known all of them, where they were read before
  */
 export async function settingVariables(
   { db, vault }: Pick<WorkerDeps, "db" | "vault">,
   { project, isProtected, environment }: VariablePlace,
+  known?: readonly VariableRow[],
 ): Promise<ReadonlyMap<string, SettingVariable>> {
-  const parents = [project.id, project.owner_id, project.owner_company_id, serviceId];
-  const parentIds = parents.filter((id) => id !== null);
-  const rows = await variablesOf(db, parentIds);
+  const parentIds = variableParents(project);
+  const rows = known ?? (await variablesOf(db, parentIds));
   const chosen = new Map<string, VariableRow>();
   for (const row of rows) {
     if ((row.protected && !isProtected) || !fits(row.environment_scope, environment)) continue;

@@ -223,21 +223,6 @@ describe("asking for a job", () => {
   });
 });
 
-describe("a job that is run", () => {
-  it("has its plan read once, and its row with that of its run", async () => {
-    await givenPipeline(oneJob);
-    const statements: string[] = [];
-    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
-    app.deps.db.on("query", note);
-    await put(await begin(), { state: "success" });
-    app.deps.db.off("query", note);
-    const about = (what: RegExp) => statements.filter((sql) => what.test(sql)).length;
-    expect(about(/^select "spec" from "pipeline_job_spec"/)).to.equal(1);
-    expect(about(/^select "job"\.\*.*"public"\."job_run" as "run"/)).to.equal(2);
-    expect(about(/^select .* from "public"\."job_run"/)).to.equal(0);
-  });
-});
-
 describe("the update of a job", () => {
   it("fails a job for the reason that the agent gives", async () => {
     const pipeline = await givenPipeline(oneJob);

@@ -146,7 +146,7 @@ describe("the pipeline read model", () => {
   it("queues jobs for agents that have their tags", async () => {
     await apply(begun);
     const names = async (tags: readonly string[], runUntagged: boolean) =>
-      (await queuedJobs(db, { tags, runUntagged, limit: 10 })).map(({ name }) => name);
+      (await queuedJobs(db, { tags, runUntagged, limit: 10 })).map(({ job }) => job.name);
     expect(await names([], true)).to.deep.equal(["a"]);
     expect(await names(["linux", "more"], true)).to.deep.equal(["a", "b"]);
     expect(await names(["linux"], false)).to.deep.equal(["b"]);

@@ -1,0 +1,80 @@
+import { expect } from "chai";
+
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const at = pipelinesOf(app, anna, await app.givenProject(anna, "search"));
+const { token } = anna;
+const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
+const { put, begin } = agentTalk(app, agent.token);
+
+before(() => at.commit({ ".forge-ci.yaml": "build:\n  script: [make]\n" }));
+
+describe("a job that is run", () => {
+  it("has its row and plan read with the queue, and its row with that of its run", async () => {
+    await at.start();
+    const statements: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => statements.push(sql);
+    app.deps.db.on("query", note);
+    await put(await begin(), { state: "success" });
+    app.deps.db.off("query", note);
+    const about = (what: RegExp) => statements.filter((sql) => what.test(sql)).length;
+    expect(about(/^select "spec" from "pipeline_job_spec"/)).to.equal(0);
+    expect(about(/^select \* from "pipeline_job" where "id"/)).to.equal(0);
+    expect(about(/^select job\.\*.*public\.job_run as run/s)).to.equal(2);
+    expect(about(/^select .* from "public"\."job_run"/)).to.equal(0);
+  });
+
+  it("is claimed by what the queue shows, without a look at its stream", async () => {
+    await at.start();
+    const streams: string[] = [];
+    const { store } = app.deps;
+    const readStream = store.readStream.bind(store);
+    const noting: Partial<typeof store> = {
+      readStream: (stream, ...more) => {
+        streams.push(stream);
+        return readStream(stream, ...more);
+      },
+    };
+    Object.assign(store, noting);
+    try {
+      await put(await begin(), { state: "success" });
+    } finally {
+      Object.assign(store, { readStream });
+    }
+    expect(streams.filter((stream) => stream.startsWith("job-"))).to.deep.equal([]);
+  });
+
+  it("is given variables and protection as they are, also where a pipeline goes on", async () => {
+    const of = pipelinesOf(app, anna, await app.givenProject(anna, "changing"));
+    const own = await givenAgent(app, { base: `${of.base}/runners`, token });
+    const talk = agentTalk(app, own.token);
+    const jobs = ["one", "two", "three"].map((name) => `${name}: {script: x}`);
+    await of.commit({ ".forge-ci.yaml": jobs.join("\n") });
+    await of.start();
+    const given = async (): Promise<readonly string[]> => {
+      const job = await talk.begin();
+      await talk.put(job, { state: "success" });
+      const variables = job["variables"] as readonly { key: string; value: string }[];
+      return variables.flatMap(({ key, value }) => (key.startsWith("NEW") ? [value] : []));
+    };
+    const post = async (path: string, body: object): Promise<void> => {
+      const answer = await app.post(`${of.base}/${path}`, { token, body });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    expect(await given()).to.deep.equal([]);
+    await post("setting/cicd/variable", { key: "NEW", value: "x" });
+    await post("setting/cicd/variable", { key: "NEW_TOO", value: "y", protected: true });
+    expect(await given()).to.deep.equal(["x"]);
+    const level = "DEVELOPER";
+    const rule = { branchTemplate: "main", allowedToPush: level, allowedToMerge: level };
+    await post("branch-protection/create", rule);
+    expect(await given()).to.deep.equal(["x", "y"]);
+    await post(`runners/${own.id}/edit`, { isActive: "false" });
+    expect((await talk.poll()).status).to.equal(204);
+  });
+});
