@@ -131,17 +131,20 @@ async function begun(
   { job, token, spec }: Begun,
 ): Promise<JobAnswer | undefined> {
   const facts = await factsOf(deps, job);
-  const payload = facts && (await jobPayload(deps, job, token, { spec, facts }));
+  if (facts === undefined) return undefined;
+  const [payload] = await Promise.all([
+    jobPayload(deps, job, token, { spec, facts }),
+    beginRun(deps.db, {
+      job_id: job.id,
+      attempt: job.attempt,
+      project_id: job.project_id,
+      agent_id: agent.id,
+      token_hash: hashToken(token),
+      contact_at: deps.now(),
+      cancels_gracefully: features.has("cancel_gracefully"),
+    }),
+  ]);
   if (payload === undefined) return undefined;
-  await beginRun(deps.db, {
-    job_id: job.id,
-    attempt: job.attempt,
-    project_id: payload.project.id,
-    agent_id: agent.id,
-    token_hash: hashToken(token),
-    contact_at: deps.now(),
-    cancels_gracefully: features.has("cancel_gracefully"),
-  });
   keepRun(hashToken(token), token, payload);
   const dependencies = await archives(deps, payload);
   return jobAnswer({ payload, token, agent, dependencies, publicUrl: deps.publicUrl });

@@ -1,5 +1,6 @@
-import type { UserId } from "../../events/core/ids.ts";
+import { ObjectId, type UserId } from "../../events/core/ids.ts";
 import type { JobSpec } from "../../events/pipeline/job-spec.ts";
+import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import {
   findJobSpec,
   findPipelineById,
@@ -10,6 +11,7 @@ import { type VariableRow, variablesOf } from "../../projections/pipeline/variab
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
+import { mergeRequestVariables } from "./merge-request-variable.ts";
 import { variableParents } from "./setting-variable.ts";
 
 export type VariableDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "blobs" | "publicUrl">;
@@ -33,6 +35,8 @@ export type JobRun = PipelineFacts &
     number: bigint;
     /** Jobs that left artifacts for it. */
     dependencies: readonly JobRow[];
+    /** About merge requests; see mergeRequestVariables. */
+    more: ReadonlyMap<string, string>;
   }>;
 
 /** For whom a job acts: who played it, else who restarted it, else who started the pipeline. */
@@ -75,9 +79,25 @@ export async function findJobRun(
     known.spec ?? findJobSpec(deps.db, job.id),
   ]);
   if (facts === undefined || spec === undefined) return undefined;
-  const dependencies = await dependenciesOf(deps, job, spec);
-  return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies };
+  const [dependencies, more] = await Promise.all([
+    dependenciesOf(deps, job, spec),
+    mergeRequestVariables(deps, facts.project, originOf(facts.pipeline)),
+  ]);
+  return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };
 }
+
+/** As the variables of its jobs are made with it. */
+export const originOf = (pipeline: PipelineRow): PipelineOrigin => ({
+  ref: pipeline.ref,
+  isTag: pipeline.is_tag,
+  commitId: ObjectId.parse(pipeline.commit_id),
+  beforeCommitId: ObjectId.nullable().parse(pipeline.before_commit_id),
+  source: pipeline.source,
+  userId: pipeline.user_id,
+  parent: null,
+  mergeRequest: pipeline.merge_request,
+  startedBy: null,
+});
 
 /** Names of the jobs whose artifacts a job is given; undefined for all of earlier stages. */
 function namesOfDependencies({ dependencies, needs }: JobSpec): readonly string[] | undefined {

@@ -1,10 +1,8 @@
-import { ObjectId } from "../../events/core/ids.ts";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { expandText } from "../../platform/pipeline-file/expand.ts";
 import { clipText, isStorableText, storableText } from "../../platform/storable-text.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import type { JobRun, VariableDeps } from "./job-run.ts";
-import { mergeRequestVariables } from "./merge-request-variable.ts";
+import { type JobRun, originOf, type VariableDeps } from "./job-run.ts";
 import { predefinedVariables, slugOf } from "./predefined.ts";
 import { reportedVariables } from "./reported-variable.ts";
 import { settingVariables } from "./setting-variable.ts";
@@ -28,21 +26,10 @@ type Plain = Readonly<{
 }>;
 
 async function plainVariables(run: JobRun): Promise<Plain> {
-  const { deps, job, pipeline, project, spec, isProtected } = run;
+  const { deps, job, pipeline, project, spec, isProtected, more } = run;
   const repository = await deps.git.find(project.id);
   const commit = await repository?.objects.commit(pipeline.commit_id);
-  const origin = {
-    ref: pipeline.ref,
-    isTag: pipeline.is_tag,
-    commitId: ObjectId.parse(pipeline.commit_id),
-    beforeCommitId: ObjectId.nullable().parse(pipeline.before_commit_id),
-    source: pipeline.source,
-    userId: pipeline.user_id,
-    parent: null,
-    mergeRequest: pipeline.merge_request,
-    startedBy: null,
-  };
-  const more = await mergeRequestVariables(deps, project, origin);
+  const origin = originOf(pipeline);
   const sources = { project, origin, commit, isProtected, more, publicUrl: deps.publicUrl };
   const all = new Map<string, JobVariable>();
   for (const [key, value] of predefinedVariables(sources)) add(all, key, value);
