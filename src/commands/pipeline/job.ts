@@ -191,6 +191,13 @@ export const job: Slice<JobState, JobCommand, typeof jobEvents> = {
   decider,
 };
 
+/** A job that was planned and nothing else. */
+export const noPast: Known<JobState> = {
+  state: initialState,
+  revision: "none",
+  position: undefined,
+};
+
 /** A job that was queued and nothing else: what nearly every job is when an agent claims it. */
 export const queuedFirst: Known<JobState> = {
   state: { ...initialState, status: "PENDING", attempt: 1, queued: true },

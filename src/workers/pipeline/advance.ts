@@ -1,5 +1,5 @@
 import { handle, later } from "../../commands/core/handle.ts";
-import { type JobCommand, job } from "../../commands/pipeline/job.ts";
+import { type JobCommand, job, noPast } from "../../commands/pipeline/job.ts";
 import { nextSteps, type Step, type WaitingJob } from "../../commands/pipeline/next-step.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import { bySystem } from "../../events/core/system.ts";
@@ -183,17 +183,24 @@ type Unplaced<Command> = Command extends unknown
 /** Gives an order to a job on behalf of the service. */
 export async function orderJob(
   { store, now }: Pick<AdvanceDeps, "store" | "now">,
-  { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt }: JobRow,
+  row: JobRow,
   order: Unplaced<JobCommand>,
   cause: Cause,
 ): Promise<bigint | undefined> {
+  const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = row;
   const at = now().toISOString();
   // Each member of the union lost these fields, and gets them back.
   const command = { ...order, jobId, pipelineId, projectId, at } as JobCommand;
   const commandId = deterministicId(cause.id, jobId, order.type, attempt);
   const metadata = bySystem({ commandId, ...cause }, at);
-  return (await handle(store, job, { id: jobId, command, metadata })).position;
+  // The append is refused where something has happened to it.
+  const known = hasNoPast(row) ? noPast : undefined;
+  return (await handle(store, job, { id: jobId, command, metadata }, known)).position;
 }
+
+/** What nearly every job is when its turn comes: its stream is empty. */
+const hasNoPast = ({ status, attempt, released, delayed_until }: JobRow): boolean =>
+  status === "CREATED" && attempt === 0 && !released && delayed_until === null;
 
 async function finish(
   { store, now }: AdvanceDeps,

@@ -29,8 +29,7 @@ describe("a job that is run", () => {
     expect(about(/^select .* from "public"\."job_run"/)).to.equal(0);
   });
 
-  it("is claimed by what the queue shows, without a look at its stream", async () => {
-    await at.start();
+  it("is queued and claimed by what read models show, without a look at its stream", async () => {
     const streams: string[] = [];
     const { store } = app.deps;
     const readStream = store.readStream.bind(store);
@@ -42,6 +41,7 @@ describe("a job that is run", () => {
     };
     Object.assign(store, noting);
     try {
+      await at.start();
       await put(await begin(), { state: "success" });
     } finally {
       Object.assign(store, { readStream });
