@@ -1,15 +1,15 @@
 import type { Knex } from "knex";
 
-import type { EventOf, Recorded } from "../../events/core/event.ts";
 import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, issueEvents } from "../../events/issue/issue.ts";
 import { type IssueCommentId, issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import type { Part } from "../core/list-rows.ts";
-import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { purgeEvents, purgeRows } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
 import { sharedLength } from "../core/text-share.ts";
 import { counted } from "../core/total.ts";
+import { tableOf } from "../core/writes.ts";
 import type { Slice } from "../user/user.ts";
 
 export type IssueCommentRow = Readonly<{
@@ -22,10 +22,10 @@ export type IssueCommentRow = Readonly<{
 }>;
 
 const { IssueDeleted } = issueEvents;
-const events = { ...issueCommentEvents, IssueDeleted, ...purgeEvents };
-type Handled = Recorded<EventOf<typeof events>>;
 
-export const issueCommentProjection = defineProjection({
+const comments = tableOf<IssueCommentRow>({ name: "issue_comment", key: ["id"] });
+
+export const issueCommentProjection = defineRowProjection({
   name: "issue_comment",
   version: 1,
   tables: ["issue_comment"],
@@ -42,70 +42,30 @@ export const issueCommentProjection = defineProjection({
       table.index(["project_id"]);
     });
   },
-  events,
+  events: { ...issueCommentEvents, IssueDeleted, ...purgeEvents },
   handlers: {
-    ProjectPurged: applyOne,
-    IssueDeleted: applyOne,
-    IssueCommentCreated: applyOne,
-    IssueCommentEdited: applyOne,
-    IssueCommentDeleted: applyOne,
-  },
-  // Most events create a comment: those that follow each other are written by one statement.
-  applyAll: async (tx, all) => {
-    let created: IssueCommentRow[] = [];
-    for (const event of all) {
-      if (event.type === "IssueCommentCreated") {
-        created.push(rowOf(event.data));
-        continue;
-      }
-      await insert(tx, created);
-      created = [];
-      await apply(tx, event);
-    }
-    await insert(tx, created);
+    ProjectPurged: (rows, { data }) =>
+      purgeRows(rows, data.projectId, { issue_comment: "project_id" }),
+    IssueDeleted: (rows, { stream }) => {
+      const issue_id = idInStream(stream);
+      rows.run((db) => db("issue_comment").where({ issue_id }).delete());
+    },
+    IssueCommentCreated: (rows, { data }) =>
+      rows.put(comments, {
+        id: data.issueCommentId,
+        issue_id: data.issueId,
+        project_id: data.projectId,
+        message: data.message,
+        author_id: data.createdById,
+        created_at: new Date(data.createdAt),
+      }),
+    IssueCommentEdited: (rows, { stream, data: { message } }) =>
+      rows.change(comments, { id: idOf(stream) }, { message }),
+    IssueCommentDeleted: (rows, { stream }) => rows.remove(comments, { id: idOf(stream) }),
   },
 });
 
-async function applyOne(tx: Tx, event: Handled): Promise<void> {
-  if (event.type === "IssueCommentCreated") await insert(tx, [rowOf(event.data)]);
-  else await apply(tx, event);
-}
-
-async function insert(tx: Tx, rows: readonly IssueCommentRow[]): Promise<void> {
-  if (rows.length > 0) await tx("issue_comment").insert(rows).onConflict("id").merge();
-}
-
-async function apply(
-  tx: Tx,
-  event: Exclude<Handled, Readonly<{ type: "IssueCommentCreated" }>>,
-): Promise<void> {
-  const id = idInStream(event.stream);
-  switch (event.type) {
-    case "ProjectPurged":
-      return dropRows(tx, event.data.projectId, { issue_comment: "project_id" });
-    case "IssueDeleted":
-      await tx("issue_comment").where({ issue_id: id }).delete();
-      return;
-    case "IssueCommentEdited":
-      await tx("issue_comment").where({ id }).update({ message: event.data.message });
-      return;
-    case "IssueCommentDeleted":
-      await tx("issue_comment").where({ id }).delete();
-  }
-}
-
-function rowOf(
-  data: Extract<Handled, Readonly<{ type: "IssueCommentCreated" }>>["data"],
-): IssueCommentRow {
-  return {
-    id: data.issueCommentId,
-    issue_id: data.issueId,
-    project_id: data.projectId,
-    message: data.message,
-    author_id: data.createdById,
-    created_at: new Date(data.createdAt),
-  };
-}
+const idOf = (stream: string): IssueCommentId => idInStream(stream) as IssueCommentId;
 
 /** A comment as a list shows it. */
 export type ListedCommentRow = IssueCommentRow &

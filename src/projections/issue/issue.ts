@@ -5,7 +5,8 @@ import { idInStream } from "../../events/core/stream.ts";
 import { type IssueId, type IssueStatus, issueEvents } from "../../events/issue/issue.ts";
 import type { LabelId } from "../../events/label/label.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { dropRows, purgeEvents, purgeRows } from "../core/purge.ts";
+import { tableOf, Writes } from "../core/writes.ts";
 
 export type IssueRow = Readonly<{
   id: IssueId;
@@ -81,6 +82,9 @@ async function index(tx: Tx): Promise<void> {
 const events = { ...issueEvents, ...localIdEvents, ...purgeEvents };
 type Handled = Recorded<EventOf<typeof events>>;
 type Change = Exclude<Handled, Readonly<{ type: "ProjectPurged" }>>;
+type Assigned = Extract<Change, Readonly<{ type: "LocalIdAssigned" }>>["data"];
+
+const issues = tableOf<IssueRow>({ name: "issue", key: ["id"] });
 
 export const issueProjection = defineProjection({
   name: "issue",
@@ -110,10 +114,50 @@ export const issueProjection = defineProjection({
     }
     await record(tx, changes);
   },
+  statements: async (db, all) => {
+    const rows = new Writes(db);
+    for (const event of all) collect(rows, event);
+    return rows.statements();
+  },
 });
 
+const purged = { issue: "project_id", issue_total: "project_id" } as const;
+
 function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise<void> {
-  return dropRows(tx, data.projectId, { issue: "project_id", issue_total: "project_id" });
+  return dropRows(tx, data.projectId, purged);
+}
+
+/** What `record` does, in statements that follow the rows by themselves. */
+function collect(rows: Writes, event: Handled): void {
+  switch (event.type) {
+    case "ProjectPurged":
+      purgeRows(rows, event.data.projectId, purged);
+      return;
+    case "IssueCreated":
+      uncount(rows, event.data.issueId);
+      rows.put(issues, createdRow(event.data));
+      dropEmptyTotals(rows, event.data.projectId);
+      return;
+    case "LocalIdAssigned":
+      if (event.data.kind === "ISSUE") number(rows, event.data);
+      return;
+    case "IssueDeleted": {
+      const id = issueIdOf(event);
+      uncount(rows, id);
+      rows.remove(issues, { id });
+      dropEmptyTotals(rows, event.data.projectId);
+      return;
+    }
+    case "IssueClosingCommitFound":
+      return;
+    default: {
+      const id = issueIdOf(event);
+      const change = changeOf(event);
+      if (change.status !== undefined) recount(rows, id, change.status);
+      rows.change(issues, { id }, change);
+      if (change.status !== undefined) dropEmptyTotals(rows, event.data.projectId);
+    }
+  }
 }
 
 function recordOne(tx: Tx, event: Change): Promise<void> {
@@ -145,8 +189,8 @@ async function record(tx: Tx, changes: readonly Change[]): Promise<void> {
   await moveTotals(tx, before, after);
 }
 
-const issueIdOf = (event: Change): string =>
-  event.type === "LocalIdAssigned" ? event.data.subjectId : idInStream(event.stream);
+const issueIdOf = (event: Change): IssueId =>
+  (event.type === "LocalIdAssigned" ? event.data.subjectId : idInStream(event.stream)) as IssueId;
 
 function rowAfter(row: IssueRow | undefined, event: Change): IssueRow | undefined {
   if (event.type === "IssueCreated") return createdRow(event.data);
@@ -154,26 +198,32 @@ function rowAfter(row: IssueRow | undefined, event: Change): IssueRow | undefine
   switch (event.type) {
     case "LocalIdAssigned":
       return { ...row, local_id: event.data.localId };
-    case "IssueClosedByCommit": {
-      const { status, closedById, closedAt } = event.data;
-      return { ...row, status, updated_by_id: closedById, updated_at: new Date(closedAt) };
-    }
     case "IssueClosingCommitFound":
       return row;
-    case "IssueEdited": {
-      const { details, editedById, editedAt } = event.data;
-      return {
-        ...row,
-        title: details.title ?? row.title,
-        description: details.description ?? row.description,
-        status: details.status ?? row.status,
-        assignee_ids: details.assigneeIds ?? row.assignee_ids,
-        label_ids: details.labelIds ?? row.label_ids,
-        updated_by_id: editedById,
-        updated_at: new Date(editedAt),
-      };
-    }
+    default:
+      return { ...row, ...changeOf(event) };
   }
+}
+
+type Changing = Extract<Change, Readonly<{ type: "IssueEdited" | "IssueClosedByCommit" }>>;
+
+/** Columns that get another value. */
+function changeOf(event: Changing): Partial<IssueRow> {
+  if (event.type === "IssueClosedByCommit") {
+    const { status, closedById, closedAt } = event.data;
+    return { status, updated_by_id: closedById, updated_at: new Date(closedAt) };
+  }
+  const { details, editedById, editedAt } = event.data;
+  const { title, description, status, assigneeIds, labelIds } = details;
+  return {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(status !== undefined && { status }),
+    ...(assigneeIds !== undefined && { assignee_ids: assigneeIds }),
+    ...(labelIds !== undefined && { label_ids: labelIds }),
+    updated_by_id: editedById,
+    updated_at: new Date(editedAt),
+  };
 }
 
 function createdRow(data: Extract<Change, Readonly<{ type: "IssueCreated" }>>["data"]): IssueRow {
@@ -215,4 +265,54 @@ async function moveTotals(tx: Tx, before: Rows, after: Rows): Promise<void> {
     .merge({ total: tx.raw("issue_total.total + excluded.total") });
   const projectIds = rows.map(({ project_id }) => project_id);
   await tx("issue_total").whereIn("project_id", projectIds).andWhere("total", 0).delete();
+}
+
+const countedMore =
+  "on conflict (project_id, status) do update set total = issue_total.total + excluded.total";
+
+/** Gives an issue its number; one that has none counts from then on. */
+function number(rows: Writes, { subjectId, localId: local_id }: Assigned): void {
+  const id = subjectId as IssueId;
+  rows.run((db) =>
+    db.raw(
+      `insert into issue_total (project_id, status, total)
+       select project_id, status, 1 from issue where id = ? and local_id is null ${countedMore}`,
+      [id],
+    ),
+  );
+  rows.change(issues, { id }, { local_id });
+}
+
+/** A numbered issue is about to have another status. */
+function recount(rows: Writes, id: IssueId, status: IssueStatus): void {
+  rows.run((db) =>
+    db.raw(
+      `with moved as (
+         select project_id, status from issue
+         where id = :id and local_id is not null and status <> :status
+       ), fewer as (
+         update issue_total set total = issue_total.total - 1 from moved
+         where issue_total.project_id = moved.project_id and issue_total.status = moved.status
+       )
+       insert into issue_total (project_id, status, total)
+       select project_id, :status, 1 from moved ${countedMore}`,
+      { id, status },
+    ),
+  );
+}
+
+/** A numbered issue is about to go, or to be as it was before it had a number. */
+function uncount(rows: Writes, id: IssueId): void {
+  rows.run((db) =>
+    db.raw(
+      `update issue_total set total = issue_total.total - 1 from issue
+       where issue.id = ? and issue.local_id is not null
+         and issue_total.project_id = issue.project_id and issue_total.status = issue.status`,
+      [id],
+    ),
+  );
+}
+
+function dropEmptyTotals(rows: Writes, project_id: ProjectId): void {
+  rows.run((db) => db("issue_total").where({ project_id, total: 0 }).delete());
 }

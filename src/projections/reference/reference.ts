@@ -7,8 +7,10 @@ import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts"
 import { commitReferenceEvents } from "../../events/reference/commit-reference.ts";
 import { clipText } from "../../platform/storable-text.ts";
 import { referencesIn, type TextReference } from "../../platform/text-reference.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
-import { dropRows, purgeEvents } from "../core/purge.ts";
+import { ignore } from "../core/projection.ts";
+import { purgeEvents, purgeRows } from "../core/purge.ts";
+import { defineRowProjection } from "../core/row-projection.ts";
+import { tableOf, type Writes } from "../core/writes.ts";
 
 export type ReferenceKind = "COMMIT" | "ISSUE" | "MERGE_REQUEST" | "NOTE";
 
@@ -42,6 +44,15 @@ export type ReferenceRow = Readonly<{
 /** Longest title of a commit that is kept. */
 const titleMax = 255;
 
+const key = ["source_id", "project_id", "source_part", "target"] as const;
+const texts = tableOf<ReferenceRow>({ name: "text_reference", key, kept: ["created_at"] });
+/** What a commit says never changes: only a row that is not there is written. */
+const commitTexts = tableOf<ReferenceRow>({
+  name: "text_reference",
+  key,
+  kept: ["source_kind", "parent_kind", "parent_id", "title", "closes", "created_at"],
+});
+
 /** Those that say a text. */
 const requestTexts = {
   MergeRequestOpened: mergeRequestEvents.MergeRequestOpened,
@@ -54,7 +65,7 @@ const noteTexts = {
   DiscussionNoteDeleted: discussionEvents.DiscussionNoteDeleted,
 } as const;
 
-export const referenceProjection = defineProjection({
+export const referenceProjection = defineRowProjection({
   name: "reference",
   version: 3,
   tables: ["text_reference"],
@@ -84,47 +95,49 @@ export const referenceProjection = defineProjection({
     ...purgeEvents,
   },
   handlers: {
-    ProjectPurged: (tx, { data }) => dropRows(tx, data.projectId, { text_reference: "project_id" }),
-    IssueCreated: async (tx, { data }) => {
+    ProjectPurged: (rows, { data }) =>
+      purgeRows(rows, data.projectId, { text_reference: "project_id" }),
+    IssueCreated: (rows, { data }) => {
       const source = { kind: "ISSUE", id: data.issueId, projectId: data.projectId } as const;
-      await readText(tx, { ...source, part: "title" }, data.title, data.createdAt);
-      await readText(tx, { ...source, part: "description" }, data.description, data.createdAt);
+      readText(rows, { ...source, part: "title" }, data.title, data.createdAt);
+      readText(rows, { ...source, part: "description" }, data.description, data.createdAt);
     },
-    IssueEdited: async (tx, { stream, data: { projectId, details, editedAt } }) => {
+    IssueEdited: (rows, { stream, data: { projectId, details, editedAt } }) => {
       const source = { kind: "ISSUE", id: idInStream(stream), projectId } as const;
       for (const part of ["title", "description"] as const) {
         const text = details[part];
-        if (text !== undefined) await readText(tx, { ...source, part }, text, editedAt);
+        if (text !== undefined) readText(rows, { ...source, part }, text, editedAt);
       }
     },
     IssueClosedByCommit: ignore,
     IssueClosingCommitFound: ignore,
-    IssueDeleted: (tx, { stream }) => dropSource(tx, idInStream(stream)),
-    IssueCommentCreated: (tx, { data }) =>
-      readText(tx, noteOn(data.issueCommentId, data), data.message, data.createdAt),
-    IssueCommentEdited: (tx, { stream, data }) =>
-      readText(tx, noteOn(idInStream(stream), data), data.message, data.editedAt),
-    IssueCommentDeleted: (tx, { stream }) => dropSource(tx, idInStream(stream)),
-    MergeRequestOpened: async (tx, { data }) => {
+    IssueDeleted: (rows, { stream }) => dropSource(rows, idInStream(stream)),
+    IssueCommentCreated: (rows, { data }) =>
+      readText(rows, noteOn(data.issueCommentId, data), data.message, data.createdAt),
+    IssueCommentEdited: (rows, { stream, data }) =>
+      readText(rows, noteOn(idInStream(stream), data), data.message, data.editedAt),
+    IssueCommentDeleted: (rows, { stream }) => dropSource(rows, idInStream(stream)),
+    MergeRequestOpened: (rows, { data }) => {
       const { mergeRequestId: id, projectId, details, openedAt } = data;
-      await readRequest(tx, { id, projectId }, details, openedAt);
+      readRequest(rows, { id, projectId }, details, openedAt);
     },
-    MergeRequestEdited: (tx, { stream, data: { projectId, details, editedAt } }) =>
-      readRequest(tx, { id: idInStream(stream), projectId }, details, editedAt),
-    DiscussionStarted: (tx, { data }) =>
-      readText(tx, noteOnRequest(data.discussionId, data), data.message, data.startedAt),
-    DiscussionReplied: (tx, { data }) =>
-      readText(tx, noteOnRequest(data.noteId, data), data.message, data.repliedAt),
-    DiscussionNoteEdited: (tx, { data }) =>
-      readText(tx, noteOnRequest(data.noteId, data), data.message, data.editedAt),
-    DiscussionNoteDeleted: async (tx, { data: { noteId, replyIds } }) => {
-      for (const id of [noteId, ...replyIds]) await dropSource(tx, id);
+    MergeRequestEdited: (rows, { stream, data: { projectId, details, editedAt } }) =>
+      readRequest(rows, { id: idInStream(stream), projectId }, details, editedAt),
+    DiscussionStarted: (rows, { data }) =>
+      readText(rows, noteOnRequest(data.discussionId, data), data.message, data.startedAt),
+    DiscussionReplied: (rows, { data }) =>
+      readText(rows, noteOnRequest(data.noteId, data), data.message, data.repliedAt),
+    DiscussionNoteEdited: (rows, { data }) =>
+      readText(rows, noteOnRequest(data.noteId, data), data.message, data.editedAt),
+    DiscussionNoteDeleted: (rows, { data: { noteId, replyIds } }) => {
+      for (const id of [noteId, ...replyIds]) dropSource(rows, id);
     },
-    CommitReferencesFound: async (tx, { data: { projectId, commits, foundAt } }) => {
-      const rows = commits.flatMap(({ commitId: id, title, references }) =>
-        rowsOf({ kind: "COMMIT", id, projectId, part: "message", title }, references, foundAt),
-      );
-      await insert(tx, rows);
+    CommitReferencesFound: (rows, { data: { projectId, commits, foundAt } }) => {
+      for (const { commitId: id, title, references } of commits) {
+        const source = { kind: "COMMIT", id, projectId, part: "message", title } as const;
+        // The same commit may come again with another branch: when it was first named stays.
+        for (const row of rowsOf(source, references, foundAt)) rows.put(commitTexts, row);
+      }
     },
   },
 });
@@ -149,46 +162,41 @@ const noteOnRequest = (id: string, { mergeRequestId, projectId }: OnRequest): Re
   parent: { kind: "MERGE_REQUEST", id: mergeRequestId },
 });
 
-async function readRequest(
-  tx: Tx,
+function readRequest(
+  rows: Writes,
   of: Pick<ReferenceSource, "id" | "projectId">,
   texts: Readonly<{ title: string; description?: string | undefined }>,
   at: string,
-): Promise<void> {
+): void {
   const source = { kind: "MERGE_REQUEST", ...of } as const;
-  await readText(tx, { ...source, part: "title" }, texts.title, at);
+  readText(rows, { ...source, part: "title" }, texts.title, at);
   const { description } = texts;
-  if (description === undefined) return;
-  await readText(tx, { ...source, part: "description" }, description, at);
+  if (description !== undefined)
+    readText(rows, { ...source, part: "description" }, description, at);
 }
 
 /**
  * Replaces what one text of a thing was known to name by what it names now. What it goes on naming keeps the time
  * at which it first did.
  */
-export async function readText(
-  tx: Tx,
-  source: ReferenceSource,
-  text: string,
-  at: string,
-): Promise<void> {
-  const { id, part } = source;
-  const before = await tx<ReferenceRow>("text_reference")
-    .where({ source_id: id, source_part: part })
-    .delete()
-    .returning(["target", "created_at"]);
-  const since = new Map(before.map(({ target, created_at }) => [target, created_at]));
-  const rows = rowsOf(source, referencesIn(text), at);
-  await insert(
-    tx,
-    rows.map((row) => ({ ...row, created_at: since.get(row.target) ?? row.created_at })),
+function readText(rows: Writes, source: ReferenceSource, text: string, at: string): void {
+  const { id, part, projectId } = source;
+  const named = rowsOf(source, referencesIn(text), at);
+  const targets = named.map(({ target }) => target);
+  rows.run((db) =>
+    db.raw(
+      `delete from text_reference where source_id = ? and source_part = ?
+         and not (project_id = ? and target = any(?))`,
+      [id, part, projectId, targets],
+    ),
   );
+  for (const row of named) rows.put(texts, row);
 }
 
 /** A thing is gone, with the notes on it. */
-export async function dropSource(tx: Tx, id: string): Promise<void> {
-  await tx<ReferenceRow>("text_reference").where({ source_id: id }).delete();
-  await tx<ReferenceRow>("text_reference").where({ parent_id: id }).delete();
+function dropSource(rows: Writes, id: string): void {
+  rows.run((db) => db("text_reference").where({ source_id: id }).delete());
+  rows.run((db) => db("text_reference").where({ parent_id: id }).delete());
 }
 
 /**
@@ -222,13 +230,4 @@ function rowsOf(
     closes,
     created_at: new Date(at),
   }));
-}
-
-async function insert(tx: Tx, rows: readonly ReferenceRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  // The same commit may come again with another branch: when it was first named stays.
-  await tx<ReferenceRow>("text_reference")
-    .insert([...rows])
-    .onConflict(["source_id", "project_id", "source_part", "target"])
-    .ignore();
 }

@@ -10,7 +10,8 @@ import { issueProjection } from "../../../src/projections/issue/issue.ts";
 import { unnumberedIssues } from "../../../src/projections/issue/list.ts";
 import { testDatabase } from "../../support/database.ts";
 import { at, history } from "../../support/history.ts";
-import { context, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { context, feedTogether, reset, rewind, rowsOf } from "../../support/projection.ts";
+import { randomNumbers } from "../../support/random.ts";
 
 const { db } = await testDatabase();
 const projectId = ProjectId.parse(randomUUID());
@@ -104,6 +105,32 @@ describe("the issue read model", () => {
     await reset(db, issueProjection);
     for (const event of log) await apply([event]);
     expect(await rowsOf(db, issueProjection)).to.deep.equal(atOnce);
+  });
+
+  it("ends the same in one round trip for each event, and for all", async () => {
+    const below = randomNumbers(3);
+    const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!;
+    const next = (localId: number): Written => {
+      const id = pick([first, second, third]);
+      const status = pick(["OPEN", "CLOSED", "COMPLETED"]);
+      const often = [numbered(id, localId), edited(id, status), edited(id, status)];
+      return pick([...often, ...often, created(id), deleted(id), deleted(id)]);
+    };
+    let counted = 0;
+    for (let times = 0; times < 12; times += 1) {
+      const all = [first, second, third].map((id) => created(id));
+      const log = history(...all, ...Array.from({ length: 12 }, (_, n) => next(n + 1)));
+      await reset(db, issueProjection);
+      await apply(log);
+      const rows = await rowsOf(db, issueProjection);
+      counted += rows["issue_total"]?.length ?? 0;
+      for (const batches of [log.map((event) => [event]), [log]]) {
+        await reset(db, issueProjection);
+        expect(await feedTogether(db, issueProjection, batches)).to.equal(batches.length);
+        expect(await rowsOf(db, issueProjection)).to.deep.equal(rows);
+      }
+    }
+    expect(counted).to.be.above(3);
   });
 
   it("ignores the numbers of other kinds of things", async () => {

@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { expect } from "chai";
+
+import type { AnyEvent } from "../../../src/events/core/event.ts";
+import { issueStream } from "../../../src/events/issue/issue.ts";
+import { referenceProjection } from "../../../src/projections/reference/reference.ts";
+import { testDatabase } from "../../support/database.ts";
+import { at, history } from "../../support/history.ts";
+import { feedTogether, reset } from "../../support/projection.ts";
+
+const { db } = await testDatabase();
+const [issueId, projectId, by] = [randomUUID(), randomUUID(), randomUUID()];
+const later = "2027-01-02T03:04:05.678Z";
+
+type Written = readonly [string, AnyEvent];
+
+const created = (description: string): Written => [
+  issueStream(issueId),
+  {
+    type: "IssueCreated",
+    data: {
+      ...{ issueId, projectId, title: "A", description, status: "OPEN", assigneeIds: [] },
+      ...{ labelIds: [], createdById: by, createdAt: at },
+    },
+  },
+];
+const edited = (description: string): Written => [
+  issueStream(issueId),
+  {
+    type: "IssueEdited",
+    data: {
+      ...{ projectId, details: { description }, previousDetails: { description: "" } },
+      ...{ editedById: by, editedAt: later },
+    },
+  },
+];
+
+describe("what texts name", () => {
+  for (const size of [1, 3]) {
+    it(`keeps the time at which a text first named it, in batches of ${size}`, async () => {
+      await reset(db, referenceProjection);
+      const log = history(created("see #1 and #2"), edited("closes #2, see #3"), edited("#2 #4"));
+      const batches = Array.from({ length: 3 / size }, (_, n) =>
+        log.slice(n * size, (n + 1) * size),
+      );
+      expect(await feedTogether(db, referenceProjection, batches)).to.equal(batches.length);
+      const rows = await db("text_reference").orderBy("target");
+      expect(
+        rows.map(({ target, closes, created_at }) => [target, closes, created_at.toISOString()]),
+      ).to.deep.equal([
+        [`${projectId}#2`, false, at],
+        [`${projectId}#4`, false, later],
+      ]);
+    });
+  }
+});
