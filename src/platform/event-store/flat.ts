@@ -1,5 +1,5 @@
 /**
- * The items of pages, one after another. Asked for one at a time: a generator would take several turns of promises for an item
+ * The items of pages, one after another. They are requested one at a time: a generator would take several turns of promises for an item
  * that is there already, which is most of what reading a log takes then.
  */
 export function flat<Item>(pages: AsyncGenerator<readonly Item[]>): AsyncIterableIterator<Item> {

@@ -34,7 +34,7 @@ type Internal = Readonly<{
 
 const supporting = new WeakMap<EventStoreDBClient, boolean>();
 
-/** Whether the server gives pages: the embedded one does. Asked once a client. @throws StoreUnavailable */
+/** Whether the server gives pages: the embedded one does. Checked once for each client. @throws StoreUnavailable */
 export async function givesPages(client: EventStoreDBClient): Promise<boolean> {
   const known = supporting.get(client);
   if (known !== undefined) return known;

@@ -39,7 +39,7 @@ for (const pages of [true, false]) {
       expect(Math.abs(read[0]!.recordedAt.getTime() - Date.now())).to.be.below(60_000);
     });
 
-    it("says when somebody else wrote first", async () => {
+    it("reports a conflict when another writer was first", async () => {
       const stream = newStream();
       await store.append(stream, "none", events(2));
       for (const expected of ["none", 0n, 2n] as const) {
