@@ -2,7 +2,6 @@ import type { Context } from "koa";
 
 import { UserId } from "../../events/core/ids.ts";
 import type { Scope } from "../../events/token/access-token.ts";
-import { mayGoOn } from "../../git/connections.ts";
 import {
   type ContainerAction,
   type ContainerGrant,
@@ -11,6 +10,7 @@ import {
   isContainerToken,
 } from "../../platform/container/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import type { GrantProof } from "../../projections/access/caller.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { anonymous } from "../access/authenticate.ts";
 import type { Caller } from "../access/gate.ts";
@@ -24,6 +24,7 @@ import {
   registryCaller,
 } from "../registry/access.ts";
 import { containerRefusal } from "./error.ts";
+import { grantHolder } from "./holder.ts";
 import { type ImageName, isImageName, readImageName, unknownName } from "./name.ts";
 
 export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: ContainerTokens }>;
@@ -112,16 +113,15 @@ async function known(
 /** Undefined when the credentials that the token was requested with are no longer valid. */
 async function callerOf(
   { user, access, jobTokenHash }: ContainerGrant,
-  { db, tokens, now }: ContainerAccessDeps,
+  deps: ContainerAccessDeps,
 ): Promise<Caller | undefined> {
+  const { db, tokens, now } = deps;
   if (jobTokenHash !== undefined) return await callerOfJob(db, jobTokenHash);
   if (user === null) return anonymous;
   const { id, alias, via, tokenId, passwordMark } = user;
-  const row = await findUserById(db, id);
-  if (row === undefined) return undefined;
+  const row = await grantHolder(proofOf(user), deps);
+  if (row === undefined || (row.expires_at !== null && row.expires_at < now())) return undefined;
   if (tokenId === null && tokens.passwordMark(row.password_hash) !== passwordMark) return undefined;
-  const proof = { userId: id, tokenId, byApplication: via === "oauth", sshKeyId: undefined };
-  if (!(await mayGoOn(db, proof, now()))) return undefined;
   const granted = Object.values(access).flat();
   const scopes: Scope[] = ["READ_REGISTRY"];
   if (granted.includes("push")) scopes.push("WRITE_REGISTRY");
@@ -131,6 +131,11 @@ async function callerOf(
     isAdmin: row.is_admin,
     scopes: new Set(scopes),
   };
+}
+
+function proofOf({ id, via, tokenId }: NonNullable<ContainerGrant["user"]>): GrantProof {
+  if (tokenId === null) return { userId: id, via: "password" };
+  return { userId: id, via: via === "oauth" ? "oauth" : "token", tokenId };
 }
 
 function challenge(publicUrl: string, scope: string | undefined, error?: string): HttpRefusal {

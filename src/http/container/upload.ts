@@ -149,6 +149,8 @@ async function received(request: ContainerRequest, upload: Upload, deps: Deps): 
     const message = `An upload has at most ${chunksMax} chunks. Send larger ones.`;
     throw containerRefusal(413, "SIZE_INVALID", message);
   }
+  // Most clients send nothing more when they end an upload.
+  if (range === undefined && request.request.header("content-length") === "0") return upload;
   const bytesMax = Math.max(0, (await uploadBytesMax(target, deps)) - upload.bytes);
   const { body } = request.request.incoming(bytesMax);
   const held = await deps.blobs.putPlain(body, { bytesMax, signal: request.request.signal });

@@ -130,16 +130,21 @@ function removeUnless(
   });
 }
 
-function insertHold(db: Knex, id: string, digest: BlobDigest): Promise<void> {
-  return inTurn(db, digest, async (tx) => {
-    const held_until = tx.raw("now() + make_interval(hours => ?)", [holdHours]);
-    await tx("public.blob_hold").insert({ id, digest, held_until });
-  });
+/** In turn with those who remove it, by one statement: each file that is stored begins with it. */
+async function insertHold(db: Knex, id: string, digest: BlobDigest): Promise<void> {
+  await db.raw(
+    `with turn as materialized (select pg_advisory_xact_lock(hashtextextended(:lock, 0)))
+     insert into public.blob_hold (id, digest, held_until)
+     select :id, :digest, now() + make_interval(hours => :hours) from turn`,
+    { lock: lockOf(digest), id, digest, hours: holdHours },
+  );
 }
 
 async function releaseHold(db: Knex, id: string): Promise<void> {
   await db("public.blob_hold").where({ id }).delete();
 }
+
+const lockOf = (digest: BlobDigest): string => `blob ${digest}`;
 
 /** Those who begin to hold a blob and those who remove it take turns, in all processes. */
 function inTurn<Result>(
@@ -148,7 +153,7 @@ function inTurn<Result>(
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {
-    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [`blob ${digest}`]);
+    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [lockOf(digest)]);
     return run(tx);
   });
 }

@@ -23,11 +23,19 @@ export async function linkBlobs(
   { packageId, registryId }: Image,
   blobs: readonly ImageBlob[],
 ): Promise<void> {
-  if (blobs.length === 0) return;
+  if (blobs.length > 0) await linking(db, { packageId, registryId }, blobs);
+}
+
+/** The statement that does so, of one blob at least. */
+export function linking(
+  db: Knex,
+  { packageId, registryId }: Image,
+  blobs: readonly ImageBlob[],
+): Knex.QueryBuilder<object, unknown> {
   const held_until = db.raw("now() + make_interval(hours => ?)", [heldHours]);
   const of = { package_id: packageId, registry_id: registryId, held_until };
   const rows = blobs.map(({ digest, sha256, bytes }) => ({ ...of, digest, sha256, bytes }));
-  await db(table).insert(rows).onConflict(["package_id", "digest"]).merge(["held_until"]);
+  return db(table).insert(rows).onConflict(["package_id", "digest"]).merge(["held_until"]);
 }
 
 /** Of these contents, those that were pushed to the images and are held still. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Knex } from "knex";
 
 import { Refusal } from "../refusal.ts";
-import { type Image, type ImageBlob, linkBlobs } from "./link.ts";
+import { type Image, type ImageBlob, linking } from "./link.ts";
 
 /** An upload that is under way. Its bytes are stored chunk by chunk; `bytes` is never beyond what is durable. */
 export type Upload = Readonly<{
@@ -24,8 +24,6 @@ export const chunksMax = 10_000;
 
 const uploads = "public.container_upload";
 const chunks = "public.container_upload_chunk";
-
-const expiry = (db: Knex) => db.raw("now() + make_interval(hours => ?)", [lifeHours]);
 
 type Row = Readonly<{
   id: string;
@@ -51,15 +49,20 @@ export async function beginUpload(
   { packageId, registryId }: Image,
   userId: string,
 ): Promise<Upload> {
-  const open = await db(uploads).where("user_id", userId).limit(openMaxPerUser).select("id");
-  if (open.length >= openMaxPerUser) {
+  const id = randomUUID();
+  const begun = await db.raw<Readonly<{ rowCount: number }>>(
+    `insert into ${uploads} (id, package_id, registry_id, user_id, bytes, chunks, expires_at)
+     select :id, :packageId, :registryId, :userId, 0, 0, now() + make_interval(hours => :hours)
+     where (
+       select count(*) from (select from ${uploads} where user_id = :userId limit :max) as open
+     ) < :max`,
+    { id, packageId, registryId, userId, hours: lifeHours, max: openMaxPerUser },
+  );
+  if (begun.rowCount === 0) {
     const message = `You have ${openMaxPerUser} uploads under way. Finish or cancel some.`;
     const details = { retryAfterSeconds: 60 };
     throw new Refusal("too_many", "container.too_many_uploads", message, details);
   }
-  const id = randomUUID();
-  const of = { package_id: packageId, registry_id: registryId, user_id: userId };
-  await db(uploads).insert({ id, ...of, bytes: 0, chunks: 0, expires_at: expiry(db) });
   return { id, registryId, packageId, userId, bytes: 0, chunks: 0 };
 }
 
@@ -80,20 +83,28 @@ export async function findUpload(
  *
  * @returns undefined when another one came first, or the upload is gone: nothing is changed then
  */
-export function addChunk(db: Knex, upload: Upload, chunk: Chunk): Promise<Upload | undefined> {
-  return db.transaction(async (tx) => {
-    const [row] = await tx<Row>(uploads)
-      .where({ id: upload.id, chunks: upload.chunks })
-      .update({
-        bytes: tx.raw("bytes + ?", [chunk.bytes]),
-        chunks: tx.raw("chunks + 1"),
-        expires_at: expiry(tx),
-      } as object)
-      .returning("*");
-    if (row === undefined) return undefined;
-    await tx(chunks).insert({ upload_id: upload.id, number: upload.chunks, ...chunk });
-    return uploadOf(row);
-  });
+export async function addChunk(
+  db: Knex,
+  upload: Upload,
+  { sha256, bytes }: Chunk,
+): Promise<Upload | undefined> {
+  const { rows } = await db.raw<Readonly<{ rows: readonly Row[] }>>(
+    `with moved as (
+       update ${uploads} set
+         bytes = bytes + :bytes,
+         chunks = chunks + 1,
+         expires_at = now() + make_interval(hours => :hours)
+       where id = :id and chunks = :number
+       returning *
+     ), added as (
+       insert into ${chunks} (upload_id, number, sha256, bytes)
+       select id, :number, :sha256, :bytes from moved
+     )
+     select * from moved`,
+    { id: upload.id, number: upload.chunks, sha256, bytes, hours: lifeHours },
+  );
+  const [row] = rows;
+  return row && uploadOf(row);
 }
 
 export async function chunksOf(db: Knex, uploadId: string): Promise<readonly Chunk[]> {
@@ -106,10 +117,8 @@ export async function chunksOf(db: Knex, uploadId: string): Promise<readonly Chu
 
 /** Ends the upload and gives the image what came of it, in one step. */
 export async function finishUpload(db: Knex, upload: Upload, blob: ImageBlob): Promise<void> {
-  await db.transaction(async (tx) => {
-    await linkBlobs(tx, upload, [blob]);
-    await tx(uploads).where({ id: upload.id }).delete();
-  });
+  const ended = db(uploads).where({ id: upload.id }).delete();
+  await linking(db, upload, [blob]).with("ended", ended);
 }
 
 export async function cancelUpload(db: Knex, uploadId: string): Promise<void> {

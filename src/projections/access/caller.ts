@@ -60,6 +60,48 @@ export function findOAuthCaller(db: Knex, tokenHash: string): Promise<TokenCalle
     );
 }
 
+/** By what a user asked for a token that carries its own grant: with the row that has to be there still. */
+export type GrantProof =
+  | Readonly<{ userId: string; via: "token" | "oauth"; tokenId: string }>
+  | Readonly<{ userId: string; via: "password" }>;
+
+export type GrantHolderRow = Pick<UserRow, "is_admin" | "password_hash"> &
+  Pick<TokenCallerRow, "user_id" | "application_id" | "owner_id"> &
+  Readonly<{ expires_at: Date | null }>;
+
+/** The user of such a token, in one round trip; undefined when they, or what they proved themselves by, are gone. */
+export function findGrantHolder(db: Knex, proof: GrantProof): Promise<GrantHolderRow | undefined> {
+  const query = db("app_user")
+    .where("app_user.id", proof.userId)
+    .whereNull("app_user.banned_at")
+    .whereNull("app_user.forgotten_at");
+  const of = ["app_user.id as user_id", "app_user.is_admin", "app_user.password_hash"];
+  const noApplication = db.raw("null as application_id, null as owner_id");
+  if (proof.via === "password") {
+    const endless = db.raw("null as expires_at");
+    return query.first<GrantHolderRow | undefined>(...of, endless, noApplication);
+  }
+  if (proof.via === "token") {
+    return query
+      .join("access_token", "access_token.user_id", "app_user.id")
+      .where("access_token.id", proof.tokenId)
+      .first<GrantHolderRow | undefined>(...of, "access_token.expires_at", noApplication);
+  }
+  return query
+    .join("oauth_authorization as a", "a.user_id", "app_user.id")
+    .join("oauth_application as b", "b.id", "a.application_id")
+    .join("app_user as owner", "owner.id", "b.owner_id")
+    .where({ "a.id": proof.tokenId, "b.is_registered": true })
+    .whereNull("owner.banned_at")
+    .whereNull("owner.forgotten_at")
+    .first<GrantHolderRow | undefined>(
+      ...of,
+      "a.access_expires_at as expires_at",
+      "a.application_id",
+      "b.owner_id",
+    );
+}
+
 /** Who logs in under this alias or e-mail. */
 export async function findLogin(db: Knex, login: string): Promise<UserRow | undefined> {
   if (!login.includes("@")) return await findUser(db, login);

@@ -7,9 +7,10 @@ import { notCurrent } from "../core/current.ts";
  * projection that writes it below.
  */
 const references = [
-  { table: "container_manifest_blob", column: "sha256" },
-  { table: "public.container_blob", column: "sha256" },
+  // In the order in which a content that is pushed goes from one to the next: they are looked at one after another.
   { table: "public.container_upload_chunk", column: "sha256" },
+  { table: "public.container_blob", column: "sha256" },
+  { table: "container_manifest_blob", column: "sha256" },
   { table: "job_artifact", column: "sha256" },
   { table: "job_log", column: "sha256" },
   { table: "lfs_object", column: "oid" },
