@@ -57,14 +57,21 @@ export function directoryStorage(root: string): BlobStorage {
 
 /** A new directory is an entry of the one above it, which has to reach the disk as well. */
 async function syncUpTo(directory: string, last: string): Promise<void> {
-  for (let at = directory; ; at = path.dirname(at)) {
-    const handle = await open(at, "r");
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    if (at === last || at === path.dirname(at)) return;
+  const directories = [directory];
+  for (let at = directory; at !== last && at !== path.dirname(at); ) {
+    at = path.dirname(at);
+    directories.push(at);
+  }
+  // Together, for they wait for one commit of the file system's journal.
+  await Promise.all(directories.map(sync));
+}
+
+async function sync(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

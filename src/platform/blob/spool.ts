@@ -23,6 +23,11 @@ const hashNames = ["md5", "sha1", "sha256", "sha512"] as const;
 type HashName = (typeof hashNames)[number];
 
 const writeBytes = 256 * 1024;
+/** The disk begins with so much while more comes, so that the end waits for the rest alone. */
+const syncBytes = 4 * 1024 ** 2;
+/** Each takes a thread that other files need as well. */
+const syncsMax = 1;
+let syncs = 0;
 
 /**
  * Writes the bytes to a new file of the directory as they come, no faster than the disk takes them,
@@ -94,8 +99,15 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let writing: Promise<void> = Promise.resolve();
+  let syncing: Promise<void> = Promise.resolve();
+  let syncedBytes = 0;
   const flush = async (): Promise<void> => {
     await writing;
+    if (bytes - syncedBytes >= syncBytes && syncs < syncsMax) {
+      syncedBytes = bytes;
+      syncing = Promise.all([syncing, datasync(handle)]).then(() => undefined);
+      syncing.catch(() => undefined);
+    }
     writing = writeAll(handle, waiting);
     // The waiting caller receives the error.
     writing.catch(() => undefined);
@@ -117,10 +129,20 @@ async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Prom
     if (waiting.length > 0) await flush();
   } finally {
     // The file is not closed while something is written to it.
-    await writing.catch(() => undefined);
+    await Promise.allSettled([writing, syncing]);
   }
-  await writing;
+  // A failed sync is reported once: a later one of the same file would say that all is well.
+  await Promise.all([writing, syncing]);
   return bytes;
+}
+
+async function datasync(handle: FileHandle): Promise<void> {
+  syncs += 1;
+  try {
+    await handle.datasync();
+  } finally {
+    syncs -= 1;
+  }
 }
 
 /** A file system may take less at a time than it is given. */
