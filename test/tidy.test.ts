@@ -55,7 +55,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, readonly string[
     project: ["container", "git", "package", "team"],
     protection: ["instance", "project"],
     reference: ["project", "user"],
-    registry: ["package", "user"],
+    registry: ["package", "team", "user"],
     team: ["project", "user"],
     token: ["user"],
     webhook: ["user"],

@@ -13,7 +13,7 @@ import { Refusal } from "../../platform/refusal.ts";
 import type { GrantProof } from "../../projections/access/caller.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { anonymous } from "../access/authenticate.ts";
-import type { Caller } from "../access/gate.ts";
+import { type Caller, requireScope } from "../access/gate.ts";
 import { callerOfJob } from "../access/job-caller.ts";
 import { HttpRefusal } from "../core/errors.ts";
 import {
@@ -23,6 +23,7 @@ import {
   type Right,
   registryCaller,
 } from "../registry/access.ts";
+import { mayListCatalog } from "./catalog.ts";
 import { containerRefusal } from "./error.ts";
 import { grantHolder } from "./holder.ts";
 import { type ImageName, isImageName, readImageName, unknownName } from "./name.ts";
@@ -85,6 +86,27 @@ function mountScope({ query }: Pick<Context, "query">): string {
 export async function mustBeKnown(ctx: Context, deps: ContainerAccessDeps): Promise<Caller> {
   const { caller, grant } = await known(ctx, undefined, deps);
   if (caller.userId === null && grant === undefined) throw challenge(deps.publicUrl, undefined);
+  return caller;
+}
+
+const catalogScope = "registry:catalog:*";
+/** Among the images that a token opens; no image is called so. */
+const catalogName = "registry:catalog";
+
+/**
+ * Who asks for a list of images.
+ *
+ * @throws HttpRefusal 401 for callers without credentials or a token for it, Refusal 403 for a missing scope
+ */
+export async function catalogCaller(ctx: Context, deps: ContainerAccessDeps): Promise<Caller> {
+  const { caller, grant } = await known(ctx, catalogScope, deps);
+  if (grant === undefined) {
+    if (caller.userId === null && caller.job === undefined)
+      throw challenge(deps.publicUrl, catalogScope);
+    requireScope(caller, "READ_REGISTRY");
+  } else if (grant.access[catalogName] === undefined) {
+    throw challenge(deps.publicUrl, catalogScope, "insufficient_scope");
+  }
   return caller;
 }
 
@@ -166,6 +188,7 @@ export async function issueToken(ctx: Context, deps: ContainerAccessDeps) {
   const asked = [ctx.query["scope"] ?? []].flat().flatMap((text) => text.split(" "));
   const access: Record<string, ContainerAction[]> = {};
   for (const text of asked.slice(0, scopesMax)) {
+    if (text === catalogScope && mayListCatalog(caller)) access[catalogName] = ["pull"];
     const { name = "", actions = "" } = scopeForm.exec(text)?.groups ?? {};
     const allowed = await allowedOf(caller, name, actions.split(","), deps);
     if (allowed.length > 0) access[name] = [...new Set([...(access[name] ?? []), ...allowed])];

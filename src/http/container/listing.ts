@@ -95,7 +95,11 @@ function lastIn(request: ContainerRequest): string {
 }
 
 /** RFC 8288: where the rest of a list is. */
-function withNext(answer: Answer, at: string, query: Readonly<Record<string, string>>): Answer {
+export function withNext(
+  answer: Answer,
+  at: string,
+  query: Readonly<Record<string, string>>,
+): Answer {
   const link = `<${at}?${new URLSearchParams(query).toString()}>; rel="next"`;
   return { ...answer, headers: { ...answer.headers, Link: link } };
 }

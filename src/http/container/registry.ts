@@ -14,9 +14,16 @@ import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import type { RegistryAccessDeps } from "../registry/access.ts";
 import { callAt } from "../registry/call-at.ts";
-import { type ContainerAccessDeps, containerAccess, issueToken, mustBeKnown } from "./access.ts";
+import {
+  type ContainerAccessDeps,
+  catalogCaller,
+  containerAccess,
+  issueToken,
+  mustBeKnown,
+} from "./access.ts";
 import { blobCalls } from "./blob.ts";
 import type { ContainerCall, ContainerRequest } from "./call.ts";
+import { catalog } from "./catalog.ts";
 import { containerCodeOf, containerRefusal } from "./error.ts";
 import { listingCalls } from "./listing.ts";
 import { manifestCalls } from "./manifest.ts";
@@ -68,14 +75,26 @@ async function answer(ctx: Context, deps: Using): Promise<void> {
     await deps.limit(ctx, caller, peerOf(ctx));
     return send(ctx, jsonAnswer(200, {}), undefined);
   }
+  if ((plain === "/v2/token" || plain === "/v2/_catalog") && !isRead)
+    throw new HttpRefusal(405, "route.method_not_allowed", "Use GET.", { Allow: "GET" });
+  if (plain === "/v2/_catalog") return await answerCatalog(ctx, deps);
   if (plain === "/v2/token") {
-    if (!isRead)
-      throw new HttpRefusal(405, "route.method_not_allowed", "Use GET.", { Allow: "GET" });
     send(ctx, jsonAnswer(200, await issueToken(ctx, deps)), undefined);
     ctx.set("Cache-Control", "no-store");
     return;
   }
   await answerCall(ctx, deps);
+}
+
+async function answerCatalog(ctx: Context, deps: Using): Promise<void> {
+  stateOf(ctx).operationId = "list-container-images";
+  const caller = await catalogCaller(ctx, deps);
+  if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
+  const peer = peerOf(ctx);
+  await deps.limit(ctx, caller, peer);
+  await asCaller(caller.userId ?? neighbourhoodOf(peer), async () => {
+    send(ctx, await catalog(ctx, caller, deps), undefined);
+  });
 }
 
 async function answerCall(ctx: Context, deps: Using): Promise<void> {

@@ -1,0 +1,87 @@
+import type { Knex } from "knex";
+
+import { owners } from "../team/owner.ts";
+
+/** Who asks for a list of images. */
+export type CatalogReader =
+  | Readonly<{ userId: string; projectId: string | undefined }>
+  /** A job that acts for nobody known reads what its project has. */
+  | Readonly<{ userId: null; projectId: string }>
+  | Readonly<{ userId: null; projectId: undefined; isInstanceOpen: boolean }>;
+
+export type CatalogName = Readonly<{
+  /** Of the repository: `anna/forge/images`, `company/acme/images`, `instance/images`. */
+  path: string;
+  image: string;
+}>;
+
+export type CatalogPage = Readonly<{ after: CatalogName; limit: number }>;
+
+const hasRole = (owner: string, parents: string): string => `(
+  ${owner} = :userId or exists (
+    select from member where user_id = :userId and parent_id in (${parents})
+  )
+)`;
+
+const readableByUser = `(
+  project.id is not null and (not project.is_private
+    or ${hasRole("owner.user_id", "project.id, project.owner_id, owner.company_id")})
+  or company.id is not null and (not company.is_private or ${hasRole("company.owner_id", "company.id")})
+  or place.owner_type = 'INSTANCE'
+)`;
+
+const readableByAll = `(
+  (place.settings ->> 'hasAnonymousAccess')::boolean
+  or (place.owner_type = 'INSTANCE' and :isInstanceOpen)
+)`;
+
+/**
+ * Images that local repositories of container images hold, by the path of the repository and their name in it. Those
+ * whose path comes before the page, and images beyond it, are not read. Decides as the access to one repository does.
+ */
+export async function listCatalog(
+  db: Knex,
+  reader: CatalogReader,
+  { after, limit }: CatalogPage,
+): Promise<readonly CatalogName[]> {
+  const ofProject = reader.projectId === undefined ? "true" : "project.id = :projectId";
+  const byPlace = reader.projectId === undefined ? readableByAll : "true";
+  const readable = reader.userId === null ? byPlace : readableByUser;
+  const { rows } = await db.raw<{ rows: readonly CatalogName[] }>(
+    `select repository.path, image.name as image
+     from (
+       select place.id::text as registry_id, lower(
+         case
+           when project.id is not null then owner.alias || '/' || project.alias
+           when company.id is not null then 'company/' || company.alias
+           when place.owner_type = 'INSTANCE' then 'instance'
+         end || '/' || place.name
+       ) collate "C" as path
+       from registry_repository as place
+       left join project on project.deleted_at is null
+         and project.id = case when place.owner_type = 'PROJECT' then place.owner_id::uuid end
+       left join ${owners} on owner.id = project.owner_id
+       left join company on company.deleted_at is null
+         and company.id = case when place.owner_type = 'COMPANY' then place.owner_id::uuid end
+       where place.package_type = 'container' and place.settings ->> 'type' = 'LOCAL'
+         and ${ofProject} and ${readable}
+     ) as repository
+     cross join lateral (
+       select name from package
+       where registry_id = repository.registry_id and is_live
+         and (repository.path > :path or name > :image)
+       order by name limit :limit
+     ) as image
+     where repository.path >= :path
+     order by repository.path, image.name
+     limit :limit`,
+    {
+      userId: reader.userId,
+      projectId: reader.projectId ?? null,
+      isInstanceOpen: "isInstanceOpen" in reader && reader.isInstanceOpen,
+      ...after,
+      limit,
+    },
+  );
+  return rows;
+}
