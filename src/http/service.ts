@@ -29,6 +29,7 @@ import { queueDashboard } from "./ops/queue-dashboard.ts";
 import { problemPages } from "./page/problem.ts";
 import { servePages, sessionCaller } from "./page/serve.ts";
 import { nativeRegistry } from "./registry/native.ts";
+import { takePathToken } from "./registry/path-token.ts";
 import { routes } from "./routes.ts";
 import { performer } from "./undo/perform.ts";
 
@@ -93,6 +94,7 @@ export function buildService(deps: Deps): Service {
       shown,
       ...beside(proofs),
     ],
+    arrive: takePathToken,
     observe: measured.observe,
   });
   return { app, idempotency: once, refs };

@@ -1,4 +1,4 @@
-import type { RequestListener } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import Koa, { type Middleware } from "koa";
 
 import { type Answered, accessLog, watchRequests } from "./access-log.ts";
@@ -19,12 +19,14 @@ export type AppOptions = Machinery &
      * front of them. Each calls `next` for requests that are not its own.
      */
     before?: readonly Middleware[];
+    /** Sees a request before all else: what it takes out of it is in no log and no kept answer. */
+    arrive?: (request: IncomingMessage) => void;
     observe?: (answered: Answered) => void;
     linger?: LingerLimits;
   }>;
 
 export function buildApp(options: AppOptions): RequestListener {
-  const { deps, routes, before = [], observe = () => undefined } = options;
+  const { deps, routes, before = [], observe = () => undefined, arrive } = options;
   const app = new Koa({ proxy: false });
   const watch = watchRequests(deps.log, observe);
   const kept = keptAnswers({ onChange: deps.onChange, watch });
@@ -42,6 +44,7 @@ export function buildApp(options: AppOptions): RequestListener {
 
   const answer = app.callback();
   return (request, response) => {
+    arrive?.(request);
     if (kept.again(request, response)) return;
     closeWithLine(request, response);
     void answer(request, response);

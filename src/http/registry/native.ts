@@ -17,6 +17,7 @@ import { watchConnection } from "../core/stream.ts";
 import { orNotFound } from "../package/request.ts";
 import { type NativeName, type RegistryAccessDeps, registryAccess } from "./access.ts";
 import { callAt } from "./call-at.ts";
+import { hadPathToken } from "./path-token.ts";
 import { ownsName } from "./proxy/kept.ts";
 import { packageIdsIn, proxySources } from "./source.ts";
 import { type NativeCall, type NativeRequest, plainError, type RegistryType } from "./type.ts";
@@ -81,6 +82,8 @@ async function answer(
   const calls = isProxy ? proxyCalls(type) : type.calls;
   const { call, params } = callAt(ctx, calls, decoded(named.rest), nothingHere);
   stateOf(ctx).operationId = call.operationId;
+  const mayHaveToken = type.takesPathTokens === true && call.right === "read";
+  if (hadPathToken(ctx.req) && !mayHaveToken) throw nothingHere();
   const mustStill = async (): Promise<void> => {
     await registryAccess(ctx, named, call.right, deps);
   };

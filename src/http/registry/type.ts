@@ -53,6 +53,8 @@ export type RegistryType = Readonly<{
   calls: readonly NativeCall[];
   /** How a proxy is read, where there are proxies of the ecosystem. */
   proxy?: readonly ProxyCall[];
+  /** Whether its clients send a token for reading in the path; see takePathToken. */
+  takesPathTokens?: true;
   /** What proxies keep of a package; see ownsName. */
   keptPaths?: (name: PackageName) => readonly string[];
   /** A refusal as the ecosystem's client prints it. */

@@ -155,6 +155,7 @@ const remove: NativeCall = {
 
 export const condaType: RegistryType = {
   packageType: type,
+  takesPathTokens: true,
   errorBody: plainError,
   calls: [getRepodata, getChannel, download, upload, remove],
 };
