@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import {
@@ -123,6 +124,29 @@ export async function record(
     // What may have been appended stays held for as long as it takes to be visible.
     if (!(error instanceof Refusal) || error.kind !== "unavailable") await blob.release();
     throw error;
+  }
+}
+
+/** The same for several files of one request. Those behind one that is refused are not stored. */
+export async function recordAll(
+  received: readonly Received[],
+  recording: Recording,
+  request: RequestContext,
+  deps: Deps,
+): Promise<void> {
+  // Each is a command of its own to its version.
+  const metadataAt = async (index: number) => {
+    const metadata = await request.metadata();
+    return { ...metadata, commandId: deterministicId(metadata.commandId, "file", index) };
+  };
+  for (const [index, each] of received.entries()) {
+    try {
+      const own = { ...request, metadata: () => metadataAt(index) };
+      await record(each, recording, own, deps);
+    } catch (error) {
+      for (const rest of received.slice(index + 1)) await rest.blob.release();
+      throw error;
+    }
   }
 }
 

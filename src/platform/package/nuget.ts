@@ -14,6 +14,7 @@ import { readZipEntry } from "./zip.ts";
 const idForm = /^\w+(?:[.-]\w+)*$/;
 const idLengthMax = 100;
 const versionForm = /^\d+(?:\.\d+){0,3}(?:-[0-9a-z.-]+)?(?:\+[0-9a-z.-]+)?$/i;
+const symbolsType = "SymbolsPackage";
 const manifestFile = { path: /^[^/]+\.nuspec$/i, name: ".nuspec" };
 /** A manifest has some dozens; each dependency adds one. */
 const elementsMax = 5_000;
@@ -56,6 +57,35 @@ export type NuspecMetadata = Readonly<{
   packageTypes: readonly string[];
 }>;
 
+type Nuspec = Readonly<{
+  nuspec: string;
+  metadata: XmlElement;
+  packageTypes: readonly string[];
+  packageName: PackageName;
+  version: PackageVersionName;
+}>;
+
+async function nuspecIn(file: string): Promise<Nuspec> {
+  const nuspec = await readZipEntry(file, manifestFile);
+  const metadata = child(nuspecOf(nuspec), "metadata");
+  const id = metadata && child(metadata, "id")?.textContent?.trim();
+  const told = metadata && child(metadata, "version")?.textContent?.trim();
+  if (!id || !told) throw badFile("Its .nuspec names no id or no version.");
+  const types = Array.from(metadata.getElementsByTagNameNS("*", "packageType"));
+  const packageTypes = types.flatMap((each) => each.getAttribute("name") ?? []);
+  const packageName = nugetName(id);
+  return { nuspec, metadata, packageTypes, packageName, version: nugetVersion(told) };
+}
+
+/** Which package the symbols of a .snupkg are of. @throws Refusal 422 */
+export async function readSymbolsNuspec(
+  file: string,
+): Promise<Pick<PackageFileName, "packageName" | "version">> {
+  const { packageTypes, packageName, version } = await nuspecIn(file);
+  if (packageTypes.includes(symbolsType)) return { packageName, version };
+  throw badFile("This is no package of symbols.");
+}
+
 /** Which package a .nupkg is of, by the manifest in it. @throws Refusal 422 */
 export async function readNupkg(file: string): Promise<PackageFileName> {
   const { metadata: _, ...name } = await readNuspec(file);
@@ -66,18 +96,10 @@ export async function readNupkg(file: string): Promise<PackageFileName> {
 export async function readNuspec(
   file: string,
 ): Promise<PackageFileName & Readonly<{ metadata: NuspecMetadata }>> {
-  const nuspec = await readZipEntry(file, manifestFile);
-  const metadata = child(nuspecOf(nuspec), "metadata");
-  const id = metadata && child(metadata, "id")?.textContent?.trim();
-  const told = metadata && child(metadata, "version")?.textContent?.trim();
-  if (!id || !told) throw badFile("Its .nuspec names no id or no version.");
-  const types = Array.from(metadata.getElementsByTagNameNS("*", "packageType"));
-  const packageTypes = types.flatMap((each) => each.getAttribute("name") ?? []);
-  if (packageTypes.includes("SymbolsPackage")) {
-    throw badFile("This is a package of symbols, which are not kept here.");
+  const { nuspec, metadata, packageTypes, packageName, version } = await nuspecIn(file);
+  if (packageTypes.includes(symbolsType)) {
+    throw badFile("This is a package of symbols, which is pushed as such.");
   }
-  const packageName = nugetName(id);
-  const version = nugetVersion(told);
   const fileName = nugetFileName(packageName, version);
   const shown = fieldNames.flatMap((name) => {
     const text = child(metadata, name)?.textContent?.trim() ?? "";

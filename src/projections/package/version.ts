@@ -14,7 +14,7 @@ import { companyEvents } from "../../events/team/company.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import type { Slice } from "../user/user.ts";
-import { pypiShown } from "./pypi-shown.ts";
+import { columnsOf } from "./file-column.ts";
 import { createTotal, liveCount, moveTotal, removeFiles } from "./total.ts";
 
 export type PackageRow = Readonly<{
@@ -59,6 +59,8 @@ export type PackageFileRow = Readonly<{
   metadata: string | null;
   /** What indexes show of a file of PyPI, whose metadata holds a long text; null: all of it. */
   shown: string | null;
+  /** What debuggers ask for a file of symbols by; null: it is another. */
+  symbol: string | null;
   upload_type: PackageUploadType;
   /** Of its content. */
   created_at: Date;
@@ -71,7 +73,7 @@ const { RegistryRepositoryCreated, RegistryRepositoryDeleted } = registryReposit
 
 export const packageVersionProjection = defineProjection({
   name: "package_version",
-  version: 7,
+  version: 8,
   tables: [
     "package",
     "package_version",
@@ -140,11 +142,13 @@ export const packageVersionProjection = defineProjection({
       table.text("sha512").notNullable();
       table.text("metadata");
       table.text("shown");
+      table.text("symbol");
       table.text("upload_type").notNullable();
       table.timestamp("created_at").notNullable();
       table.index(["package_version_id", "name"]);
       table.index(["package_id", "name", "id"]);
     });
+    await tx.raw("create index on package_file (symbol) where symbol is not null");
   },
   events: {
     ...packageVersionEvents,
@@ -243,11 +247,9 @@ async function putFile(
   const { fileId, name, bytes, md5, sha1, sha256, sha512, uploadType: upload_type } = file;
   const of = { package_version_id: id, package_id: file.packageId };
   const { metadata = null } = file;
-  const digests = { md5, sha1, sha256, sha512 };
-  const isPypi = metadata !== null && (await typeOf(tx, file.packageId)) === "pypi";
-  const shown = isPypi ? JSON.stringify(pypiShown(metadata)) : null;
-  const content = { bytes, ...digests, metadata, shown, upload_type, created_at: new Date(at) };
-  const row = { id: fileId, ...of, name, ...content };
+  const columns = await columnsOf(file, () => typeOf(tx, file.packageId));
+  const content = { bytes, md5, sha1, sha256, sha512, metadata, ...columns, upload_type };
+  const row = { id: fileId, ...of, name, ...content, created_at: new Date(at) };
   const former = await removeFiles(tx, { id: fileId });
   await tx("package_file").insert(row);
   await moveTotal(tx, file.packageId, { live: 0, bytes: BigInt(bytes) - former });

@@ -1,5 +1,4 @@
 import semver from "semver";
-import { deterministicId } from "../../../platform/deterministic-id.ts";
 import { isRecord } from "../../../platform/is-record.ts";
 import {
   coordinatesOf,
@@ -23,7 +22,7 @@ import { fileNotFound, orNotFound, versionNotFound } from "../../package/request
 import { filesNamed, keptDocument, metadataOf, stateOfRepository } from "../document.ts";
 import { sendFile } from "../send-file.ts";
 import { deploymentOf, mustAllowDeletion, packageIdsFor } from "../source.ts";
-import { change, type Received, receive, record, uploadBytesMax } from "../store.ts";
+import { change, type Received, receive, recordAll, uploadBytesMax } from "../store.ts";
 import type { NativeCall, NativeRequest, RegistryType } from "../type.ts";
 import { storeUpload } from "../upload.ts";
 
@@ -125,21 +124,7 @@ async function storeForm(native: NativeRequest, deps: Deps): Promise<void> {
     field: () => undefined,
     undo: ({ blob }) => blob.release(),
   });
-  // Each file is a command of its own to the version.
-  const metadataAt = async (index: number) => {
-    const metadata = await request.metadata();
-    const commandId = deterministicId(metadata.commandId, "file", index);
-    return { ...metadata, commandId };
-  };
-  for (const [index, each] of received.entries()) {
-    try {
-      const own = { ...request, metadata: () => metadataAt(index) };
-      await record(each, { target, type, mustStill }, own, deps);
-    } catch (error) {
-      for (const rest of received.slice(index + 1)) await rest.blob.release();
-      throw error;
-    }
-  }
+  await recordAll(received, { target, type, mustStill }, request, deps);
 }
 
 const upload: NativeCall = {

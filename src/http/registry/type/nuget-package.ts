@@ -51,8 +51,11 @@ export async function nugetPackage(
   deps: Deps,
 ): Promise<NugetPackage> {
   const keyOf = ({ version }: ListedFile) => nugetVersion(version).key;
-  const files = await filesNamed(repository, { type, name }, keyOf, deps);
-  const versions = files.map((file) => ({
+  // A version may have symbols as well.
+  const isPackage = (file: ListedFile) => file.name.endsWith(".nupkg");
+  const nameOf = (file: ListedFile) => (isPackage(file) ? keyOf(file) : file.id);
+  const files = await filesNamed(repository, { type, name }, nameOf, deps);
+  const versions = files.filter(isPackage).map((file) => ({
     file,
     key: keyOf(file),
     metadata: Metadata.parse(metadataOf(file)),

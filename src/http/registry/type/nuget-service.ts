@@ -30,7 +30,10 @@ export function serviceIndex(base: string, kind: "own" | "proxy") {
       "SearchAutocompleteService/3.5.0",
     ),
   ];
-  const publishing = resource("package", "PackagePublish/2.0.0");
+  const publishing = [
+    ...resource("package", "PackagePublish/2.0.0"),
+    ...resource("symbolpackage", "SymbolPackagePublish/4.9.0"),
+  ];
   const flat = resource("flat/", "PackageBaseAddress/3.0.0");
   return {
     version: "3.0.0",

@@ -17,6 +17,7 @@ import { nugetKeptPaths, nugetProxy } from "./nuget-proxy.ts";
 import { registrationCalls } from "./nuget-registration.ts";
 import { proxiedSearchCalls, searchCalls } from "./nuget-search.ts";
 import { serviceIndex } from "./nuget-service.ts";
+import { symbolCalls } from "./nuget-symbol.ts";
 
 const getServiceIndex: NativeCall = {
   method: "GET",
@@ -39,7 +40,7 @@ const listVersions: NativeCall = {
 
 const download: NativeCall = {
   method: "GET",
-  path: /^flat\/(?<id>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)\.(?<kind>nupkg|nuspec)$/,
+  path: /^flat\/(?<id>[^/]+)\/(?<version>[^/]+)\/(?<file>[^/]+)\.(?<kind>s?nupkg|nuspec)$/,
   right: "read",
   operationId: "download-nuget-file",
   async handle(native, deps) {
@@ -57,7 +58,7 @@ const download: NativeCall = {
     if (file.toLowerCase() !== expected) throw fileNotFound();
     const ids = await packageIdsFor(repository, { type, name: of.name }, deps);
     const fileIds = ids.map((each) =>
-      packageFileIdOf(packageVersionIdOf(each, of.version), `${expected}.nupkg`),
+      packageFileIdOf(packageVersionIdOf(each, of.version), `${expected}.${kind}`),
     );
     return sendFile(fileIds, request, deps);
   },
@@ -128,6 +129,7 @@ export const nugetType: RegistryType = {
     ...registrationCalls,
     ...searchCalls,
     push,
+    ...symbolCalls,
     unlist,
     relist,
   ],

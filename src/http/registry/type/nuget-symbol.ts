@@ -1,0 +1,83 @@
+import { coordinatesOf } from "../../../platform/package/coordinates.ts";
+import { pdbFileName, symbolKey, takePdbs } from "../../../platform/package/nuget/symbols.ts";
+import { nugetFileName, readSymbolsNuspec } from "../../../platform/package/nuget.ts";
+import { Refusal } from "../../../platform/refusal.ts";
+import { versionsWithIds } from "../../../projections/package/registry.ts";
+import { type SymbolMetadata, symbolFiles } from "../../../projections/package/symbol.ts";
+import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
+import { emptyAnswer } from "../../core/answer.ts";
+import type { Deps } from "../../core/deps.ts";
+import { fileNotFound } from "../../package/request.ts";
+import { sendFile } from "../send-file.ts";
+import { deploymentOf, localSources } from "../source.ts";
+import { type Inspected, type Received, recordAll, uploadBytesMax } from "../store.ts";
+import type { NativeCall } from "../type.ts";
+import { storeUpload } from "../upload.ts";
+import { type } from "./nuget-package.ts";
+
+/** learn.microsoft.com/nuget/api/symbol-package-publish-resource. */
+const push: NativeCall = {
+  method: "PUT",
+  path: /^(?:api\/v2\/)?symbolpackage\/?$/,
+  right: "write",
+  operationId: "push-nuget-symbols",
+  async handle(native, deps) {
+    const target = await deploymentOf(native.repository, deps);
+    const pdbs: Received[] = [];
+    const inspect = (file: string) => inspectSymbols(file, { target, pdbs }, deps);
+    try {
+      // First: where nothing is overwritten it refuses others.
+      await storeUpload(native, { type, inspect }, deps);
+    } catch (error) {
+      for (const { blob } of pdbs) await blob.release();
+      throw error;
+    }
+    const { mustStill, request } = native;
+    await recordAll(pdbs, { target, type, mustStill }, request, deps);
+    return emptyAnswer(201);
+  },
+};
+
+type Symbols = Readonly<{ target: RegistryRepositoryRow; pdbs: Received[] }>;
+
+/** Stores and holds the PDBs of a symbol package. @throws Refusal 404, 422 */
+async function inspectSymbols(
+  file: string,
+  { target, pdbs }: Symbols,
+  deps: Deps,
+): Promise<Inspected> {
+  const { packageName, version } = await readSymbolsNuspec(file);
+  const of = { packageName, version, languageVersion: null };
+  const { packageVersionId: id } = coordinatesOf(target.id, type, of);
+  if (!(await versionsWithIds(deps.db, [id])).has(id)) {
+    const message = "There is no such version of the package. Push it before its symbols.";
+    throw new Refusal("not_found", "package_version.not_found", message);
+  }
+  const bytesMax = await uploadBytesMax(target, deps);
+  await takePdbs(file, bytesMax, async (pdb, content) => {
+    const blob = await deps.blobs.put(content, { bytesMax });
+    const metadata: SymbolMetadata = { symbol: symbolKey(pdb) };
+    pdbs.push({ inspected: { ...of, fileName: pdbFileName(pdb), metadata }, blob });
+  });
+  return { ...of, fileName: nugetFileName(packageName, version).replace(/nupkg$/, "snupkg") };
+}
+
+/**
+ * As debuggers ask a symbol server: github.com/dotnet/symstore, "SSQP Key Conventions". The age of a portable PDB is
+ * `FFFFFFFF`, and not looked at: the GUID names it.
+ */
+const download: NativeCall = {
+  method: "GET",
+  path: /^symbols\/(?<name>[^/]+\.pdb)\/(?<guid>[0-9a-f]{32})[0-9a-f]{1,8}\/(?<again>[^/]+)$/i,
+  right: "read",
+  operationId: "download-nuget-symbols",
+  async handle({ params, repository, request }, deps) {
+    const { name = "", guid = "", again = "" } = params;
+    if (name.toLowerCase() !== again.toLowerCase()) throw fileNotFound();
+    const sources = await localSources(repository, deps);
+    const ids = sources.map(({ id }) => id);
+    return sendFile(await symbolFiles(deps.db, ids, symbolKey({ name, guid })), request, deps);
+  },
+};
+
+export const symbolCalls: readonly NativeCall[] = [push, download];
