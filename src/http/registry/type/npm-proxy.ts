@@ -1,4 +1,3 @@
-import { BoundedCache } from "../../../platform/bounded-cache.ts";
 import { invariant } from "../../../platform/invariant.ts";
 import { Limiter } from "../../../platform/limiter.ts";
 import type { PackageName } from "../../../platform/package/coordinates.ts";
@@ -19,6 +18,7 @@ import type { Promised } from "../proxy/flight.ts";
 import { Slots } from "../proxy/slots.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
 import type { NativeRequest, ProxyCall } from "../type.ts";
+import { type Given, GivenCache } from "./npm-given.ts";
 
 const jsonType = "application/json; charset=utf-8";
 const shortType = "application/vnd.npm.install-v1+json";
@@ -43,14 +43,7 @@ type Asked = Readonly<{
   want: PackumentQuestion["want"];
 }>;
 
-type Given = Extract<PackumentAnswer, { kind: "json" | "dist" }>;
-
-/** Answers made from kept documents, by the content of the document and the question. */
-const given = new BoundedCache<Given>(16 * 1024 ** 2);
-/** Larger ones are made again each time. */
-const givenBytesMax = 256 * 1024;
-/** What an entry takes beside what is given, about. */
-const bytesBeside = 4_096;
+const given = new GivenCache(16 * 1024 ** 2);
 
 /**
  * What the document of a package says; short, it has what an installation needs.
@@ -71,11 +64,7 @@ async function asked(native: NativeRequest, of: Asked, deps: Deps): Promise<Give
   if (known !== undefined) return known;
   const path = kept?.path ?? `${of.isShort === false ? "full" : "short"}/${told}`;
   const { answer, sha256 } = await readDocument(native, { path, told, want: of.want }, deps);
-  const bytes = answer.kind === "json" ? answer.bytes.length : 0;
-  if (sha256 !== undefined && bytes <= givenBytesMax) {
-    const key = keyOf(sha256);
-    given.set(key, answer, bytes + 2 * key.length + bytesBeside);
-  }
+  if (sha256 !== undefined) given.set(keyOf(sha256), answer);
   return answer;
 }
 
