@@ -34,3 +34,42 @@ export async function describedInGroup(
   );
   return rows;
 }
+
+export type UndescribedArtifact = Readonly<{ artifact_id: string; sha256: string }>;
+
+/**
+ * Artifacts of a group of Maven that are called plugins and have a jar of at most so many bytes, but nothing that is
+ * kept of a file of one of their newest versions: jars that were stored before anything was.
+ */
+export async function undescribedPlugins(
+  db: Knex,
+  registryIds: readonly string[],
+  groupId: string,
+  { bytesMax, limit }: Readonly<{ bytesMax: number; limit: number }>,
+): Promise<readonly UndescribedArtifact[]> {
+  const ids = [...registryIds];
+  const { rows } = await db.raw<{ rows: readonly UndescribedArtifact[] }>(
+    `select p.artifact_id, jar.sha256
+       from package p
+      cross join lateral (
+        select array_agg(id) as versions from (
+          select id from package_version
+           where package_id = p.id and deleted_at is null
+           order by created_position desc, id limit ?) version) newest
+      cross join lateral (
+        select file.sha256 from package_file file
+         where file.package_version_id = newest.versions[1] and file.bytes <= ?
+           and file.name like '%.jar' and file.name !~ '-(sources|javadoc|tests)[.]jar$'
+         order by length(file.name), file.name
+         limit 1) jar
+      where p.registry_id = any(?::text[]) and p.is_live
+        and starts_with(p.name, ?) and p.group_id = ? and p.artifact_id like '%plugin%'
+        and not exists (
+          select from package_file file
+           where file.package_version_id = any(newest.versions) and file.metadata is not null)
+      order by array_position(?::text[], p.registry_id), p.artifact_id
+      limit ?`,
+    [versionsMax, bytesMax, ids, `${groupId}:`, groupId, ids, limit],
+  );
+  return rows;
+}

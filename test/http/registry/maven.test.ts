@@ -144,6 +144,22 @@ describe("a plugin of Maven", () => {
     expect(await text("org/acme/maven-metadata.xml.sha1")).to.equal(sum("sha1", found));
   });
 
+  it("is found where it was stored before its prefix was kept", async () => {
+    const at = (id: string, version: string, ending = ".jar") =>
+      `org/former/${id}/${version}/${id}-${version}${ending}`;
+    await deploy(at("old-maven-plugin", "1"), mavenPlugin("old"));
+    await deploy(at("old-maven-plugin", "1", "-sources.jar"), mavenPlugin("sources"));
+    await deploy(at("cut-plugin", "1"), mavenPlugin("cut").subarray(0, -9));
+    await deploy(at("library", "1"), mavenPlugin("library"));
+    await deploy(at("new-plugin", "1"), mavenPlugin("new"));
+    await deploy(at("new-plugin", "2"), mavenPlugin("newer"));
+    const files = app.deps.db("package_file").whereNotNull("metadata");
+    await files.whereRaw("name ~ '^(old|library|new-plugin-1)'").update({ metadata: null });
+    const found = await text("org/former/maven-metadata.xml");
+    const plugins = listed("newer", "new-plugin") + listed("old", "old-maven-plugin");
+    expect(found).to.contain(`<plugins>${plugins}</plugins>`);
+  });
+
   it("is listed beside the versions of an artifact that has the path of its group", async () => {
     await deploy("org/both/tool/1/tool-1.jar", "a library");
     await deploy("org/both/tool/tool-plugin/1/tool-plugin-1.jar", mavenPlugin("tool"));

@@ -1,10 +1,16 @@
+import { buffer } from "node:stream/consumers";
+
+import { BlobMissing } from "../../../platform/blob/store.ts";
+import { BoundedCache } from "../../../platform/bounded-cache.ts";
+import { Limiter } from "../../../platform/limiter.ts";
 import {
+  goalPrefixIn,
   type MavenPlugin,
   PluginMetadata,
   pluginsListedIn,
 } from "../../../platform/package/maven/plugin.ts";
 import { Refusal } from "../../../platform/refusal.ts";
-import { describedInGroup } from "../../../projections/package/described.ts";
+import { describedInGroup, undescribedPlugins } from "../../../projections/package/described.ts";
 import type { Deps } from "../../core/deps.ts";
 import { HttpRefusal } from "../../core/errors.ts";
 import { keptDocument, stateOfRepository } from "../document.ts";
@@ -27,11 +33,14 @@ export async function pluginsOf(
 ): Promise<readonly MavenPlugin[]> {
   const state = await stateOfRepository(repository, deps);
   const ids = state.sources.map(({ id }) => id);
-  const make = async (): Promise<readonly MavenPlugin[]> =>
-    (await describedInGroup(deps.db, ids, groupId)).flatMap(({ artifact_id, metadata }) => {
+  const make = async (): Promise<readonly MavenPlugin[]> => {
+    const described = await describedInGroup(deps.db, ids, groupId);
+    const known = described.flatMap(({ artifact_id, metadata }) => {
       const { data } = PluginMetadata.safeParse(JSON.parse(metadata));
       return data === undefined ? [] : [{ prefix: data.goalPrefix, artifactId: artifact_id }];
     });
+    return [...known, ...(await formerPlugins(deps, ids, groupId))];
+  };
   const sizeOf = (plugins: readonly MavenPlugin[]) => plugins.length * entryBytes;
   const local = await keptDocument(`maven:${groupId}:${state.key}`, make, sizeOf);
   if (local.length === 0) return [];
@@ -49,6 +58,41 @@ export async function pluginsOf(
     if (document !== undefined) pluginsListedIn(document.bytes.toString("utf8")).forEach(add);
   }
   return [...found.values()];
+}
+
+/** Larger jars, and plugins beyond these, are listed after their next deployment. */
+const former = { bytesMax: 8 * 1024 ** 2, limit: 100 } as const;
+const reading = new Limiter(1);
+const prefixes = new BoundedCache<Readonly<{ prefix: string | undefined }>>(2 * 1024 ** 2);
+
+/** Plugins that were stored before their prefix was kept: it is read when the group is first asked for. */
+async function formerPlugins(
+  { db, blobs }: Deps,
+  registryIds: readonly string[],
+  groupId: string,
+): Promise<readonly MavenPlugin[]> {
+  const found: MavenPlugin[] = [];
+  for (const { artifact_id, sha256 } of await undescribedPlugins(
+    db,
+    registryIds,
+    groupId,
+    former,
+  )) {
+    const known = prefixes.get(sha256) ?? (await reading.run(() => prefixOf(sha256, blobs)));
+    prefixes.set(sha256, known, entryBytes);
+    if (known.prefix !== undefined) found.push({ prefix: known.prefix, artifactId: artifact_id });
+  }
+  return found;
+}
+
+async function prefixOf(sha256: string, blobs: Deps["blobs"]) {
+  try {
+    return { prefix: await goalPrefixIn(await buffer(await blobs.read(sha256))) };
+  } catch (error) {
+    // It went meanwhile.
+    if (error instanceof BlobMissing) return { prefix: undefined };
+    throw error;
+  }
 }
 
 const entryBytes = 200;

@@ -17,12 +17,15 @@ const listedMax = 10_000;
 const prefixForm = /<goalPrefix>\s*([A-Za-z0-9_.-]{1,100})\s*<\/goalPrefix>/;
 const nameForm = /^[A-Za-z0-9_.-]{1,255}$/;
 
-/** Of a jar that is a plugin; undefined for any other, and for what is no jar. */
-export async function goalPrefixIn(file: string): Promise<string | undefined> {
-  // Loaded at the first upload of a jar.
+/** Of a jar, or the file of one, that is a plugin; undefined for any other, and for what is no jar. */
+export async function goalPrefixIn(jar: string | Buffer): Promise<string | undefined> {
+  // Loaded when somebody stores a jar.
   const { default: yauzl } = await import("yauzl");
+  const options = { autoClose: false, lazyEntries: true };
   try {
-    const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
+    const archive = await (typeof jar === "string"
+      ? yauzl.openPromise(jar, options)
+      : yauzl.fromBufferPromise(jar, options));
     try {
       if (archive.entryCount > entriesMax) return undefined;
       for await (const entry of archive.eachEntry()) {
