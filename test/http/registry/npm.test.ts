@@ -144,6 +144,30 @@ describe("the npm protocol", () => {
     expect(found.objects).to.have.length(1);
   });
 
+  it("finds a package with the version that is tagged latest, while it is there", async () => {
+    for (const version of ["1.0.0", "2.0.0", "3.0.0-rc.1"]) {
+      const tarball = npmTarball({ name: "tagged", version, description: `of ${version}` });
+      const sent = publication("tagged", version, tarball);
+      expect((await publish("npm", "tagged", sent)).status).to.equal(201);
+    }
+    const shown = async () => {
+      const answer = await ask("npm", "-/v1/search?text=tagged");
+      const { objects } = (await answer.json()) as { objects: { package: object }[] };
+      return objects.map((each) => each.package);
+    };
+    const tag = (version: string) =>
+      fetch(`${baseOf("npm")}/-/package/tagged/dist-tags/latest`, {
+        method: "PUT",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(version),
+      });
+    expect((await tag("1.0.0")).ok).to.equal(true);
+    const [first] = await shown();
+    expect(first).to.include({ version: "1.0.0", description: "of 1.0.0" });
+    await app.deps.db("package_tag").where("version", "1.0.0").update({ version: "9.9.9" });
+    expect((await shown())[0]).to.include({ version: "2.0.0" });
+  });
+
   it("refuses a tarball of another package or version, and what is no publication", async () => {
     const head = await app.head();
     const tarball = npmTarball({ name: "right", version: "1.0.0" });

@@ -1,9 +1,14 @@
+import type { PackageId } from "../../../events/core/ids.ts";
 import { isRecord } from "../../../platform/is-record.ts";
 import { packageVersionIdOf } from "../../../platform/package/coordinates.ts";
 import { npmVersion } from "../../../platform/package/npm.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import { listLivePackages } from "../../../projections/package/live.ts";
-import { filesOfVersion, type ListedFile } from "../../../projections/package/registry.ts";
+import {
+  filesOfVersion,
+  type ListedFile,
+  tagsOfPackage,
+} from "../../../projections/package/registry.ts";
 import type { PackageRow } from "../../../projections/package/version.ts";
 import { type Answer, jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
@@ -14,13 +19,34 @@ import { distTags, npmForm } from "./npm-document.ts";
 
 const searchSizeMax = 100;
 
+type Found = Readonly<{ version: string; file: ListedFile }>;
+
 /** Undefined when it has no version. */
 async function foundPackage({ id, name }: PackageRow, base: string, deps: Deps) {
+  const tagged = (await tagsOfPackage(deps.db, id)).get("latest");
+  // Most have the tag; without it, or its version, all versions have to be known.
+  const found = (await fileOf(id, tagged, deps)) ?? (await newestOf(id, name, base, deps));
+  return found && { name, version: found.version, ...described(found.file) };
+}
+
+async function newestOf(
+  id: PackageId,
+  name: string,
+  base: string,
+  deps: Deps,
+): Promise<Found | undefined> {
   const parts = await partsOf([id], npmForm({ name, base }, true), deps).catch(notFound);
-  const version = parts && distTags(parts, new Map())["latest"];
+  return await fileOf(id, parts && distTags(parts, new Map())["latest"], deps);
+}
+
+async function fileOf(
+  id: PackageId,
+  version: string | undefined,
+  { db }: Deps,
+): Promise<Found | undefined> {
   if (version === undefined) return undefined;
-  const [file] = await filesOfVersion(deps.db, packageVersionIdOf(id, npmVersion(version)));
-  return file && { name, version, ...described(file) };
+  const [file] = await filesOfVersion(db, packageVersionIdOf(id, npmVersion(version)));
+  return file && { version, file };
 }
 
 /** What npm shows of a package that it finds; it fails without a list of maintainers. */
