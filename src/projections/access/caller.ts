@@ -60,7 +60,7 @@ export function findOAuthCaller(db: Knex, tokenHash: string): Promise<TokenCalle
     );
 }
 
-/** By what a user asked for a token that carries its own grant: with the row that has to be there still. */
+/** The credentials that a user got a self-contained token with; their row has to exist still. */
 export type GrantProof =
   | Readonly<{ userId: string; via: "token" | "oauth"; tokenId: string }>
   | Readonly<{ userId: string; via: "password" }>;

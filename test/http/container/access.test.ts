@@ -62,7 +62,7 @@ describe("a token of the registry of containers", () => {
     return begin;
   }
 
-  it("ends with the access token that it was asked for with", async () => {
+  it("ends with the access token that it was requested with", async () => {
     const created = await app.post("/user/settings/access-token/create", {
       headers: { authorization: basicAuth(carl.alias, carl.password) },
       body: { name: "laptop", scopes: ["WRITE_REGISTRY"] },
@@ -80,7 +80,7 @@ describe("a token of the registry of containers", () => {
     await eventually(async () => (await begin()) === 401);
   });
 
-  it("ends with the password that it was asked for with", async () => {
+  it("ends with the password that it was requested with", async () => {
     const begin = await pushing(carl.password);
     const password = "another long password";
     const body = { oldPassword: carl.password, password, passwordConfirm: password };
@@ -96,7 +96,7 @@ describe("a token of the registry of containers", () => {
     expect(await begin()).to.equal(401);
   });
 
-  it("ends with the application that it was asked for with", async () => {
+  it("ends with the application that it was requested with", async () => {
     const application = await givenApplication(app, owner);
     const visitor = browser(app.url);
     await visitor.logIn(carl);

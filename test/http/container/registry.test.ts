@@ -123,7 +123,7 @@ describe("the registry of containers", () => {
     expect((await head(other)).status).to.equal(401);
   });
 
-  it("lets a token only read that was asked for with a token that may only read", async () => {
+  it("lets a token only read that was requested with a read-only token", async () => {
     await push(`${images}/ended`, "a layer");
     const token = await app.givenToken(anna.id, ["READ_REGISTRY"]);
     const scope = "repository:anna/forge/images/ended:pull,push";

@@ -65,7 +65,7 @@ const former = { bytesMax: 8 * 1024 ** 2, limit: 100 } as const;
 const reading = new Limiter(1);
 const prefixes = new BoundedCache<Readonly<{ prefix: string | undefined }>>(2 * 1024 ** 2);
 
-/** Plugins that were stored before their prefix was kept: it is read when the group is first asked for. */
+/** Plugins that were stored before their prefix was kept: it is read at the first request for the group. */
 async function formerPlugins(
   { db, blobs }: Deps,
   registryIds: readonly string[],

@@ -11,7 +11,7 @@ const bytesBeside = 1_024;
 /** A text has one or two bytes for each character. */
 const characterBytes = 2;
 
-/** What was made of documents that are kept, by their content and what was asked of them. */
+/** What was made of documents that are kept, by their content and the question. */
 export class GivenCache {
   readonly #entries: BoundedCache<Given>;
 

@@ -182,8 +182,7 @@ const publish: NativeCall = {
     const { params, repository, request, mustStill } = native;
     const packageName = nameIn(params);
     const target = await deploymentOf(repository, deps);
-    const bytesMax =
-      Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
+    const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
     const { tarball, document } = readPublication(request.incoming(bytesMax).body);
     const inspect = async (file: string) => {
       const { name: told, version, manifest } = await readNpmManifest(file);

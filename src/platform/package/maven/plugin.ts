@@ -19,7 +19,7 @@ const nameForm = /^[A-Za-z0-9_.-]{1,255}$/;
 
 /** Of a jar, or the file of one, that is a plugin; undefined for any other, and for what is no jar. */
 export async function goalPrefixIn(jar: string | Buffer): Promise<string | undefined> {
-  // Loaded when somebody stores a jar.
+  // Loaded at the first upload of a jar.
   const { default: yauzl } = await import("yauzl");
   const options = { autoClose: false, lazyEntries: true };
   try {
