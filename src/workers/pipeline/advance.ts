@@ -5,6 +5,7 @@ import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { keyedLock } from "../../platform/keyed-lock.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import {
   findJobs,
@@ -29,6 +30,9 @@ export type Cause = Readonly<{ id: string; correlationId: string }>;
 
 const commandsAtOnce = 16;
 
+/** By pipeline: of two ends that come together, the later finds what the earlier has ordered. */
+const inTurn = keyedLock();
+
 /**
  * Does what is next in a pipeline: queues jobs whose turn has come, holds, delays and skips others, and
  * records the end. It goes by the read model, which the caller has waited for; steps that another
@@ -36,7 +40,20 @@ const commandsAtOnce = 16;
  *
  * @returns the log position of the last step, if there was one
  */
-export async function advancePipeline(
+export function advancePipeline(
+  deps: AdvanceDeps,
+  pipelineId: string,
+  cause: Cause,
+): Promise<bigint | undefined> {
+  return inTurn(pipelineId, async () => {
+    const position = await advance(deps, pipelineId, cause);
+    // Where they do not show it in time, the next one orders what is ordered, which changes nothing.
+    await deps.visible(position).catch(() => undefined);
+    return position;
+  });
+}
+
+async function advance(
   deps: AdvanceDeps,
   pipelineId: string,
   cause: Cause,

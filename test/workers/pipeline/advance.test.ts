@@ -41,6 +41,29 @@ describe("advancing a pipeline", () => {
     await advancePipeline(deps, id, { id: "a cause", correlationId: "a cause" });
     expect(await typesAfter(before)).to.deep.equal([]);
   });
+
+  it("orders each job once after ends that come together", async () => {
+    const jobs = ["one", "two", "three"].map((name) => `${name}: {stage: test, script: x}`);
+    const stages = ["stages: [build, test]", "build: {stage: build, script: x}"];
+    await at.commit({ ".forge-ci.yaml": [...stages, ...jobs].join("\n") }, "Add [skip ci]");
+    const { localId } = await at.start();
+    const { id } = await db("pipeline")
+      .where({ local_id: Number(localId) })
+      .first("id");
+    await db("pipeline_job")
+      .where({ pipeline_id: id, name: "build" })
+      .update({ status: "SUCCESS" });
+    const streams: string[] = [];
+    const append: typeof store.append = (stream, ...order) => {
+      streams.push(stream);
+      return store.append(stream, ...order);
+    };
+    const deps = { ...app.deps, store: { ...store, append } } as never;
+    const ends = ["an end", "another end"].map((end) => ({ id: end, correlationId: end }));
+    await Promise.all(ends.map((cause) => advancePipeline(deps, id, cause)));
+    expect(streams).to.have.length(3);
+    expect(new Set(streams)).to.have.property("size", 3);
+  });
 });
 
 describe("what is to be looked at after the ends of jobs", () => {
