@@ -48,7 +48,15 @@ const call = (route: Route, values: Values, token?: string, body: unknown = samp
     ...(typeof body === "string" ? { headers: { "content-type": "application/json" } } : {}),
   });
 
-/** A refusal, whole and well-formed, of something that left no trace in the log. */
+/** Neither what is refused nor what is read leaves a trace in the log: looked up once a test, not for each answer. */
+function leavesNoTrace(title: string, run: () => Promise<void>): void {
+  it(title, async () => {
+    await run();
+    expect(await app.head(), "the end of the log").to.equal(end);
+  });
+}
+
+/** A refusal, whole and well-formed. */
 async function refuses(answer: Promise<Answer>, status: number, code?: string): Promise<Answer> {
   const { body, headers, text, status: actual } = await answer;
   expect(actual, text).to.equal(status);
@@ -56,7 +64,6 @@ async function refuses(answer: Promise<Answer>, status: number, code?: string): 
   expect(body).to.include({ status, type: "about:blank", requestId: headers.get("x-request-id") });
   expect(body["message"]).to.equal(body["detail"]);
   if (code !== undefined) expect(body["code"]).to.equal(code);
-  expect(await app.head(), "the end of the log").to.equal(end);
   return await answer;
 }
 
@@ -68,27 +75,30 @@ for (const route of routes) {
 
   describe(`${method} ${path}`, () => {
     if (access === "client" || access === "agent") {
-      it("opens nothing to a token", async () => {
+      leavesNoTrace("opens nothing to a token", async () => {
         const answer = await call(route, {}, world.root.token);
         expect(answer.status, answer.text).to.be.within(400, 422);
       });
     } else if (access === "basic") {
-      it("is refused without a password, and to a token", async () => {
+      leavesNoTrace("is refused without a password, and to a token", async () => {
         await refuses(call(route, {}), 403, "auth.credentials_invalid");
         await refuses(call(route, {}, world.root.token), 403, "auth.credentials_invalid");
       });
     } else if (access !== "anonymous") {
-      it("is refused without a token and with one that is malformed or unknown", async () => {
-        const { anonymousWhen } = route;
-        const none = anonymousWhen && settingsDefaults[anonymousWhen] ? [] : [undefined];
-        for (const token of [...none, "", "x", `${world.anna.token}x`, newToken("lfat")]) {
-          await refuses(call(route, world.open, token), 403, "auth.token_invalid");
-        }
-      });
+      leavesNoTrace(
+        "is refused without a token and with one that is malformed or unknown",
+        async () => {
+          const { anonymousWhen } = route;
+          const none = anonymousWhen && settingsDefaults[anonymousWhen] ? [] : [undefined];
+          for (const token of [...none, "", "x", `${world.anna.token}x`, newToken("lfat")]) {
+            await refuses(call(route, world.open, token), 403, "auth.token_invalid");
+          }
+        },
+      );
     }
 
     if (scope !== "none") {
-      it(`is refused to a token without ${scope}`, async () => {
+      leavesNoTrace(`is refused to a token without ${scope}`, async () => {
         const token = await tokenWithout(scope, rightful(route, world));
         const answer = call(route, world.hidden, token);
         expect((await refuses(answer, 403, "auth.scope_missing")).body["scope"]).to.equal(scope);
@@ -96,7 +106,7 @@ for (const route of routes) {
     }
 
     if (needsAdministrator(access)) {
-      it("is refused to who is no administrator", async () => {
+      leavesNoTrace("is refused to who is no administrator", async () => {
         await refuses(call(route, world.hidden, world.anna.token), 403, "auth.admin_required");
       });
     }
@@ -104,13 +114,16 @@ for (const route of routes) {
     if (needed !== undefined) {
       const { resource, role } = needed;
 
-      it(`is refused to strangers of a private ${resource}, administrators among them`, async () => {
-        for (const stranger of [world.bob, ...(route.orAdministrator ? [] : [world.root])]) {
-          await refuses(call(route, world.hidden, stranger.token), 403, "auth.role_missing");
-        }
-      });
+      leavesNoTrace(
+        `is refused to strangers of a private ${resource}, administrators among them`,
+        async () => {
+          for (const stranger of [world.bob, ...(route.orAdministrator ? [] : [world.root])]) {
+            await refuses(call(route, world.hidden, stranger.token), 403, "auth.role_missing");
+          }
+        },
+      );
 
-      it(`has nothing in a ${resource} that does not exist`, async () => {
+      leavesNoTrace(`has nothing in a ${resource} that does not exist`, async () => {
         await refuses(
           call(route, nowhere(world.hidden), world.anna.token),
           404,
@@ -122,7 +135,7 @@ for (const route of routes) {
       });
 
       if (role !== "GUEST") {
-        it(`is refused to a guest, because it needs ${role}`, async () => {
+        leavesNoTrace(`is refused to a guest, because it needs ${role}`, async () => {
           // Members may leave: the one to remove is another.
           const other = route.selfParam ? { [route.selfParam]: world.root.alias } : {};
           const answer = call(route, { ...world.open, ...other }, world.bob.token);
@@ -132,7 +145,7 @@ for (const route of routes) {
     }
 
     for (const name of names) {
-      it(`has nothing at a ${name} that is no such thing`, async () => {
+      leavesNoTrace(`has nothing at a ${name} that is no such thing`, async () => {
         for (const wrong of ["../x", "a/b", "-x\0", "%", "x".repeat(300), "a b"]) {
           const values = { ...world.open, [name]: wrong };
           const answer = await call(route, values, rightful(route, world).token);
@@ -144,7 +157,7 @@ for (const route of routes) {
     }
 
     if (names.some((name) => /uuid$/i.test(name) && name !== "projectUuid")) {
-      it("has nothing under an id that nobody has", async () => {
+      leavesNoTrace("has nothing under an id that nobody has", async () => {
         const unknown = names.filter((name) => /uuid$/i.test(name) && name !== "projectUuid");
         const ids = Object.fromEntries(unknown.map((name) => [name, randomUUID()]));
         await refuses(call(route, { ...world.open, ...ids }, rightful(route, world).token), 404);
@@ -158,7 +171,7 @@ for (const route of routes) {
     }
 
     if (access === "client" && route.form === true) {
-      it("is refused to who is no application, as OAuth says", async () => {
+      leavesNoTrace("is refused to who is no application, as OAuth says", async () => {
         for (const [type, body] of [
           ["application/x-www-form-urlencoded", "client_id=x&client_secret=y"],
           ["application/json", "{}"],
@@ -174,7 +187,7 @@ for (const route of routes) {
     if (route.body !== undefined && access !== "basic" && route.form !== true) {
       const accepts = (value: unknown) => route.body?.safeParse(value).success === true;
 
-      it("is refused with a body that is not JSON or not of its form", async () => {
+      leavesNoTrace("is refused with a body that is not JSON or not of its form", async () => {
         const send = (body: unknown) => call(route, world.open, rightful(route, world).token, body);
         await refuses(send("{"), 400, "body.not_json");
         for (const body of [[], "[1]", '"text"', "5", {}]) {
@@ -187,7 +200,7 @@ for (const route of routes) {
     }
 
     if (route.list !== undefined) {
-      it("is refused with a page that is no number", async () => {
+      leavesNoTrace("is refused with a page that is no number", async () => {
         const list = (query: string) =>
           app.get(`${pathOf(route, world.open)}?${query}`, { token: rightful(route, world).token });
         for (const query of ["page=-1", "size=0", "size=x", "page=1.5", "size=-5"]) {
