@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 
-/** Files of symbols with this key, in the order of the registries. */
+/** Files of symbols with this key that are not deleted, in the order of the registries. */
 export async function symbolFiles(
   db: Knex,
   registryIds: readonly string[],
@@ -8,6 +8,8 @@ export async function symbolFiles(
 ): Promise<readonly string[]> {
   const rows: readonly Readonly<{ id: string }>[] = await db("package_file as file")
     .join("package", "package.id", "file.package_id")
+    .join("package_version as version", "version.id", "file.package_version_id")
+    .whereNull("version.deleted_at")
     .where("file.symbol", symbol)
     .whereRaw("package.registry_id = any(?::text[])", [[...registryIds]])
     .orderByRaw("array_position(?::text[], package.registry_id), file.created_at, file.id", [
@@ -18,7 +20,7 @@ export async function symbolFiles(
   return rows.map(({ id }) => id);
 }
 
-/** Versions that hold the same symbols; the first that is not deleted is sent. */
+/** Versions that hold the same symbols; the first is sent, and another one when that is deleted meanwhile. */
 const filesMax = 20;
 
 /** What files of symbols say of themselves in their event. */

@@ -13,7 +13,8 @@ const entriesMax = 10_000;
 /** Each becomes a file of the version. */
 const pdbsMax = 500;
 const headBytesMax = 64 * 1024;
-const nameLengthMax = 200;
+/** With the GUID it is the name of a file of the version, whose bytes are bounded. */
+const nameBytesMax = 200;
 /** learn.microsoft.com/nuget/create-packages/symbol-packages-snupkg, "Symbol package constraints". */
 const extensions = new Set([".pdb", ".nuspec", ".xml", ".psmdcp", ".rels", ".p7s"]);
 
@@ -77,8 +78,8 @@ async function pdbsOf(archive: ZipFile, bytesMax: number): Promise<readonly Foun
     mustBeOfSymbols(at);
     if (!at.toLowerCase().endsWith(".pdb")) continue;
     const name = path.posix.basename(at);
-    if (name.length > nameLengthMax || /\p{Cc}/u.test(name)) {
-      throw badFile(`A name of a PDB has ${nameLengthMax} characters at most.`);
+    if (Buffer.byteLength(name) > nameBytesMax || /\p{Cc}/u.test(name)) {
+      throw badFile(`A name of a PDB has ${nameBytesMax} bytes at most and no controls.`);
     }
     const guid = portablePdbGuid(name, await headOf(archive, entry));
     const pdb = { name, guid, bytes: entry.uncompressedSize };
@@ -94,7 +95,7 @@ function mustBeOfSymbols(at: string): void {
   // `.rels` has nothing before its dot.
   const [extension = ""] = /\.[^./]*$/.exec(at) ?? [];
   if (extensions.has(extension.toLowerCase())) return;
-  throw badFile(`A symbol package holds no ${path.posix.basename(at).slice(0, nameLengthMax)}.`);
+  throw badFile(`A symbol package holds no ${path.posix.basename(at).slice(0, nameBytesMax)}.`);
 }
 
 async function headOf(archive: ZipFile, entry: Entry): Promise<Buffer> {

@@ -163,4 +163,25 @@ describe("symbols of a package of NuGet", () => {
     expect(back.status, back.text).to.be.oneOf([200, 204]);
     expect(await status()).to.equal(200);
   });
+
+  it("are stored whole or not at all when the name of a PDB is long", async () => {
+    expect((await push(nupkg("Acme.Long", "1.0.0"), { path: "package/" })).status).to.equal(201);
+    const named = (name: string) => snupkg("Acme.Long", "1.0.0", [[`${name}.pdb`, pdb]]);
+    await refused(named("漢".repeat(160)), 422, /name of a PDB/);
+    expect(await held()).to.equal(0);
+    expect((await push(named("漢".repeat(60)))).status).to.equal(201);
+  });
+
+  it("are found where many deleted versions hold the same", async () => {
+    const versions = Array.from({ length: 21 }, (_, patch) => `1.0.${patch}`);
+    const shared: readonly [string, Buffer] = ["Shared.pdb", portablePdb("AB".repeat(16))];
+    for (const version of versions) {
+      expect((await push(nupkg("Many", version), { path: "package/" })).status).to.equal(201);
+      expect((await push(snupkg("Many", version, [shared]))).status).to.equal(201);
+    }
+    const rows = app.deps.db("package_version").whereIn("version", versions.slice(0, -1));
+    const many = app.deps.db("package").where({ name: "Many" }).select("id");
+    await rows.whereIn("package_id", many).update({ deleted_at: new Date() });
+    expect((await symbolsAt("Shared.pdb", `${"AB".repeat(16)}FFFFFFFF`)).status).to.equal(200);
+  });
 });
