@@ -35,36 +35,48 @@ const readableByAll = `(
   or (place.owner_type = 'INSTANCE' and :isInstanceOpen)
 )`;
 
+/** The local repositories of container images that the caller may read. */
+function places(reader: CatalogReader): string {
+  const ofProject = reader.projectId === undefined ? "true" : "project.id = :projectId";
+  const byPlace = reader.projectId === undefined ? readableByAll : "true";
+  const readable = reader.userId === null ? byPlace : readableByUser;
+  return `
+    select place.id::text as registry_id, lower(
+      case
+        when project.id is not null then owner.alias || '/' || project.alias
+        when company.id is not null then 'company/' || company.alias
+        when place.owner_type = 'INSTANCE' then 'instance'
+      end || '/' || place.name
+    ) collate "C" as path
+    from registry_repository as place
+    left join project on project.deleted_at is null
+      and project.id = case when place.owner_type = 'PROJECT' then place.owner_id::uuid end
+    left join ${owners} on owner.id = project.owner_id
+    left join company on company.deleted_at is null
+      and company.id = case when place.owner_type = 'COMPANY' then place.owner_id::uuid end
+    where place.package_type = 'container' and place.settings ->> 'type' = 'LOCAL'
+      and ${ofProject} and ${readable}`;
+}
+
 /**
- * Images that local repositories of container images hold, by the path of the repository and their name in it. Those
- * whose path comes before the page, and images beyond it, are not read. Decides as the access to one repository does.
+ * Images that local repositories of container images hold, by the path of the repository and their name in it. A page
+ * reads the images of no more repositories than it has images: each of them has one at least. Decides as the access to
+ * one repository does.
  */
 export async function listCatalog(
   db: Knex,
   reader: CatalogReader,
   { after, limit }: CatalogPage,
 ): Promise<readonly CatalogName[]> {
-  const ofProject = reader.projectId === undefined ? "true" : "project.id = :projectId";
-  const byPlace = reader.projectId === undefined ? readableByAll : "true";
-  const readable = reader.userId === null ? byPlace : readableByUser;
   const { rows } = await db.raw<{ rows: readonly CatalogName[] }>(
     `select repository.path, image.name as image
      from (
-       select place.id::text as registry_id, lower(
-         case
-           when project.id is not null then owner.alias || '/' || project.alias
-           when company.id is not null then 'company/' || company.alias
-           when place.owner_type = 'INSTANCE' then 'instance'
-         end || '/' || place.name
-       ) collate "C" as path
-       from registry_repository as place
-       left join project on project.deleted_at is null
-         and project.id = case when place.owner_type = 'PROJECT' then place.owner_id::uuid end
-       left join ${owners} on owner.id = project.owner_id
-       left join company on company.deleted_at is null
-         and company.id = case when place.owner_type = 'COMPANY' then place.owner_id::uuid end
-       where place.package_type = 'container' and place.settings ->> 'type' = 'LOCAL'
-         and ${ofProject} and ${readable}
+       select registry_id, path from (${places(reader)}) as place
+       where path >= :path and exists (
+         select from package
+         where registry_id = place.registry_id and is_live and (place.path > :path or name > :image)
+       )
+       order by path limit :limit
      ) as repository
      cross join lateral (
        select name from package
@@ -72,7 +84,6 @@ export async function listCatalog(
          and (repository.path > :path or name > :image)
        order by name limit :limit
      ) as image
-     where repository.path >= :path
      order by repository.path, image.name
      limit :limit`,
     {

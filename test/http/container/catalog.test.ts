@@ -162,4 +162,46 @@ describe("the list of images", () => {
     expect((await fetch(deleted, { method: "DELETE", headers })).status).to.equal(202);
     expect((await listed(await bearer(scope))).names).to.deep.equal(open.slice(1));
   });
+
+  it("reads no more images than a page needs, however many repositories there are", async () => {
+    const { db } = app.deps;
+    const [of, images] = [{ id: secret.id, count: 200 }, { count: 20 }];
+    await db.raw(
+      `insert into registry_repository
+         (id, owner_type, owner_id, name, package_type, settings, created_at)
+       select gen_random_uuid(), 'PROJECT', :id, 'many-' || number, 'container',
+         '{"type":"LOCAL","hasAnonymousAccess":false}', now()
+       from generate_series(1, :count) as number`,
+      of,
+    );
+    await db.raw(
+      `insert into package (id, registry_id, type, name, group_id, artifact_id, is_live)
+       select gen_random_uuid(), place.id::text, 'container', 'image-' || number, '', '', true
+       from registry_repository as place, generate_series(1, :count) as number
+       where place.name like 'many-%'`,
+      images,
+    );
+    const limit = 10;
+    const asked: Readonly<{ sql: string; bindings: string[] }>[] = [];
+    const note = (query: (typeof asked)[number]) => void asked.push(query);
+    db.on("query", note);
+    const reader = { userId: anna.id, projectId: undefined };
+    const after = { path: "anna/secret/many", image: "" };
+    expect(await listCatalog(db, reader, { after, limit })).to.have.lengthOf(limit);
+    db.removeListener("query", note);
+    const query = asked.find(({ sql }) => sql.includes("cross join lateral"));
+    const plan = await db.raw(
+      `explain (analyze) ${query?.sql.replace(/\$\d+/g, "?")}`,
+      query?.bindings ?? [],
+    );
+    const lines: readonly string[] = plan.rows.map((row: object) => Object.values(row)[0]);
+    const found = lines
+      .filter((line) => /^\W*Limit /.test(line))
+      .map((line) => {
+        const [, rows, loops] = /actual .*rows=([\d.]+) loops=(\d+)/.exec(line) ?? [];
+        return Number(rows) * Number(loops);
+      });
+    expect(found.length).to.be.greaterThan(1);
+    expect(found.reduce((sum, rows) => sum + rows)).to.be.lessThan(3 * limit + limit ** 2);
+  });
 });
