@@ -12,7 +12,8 @@ const forms = [
 ];
 /** A request may name the server as well, RFC 9112, 3.2.2. */
 const origin = /^https?:\/\/[^/?#]*/i;
-const elsewhere = new RegExp(`/t/${likeToken}`, "g");
+/** However it is spelled: what no form fits is logged as it came. */
+const elsewhere = /(\/|%2f)(t|%74)(\/|%2f)lf[a-z]{2}(?:[-_]|%2d|%5f)[0-9a-z]{49}/gi;
 /** No token: the caller is answered as with any wrong one. */
 const wrong = "-";
 
@@ -25,8 +26,7 @@ const withTokens = new WeakSet<IncomingMessage>();
  */
 export function takePathToken(request: IncomingMessage): void {
   const { url = "" } = request;
-  if (!url.includes("/t/")) return;
-  for (const form of forms) {
+  for (const form of url.includes("/t/") ? forms : []) {
     const { before, token, behind } = form.exec(url.replace(origin, ""))?.groups ?? {};
     if (token === undefined) continue;
     const spelled = token.replace("-", "_");
@@ -35,7 +35,7 @@ export function takePathToken(request: IncomingMessage): void {
     withTokens.add(request);
     return;
   }
-  request.url = url.replaceAll(elsewhere, "/t/-");
+  request.url = url.replaceAll(elsewhere, "$1$2$3-");
 }
 
 /** Whether the request carried its token in its path. */

@@ -85,6 +85,11 @@ describe("a token in the path of a channel of conda", () => {
       `${repositories}/channel/t/${token}/${index}`,
       `/t/${token}/nowhere`,
       `//t/${token}${repositories}/channel/${index}`,
+      `/T/${token}${repositories}/channel/${index}`,
+      `/%74/${token}${repositories}/channel/${index}`,
+      `/t%2F${token}${repositories}/channel/${index}`,
+      `/t/${anna.token.replace("_", "%5F")}${repositories}/channel/${index}`,
+      `${repositories}/t/${anna.token.replace("_", "%5F")}/channel/${index}`,
     ];
     for (const path of paths) await sent(path);
     expect(lines).to.have.lengthOf(paths.length);
