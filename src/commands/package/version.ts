@@ -151,7 +151,7 @@ function store(
     const data = { ...file, packageId, previousSha256, replacedById: by, replacedAt: at };
     return [{ type: "PackageFileReplaced", data }];
   }
-  if (state.files.size >= packageFilesMax) throw tooMany();
+  if (state.files.size >= packageFilesMax) throw tooManyFiles();
   return [stored];
 }
 
@@ -177,7 +177,7 @@ function inTrash(): Refusal {
   return new Refusal("conflict", "package_version.deleted", message);
 }
 
-function tooMany(): Refusal {
+export function tooManyFiles(): Refusal {
   const message = `A version has at most ${packageFilesMax} files.`;
   return new Refusal("unprocessable", "package.too_many_files", message);
 }

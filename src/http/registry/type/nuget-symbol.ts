@@ -1,8 +1,14 @@
+import { packageFilesMax, tooManyFiles } from "../../../commands/package/version.ts";
 import { coordinatesOf } from "../../../platform/package/coordinates.ts";
-import { pdbFileName, symbolKey, takePdbs } from "../../../platform/package/nuget/symbols.ts";
+import {
+  type Pdb,
+  pdbFileName,
+  symbolKey,
+  takePdbs,
+} from "../../../platform/package/nuget/symbols.ts";
 import { nugetFileName, readSymbolsNuspec } from "../../../platform/package/nuget.ts";
 import { Refusal } from "../../../platform/refusal.ts";
-import { versionsWithIds } from "../../../projections/package/registry.ts";
+import { filesOfVersion, versionsWithIds } from "../../../projections/package/registry.ts";
 import { type SymbolMetadata, symbolFiles } from "../../../projections/package/symbol.ts";
 import type { RegistryRepositoryRow } from "../../../projections/registry/repository.ts";
 import { emptyAnswer } from "../../core/answer.ts";
@@ -54,12 +60,19 @@ async function inspectSymbols(
     throw new Refusal("not_found", "package_version.not_found", message);
   }
   const bytesMax = await uploadBytesMax(target, deps);
-  await takePdbs(file, bytesMax, async (pdb, content) => {
+  const fileName = nugetFileName(packageName, version).replace(/nupkg$/, "snupkg");
+  // Each is recorded by itself: all of them have to fit before the first one is.
+  const check = async (all: readonly Pdb[]): Promise<void> => {
+    const present = (await filesOfVersion(deps.db, id)).map(({ name }) => name);
+    const names = new Set([...present, fileName, ...all.map(pdbFileName)]);
+    if (names.size > packageFilesMax) throw tooManyFiles();
+  };
+  await takePdbs(file, { bytesMax, check }, async (pdb, content) => {
     const blob = await deps.blobs.put(content, { bytesMax });
     const metadata: SymbolMetadata = { symbol: symbolKey(pdb) };
     pdbs.push({ inspected: { ...of, fileName: pdbFileName(pdb), metadata }, blob });
   });
-  return { ...of, fileName: nugetFileName(packageName, version).replace(/nupkg$/, "snupkg") };
+  return { ...of, fileName };
 }
 
 /**

@@ -36,23 +36,31 @@ export const pdbFileName = ({ name, guid }: Pick<Pdb, "name" | "guid">): string 
 
 type Found = Readonly<{ pdb: Pdb; entry: Entry }>;
 
+export type SymbolLimits = Readonly<{
+  /** Of all in it, unpacked. */
+  bytesMax: number;
+  /** Runs before the first PDB is given. @throws Refusal */
+  check: (pdbs: readonly Pdb[]) => Promise<void>;
+}>;
+
 /**
  * Gives the PDBs of a symbol package one after another, each once, after all of the archive's list was checked. No
  * more than its head is in memory of any.
  *
- * @param bytesMax of all in it, unpacked
- * @throws Refusal 422; what `take` throws
+ * @throws Refusal 422; what `check` and `take` throw
  */
 export async function takePdbs(
   file: string,
-  bytesMax: number,
+  { bytesMax, check }: SymbolLimits,
   take: (pdb: Pdb, content: Readable) => Promise<void>,
 ): Promise<void> {
   const { default: yauzl } = await import("yauzl");
   try {
     const archive = await yauzl.openPromise(file, { autoClose: false, lazyEntries: true });
     try {
-      for (const { pdb, entry } of await pdbsOf(archive, bytesMax)) {
+      const found = await pdbsOf(archive, bytesMax);
+      await check(found.map(({ pdb }) => pdb));
+      for (const { pdb, entry } of found) {
         await take(pdb, await archive.openReadStreamPromise(entry));
       }
     } finally {

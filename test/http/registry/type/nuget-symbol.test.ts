@@ -172,6 +172,14 @@ describe("symbols of a package of NuGet", () => {
     expect((await push(named("漢".repeat(60)))).status).to.equal(201);
   });
 
+  it("are stored whole or not at all when a version gets too many files", async () => {
+    expect((await push(nupkg("Acme.Full", "1.0.0"), { path: "package/" })).status).to.equal(201);
+    // The package and its symbols are files as well.
+    const full = Array.from({ length: 499 }, (_, at) => [`${at}.pdb`, pdb] as const);
+    await refused(snupkg("Acme.Full", "1.0.0", full), 422, /at most 500 files/);
+    expect(await held()).to.equal(0);
+  });
+
   it("are found where many deleted versions hold the same", async () => {
     const versions = Array.from({ length: 21 }, (_, patch) => `1.0.${patch}`);
     const shared: readonly [string, Buffer] = ["Shared.pdb", portablePdb("AB".repeat(16))];
