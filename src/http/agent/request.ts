@@ -17,7 +17,7 @@ import { type Route, route } from "../core/route.ts";
 import { factsOf } from "./facts.ts";
 import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
 import { keepRun } from "./masks.ts";
-import { AgentProof, featuresOf, provedAgent } from "./proof.ts";
+import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
 import { holdMsDefault, waitingFor } from "./queue.ts";
 
@@ -42,7 +42,9 @@ const requestJob = route({
     const agent = await provedAgent(request, deps, body);
     if (!agent.active) return none();
     const features = new Set(featuresOf(body.info.features ?? {}));
-    const job = await heldPoll(deps, request, { agent, features });
+    // It may be changed, paused or removed while its request is held.
+    const asking = async () => ({ agent: await agentOf(request, deps, body.token), features });
+    const job = await heldPoll(deps, request, asking);
     if (job === undefined) return none();
     return { body: JSON.stringify(job), type: "application/json", status: 201 };
   },
@@ -61,16 +63,18 @@ type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 async function heldPoll(
   deps: Deps,
   request: RequestContext,
-  asking: Asking,
+  askingNow: () => Promise<Asking>,
 ): Promise<JobAnswer | undefined> {
   const waiting = waitingFor(deps.onChange);
-  const kind = kindOf(asking);
   const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
   for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
     const job = await waiting.look.run(async () => {
       // Nothing is claimed for an agent that has gone.
       if (request.signal.aborted) return undefined;
+      const asking = await askingNow();
+      if (!asking.agent.active) return "inactive";
+      const kind = kindOf(asking);
       // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
       if (looks > 0 && waiting.foundNothing(kind)) return undefined;
       const before = waiting.seen();
@@ -78,6 +82,7 @@ async function heldPoll(
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     });
+    if (job === "inactive") return undefined;
     if (job !== undefined) return job;
     await waiting.next(seen, over);
   }

@@ -202,6 +202,24 @@ describe("asking for a job", () => {
     expect((await agentTalk(app, token).poll()).status).to.equal(403);
   });
 
+  it("gives nothing to an agent that is paused or removed while its request is held", async () => {
+    const paused = await givenAgent(app, runners, { tag_list: "held" });
+    const removed = await givenAgent(app, runners, { tag_list: "held" });
+    const held = [paused, removed].map((each) => agentTalk(app, each.token).poll());
+    await eventually(async () => {
+      const contacts = [paused, removed].map(({ id }) =>
+        app.get(`${runners.base}/${id}`, { token }),
+      );
+      return (await Promise.all(contacts)).every(({ body }) => body["connectedAt"] !== null);
+    });
+    await app.post(`${runners.base}/${paused.id}/shutdown`, { token });
+    await app.delete(`${runners.base}/${removed.id}`, { token });
+    const pipeline = await givenPipeline("build:\n  script: [make]\n  tags: [held]\n");
+    const statuses = (await Promise.all(held)).map(({ status }) => status);
+    expect(statuses).to.deep.equal([204, 403]);
+    await app.post(`${at.base}/cicd/pipeline/${pipeline["localId"]}/cancel`, { token });
+  });
+
   it("claims nothing for an agent that has gone", async () => {
     const leave = new AbortController();
     const gone = fetch(`${app.url}/api/v4/jobs/request`, {
