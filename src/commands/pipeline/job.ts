@@ -34,8 +34,8 @@ type Order = Readonly<
   | { type: "DelayJob"; until: string }
   | { type: "BlockJob"; reason: "RESOURCE_GROUP" | "NO_AGENT" }
   | { type: "PlayJob"; by: UserId; variables: Sealed | null }
-  /** Gives a queued job to an agent. @param tokenHash SHA-256 of the token of this run, hex */
-  | { type: "ClaimJob"; agentId: string; tokenHash: string }
+  /** Gives a job that was queued for this attempt to an agent. @param tokenHash SHA-256 of the token of this run, hex */
+  | { type: "ClaimJob"; agentId: string; attempt: number; tokenHash: string }
   /** The agent did not confirm within the time it has. */
   | ({ type: "ReturnJob" } & ByAgent)
   | ({ type: "RecordJobStarted" } & ByAgent)
@@ -242,14 +242,14 @@ function block(
 
 function claim(
   state: JobState,
-  { agentId, tokenHash, at }: Of<"ClaimJob">,
+  { agentId, attempt, tokenHash, at }: Of<"ClaimJob">,
   job: JobPlace,
 ): readonly JobEvent[] {
   if (state.tokenHash === tokenHash && state.agentId === agentId) return [];
-  if (!state.queued) {
+  // A later attempt is another run: what the agent would be given belongs to this one.
+  if (!state.queued || state.attempt !== attempt) {
     throw new Refusal("conflict", "job.taken", "The job is taken by another agent, or over.");
   }
-  const { attempt } = state;
   return [{ type: "JobAssigned", data: { ...job, attempt, agentId, tokenHash, assignedAt: at } }];
 }
 

@@ -44,12 +44,12 @@ export async function claimNextJob(
     });
     if (queued.length === 0) return undefined;
     for (const each of queued) {
-      const { id: jobId, pipeline_id: pipelineId, project_id: projectId } = each.job;
+      const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = each.job;
       lost.push(jobId);
       if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
       const at = now().toISOString();
       const place = { jobId, pipelineId, projectId, at };
-      const command = { type: "ClaimJob", ...place, agentId, tokenHash } as const;
+      const command = { type: "ClaimJob", ...place, agentId, attempt, tokenHash } as const;
       const commandId = deterministicId("claim", jobId, tokenHash);
       claiming.add(jobId);
       try {

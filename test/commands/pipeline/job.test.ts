@@ -87,7 +87,7 @@ const fail = (change: Partial<Extract<JobCommand, { type: "RecordJobFailed" }>> 
     ...change,
   }) as const;
 const succeed = { type: "RecordJobSucceeded", ...within, agentId, attempt: 1 } as const;
-const claim = { type: "ClaimJob", ...within, agentId, tokenHash: token } as const;
+const claim = { type: "ClaimJob", ...within, agentId, attempt: 1, tokenHash: token } as const;
 const start = { type: "RecordJobStarted", ...within, agentId, attempt: 1 } as const;
 const running = [queued(), assigned(), started()] as const;
 
@@ -160,6 +160,16 @@ describe("claiming a job", () => {
         .when(other)
         .refuses("job.taken");
     }
+  });
+
+  it("gives no later attempt than the one that was seen in the queue", () => {
+    const again = [queued(), canceled, reset(), queued(2)];
+    given(...again)
+      .when(claim)
+      .refuses("job.taken");
+    given(...again)
+      .when({ ...claim, attempt: 2 })
+      .gives(assigned(2));
   });
 
   it("gives it to another one when it was returned, and never twice by the same token", () => {
