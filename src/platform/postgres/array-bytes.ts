@@ -21,20 +21,28 @@ const elements = {
   boolean: {
     oid: 16,
     size: fixed(1),
-    write: (bytes, value, at) => bytes.writeUInt8(value === true ? 1 : 0, at) - at,
+    write: (bytes, value, at) => {
+      if (typeof value !== "boolean") throw new TypeError("The value is no boolean");
+      return bytes.writeUInt8(value ? 1 : 0, at) - at;
+    },
   },
   bytea: {
     oid: 17,
     size: (value) => (value as Uint8Array).length,
     write: (bytes, value, at) => {
-      bytes.set(value as Uint8Array, at);
-      return (value as Uint8Array).length;
+      if (!(value instanceof Uint8Array)) throw new TypeError("The value has no bytes");
+      bytes.set(value, at);
+      return value.length;
     },
   },
   smallint: {
     oid: 21,
     size: fixed(2),
-    write: (bytes, value, at) => bytes.writeInt16BE(value as number, at) - at,
+    write: (bytes, value, at) => {
+      // Of what is none, Node.js writes another number.
+      if (!Number.isInteger(value)) throw new TypeError("The number is no integer");
+      return bytes.writeInt16BE(value as number, at) - at;
+    },
   },
   text: {
     oid: 25,

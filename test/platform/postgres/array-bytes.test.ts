@@ -47,6 +47,10 @@ describe("an array in PostgreSQL's binary format", () => {
       ["bigint", 2n ** 63n],
       ["bigint", "x"],
       ["smallint", 32_768],
+      ["smallint", Number.NaN] as const,
+      ["smallint", 1.5] as const,
+      ["boolean", "t"] as const,
+      ["bytea", "abc"] as const,
       ...(Object.keys(values) as ElementType[]).map((type) => [type, undefined] as const),
     ];
     for (const [type, value] of none) {
