@@ -42,9 +42,8 @@ const requestJob = route({
     const agent = await provedAgent(request, deps, body);
     if (!agent.active) return none();
     const features = new Set(featuresOf(body.info.features ?? {}));
-    // It may be changed, paused or removed while its request is held.
-    const asking = async () => ({ agent: await agentOf(request, deps, body.token), features });
-    const job = await heldPoll(deps, request, asking);
+    const askingNow = async () => ({ agent: await agentOf(request, deps, body.token), features });
+    const job = await heldPoll(deps, request, { agent, features, askingNow });
     if (job === undefined) return none();
     return { body: JSON.stringify(job), type: "application/json", status: 201 };
   },
@@ -63,22 +62,24 @@ type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 async function heldPoll(
   deps: Deps,
   request: RequestContext,
-  askingNow: () => Promise<Asking>,
+  { askingNow, ...asking }: Asking & Readonly<{ askingNow: () => Promise<Asking> }>,
 ): Promise<JobAnswer | undefined> {
   const waiting = waitingFor(deps.onChange);
+  let kind = kindOf(asking);
   const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
   for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
     const job = await waiting.look.run(async () => {
       // Nothing is claimed for an agent that has gone.
       if (request.signal.aborted) return undefined;
-      const asking = await askingNow();
-      if (!asking.agent.active) return "inactive";
-      const kind = kindOf(asking);
       // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
       if (looks > 0 && waiting.foundNothing(kind)) return undefined;
+      // The agent may have been changed, paused or removed while its request was held.
+      const now = await askingNow();
+      if (!now.agent.active) return "inactive";
+      kind = kindOf(now);
       const before = waiting.seen();
-      const next = await nextJob(deps, asking);
+      const next = await nextJob(deps, now);
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     });

@@ -246,7 +246,7 @@ describe("people who lost access", () => {
     );
     await app.deps.visible(position);
     const issue = expectOk(await forge.get(localId));
-    const nobody = { id: emil.id, username: "", fullName: "somebody who was forgotten" };
+    const nobody = { id: emil.id, username: "", fullName: "deleted user" };
     expect(issue["updatedBy"]).to.include(nobody);
     expect((issue["assignedUsers"] as Json[])[0]).to.include(nobody);
     const again = await forge.create({ assignedUsers: [{ id: emil.id }] });
