@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 
+import { syncFile } from "../platform/sync-file.ts";
+
 /** A secret kept in a file for its owner alone; made at random when there is none yet. */
 export async function ensureSecretFile(file: string, bytes: number): Promise<string> {
   const existing = await readSecretFile(file);
@@ -17,7 +19,7 @@ export async function ensureSecretFile(file: string, bytes: number): Promise<str
     await handle.close();
   }
   await rename(draft, file);
-  await syncDirectory(path.dirname(file));
+  await syncFile(path.dirname(file));
   return secret;
 }
 
@@ -28,11 +30,4 @@ export async function readSecretFile(file: string): Promise<string | undefined> 
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-}
-
-/** Makes a rename survive a power failure. */
-export async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, "r");
-  await handle.sync();
-  await handle.close();
 }

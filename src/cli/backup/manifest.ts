@@ -3,8 +3,8 @@ import path from "node:path";
 import { z } from "zod";
 
 import { ConfigError } from "../../config.ts";
-import { syncDirectory } from "../../embedded/secret-file.ts";
 import { keyedDigest } from "../../platform/key/vault.ts";
+import { syncFile } from "../../platform/sync-file.ts";
 
 const Count = z.string().regex(/^-?\d{1,19}$/);
 
@@ -53,7 +53,7 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
     await access(path.join(directory, name));
   }
   await rename(draft, fileOf(directory));
-  await syncDirectory(directory);
+  await syncFile(directory);
 }
 
 /** @returns undefined when the directory has none @throws ConfigError for one that cannot be read */

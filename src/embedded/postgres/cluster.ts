@@ -3,7 +3,8 @@ import { access, chmod, chown, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 
-import { ensureSecretFile, syncDirectory } from "../secret-file.ts";
+import { syncFile } from "../../platform/sync-file.ts";
+import { ensureSecretFile } from "../secret-file.ts";
 import type { PostgresBinaries } from "./binaries.ts";
 import { handOver, type RunAs } from "./run-as.ts";
 
@@ -64,7 +65,7 @@ export async function ensureCluster(
   await handOver(initDir, runAs);
   await initdb(initDir, paths.passwordFile, binaries, runAs, durable);
   await rename(initDir, paths.pgDir);
-  await syncDirectory(dataDir);
+  await syncFile(dataDir);
   return password;
 }
 

@@ -16,7 +16,7 @@ export type RememberedOptions<Value> = Readonly<{
 
 /**
  * How long a copy may outlive a change whose announcement was lost with its connection. An answer
- * that was made from it may be given for as long again (kept-answer.ts): what is revoked elsewhere
+ * that was made from it may be given for as long again (response-cache.ts): what is revoked elsewhere
  * is so here within a second.
  */
 const lifeMsDefault = 500;

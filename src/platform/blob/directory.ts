@@ -1,6 +1,7 @@
 import { constants, type Dirent } from "node:fs";
 import { mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
+import { syncFile } from "../sync-file.ts";
 import { removeOlder } from "./spool.ts";
 import { BlobMissing, type BlobStorage, blobPath, isBlobDigest } from "./store.ts";
 
@@ -63,16 +64,7 @@ async function syncUpTo(directory: string, last: string): Promise<void> {
     directories.push(at);
   }
   // Together, for they wait for one commit of the file system's journal.
-  await Promise.all(directories.map(sync));
-}
-
-async function sync(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await Promise.all(directories.map(syncFile));
 }
 
 async function* filesBelow(directory: string, depth: number): AsyncGenerator<string> {

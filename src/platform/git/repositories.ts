@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { access, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { access, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "pino";
 
 import { ProgramOutputs } from "../program-output.ts";
+import { syncFile } from "../sync-file.ts";
 import { administration } from "./administration.ts";
 import { canSyncFileSystem, syncFileSystem } from "./file-system.ts";
 import { KeptPacks } from "./kept-packs.ts";
@@ -116,11 +117,11 @@ async function initialise(gitDir: string, temporary: string, branch: BranchName)
   // Newer versions of git may take another format for granted, which clients have to understand, too.
   const format = ["--object-format=sha1", "--template=", `--initial-branch=${branch}`];
   await git.raw(["init", "--quiet", "--bare", ...format, draft]);
-  for (const name of ["HEAD", "config", "."]) await sync(path.join(draft, name));
+  for (const name of ["HEAD", "config", "."]) await syncFile(path.join(draft, name));
 
   const shard = path.dirname(gitDir);
   await mkdir(shard, { recursive: true });
-  if (await renamed(draft, gitDir)) await sync(shard);
+  if (await renamed(draft, gitDir)) await syncFile(shard);
   else await rm(draft, { recursive: true, force: true });
 }
 
@@ -133,15 +134,6 @@ async function renamed(from: string, to: string): Promise<boolean> {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     if (["ENOENT", "ENOTEMPTY", "EEXIST"].includes(code)) return false;
     throw error;
-  }
-}
-
-async function sync(file: string): Promise<void> {
-  const handle = await open(file, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
