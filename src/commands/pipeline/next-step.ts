@@ -41,6 +41,24 @@ export function nextSteps(jobs: readonly WaitingJob[], now: Date): readonly Step
   });
 }
 
+/**
+ * What is to be done after the success of a job that others wait for by name, from these others and all that they need.
+ *
+ * @returns undefined where more than that decides: a step lets other jobs begin at once, or a failed job may be retried
+ */
+export function stepsAfterSuccess(
+  name: string,
+  jobs: readonly WaitingJob[],
+  now: Date,
+): readonly Step[] | undefined {
+  const waits = ({ status, needs }: WaitingJob) => status === "CREATED" && needs?.includes(name);
+  const followers = new Set(jobs.filter(waits).map(({ id }) => id));
+  const mayBeRetried = jobs.some(({ status }) => status === "FAILED" || status === "WARNING");
+  if (followers.size === 0 || mayBeRetried) return undefined;
+  const steps = nextSteps(jobs, now).filter(({ jobId }) => followers.has(jobId));
+  return steps.every(({ step }) => step === "queue") ? steps : undefined;
+}
+
 /** What jobs that come first add up to. */
 type Outcome = "waiting" | "passed" | "failed" | "skipped";
 

@@ -101,7 +101,7 @@ export const pipelineAdvanceWorker = defineWorker({
     // Others were looked at before they came here.
     const isInGroup = left !== undefined && left.resource_group !== null;
     const movesNone = isInGroup && (await followedByNone(deps.db, [left.id])).length > 0;
-    if (!movesNone) await advancePipeline(deps, pipelineId, cause);
+    if (!movesNone) await advancePipeline(deps, pipelineId, cause, left);
     if (left !== undefined) await freeGroup(deps, left, cause);
   },
 });

@@ -1,12 +1,18 @@
 import { handle, later } from "../../commands/core/handle.ts";
 import { type JobCommand, job, noPast } from "../../commands/pipeline/job.ts";
-import { nextSteps, type Step, type WaitingJob } from "../../commands/pipeline/next-step.ts";
+import {
+  nextSteps,
+  type Step,
+  stepsAfterSuccess,
+  type WaitingJob,
+} from "../../commands/pipeline/next-step.ts";
 import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import { bySystem } from "../../events/core/system.ts";
 import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import type { Job } from "../../platform/queue/queue.ts";
+import { followersOf } from "../../projections/pipeline/follower.ts";
 import {
   findJobs,
   findPipelineById,
@@ -38,19 +44,37 @@ const inTurn = keyedLock();
  * records the end. It goes by the read model, which the caller has waited for; steps that another
  * process took first change nothing.
  *
+ * @param left a job that ended, where nothing else has happened: often the jobs that wait for it are all to look at
  * @returns the log position of the last step, if there was one
  */
 export function advancePipeline(
   deps: AdvanceDeps,
   pipelineId: string,
   cause: Cause,
+  left?: Pick<JobRow, "id" | "name">,
 ): Promise<bigint | undefined> {
   return inTurn(pipelineId, async () => {
-    const position = await advance(deps, pipelineId, cause);
+    const followed = left && (await queueFollowers(deps, left, cause));
+    const position = followed ? followed.position : await advance(deps, pipelineId, cause);
     // Where they do not show it in time, the next one orders what is ordered, which changes nothing.
     await deps.visible(position).catch(() => undefined);
     return position;
   });
+}
+
+/** A look at a few jobs of a pipeline instead of all. */
+async function queueFollowers(
+  deps: AdvanceDeps,
+  { id, name }: Pick<JobRow, "id" | "name">,
+  cause: Cause,
+): Promise<Readonly<{ position: bigint | undefined }> | undefined> {
+  const rows = await followersOf(deps.db, id);
+  const steps = stepsAfterSuccess(name, rows.map(waiting), deps.now());
+  if (steps === undefined) return undefined;
+  const found = new Map(rows.map((row) => [row.id as string, row]));
+  return {
+    position: await takeSteps(deps, steps, found, new Map<string, JobInOrder>(found), cause),
+  };
 }
 
 async function advance(
@@ -68,7 +92,10 @@ async function advance(
   for (;;) {
     const steps = nextSteps([...jobs.values()].map(waiting), deps.now());
     if (steps.length === 0) break;
-    const reached = await takeSteps(deps, steps, jobs, cause);
+    const ids = steps.map(({ jobId }) => jobId);
+    const found = await findJobs(deps.db, ids);
+    const known = new Map(found.map((row) => [row.id as string, row]));
+    const reached = await takeSteps(deps, steps, known, jobs, cause);
     position = later(position, reached);
   }
   return later(position, await finish(deps, row, [...jobs.values()], cause));
@@ -113,14 +140,10 @@ const statusAfter: Readonly<Record<WaitingStep, PipelineStatus>> = {
 async function takeSteps(
   deps: AdvanceDeps,
   steps: readonly Step[],
+  rows: ReadonlyMap<string, JobRow>,
   jobs: Map<string, JobInOrder>,
   cause: Cause,
 ): Promise<bigint | undefined> {
-  const found = await findJobs(
-    deps.db,
-    steps.map(({ jobId }) => jobId),
-  );
-  const rows = new Map(found.map((row) => [row.id as string, row]));
   const delays = steps.filter(({ step }) => step === "delay").map(({ jobId }) => jobId);
   const specs = await jobSpecs(deps.db, delays);
   let position: bigint | undefined;

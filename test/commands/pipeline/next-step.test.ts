@@ -4,6 +4,7 @@ import {
   dependentsOf,
   inTurns,
   nextSteps,
+  stepsAfterSuccess,
   type WaitingJob,
 } from "../../../src/commands/pipeline/next-step.ts";
 import { type PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/status.ts";
@@ -170,5 +171,45 @@ describe("jobs that start anew", () => {
         expect(steps(...now.values())).not.to.include(`skip ${id}`);
       }
     }
+  });
+});
+
+describe("what is next after the success of a job that others need", () => {
+  const done = jobOf("a", { status: "SUCCESS" });
+  const stepsWith = (...jobs: readonly WaitingJob[]) =>
+    stepsAfterSuccess("a", [done, ...jobs], now)?.map(({ jobId, step }) => `${step} ${jobId}`);
+  const follower = (change: Partial<WaitingJob> = {}) => jobOf("b", { needs: ["a"], ...change });
+
+  it("is each job that needs nothing else", () => {
+    expect(stepsWith(follower(), jobOf("c", { needs: ["a"] }))).to.deep.equal([
+      "queue b",
+      "queue c",
+    ]);
+  });
+
+  it("is nothing while the follower needs more", () => {
+    const running = jobOf("c", { status: "RUNNING" });
+    expect(stepsWith(follower({ needs: ["a", "c"] }), running)).to.deep.equal([]);
+  });
+
+  it("is no job that only the follower needs, whose own stages are not known", () => {
+    expect(stepsWith(follower({ needs: ["a", "c"] }), jobOf("c"))).to.deep.equal([]);
+  });
+
+  it("takes all jobs of the pipeline where a step lets others begin at once", () => {
+    for (const when of ["manual", "delayed", "on_failure"] as const) {
+      expect(stepsWith(follower({ when })), when).to.equal(undefined);
+    }
+  });
+
+  it("takes all jobs of the pipeline where a failed one may be retried, or none follows", () => {
+    for (const status of ["FAILED", "WARNING"] as const) {
+      const failed = jobOf("c", { status });
+      expect(stepsWith(follower({ when: "always", needs: ["a", "c"] }), failed)).to.equal(
+        undefined,
+      );
+    }
+    expect(stepsWith()).to.equal(undefined);
+    expect(stepsWith(follower({ status: "PENDING" }))).to.equal(undefined);
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 
 import type { Recorded } from "../../../src/events/core/event.ts";
+import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
 import { pipelineAdvance } from "../../../src/workers/pipeline/advance-worker.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -40,6 +41,31 @@ describe("advancing a pipeline", () => {
     const deps = { ...app.deps, visible } as never;
     await advancePipeline(deps, id, { id: "a cause", correlationId: "a cause" });
     expect(await typesAfter(before)).to.deep.equal([]);
+  });
+
+  it("looks at few jobs after a success that others need by name", async () => {
+    const jobs = ["one: {script: x}", "two: {script: x, needs: [one]}"];
+    const rest = "three: {script: x, needs: [two]}";
+    await at.commit({ ".forge-ci.yaml": [...jobs, rest].join("\n") }, "Add a chain [skip ci]");
+    const { localId } = await at.start();
+    const { id } = await db("pipeline")
+      .where({ local_id: Number(localId) })
+      .first("id");
+    const [one, two] = await db("pipeline_job").where({ pipeline_id: id }).orderBy("place");
+    await db("pipeline_job").where({ id: one.id }).update({ status: "SUCCESS" });
+    const before = await store.head();
+    const statements: string[] = [];
+    const note = ({ sql }: { sql: string }) => statements.push(sql);
+    db.on("query", note);
+    try {
+      await advancePipeline(app.deps, id, { id: "success", correlationId: "success" }, one);
+    } finally {
+      db.off("query", note);
+    }
+    expect(await typesAfter(before)).to.deep.equal(["JobQueued"]);
+    for await (const event of store.readStream(jobStream(two.id)))
+      expect(event.revision).to.equal(0n);
+    expect(statements.filter((sql) => sql.includes("order by"))).to.deep.equal([]);
   });
 
   it("orders each job once after ends that come together", async () => {
