@@ -5,6 +5,7 @@ import { request } from "node:http";
 import path from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { Worker } from "node:worker_threads";
 
 import { figure, median, timed } from "./figure.ts";
 import { benchRepository } from "./repository.ts";
@@ -14,7 +15,8 @@ import { type BenchService, withService } from "./service.ts";
  * Push and pull of an image of 20 layers, 4 at a time, against copying the same files while they are hashed: medians of
  * rounds, in each of which the copy is measured right before the push and right before the pull. What `http` takes of the
  * processor is held against what the copy takes, and the most memory that a process of the service had at one time against
- * 200 MiB. A ratio under 1 is faster than the copy. Run: `npx tsx bench/image.ts [MiB of the image]`.
+ * 200 MiB. A ratio under 1 is faster than the copy. A pull from a bare node:http, on a thread of its own, shows what the
+ * client itself takes, which receives, hashes and writes on one thread. Run: `npx tsx bench/image.ts [MiB of the image]`.
  */
 const mebibytes = Number(process.argv[2] ?? 256);
 const layersMax = 20;
@@ -23,6 +25,17 @@ const rounds = 7;
 const MiB = 1024 ** 2;
 /** Of the times in `/proc`. */
 const tickMs = 10;
+
+const bareServer = `
+const { createReadStream, statSync } = require("node:fs");
+const { parentPort, workerData } = require("node:worker_threads");
+const server = require("node:http").createServer((request, response) => {
+  const file = workerData + request.url;
+  response.setHeader("content-length", statSync(file).size);
+  createReadStream(file).pipe(response);
+});
+server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
+`;
 
 type Layer = Readonly<{ file: string; bytes: number; digest: string }>;
 type Cost = Readonly<{ ms: number; processorMs: number }>;
@@ -35,6 +48,8 @@ await withService(async (bench) => {
   const copied = (layer: Layer) => copy(createReadStream(layer.file), `${layer.file}.copy`);
   const costs = { push: [] as Cost[], pull: [] as Cost[] };
   const copies = { push: [] as Cost[], pull: [] as Cost[] };
+  const bare = await startBare(bench.directory);
+  const bareMs: number[] = [];
   for (let round = -1; round < rounds; round += 1) {
     const image = `${bench.service.url}/v2/bench/images/images/app${round}/blobs`;
     for (const [what, transfer] of [
@@ -47,6 +62,8 @@ await withService(async (bench) => {
       copies[what].push(before);
       costs[what].push(own);
     }
+    const pulled = await timed(() => each(layers, (layer) => receive(bare.of(layer), layer, "")));
+    if (round >= 0) bareMs.push(pulled);
   }
   for (const what of ["push", "pull"] as const) {
     const name = `${what} of ${mebibytes} MiB in ${layersMax} layers`;
@@ -59,6 +76,10 @@ await withService(async (bench) => {
       figure(`${name}${kind}`, "ms", own, { name: "copy and hash", value });
     }
   }
+  await bare.close();
+  const value = median(copies.pull.map(({ ms }) => ms));
+  const copying = { name: "copy and hash", value };
+  figure("pull of the same from a bare node:http", "ms", median(bareMs), copying);
   for (const name of ["http", "projections", "workers"]) {
     const status = await readFile(`/proc/${await bench.service.pidOf(name)}/status`, "utf8");
     const kibibytes = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
@@ -125,9 +146,13 @@ function push(image: string, layer: Layer, { basic }: BenchService): Promise<voi
   });
 }
 
-function pull(image: string, { file, digest }: Layer, { basic }: BenchService): Promise<void> {
+function pull(image: string, layer: Layer, { basic }: BenchService): Promise<void> {
+  return receive(`${image}/${layer.digest}`, layer, basic);
+}
+
+function receive(url: string, { file, digest }: Layer, authorization: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    request(`${image}/${digest}`, { headers: { authorization: basic } }, (answer) => {
+    request(url, { headers: { authorization } }, (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`pull answered ${answer.statusCode}`));
       copy(answer, `${file}.pulled`).then((found) => {
         if (found === digest) resolve();
@@ -137,4 +162,14 @@ function pull(image: string, { file, digest }: Layer, { basic }: BenchService): 
       .once("error", reject)
       .end();
   });
+}
+
+/** Sends the files of a folder. */
+async function startBare(folder: string) {
+  const worker = new Worker(bareServer, { eval: true, workerData: folder });
+  const port = await new Promise<number>((resolve) => worker.once("message", resolve));
+  return {
+    of: ({ file }: Layer) => `http://127.0.0.1:${port}/${path.basename(file)}`,
+    close: () => worker.terminate(),
+  };
 }
