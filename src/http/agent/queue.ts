@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 
 import { Limiter } from "../../platform/limiter.ts";
+import type { QueuedJob, QueueFilter } from "../../projections/pipeline/queue.ts";
 import type { Deps } from "../core/deps.ts";
 
 /** An agent that asks is answered within this time, whether or not there is a job. */
@@ -9,12 +10,19 @@ export const holdMsDefault = 50_000;
 const looksAtOnce = 4;
 const kindsMax = 1_000;
 
+type Find = (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
+
 type Waiting = Readonly<{
   /** Counts what was queued: a look that began before a change may have missed it. */
   seen: () => number;
   /** Resolves when something was queued since `seen`, or nothing more is to be waited for. */
   next: (seen: number, signal: AbortSignal) => Promise<void>;
   look: Limiter;
+  /**
+   * What of the queue fits agents of this kind. Those that look while nothing was queued since another of them began to
+   * look share its answer: which of them a job is given to is decided when it is claimed.
+   */
+  find: (kind: string, filter: QueueFilter, run: Find) => Promise<readonly QueuedJob[]>;
   /** Notes that a look which began at `seen` found nothing for agents of this kind. */
   noteNothing: (kind: string, seen: number) => void;
   /** Whether one did, and nothing was queued since. */
@@ -31,6 +39,10 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   if (known !== undefined) return known;
   const wakes = new Set<() => void>();
   const nothing = new LRUCache<string, number>({ max: kindsMax });
+  const finding = new Map<
+    string,
+    Readonly<{ seen: number; found: Promise<readonly QueuedJob[]> }>
+  >();
   let ended = false;
   let queued = 0;
   const wakeAll = (): void => {
@@ -42,6 +54,16 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
   });
   const waiting: Waiting = {
     look: new Limiter(looksAtOnce),
+    find(kind, filter, run) {
+      const key = JSON.stringify([kind, filter.limit, filter.except]);
+      const going = finding.get(key);
+      if (going?.seen === queued) return going.found;
+      const found = run(filter).finally(() => {
+        if (finding.get(key)?.found === found) finding.delete(key);
+      });
+      finding.set(key, { seen: queued, found });
+      return found;
+    },
     ended: () => ended,
     end() {
       ended = true;

@@ -5,9 +5,9 @@ import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts"
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { projectIdsOf } from "../../projections/agent/project.ts";
-import type { QueuedJob } from "../../projections/pipeline/queue.ts";
+import { type QueuedJob, type QueueFilter, queuedJobs } from "../../projections/pipeline/queue.ts";
 import { findProjectById } from "../../projections/project/project.ts";
-import { type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
+import { type Claim, type ClaimedJob, claimNextJob } from "../../workers/pipeline/claim.ts";
 import { isProtectedRef } from "../../workers/pipeline/create.ts";
 import { type JobPayload, jobPayload } from "../../workers/pipeline/payload.ts";
 import type { StreamReply } from "../core/answer.ts";
@@ -79,7 +79,9 @@ async function heldPoll(
       if (!now.agent.active) return "inactive";
       kind = kindOf(now);
       const before = waiting.seen();
-      const next = await nextJob(deps, now);
+      const find = (filter: QueueFilter) =>
+        waiting.find(kind, filter, (all) => queuedJobs(deps.db, all));
+      const next = await nextJob(deps, { ...now, find });
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     });
@@ -100,7 +102,7 @@ function kindOf({ agent, features }: Asking): string {
 /** Claims a job that fits and puts together what the agent needs to run it. */
 async function nextJob(
   deps: Deps,
-  { agent, features }: Asking,
+  { agent, features, find }: Asking & Required<Pick<Claim, "find">>,
 ): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
   const tokenHash = hashToken(token);
@@ -114,7 +116,7 @@ async function nextJob(
     if (featuresNeeded(queued.spec).some((name) => !features.has(name))) return false;
     return !agent.protected || isOfProtectedRef(deps, queued);
   };
-  const claimed = await claimNextJob(deps, { agentId: agent.id, filter, mayTake, tokenHash });
+  const claimed = await claimNextJob(deps, { agentId: agent.id, filter, find, mayTake, tokenHash });
   if (claimed === undefined) return "none";
   return begun(deps, { agent, features }, { ...claimed, token });
 }

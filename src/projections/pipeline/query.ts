@@ -189,6 +189,12 @@ export async function findJobs(db: Knex, ids: readonly string[]): Promise<readon
 /** A job whose end lets no other one of its pipeline begin. */
 export type EndOfOne = Readonly<{ id: JobId; resource_group: string | null }>;
 
+/** One that is to run once more has another status. */
+const finished = PipelineStatus.options
+  .filter(isFinished)
+  .map((status) => `'${status}'`)
+  .join(", ");
+
 /**
  * Those of some jobs whose end lets no other one begin, nor their pipeline end: others of their stage go on, and none
  * that has not begun names them.
@@ -197,11 +203,12 @@ export async function followedByNone(
   db: Knex,
   ids: readonly string[],
 ): Promise<readonly EndOfOne[]> {
-  if (ids.length === 0) return [];
+  const [only] = ids;
+  if (only === undefined) return [];
   const { rows } = await db.raw<{ rows: readonly EndOfOne[] }>(
-    // One that is to run once more has a status that is not finished.
+    // Postgres keeps a plan for one id, and makes one anew for each list.
     `select id, resource_group from pipeline_job as job
-     where id = any(:ids) and status = any(:finished)
+     where id = ${ids.length === 1 ? "?" : "any(?)"} and status in (${finished})
        and exists (
          select from pipeline_job as other
          where other.pipeline_id = job.pipeline_id and other.stage_index = job.stage_index
@@ -210,7 +217,7 @@ export async function followedByNone(
          select from pipeline_job as other
          where other.pipeline_id = job.pipeline_id and other.status = 'CREATED'
            and other.needs @> array[job.name])`,
-    { ids: [...ids], finished: PipelineStatus.options.filter(isFinished) },
+    [ids.length === 1 ? only : [...ids]],
   );
   return rows;
 }

@@ -42,16 +42,14 @@ const headMax = 1_000;
  * It gives nothing away: `ClaimJob` decides, and refuses `job.taken` to all but one agent.
  */
 export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonly QueuedJob[]> {
-  const { projectIds, tags, runUntagged, except, limit } = filter;
+  const { conditions, values } = fitting(filter);
+  // A plan is kept for a text whose limits are known; to plan it took longer than to run it.
   const { rows } = await db.raw<{ rows: readonly Row[] }>(
     `with head as (
        select id, pipeline_id, project_id, place, queued_at
        from pipeline_job
-       where queued and not is_trigger
-         and tags <@ ?::text[] and (? or tags <> '{}')
-         and (?::uuid[] is null or project_id = any(?::uuid[]))
-         and (?::uuid[] is null or id <> all(?::uuid[]))
-       order by queued_at, place, id limit ?
+       where queued and not is_trigger and ${conditions.join(" and ")}
+       order by queued_at, place, id limit ${headMax}
      ), busy as (
        select project_id, count(*)::int as running from pipeline_job
        where status = 'RUNNING' and project_id in (select project_id from head)
@@ -64,27 +62,41 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
        left join busy on busy.project_id = head.project_id
        where pipeline.number is not null
        order by turn, head.queued_at, head.place, head.id
-       limit ?
+       limit ${Math.trunc(filter.limit)}
      )
      select job.*, spec.spec as "job:spec", first.ref as "job:ref",
        first.is_tag as "job:is_tag", first.merge_request as "job:merge_request"
      from first join pipeline_job as job on job.id = first.id
      join pipeline_job_spec as spec on spec.job_id = first.id
      order by first.turn, first.queued_at, first.place, first.id`,
-    [
-      [...tags],
-      runUntagged,
-      ...[list(projectIds), list(projectIds), list(except), list(except)],
-      headMax,
-      limit,
-    ],
+    values,
   );
-  return rows.map((row) => {
-    const { "job:spec": spec, "job:ref": ref, ...rest } = row;
-    const { "job:is_tag": isTag, "job:merge_request": mergeRequest, ...job } = rest;
-    return { job, spec: JobSpec.parse(spec), ref, isTag, mergeRequest };
-  });
+  return rows.map(queuedJob);
 }
 
-const list = (ids: readonly string[] | undefined): string[] | null =>
-  ids === undefined ? null : [...ids];
+type Condition = readonly [sql: string, value?: string[]];
+
+function fitting({ projectIds, tags, runUntagged, except = [] }: QueueFilter) {
+  const all: Condition[] = [["tags <@ ?::text[]", [...tags]]];
+  if (!runUntagged) all.push(["tags <> '{}'"]);
+  if (projectIds !== undefined) all.push(["project_id = any(?::uuid[])", [...projectIds]]);
+  if (except.length > 0) all.push(["id <> all(?::uuid[])", [...except]]);
+  return {
+    conditions: all.map(([sql]) => sql),
+    values: all.flatMap(([, value]) => (value === undefined ? [] : [value])),
+  };
+}
+
+function queuedJob(row: Row): QueuedJob {
+  const { "job:spec": stored, "job:ref": ref, ...rest } = row;
+  const { "job:is_tag": isTag, "job:merge_request": mergeRequest, ...job } = rest;
+  let spec: JobSpec | undefined;
+  return {
+    ...{ job, ref, isTag, mergeRequest },
+    // Most candidates are not looked at.
+    get spec() {
+      spec ??= JobSpec.parse(stored);
+      return spec;
+    },
+  };
+}

@@ -12,6 +12,8 @@ export type Claim = Readonly<{
   agentId: string;
   /** Which queued jobs fit the agent; see QueueFilter. */
   filter: Omit<QueueFilter, "limit" | "except">;
+  /** Finds the jobs that fit; see queuedJobs, which it is unless given. */
+  find?: (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
   /** Called for each job before it is claimed: is its ref protected, does the agent have the features? */
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
@@ -33,11 +35,11 @@ const claiming = new Set<string>();
  */
 export async function claimNextJob(
   { db, store, now, visible }: Pick<WorkerDeps, "db" | "store" | "now" | "visible">,
-  { agentId, filter, mayTake, tokenHash }: Claim,
+  { agentId, filter, find = (wanted) => queuedJobs(db, wanted), mayTake, tokenHash }: Claim,
 ): Promise<ClaimedJob | undefined> {
   const lost: string[] = [];
   for (;;) {
-    const queued = await queuedJobs(db, {
+    const queued = await find({
       ...filter,
       except: lost,
       limit: lost.length === 0 ? candidatesFirst : candidates,

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { endHeldPolls } from "../../../src/http/agent/queue.ts";
+import { endHeldPolls, waitingFor } from "../../../src/http/agent/queue.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
 import { givenAgent, info } from "../../support/agent.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
@@ -39,6 +39,19 @@ async function polling(agentToken: string, signal: AbortSignal): Promise<TakenJo
     signal,
   });
   return response.json() as Promise<TakenJob>;
+}
+
+/** Counts the requests that begin to wait for a job. */
+function countHeld() {
+  const waiting = waitingFor(app.deps.onChange);
+  const { next } = waiting;
+  let count = 0;
+  const counted: typeof next = (...args) => {
+    count += 1;
+    return next(...args);
+  };
+  Object.assign(waiting, { next: counted });
+  return { count: () => count, end: () => Object.assign(waiting, { next }) };
 }
 
 describe("asking for a job", () => {
@@ -145,8 +158,10 @@ describe("asking for a job", () => {
     };
     app.deps.db.on("query", count);
     const leave = new AbortController();
+    const held = countHeld();
     const polls = others.map((each) => polling(each.token, leave.signal));
-    await eventually(() => looks >= many);
+    await eventually(() => held.count() >= many);
+    held.end();
     looks = 0;
     await givenPipeline(oneJob);
     const job = await Promise.any(polls);
