@@ -26,20 +26,20 @@ const decider: Decider<State, MergeSettingCommand, MergeSettingEvent> = {
 
   decide(state, command) {
     const { projectId, by: changedById, at: changedAt } = command;
-    const told = { projectId, changedById, changedAt };
+    const common = { projectId, changedById, changedAt };
     switch (command.type) {
       case "ChangeMergeSettings": {
         const previousSettings = state.settings;
         const settings = { ...previousSettings, ...command.change };
         mustAllowItself(settings);
         if (JSON.stringify(settings) === JSON.stringify(previousSettings)) return [];
-        return [{ type: "MergeSettingsChanged", data: { ...told, settings, previousSettings } }];
+        return [{ type: "MergeSettingsChanged", data: { ...common, settings, previousSettings } }];
       }
       case "ChangeMergeMessages": {
         const previousMessages = state.messages;
         const messages = { ...previousMessages, ...command.change };
         if (JSON.stringify(messages) === JSON.stringify(previousMessages)) return [];
-        return [{ type: "MergeMessagesChanged", data: { ...told, messages, previousMessages } }];
+        return [{ type: "MergeMessagesChanged", data: { ...common, messages, previousMessages } }];
       }
       default:
         return unreachable(command);

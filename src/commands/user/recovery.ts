@@ -8,26 +8,28 @@ export type RecoveryCommand = Readonly<{
 }>;
 
 /** When either was requested, the newest last; no more of them than the limit. */
-type State = Readonly<{ askedAt: readonly string[] }>;
+type State = Readonly<{ requestedAt: readonly string[] }>;
 
 /** Requested mails to one address within an hour: enough for a user who does not find the first one. */
 const asksMax = 3;
 const windowMs = 60 * 60_000;
 
 const decider: Decider<State, RecoveryCommand, RecoveryEvent> = {
-  initialState: { askedAt: [] },
+  initialState: { requestedAt: [] },
 
   /** Over the limit a request is ignored without an error: the mail already sent is still valid. */
-  decide({ askedAt }, { type, emailDigest, at }) {
+  decide({ requestedAt }, { type, emailDigest, at }) {
     const after = Date.parse(at) - windowMs;
-    if (askedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];
+    if (requestedAt.filter((each) => Date.parse(each) > after).length >= asksMax) return [];
     const data = { emailDigest, askedAt: at };
     return type === "AskPasswordReset"
       ? [{ type: "PasswordResetAsked", data }]
       : [{ type: "EmailConfirmationAsked", data }];
   },
 
-  evolve: ({ askedAt }, { data }) => ({ askedAt: [...askedAt, data.askedAt].slice(-asksMax) }),
+  evolve: ({ requestedAt }, { data }) => ({
+    requestedAt: [...requestedAt, data.askedAt].slice(-asksMax),
+  }),
 };
 
 export const recovery: Slice<State, RecoveryCommand, typeof recoveryEvents> = {

@@ -39,6 +39,6 @@ export function delayToNextAttemptMs(
   const delayMs = delaysMs[failed.attempt];
   if (delayMs === undefined || failed.status === gone) return undefined;
   const ownMs = Math.round(delayMs * (1 + jitterMax * failed.jitter));
-  const askedMs = Math.min(failed.retryAfterMs ?? 0, delaysMs[failed.attempt + 1] ?? delayMs);
-  return Math.max(ownMs, askedMs);
+  const retryAfterMs = Math.min(failed.retryAfterMs ?? 0, delaysMs[failed.attempt + 1] ?? delayMs);
+  return Math.max(ownMs, retryAfterMs);
 }

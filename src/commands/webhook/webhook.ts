@@ -164,8 +164,8 @@ const decider: Decider<WebhookState, WebhookCommand, WebhookEvent> = {
       case "WebhookReplayRequested": {
         if (!exists(state)) return state;
         const replaysAt = [...state.replaysAt, event.data.requestedAt].slice(-replaysPerHour);
-        const asked = { replayId: event.data.replayId, status: "requested" } as const;
-        return { ...state, replaysAt, replays: [...state.replays, asked].slice(-replaysKept) };
+        const replay = { replayId: event.data.replayId, status: "requested" } as const;
+        return { ...state, replaysAt, replays: [...state.replays, replay].slice(-replaysKept) };
       }
       case "WebhookReplayStarted":
         return withReplay(state, event.data.replayId, "running");

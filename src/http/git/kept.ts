@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import { type CommandRequest, parseCommandRequest } from "../../platform/git/command-request.ts";
 import type { KeptPack, KeptPacks } from "../../platform/git/kept-packs.ts";
-import { asksForKept, lsRefsAnswer, lsRefsAsked } from "../../platform/git/ls-refs.ts";
+import { asksForKept, lsRefsAnswer, lsRefsParams } from "../../platform/git/ls-refs.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 
 /** A request of protocol version 2 that was read. */
@@ -24,7 +24,7 @@ export async function answerOf(
 ): Promise<Readonly<{ refs: Buffer }> | Readonly<{ pack: KeptPack }> | Input> {
   const request = parseCommandRequest(body);
   if (request?.command === "fetch") return packOf(request, body, repository, packs);
-  const asked = request && lsRefsAsked(request);
+  const asked = request && lsRefsParams(request);
   const listing = asked && (await repository.refListing(asksForKept(asked)));
   return asked && listing ? { refs: lsRefsAnswer(asked, listing) } : { body };
 }
@@ -36,7 +36,7 @@ async function packOf(
   packs: KeptPacks,
 ): Promise<Readonly<{ pack: KeptPack }> | Input> {
   // The state of the refs is read only for a request that came before, whatever the refs were then.
-  if (!packs.askedBefore(keyOf(repository.gitDir, "", request))) return { body };
+  if (!packs.requestedBefore(keyOf(repository.gitDir, "", request))) return { body };
   const state = await repository.refState();
   if (state === undefined) return { body };
   const key = keyOf(repository.gitDir, state, request);

@@ -77,9 +77,9 @@ async function* filesBelow(directory: string, depth: number): AsyncGenerator<str
 }
 
 /** What is not there, or not of that kind, is no failure. */
-async function orUndefined<Result>(asked: Promise<Result>): Promise<Result | undefined> {
+async function orUndefined<Result>(query: Promise<Result>): Promise<Result | undefined> {
   try {
-    return await asked;
+    return await query;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) return undefined;

@@ -122,9 +122,9 @@ async function upload(
   await new Upload({ client, params, partSize, queueSize: partsAtOnce }).done();
 }
 
-async function orUndefined<Result>(asked: Promise<Result>): Promise<Result | undefined> {
+async function orUndefined<Result>(query: Promise<Result>): Promise<Result | undefined> {
   try {
-    return await asked;
+    return await query;
   } catch (error) {
     if (error instanceof NoSuchKey || error instanceof NotFound) return undefined;
     throw error;

@@ -74,8 +74,8 @@ const foreignLayer = /(?:\.foreign\.|\.nondistributable\.)/;
  */
 export function readManifest(bytes: Buffer, contentType: string): ReadManifest {
   const manifest = parsed(bytes);
-  const told = contentType.split(";", 1)[0]?.trim() ?? "";
-  const mediaType = told === "" ? (manifest.mediaType ?? "") : told;
+  const headerType = contentType.split(";", 1)[0]?.trim() ?? "";
+  const mediaType = headerType === "" ? (manifest.mediaType ?? "") : headerType;
   if (manifest.mediaType !== undefined && manifest.mediaType !== mediaType) {
     throw bad(`The header says ${mediaType}, the manifest ${manifest.mediaType}.`);
   }

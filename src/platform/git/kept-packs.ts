@@ -45,7 +45,7 @@ type Entry = {
 };
 
 const keptMsDefault = 10 * 60_000;
-const askedMax = 10_000;
+const requestsMax = 10_000;
 /** Free space is first of all for what is pushed. */
 const spareFactor = 8;
 const pieceBytes = 256 * 1024;
@@ -65,7 +65,7 @@ export class KeptPacks {
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
   /** When each was last requested, in that order. */
-  readonly #asked = new Map<string, number>();
+  readonly #requestedAt = new Map<string, number>();
 
   constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
     this.#directory = directory;
@@ -95,12 +95,13 @@ export class KeptPacks {
   }
 
   /** Whether it was requested a short while ago: a single request is not worth a file. */
-  askedBefore(key: string, now = Date.now()): boolean {
-    const before = this.#asked.get(key);
-    this.#asked.delete(key);
-    this.#asked.set(key, now);
-    const [oldest] = this.#asked.keys();
-    if (this.#asked.size > askedMax && oldest !== undefined) this.#asked.delete(oldest);
+  requestedBefore(key: string, now = Date.now()): boolean {
+    const before = this.#requestedAt.get(key);
+    this.#requestedAt.delete(key);
+    this.#requestedAt.set(key, now);
+    const [oldest] = this.#requestedAt.keys();
+    if (this.#requestedAt.size > requestsMax && oldest !== undefined)
+      this.#requestedAt.delete(oldest);
     return before !== undefined && now - before < this.#keptMs;
   }
 

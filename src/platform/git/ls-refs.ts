@@ -4,7 +4,7 @@ import { flushPacket, packet } from "./pkt-line.ts";
 import type { RefListing } from "./ref-listing.ts";
 
 /** What the client requests; gitprotocol-v2(5), "ls-refs". */
-export type RefsAsked = Readonly<{
+export type LsRefsParams = Readonly<{
   symrefs: boolean;
   peel: boolean;
   unborn: boolean;
@@ -17,32 +17,32 @@ const knownCapability = /^(?:(?:agent|session-id|server-option)=.*|object-format
 const prefix = "ref-prefix ";
 
 /** @returns undefined for another command, or when it holds anything that is not known here */
-export function lsRefsAsked({
+export function lsRefsParams({
   command,
   capabilities,
   args,
-}: CommandRequest): RefsAsked | undefined {
+}: CommandRequest): LsRefsParams | undefined {
   if (command !== "ls-refs") return undefined;
   if (!capabilities.every((line) => knownCapability.test(line))) return undefined;
-  const asked = { symrefs: false, peel: false, unborn: false };
+  const flags = { symrefs: false, peel: false, unborn: false };
   const prefixes: string[] = [];
   for (const line of args) {
-    if (line === "symrefs" || line === "peel" || line === "unborn") asked[line] = true;
+    if (line === "symrefs" || line === "peel" || line === "unborn") flags[line] = true;
     else if (line.startsWith(prefix)) prefixes.push(line.slice(prefix.length));
     else return undefined;
   }
-  return { ...asked, prefixes };
+  return { ...flags, prefixes };
 }
 
 /** Whether refs of the service's own may be among the requested ones. */
-export function asksForKept({ prefixes }: RefsAsked): boolean {
+export function asksForKept({ prefixes }: LsRefsParams): boolean {
   const overlaps = (begin: string) => begin.startsWith(keptPrefix) || keptPrefix.startsWith(begin);
   return prefixes.length === 0 || prefixes.some(overlaps);
 }
 
 /** Answers as git does, HEAD first. */
 export function lsRefsAnswer(
-  { symrefs, peel, unborn, prefixes }: RefsAsked,
+  { symrefs, peel, unborn, prefixes }: LsRefsParams,
   { head, refs }: RefListing,
 ): Buffer {
   const wanted = (name: string): boolean =>

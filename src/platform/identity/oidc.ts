@@ -109,18 +109,18 @@ export async function redeemOidc(
   if (claims === undefined) throw new OidcRefused("There was no id token.");
   const { sub } = claims;
   if (sub === "" || sub.length > subjectLengthMax) throw new OidcRefused("The subject is no name.");
-  const told = { ...claims };
+  const userClaims = { ...claims };
   if (typeof claims["email"] !== "string" && metadata.userinfo_endpoint !== undefined) {
-    Object.assign(told, await openid.fetchUserInfo(configuration, tokens.access_token, sub));
+    Object.assign(userClaims, await openid.fetchUserInfo(configuration, tokens.access_token, sub));
   }
   return {
     subject: sub,
-    email: text(told["email"]),
+    email: text(userClaims["email"]),
     // Only the word itself: some providers let people type in any address.
-    emailVerified: told["email_verified"] === true,
-    username: text(told["preferred_username"]),
-    name: text(told["given_name"]),
-    surname: text(told["family_name"]),
+    emailVerified: userClaims["email_verified"] === true,
+    username: text(userClaims["preferred_username"]),
+    name: text(userClaims["given_name"]),
+    surname: text(userClaims["family_name"]),
   };
 }
 

@@ -185,11 +185,11 @@ async function openStream(
   }
 }
 
-type Asked = Pick<OutboundRequest, "method" | "headers" | "body">;
+type RequestParts = Pick<OutboundRequest, "method" | "headers" | "body">;
 
 function answerOf(
   url: URL,
-  order: Asked,
+  order: RequestParts,
   { lookup, signal }: Readonly<{ lookup: LookupFunction; signal: AbortSignal }>,
   onConnect: (socket: Socket) => void,
 ): Promise<IncomingMessage> {

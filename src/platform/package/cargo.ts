@@ -82,12 +82,15 @@ export async function readCrate(file: string): Promise<Crate> {
 }
 
 /** @throws Refusal 422 unless the crate is what it was sent as */
-export function mustBeCrate(crate: Crate, told: Readonly<{ name: string; vers: string }>): void {
-  if (told.name !== crate.packageName.name) {
-    throw mismatch("name", told.name, crate.packageName.name);
+export function mustBeCrate(
+  crate: Crate,
+  announced: Readonly<{ name: string; vers: string }>,
+): void {
+  if (announced.name !== crate.packageName.name) {
+    throw mismatch("name", announced.name, crate.packageName.name);
   }
-  if (told.vers !== crate.version.version)
-    throw mismatch("version", told.vers, crate.version.version);
+  if (announced.vers !== crate.version.version)
+    throw mismatch("version", announced.vers, crate.version.version);
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -115,15 +118,20 @@ function dependenciesOf(toml: Readonly<Record<string, unknown>>): readonly Depen
     kinds.flatMap(([field, kind]) => {
       const all = isRecord(place) ? place[field] : undefined;
       if (!isRecord(all)) return [];
-      return Object.entries(all).map(([name, told]) => dependency({ name, told, kind, target }));
+      return Object.entries(all).map(([name, spec]) => dependency({ name, spec, kind, target }));
     }),
   );
 }
 
-type Told = Readonly<{ name: string; told: unknown; kind: string; target: string | null }>;
+type DependencyEntry = Readonly<{
+  name: string;
+  spec: unknown;
+  kind: string;
+  target: string | null;
+}>;
 
-function dependency({ name, told, kind, target }: Told): Dependency {
-  const fields = isRecord(told) ? told : { version: told };
+function dependency({ name, spec, kind, target }: DependencyEntry): Dependency {
+  const fields = isRecord(spec) ? spec : { version: spec };
   return {
     name,
     req: textOf(fields["version"]) || "*",

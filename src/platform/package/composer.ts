@@ -64,10 +64,10 @@ export async function readComposerZip(
  */
 export async function readComposerPackage(
   file: string,
-  told: string | undefined,
+  requestedVersion: string | undefined,
 ): Promise<PackageFileName & Readonly<{ metadata: Readonly<Record<string, unknown>> }>> {
   const { manifest, text } = await readManifest(file);
-  const version = told ?? manifest.version;
+  const version = requestedVersion ?? manifest.version;
   if (version === undefined) {
     throw badVersion("Name the version by ?version=, or in composer.json.");
   }
@@ -100,9 +100,9 @@ function named(manifest: z.output<typeof Manifest>, version: PackageVersionName)
   const [vendor = "", artifact = "", ...more] = manifest.name.split("/");
   if (more.length > 0) throw badName("composer.json names no vendor/package.");
   const packageName = composerName(vendor, artifact);
-  const told = manifest.version;
-  if (told !== undefined && composerVersion(told).key !== version.key) {
-    throw mismatch("version", version.version, told);
+  const manifestVersion = manifest.version;
+  if (manifestVersion !== undefined && composerVersion(manifestVersion).key !== version.key) {
+    throw mismatch("version", version.version, manifestVersion);
   }
   const languageVersion = manifest.require?.php ?? null;
   const fileName = composerFileName(packageName, version);

@@ -34,8 +34,8 @@ export function conanName({ name, version, user, channel }: ConanReference): Pac
  * What a search asks for: `*` is any run, `?` one character, and case does not count. A pattern of the
  * first parts of a reference finds all that begin with them.
  */
-export function conanPattern(asked: string): (name: string) => boolean {
-  const template = asked.toLowerCase().replaceAll(/\*+/g, "**");
+export function conanPattern(pattern: string): (name: string) => boolean {
+  const template = pattern.toLowerCase().replaceAll(/\*+/g, "**");
   const forms = [template, `${template}@**`, `${template}/**`].map(compileTemplate);
   return (name) => forms.some((fits) => fits(name.toLowerCase()));
 }

@@ -89,8 +89,8 @@ export function badVersion(message: string): Refusal {
 }
 
 /** What the file says of itself is not what it was sent as. */
-export function mismatch(what: string, told: string, found: string): Refusal {
-  const message = `The ${what} is ${told}, but the file says ${found}.`;
+export function mismatch(what: string, announced: string, found: string): Refusal {
+  const message = `The ${what} is ${announced}, but the file says ${found}.`;
   return new Refusal("unprocessable", "package.file_mismatch", message);
 }
 

@@ -141,9 +141,9 @@ export function parseDcf(text: string): ReadonlyMap<string, string> {
 
 /** What was built runs with that minor version of R only. */
 function mustFit(built: string | undefined, { path }: CranPlace): void {
-  const [, told] = /\/contrib\/(\d+\.\d+)$/.exec(path) ?? [];
+  const [, required] = /\/contrib\/(\d+\.\d+)$/.exec(path) ?? [];
   const [, found] = /^R (\d+\.\d+)/.exec(built ?? "") ?? [];
-  if (told === undefined) {
+  if (required === undefined) {
     if (built !== undefined) throw badFile("It is built, and no package of sources.");
-  } else if (told !== found) throw mismatch("version of R", told, found ?? "none");
+  } else if (required !== found) throw mismatch("version of R", required, found ?? "none");
 }

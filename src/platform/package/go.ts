@@ -152,13 +152,13 @@ export async function readGoModule(file: string): Promise<GoModule> {
     },
   });
   const [prefix = "@"] = prefixes;
-  const [path = "", told = ""] = prefix.split("@");
+  const [path = "", versionText = ""] = prefix.split("@");
   const packageName = goModule(path);
-  const version = goVersion(told, packageName);
+  const version = goVersion(versionText, packageName);
   const mod = contents.get(`${prefix}/go.mod`);
   const text = mod === undefined ? `module ${path}\n` : manifestText(mod, "go.mod");
   if (mod !== undefined) {
-    if (told.endsWith("+incompatible")) {
+    if (versionText.endsWith("+incompatible")) {
       throw badFile("A module with a go.mod is not incompatible: its path ends in its version.");
     }
     const named = moduleNamed(text);

@@ -83,8 +83,8 @@ export async function readNpmManifest(
   Readonly<{ name: string; version: string; manifest: Readonly<Record<string, unknown>> }>
 > {
   const text = await readTarEntry(file, manifestFile);
-  const { name, version: told } = parseManifest(Manifest, text, manifestFile.name);
-  const version = semver.valid(told);
+  const { name, version: versionText } = parseManifest(Manifest, text, manifestFile.name);
+  const version = semver.valid(versionText);
   if (version === null) throw badFile("The version in package.json is none.");
   const shown = Object.entries(JSON.parse(text) as object).filter(
     ([field]) => !notShown.has(field),

@@ -69,12 +69,12 @@ async function nuspecIn(file: string): Promise<Nuspec> {
   const nuspec = await readZipEntry(file, manifestFile);
   const metadata = child(nuspecOf(nuspec), "metadata");
   const id = metadata && child(metadata, "id")?.textContent?.trim();
-  const told = metadata && child(metadata, "version")?.textContent?.trim();
-  if (!id || !told) throw badFile("Its .nuspec names no id or no version.");
+  const versionText = metadata && child(metadata, "version")?.textContent?.trim();
+  if (!id || !versionText) throw badFile("Its .nuspec names no id or no version.");
   const types = Array.from(metadata.getElementsByTagNameNS("*", "packageType"));
   const packageTypes = types.flatMap((each) => each.getAttribute("name") ?? []);
   const packageName = nugetName(id);
-  return { nuspec, metadata, packageTypes, packageName, version: nugetVersion(told) };
+  return { nuspec, metadata, packageTypes, packageName, version: nugetVersion(versionText) };
 }
 
 /** Which package the symbols of a .snupkg are of. @throws Refusal 422 */

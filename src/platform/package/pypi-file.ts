@@ -22,8 +22,8 @@ export type PypiFile = PackageFileName &
 export async function readPypiFile(file: string, fileName: string): Promise<PypiFile> {
   if (!/^[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}$/.test(fileName)) throw badFile("Its name is not one.");
   const isWheel = fileName.endsWith(".whl");
-  const told = (isWheel ? wheelForm : sourceForm).exec(fileName)?.groups;
-  if (told === undefined) {
+  const nameParts = (isWheel ? wheelForm : sourceForm).exec(fileName)?.groups;
+  if (nameParts === undefined) {
     throw badFile("It is named neither like a wheel nor like a source archive (.tar.gz).");
   }
   const text = isWheel
@@ -35,7 +35,10 @@ export async function readPypiFile(file: string, fileName: string): Promise<Pypi
   const packageName = pypiName(field("Name"));
   const version = pypiVersion(field("Version"));
   // In file names a dash of the name, and a plus of the version, may be an underscore.
-  const named = { name: told["name"] ?? "", version: (told["version"] ?? "").replaceAll("_", "+") };
+  const named = {
+    name: nameParts["name"] ?? "",
+    version: (nameParts["version"] ?? "").replaceAll("_", "+"),
+  };
   if (pypiName(named.name).key !== packageName.key) {
     throw mismatch("project", named.name, packageName.name);
   }

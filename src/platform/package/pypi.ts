@@ -54,11 +54,11 @@ export async function checkPypiFile(
     const metadata = await readZipEntry(file, metadataFile);
     const field = (key: string) =>
       new RegExp(`^${key}: *([^\\r\\n]*)`, "im").exec(headOf(metadata))?.[1]?.trim();
-    const [told, toldVersion] = [field("Name"), field("Version")];
-    if (told === undefined || toldVersion === undefined) {
+    const [metadataName, metadataVersion] = [field("Name"), field("Version")];
+    if (metadataName === undefined || metadataVersion === undefined) {
       throw badFile("The wheel's METADATA names no project or no version.");
     }
-    mustMatch({ name: told, version: toldVersion }, name, version);
+    mustMatch({ name: metadataName, version: metadataVersion }, name, version);
     return field("Requires-Python") || null;
   }
   const [, distribution, found] = sourceForm.exec(fileName) ?? [];
@@ -72,12 +72,13 @@ export async function checkPypiFile(
 const headOf = (metadata: string): string => metadata.split(/\r?\n\r?\n/, 1)[0] ?? "";
 
 function mustMatch(
-  told: Readonly<{ name: string; version: string }>,
+  declared: Readonly<{ name: string; version: string }>,
   name: PackageName,
   version: PackageVersionName,
 ): void {
-  if (normalised(told.name) !== name.key) throw mismatch("project", name.name, told.name);
-  if (keyOf(told.version) !== version.key) throw mismatch("version", version.version, told.version);
+  if (normalised(declared.name) !== name.key) throw mismatch("project", name.name, declared.name);
+  if (keyOf(declared.version) !== version.key)
+    throw mismatch("version", version.version, declared.version);
 }
 
 /** In file names a local version is joined by underscores. */

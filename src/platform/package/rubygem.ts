@@ -132,13 +132,13 @@ export async function readGem(
     const fields = parsed.error.issues.map(({ path }) => path.join(".") || "all of it");
     throw badFile(`Its specification lacks or misspells: ${fields.join(", ")}.`);
   }
-  const { version: told, ...rest } = parsed.data;
+  const { version: versionField, ...rest } = parsed.data;
   const packageName = gemName(rest.name);
-  const version = gemVersion(told.version, rest.platform);
+  const version = gemVersion(versionField.version, rest.platform);
   const fileName = gemFileName(packageName, version);
   const ruby = rest.required_ruby_version?.map((each) => each.join(" ")).join(", ");
   const languageVersion = ruby === undefined || ruby === ">= 0" ? null : ruby;
-  const metadata = { ...rest, number: told.version };
+  const metadata = { ...rest, number: versionField.version };
   return { packageName, version, fileName, languageVersion, metadata };
 }
 
@@ -200,8 +200,8 @@ export function gemYaml(text: string, name: string): unknown {
 
 const Sums = z.record(z.string(), z.record(z.string(), z.string()));
 
-function compareSums(told: unknown, digests: Digests): void {
-  const sums = Sums.safeParse(told);
+function compareSums(document: unknown, digests: Digests): void {
+  const sums = Sums.safeParse(document);
   if (!sums.success) throw badFile("Its checksums.yaml is malformed.");
   for (const [algorithm, files] of Object.entries(sums.data)) {
     for (const [name, digest] of Object.entries(files)) {

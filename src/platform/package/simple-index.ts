@@ -76,10 +76,10 @@ function listOf(given: readonly File[], { form, name, base }: ListWanted): Simpl
   return { kind: "list", bytes: Buffer.from(head + files.map(anchorOf).join("\n") + tail) };
 }
 
-function fileOf(files: readonly File[], asked: string): SimpleIndexAnswer {
-  const whole = files.find(({ filename }) => filename === asked);
+function fileOf(files: readonly File[], requested: string): SimpleIndexAnswer {
+  const whole = files.find(({ filename }) => filename === requested);
   if (whole !== undefined) return { kind: "file", url: whole.url, hashes: whole.hashes };
-  const found = files.find(({ filename }) => `${filename}.metadata` === asked);
+  const found = files.find(({ filename }) => `${filename}.metadata` === requested);
   const hashes = found && metadataHash(found);
   if (found === undefined || hashes === undefined) return { kind: "missing" };
   return { kind: "file", url: `${found.url}.metadata`, hashes };
@@ -159,8 +159,8 @@ function unescaped(text: string): string {
 }
 
 const metadataHash = (file: File) => {
-  const told = file["core-metadata"] ?? file["dist-info-metadata"];
-  return typeof told === "object" ? told : undefined;
+  const metadata = file["core-metadata"] ?? file["dist-info-metadata"];
+  return typeof metadata === "object" ? metadata : undefined;
 };
 
 function anchorOf(file: File): string {

@@ -2,13 +2,13 @@ import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
 import type { FileProblem } from "./value.ts";
 
 /** What the thread asks the service while it compiles, one form for each function of the facts. */
-type Asked = Pick<
+type FactQueries = Pick<
   PipelineFacts,
   "readFile" | "readProjectFile" | "paths" | "changedPaths" | "hashOf"
 >;
 export type Ask = {
-  [Name in keyof Asked]: Readonly<{ name: Name; args: Parameters<Asked[Name]> }>;
-}[keyof Asked];
+  [Name in keyof FactQueries]: Readonly<{ name: Name; args: Parameters<FactQueries[Name]> }>;
+}[keyof FactQueries];
 
 type Variables = readonly (readonly [string, string])[];
 

@@ -7,7 +7,7 @@ import { PipelineFileError } from "./value.ts";
 /** Runs in a thread of its own: a file that takes long to read holds up nothing else. */
 const port = parentPort;
 const waiting = new Map<number, (answer: unknown) => void>();
-let asked = 0;
+let questions = 0;
 
 const post = (message: FromThread): void => port?.postMessage(message);
 
@@ -15,8 +15,8 @@ function ask<Name extends Ask["name"]>(
   name: Name,
   args: Extract<Ask, { name: Name }>["args"],
 ): Promise<never> {
-  asked += 1;
-  const question = asked;
+  questions += 1;
+  const question = questions;
   return new Promise((resolve) => {
     // The service answers with what the fact of this name returns.
     waiting.set(question, resolve as (answer: unknown) => void);

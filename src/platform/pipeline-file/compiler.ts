@@ -124,11 +124,11 @@ class ThreadCompiler {
     }
   }
 
-  async #answer(from: Worker, question: number, asked: Ask): Promise<void> {
+  async #answer(from: Worker, question: number, query: Ask): Promise<void> {
     const task = this.#running;
     if (task === undefined) return;
     try {
-      const known = await factOf(task.facts, asked);
+      const known = await factOf(task.facts, query);
       if (task === this.#running) send(from, { kind: "answer", question, answer: known });
     } catch (error) {
       // The thread waits for an answer that does not come; the next task starts anew there.

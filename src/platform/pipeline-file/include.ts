@@ -79,8 +79,12 @@ class Reading {
   ) {}
 
   /** The mark is that of the `include` which names the file; the main file has none. */
-  async read(place: Place, chain: readonly string[], asked: Mark | undefined): Promise<YamlMap> {
-    this.#count(place, asked);
+  async read(
+    place: Place,
+    chain: readonly string[],
+    includedAt: Mark | undefined,
+  ): Promise<YamlMap> {
+    this.#count(place, includedAt);
     const document = readDocument(place.text ?? "", place.name);
     this.warnings.push(...document.warnings);
     const own = mapOf(document);
@@ -97,14 +101,14 @@ class Reading {
     return whole;
   }
 
-  #count({ text }: Place, asked: Mark | undefined): void {
+  #count({ text }: Place, includedAt: Mark | undefined): void {
     this.#files += 1;
     this.#bytes += Buffer.byteLength(text ?? "");
-    if (asked !== undefined && this.#files > includesMax + 1) {
-      failAt(asked, "include", `More than ${includesMax} files are included.`);
+    if (includedAt !== undefined && this.#files > includesMax + 1) {
+      failAt(includedAt, "include", `More than ${includesMax} files are included.`);
     }
-    if (asked !== undefined && this.#bytes > includedBytesMax) {
-      failAt(asked, "include", `The files hold more than ${includedBytesMax} bytes together.`);
+    if (includedAt !== undefined && this.#bytes > includedBytesMax) {
+      failAt(includedAt, "include", `The files hold more than ${includedBytesMax} bytes together.`);
     }
   }
 

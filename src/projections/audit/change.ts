@@ -15,7 +15,7 @@ export const marks = {
 } as const;
 
 /** Fields that the entry itself already shows. */
-const told = /^(?:\w+ById|\w+At)$/;
+const shownElsewhere = /^(?:\w+ById|\w+At)$/;
 /** Says which thing it is, not what the thing is like. */
 const names = /(?:Id|Type)$/;
 const values = /^(?:commit|object|owner)(?:Id|Type)$/;
@@ -61,7 +61,7 @@ const settingsBefore = (before: Data): Data => ({
  * @param before what was said in its stream before it, see saidAfter
  */
 export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
-  const fields = toldFields(data);
+  const fields = detailFields(data);
   const subject = subjectOf(data, fields);
   const thing = thingOf(data);
   const said = thing === undefined ? before : fieldsOf(before[thing]);
@@ -82,8 +82,8 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
   });
 }
 
-const toldFields = (data: Data): readonly string[] =>
-  Object.keys(data).filter((field) => !told.test(field) && !isOld(field));
+const detailFields = (data: Data): readonly string[] =>
+  Object.keys(data).filter((field) => !shownElsewhere.test(field) && !isOld(field));
 
 const previousName = (field: string): string =>
   `previous${field.charAt(0).toUpperCase()}${field.slice(1)}`;
@@ -91,7 +91,7 @@ const previousName = (field: string): string =>
 /** Whether the old value of a field it changes stands in the events before it alone. */
 export function saysNoBefore({ type, data }: AnyEvent): boolean {
   if (!isChanging(type) || "before" in data) return false;
-  const fields = toldFields(data);
+  const fields = detailFields(data);
   const subject = subjectOf(data, fields);
   return fields.some(
     (field) => field !== subject && !isName(field) && !(previousName(field) in data),

@@ -65,8 +65,8 @@ export async function* readSealedLog(lines: AsyncIterable<string>): AsyncGenerat
     }
     const expected = next.get(event.stream) ?? 0n;
     if (event.revision !== expected) {
-      const told = `${event.stream} has revision ${event.revision} where ${expected} follows`;
-      throw new BadLine(number, `${told}: lines are missing or were put elsewhere`);
+      const mismatch = `${event.stream} has revision ${event.revision} where ${expected} follows`;
+      throw new BadLine(number, `${mismatch}: lines are missing or were put elsewhere`);
     }
     next.set(event.stream, expected + 1n);
     position = event.position;

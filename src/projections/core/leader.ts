@@ -40,12 +40,12 @@ export async function whileLeader(
   lead: (held: AbortSignal) => Promise<void>,
   onError: (error: unknown) => void,
 ): Promise<void> {
-  let told: Readonly<{ message: string; at: number }> | undefined;
+  let reported: Readonly<{ message: string; at: number }> | undefined;
   const tell = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
-    if (told?.message === message && now - told.at < tellAgainMs) return;
-    told = { message, at: now };
+    if (reported?.message === message && now - reported.at < tellAgainMs) return;
+    reported = { message, at: now };
     onError(error);
   };
   while (!signal.aborted) {

@@ -44,14 +44,14 @@ export async function untilLogReaches(
   { db, store, log }: LogAgeDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let told = false; !signal.aborted; told = true) {
+  for (let reported = false; !signal.aborted; reported = true) {
     try {
       return await mustReach(store, await furthest(db));
     } catch (error) {
       if (!(error instanceof LogTooOld)) throw error;
       const failure = error.message;
       await stopAll(db, failure);
-      if (!told) log.error({ failure }, "read models stopped");
+      if (!reported) log.error({ failure }, "read models stopped");
       await delay(lookMs, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -262,8 +262,8 @@ export async function listProjects(
     const few = await fewOf(db, matching());
     if (few !== undefined) return { rows: await theseOf(db, few, slice), total: few.length };
   }
-  const asked = Object.values(filter).filter((value) => value !== undefined);
-  const everything = filter.publicOnly === true && asked.length === 1;
+  const filters = Object.values(filter).filter((value) => value !== undefined);
+  const everything = filter.publicOnly === true && filters.length === 1;
   const totalOf = (): Promise<number> => {
     if (everything) return publicTotal.read(db);
     return filter.title === undefined ? counted(matching()) : countedNear(db, matching(), slice);

@@ -145,10 +145,10 @@ function purge(tx: Tx, { data }: Recorded<EventOf<typeof purgeEvents>>): Promise
 
 type Events = readonly Recorded<RepositoryEvent>[];
 type Target = Pick<GitRefRow, "commit_id" | "light_weight">;
-type Told = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
+type RefMove = Readonly<{ points: Target | null; before: string | null; forced: boolean }>;
 
 /** What an event says beside the ref and where it leaves it. */
-function told(event: Recorded<RepositoryEvent>): Told {
+function moveOf(event: Recorded<RepositoryEvent>): RefMove {
   switch (event.type) {
     case "BranchCreated": {
       const points = { commit_id: event.data.commitId, light_weight: true };
@@ -236,7 +236,7 @@ function recording(db: Knex, events: Events): readonly (Knex.Raw | Knex.QueryBui
 function refSince(known: Ref | undefined, event: Recorded<RepositoryEvent>): Ref {
   const project_id = idInStream(event.stream);
   const { ref, objectId } = refAfter(event);
-  const { points } = told(event);
+  const { points } = moveOf(event);
   if (objectId === null || points === null) {
     return { project_id, ref, row: undefined, deleted: true };
   }
@@ -259,7 +259,7 @@ function* savedRefs(db: Knex, refs: readonly Ref[]): Generator<Knex.QueryBuilder
 
 function changeRow(event: Recorded<RepositoryEvent>): GitRefChangeRow {
   const { ref, objectId } = refAfter(event);
-  const { before, forced } = told(event);
+  const { before, forced } = moveOf(event);
   return {
     project_id: idInStream(event.stream),
     revision: event.revision,

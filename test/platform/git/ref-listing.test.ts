@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { parseCommandRequest } from "../../../src/platform/git/command-request.ts";
-import { lsRefsAnswer, lsRefsAsked } from "../../../src/platform/git/ls-refs.ts";
+import { lsRefsAnswer, lsRefsParams } from "../../../src/platform/git/ls-refs.ts";
 import { flushPacket, packet } from "../../../src/platform/git/pkt-line.ts";
 import { openGit } from "../../../src/platform/git/repositories.ts";
 import type { Repository } from "../../../src/platform/git/repository.ts";
@@ -46,7 +46,7 @@ function request(...args: readonly string[]): Buffer {
 
 function asks(body: Buffer) {
   const asked = parseCommandRequest(body);
-  return asked && lsRefsAsked(asked);
+  return asked && lsRefsParams(asked);
 }
 
 const usual = ["peel", "symrefs", "unborn"];

@@ -58,14 +58,14 @@ export function installGate(directory: string): void {
 
 /** Answers the hook when it asks. Whatever goes wrong, the push does not go on. */
 export function keepGate(line: Duplex, gitDir: string, gate: PushGate): void {
-  let asked = "";
+  let received = "";
   line.setEncoding("utf8");
   line.on("error", () => line.destroy());
   line.on("data", (text: string) => {
-    asked += text;
-    if (asked.length > quarantineBytesMax) line.destroy();
-    if (!asked.endsWith("\n")) return;
-    decide(asked.trimEnd(), gitDir, gate).then(
+    received += text;
+    if (received.length > quarantineBytesMax) line.destroy();
+    if (!received.endsWith("\n")) return;
+    decide(received.trimEnd(), gitDir, gate).then(
       (reasons) => {
         const verdict = reasons.length === 0 ? "go" : "stop";
         const lines = reasons.map((reason) => reason.replaceAll(/[\p{Cc}]+/gu, " "));

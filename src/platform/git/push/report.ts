@@ -62,7 +62,7 @@ export class PushReport {
       return Buffer.concat([...this.#held, this.#unread]);
     }
     const whole = Buffer.concat([
-      ...this.#lines().map((line) => packet(`${told(line, taken)}\n`)),
+      ...this.#lines().map((line) => packet(`${corrected(line, taken)}\n`)),
       ...[...refused].map(([ref, why]) => packet(`ng ${ref} ${why}\n`)),
       flushPacket,
     ]);
@@ -103,7 +103,7 @@ export class PushReport {
 const raceReason =
   /failed to update ref|cannot lock ref|already exists|incorrect old value|transaction failed/;
 
-function told(line: string, taken: ReadonlySet<string>): string {
+function corrected(line: string, taken: ReadonlySet<string>): string {
   const ref = /^ng (\S+) /.exec(line)?.[1];
   return ref !== undefined && taken.has(ref) ? `ok ${ref}` : line;
 }
