@@ -34,7 +34,7 @@ export async function registerAgent(registration: Registration): Promise<string>
     locked,
     info: agentInfo(executor),
   };
-  return told(url, async () => {
+  return withReadableErrors(url, async () => {
     const client = openClient(url, userAgent);
     const answer = await persistently(() =>
       client.send({ method: "POST", path: "/runners", json }),
@@ -46,7 +46,7 @@ export async function registerAgent(registration: Registration): Promise<string>
 
 /** Makes the token of an agent invalid. One that is invalid already is fine. */
 export async function unregisterAgent({ url, token }: AgentConfig): Promise<void> {
-  await told(url, async () => {
+  await withReadableErrors(url, async () => {
     const client = openClient(url, userAgent);
     const headers = { "runner-token": token };
     const answer = await persistently(() =>
@@ -56,7 +56,10 @@ export async function unregisterAgent({ url, token }: AgentConfig): Promise<void
   });
 }
 
-async function told<Result>(url: string, ask: () => Promise<Result>): Promise<Result> {
+async function withReadableErrors<Result>(
+  url: string,
+  ask: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await ask();
   } catch (error) {

@@ -78,20 +78,20 @@ async function takeJobs(options: AgentOptions, deps: JobDeps): Promise<void> {
   const ask = poller(config, deps.client);
   let pauseMs = pauseMsFirst;
   while (!stop.aborted) {
-    const asked = await ask(stop).catch((error: unknown) => failureOf(error));
-    if (stop.aborted && !("job" in asked)) break;
-    if ("job" in asked) {
+    const polled = await ask(stop).catch((error: unknown) => failureOf(error));
+    if (stop.aborted && !("job" in polled)) break;
+    if ("job" in polled) {
       pauseMs = pauseMsFirst;
       const slot = freeSlot(running);
-      const run = takeJob(asked.job, slot, deps)
+      const run = takeJob(polled.job, slot, deps)
         .catch((error: unknown) => report(`A job failed: ${failureOf(error).problem}`))
         .finally(() => running.delete(slot));
       running.set(slot, run);
       if (once) break;
       while (running.size >= config.concurrency) await Promise.race(running.values());
-    } else if ("problem" in asked) {
-      report(asked.problem);
-      await delay(asked.pauseMs ?? pauseMs, undefined, { signal: stop }).catch(() => undefined);
+    } else if ("problem" in polled) {
+      report(polled.problem);
+      await delay(polled.pauseMs ?? pauseMs, undefined, { signal: stop }).catch(() => undefined);
       pauseMs = Math.min(pauseMs * 2, pauseMsMax);
     } else pauseMs = pauseMsFirst;
   }
@@ -106,7 +106,7 @@ function freeSlot(running: ReadonlyMap<number, unknown>): number {
 }
 
 type Problem = Readonly<{ problem: string; pauseMs?: number }>;
-type Asked = Readonly<{ job: Job }> | Problem | Readonly<{ nothing: true }>;
+type PollResult = Readonly<{ job: Job }> | Problem | Readonly<{ nothing: true }>;
 
 function failureOf(error: unknown): Problem {
   if (!(error instanceof Error)) return { problem: String(error) };
@@ -115,7 +115,7 @@ function failureOf(error: unknown): Problem {
 }
 
 /** Asks for one job and waits for it. */
-function poller(config: AgentConfig, client: Client): (signal: AbortSignal) => Promise<Asked> {
+function poller(config: AgentConfig, client: Client): (signal: AbortSignal) => Promise<PollResult> {
   const { token, systemId, executor } = config;
   let seen = "";
   return async (signal) => {

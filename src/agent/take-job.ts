@@ -62,8 +62,10 @@ export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<vo
     const end = await carryOut({ ...of, script: stops.script, over: stops.over });
     if (end.state === "success") log.note("Job succeeded");
     log.end();
-    const isTold = await trace.finish(end, giveBack.aborted ? giveBackMs : finishMs);
-    report(`Job ${name} ended: ${textOf(end)}${isTold ? "" : ", and the service had ended it"}.`);
+    const isDelivered = await trace.finish(end, giveBack.aborted ? giveBackMs : finishMs);
+    report(
+      `Job ${name} ended: ${textOf(end)}${isDelivered ? "" : ", and the service had ended it"}.`,
+    );
   } finally {
     stops.close();
     log.close();

@@ -9,8 +9,8 @@ export function auditText(line: AuditLine): string {
   const how = actor.alias === null && actor.userId === null ? "" : ` (${actor.via})`;
   const where = ip === null ? "" : ` from ${printable(ip)}`;
   const what = `${type} ${printable(stream)}`;
-  const told = changes.map(changeText).join(", ");
-  return `${occurredAt.toISOString()}  ${who}${how}${where}  ${what}${told && `  ${told}`}`;
+  const changeList = changes.map(changeText).join(", ");
+  return `${occurredAt.toISOString()}  ${who}${how}${where}  ${what}${changeList && `  ${changeList}`}`;
 }
 
 function changeText({ field, before, after }: Change): string {

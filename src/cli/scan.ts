@@ -18,19 +18,19 @@ export async function run(names: readonly string[]): Promise<number> {
     const { config, db, store, log } = stores;
     const git = openGit({ dataDir: config.dataDir, log });
     const refs = refRecorder({ db, store, git, log, now: () => new Date() });
-    const told = { seen: 0, recorded: 0, failed: 0 };
+    const counts = { seen: 0, recorded: 0, failed: 0 };
     try {
       for await (const projectId of wanted(stores, names)) {
-        told.seen += 1;
+        counts.seen += 1;
         try {
           const before = await events(stores, projectId);
           await refs.reconcile(projectId);
           const more = (await events(stores, projectId)) - before;
           if (more === 0n) continue;
-          told.recorded += 1;
+          counts.recorded += 1;
           write(process.stdout, `${projectId}: ${more} changes recorded\n`);
         } catch (error) {
-          told.failed += 1;
+          counts.failed += 1;
           log.error({ err: error, projectId }, "a repository could not be compared");
           write(process.stdout, `${projectId}: could not be compared, see the log\n`);
         }
@@ -38,7 +38,7 @@ export async function run(names: readonly string[]): Promise<number> {
     } finally {
       await git.close();
     }
-    const { seen, recorded, failed } = told;
+    const { seen, recorded, failed } = counts;
     write(process.stdout, `${seen} projects, ${recorded} differed, ${failed} failed\n`);
     return failed === 0 ? 0 : exitFailed;
   });

@@ -67,8 +67,8 @@ async function runRoles(names: readonly RoleName[], supervised: boolean): Promis
   const config = requireStores(readSettings({ ...inheritedEnvironment(), ...supplied }));
   for (const text of await keepPrivate(config.dataDir)) write(process.stderr, `${text}\n`);
   const roles = await startRoles(config, names).catch((error: unknown) => {
-    const isTold = error instanceof UnsupportedServer || error instanceof LogNotWhole;
-    throw isTold ? new ConfigError(`${error.message}.`) : error;
+    const isExpected = error instanceof UnsupportedServer || error instanceof LogNotWhole;
+    throw isExpected ? new ConfigError(`${error.message}.`) : error;
   });
   // In the session of its own that a supervisor gives it.
   if (supervised && names.every((name) => name === "workers")) workInBackground();

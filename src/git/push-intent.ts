@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import { EventMetadata } from "../events/core/event.ts";
 
-export type AskedRef = Readonly<{ ref: string; before: string | null; after: string | null }>;
+export type RequestedRef = Readonly<{ ref: string; before: string | null; after: string | null }>;
 
 /** What one push requests git to change. */
 export type Push = Readonly<{
@@ -10,7 +10,7 @@ export type Push = Readonly<{
   pushId: string;
   projectId: string;
   metadata: EventMetadata;
-  refs: readonly AskedRef[];
+  refs: readonly RequestedRef[];
   /** It makes so many new refs that they are synced by us, together, when git is done. */
   together?: boolean;
 }>;
@@ -30,7 +30,7 @@ type Row = Readonly<{
   together: boolean;
 }>;
 
-export type PushIntent = AskedRef &
+export type PushIntent = RequestedRef &
   Readonly<{
     pushId: string;
     metadata: EventMetadata;
@@ -47,7 +47,7 @@ export async function keepIntent(db: Knex, push: Push): Promise<void> {
   const { pushId: push_id, projectId: project_id } = push;
   const metadata = JSON.stringify(push.metadata);
   const { together = false } = push;
-  const rows = push.refs.map((asked) => ({ push_id, project_id, metadata, together, ...asked }));
+  const rows = push.refs.map((ref) => ({ push_id, project_id, metadata, together, ...ref }));
   if (rows.length <= rowsAtOnce) await db("push_intent").insert(rows);
   else await db.batchInsert("push_intent", rows, rowsAtOnce);
 }

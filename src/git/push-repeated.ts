@@ -3,13 +3,13 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Repository } from "../platform/git/repository.ts";
-import type { AskedRef } from "./push-intent.ts";
+import type { RequestedRef } from "./push-intent.ts";
 
 /** A git that outlives the process which started it changes its refs within moments. */
 const waitMaxMs = 5_000;
 const lookMs = 50;
 
-type Repeated = Readonly<{ push: Readonly<{ refs: readonly AskedRef[] }>; atomic: boolean }>;
+type Repeated = Readonly<{ push: Readonly<{ refs: readonly RequestedRef[] }>; atomic: boolean }>;
 
 /**
  * Of the refs that git could not change, those that stand where the push wants them. So it is when a client
@@ -20,12 +20,12 @@ type Repeated = Readonly<{ push: Readonly<{ refs: readonly AskedRef[] }>; atomic
  */
 export async function takenBefore(
   repository: Repository,
-  { push: { refs: asked }, atomic }: Repeated,
+  { push: { refs: requested }, atomic }: Repeated,
   raced: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (raced.length === 0) return new Set();
   const names = new Set(raced);
-  const wanted = asked.filter(({ ref }) => names.has(ref));
+  const wanted = requested.filter(({ ref }) => names.has(ref));
   const until = performance.now() + waitMaxMs;
   for (;;) {
     // Looked for first: a lock that is gone by then has changed the ref, or never will.
@@ -34,7 +34,7 @@ export async function takenBefore(
     const taken = wanted.filter(({ ref, after }) => (now.get(ref) ?? null) === after);
     const isOver = taken.length === wanted.length || !isLocked || performance.now() > until;
     // All or none: a part of them is none.
-    if (isOver && atomic && taken.length < asked.length) return new Set();
+    if (isOver && atomic && taken.length < requested.length) return new Set();
     if (isOver) return new Set(taken.map(({ ref }) => ref));
     await delay(lookMs);
   }

@@ -6,7 +6,7 @@ import { projectRole } from "../projections/team/member-role.ts";
 import type { GitCaller, GitPlace } from "./caller.ts";
 import { mayGoOn } from "./connections.ts";
 
-type Asked = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCaller }>;
+type Pusher = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCaller }>;
 
 /**
  * The present project and role of a user who was admitted to push: a pack may take hours to arrive, and
@@ -16,7 +16,7 @@ type Asked = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCal
  */
 export async function placeOfPusher(
   db: Knex,
-  { project, caller }: Asked,
+  { project, caller }: Pusher,
   now: Date,
 ): Promise<GitPlace | undefined> {
   const { userId, actor, sshKeyId } = caller;

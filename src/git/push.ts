@@ -92,15 +92,15 @@ export async function preparePush(
   const room = await deps.bytesLeft(pusher.project);
   const { refused, denyForced } = await protectedFrom(pusher, head, { ...deps, room });
   const sideBand = head.capabilities.has("side-band-64k");
-  const asked = head.commands.filter(({ ref }) => !refused.has(ref));
-  if (asked.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
-  const options = optionsFor(readPushOptions(front.options), asked);
+  const accepted = head.commands.filter(({ ref }) => !refused.has(ref));
+  if (accepted.length === 0 && refused.size > 0) return everythingRefused(refused, sideBand);
+  const options = optionsFor(readPushOptions(front.options), accepted);
   await enter();
-  const gate = gateOf(pusher, { ...head, commands: asked }, denyForced, deps);
-  const together = onlyMakesMany(asked) && (await deps.git.canSync());
-  const push = { ...(await pushOf(pusher, { commands: asked, options }, deps)), together };
+  const gate = gateOf(pusher, { ...head, commands: accepted }, denyForced, deps);
+  const together = onlyMakesMany(accepted) && (await deps.git.canSync());
+  const push = { ...(await pushOf(pusher, { commands: accepted, options }, deps)), together };
   const repository = await deps.git.find(pusher.project.id);
-  const refs = asked.map(({ ref }) => ref);
+  const refs = accepted.map(({ ref }) => ref);
   if (repository !== undefined) await removeDeadLocks(repository.gitDir, refs);
   if (push.refs.length > 0) await deps.refs.begin(push);
   const commands = commandsFor(front, refused);
@@ -109,7 +109,7 @@ export async function preparePush(
   const remarks = optionRemarks(options);
   const offers =
     options.mergeRequest === null
-      ? offersFor(asked, pusher.project, deps.publicUrl)
+      ? offersFor(accepted, pusher.project, deps.publicUrl)
       : new Map<string, string>();
   const allowed = { offers, refused, denyForced, gate, inputBytesMax };
   return { push, commands, together, atomic, sideBand, remarks, ...allowed };

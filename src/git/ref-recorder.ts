@@ -174,8 +174,8 @@ async function recordOnce(
 
   const past = await recordedState(deps, subject, { known, wanted, intents: late, trusting });
   const confirmed = new Set(early.filter(({ doneOrder }) => doneOrder !== null).map(keyOf));
-  const isAsked = (ref: string): boolean => wanted?.has(ref) ?? true;
-  const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isAsked(intent.ref));
+  const isWanted = (ref: string): boolean => wanted?.has(ref) ?? true;
+  const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isWanted(intent.ref));
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
   const changes = explainRefs(past.refs, actual, pushed);
   // Nothing to append, so nothing would tell of events that are not shown yet.
@@ -185,7 +185,7 @@ async function recordOnce(
   const appended = await append(deps, subject, past.revision, changes);
 
   const taken = changes.flatMap(({ push }) => (push === null ? [] : [push]));
-  const ended = early.filter((intent) => intent.ended && isAsked(intent.ref));
+  const ended = early.filter((intent) => intent.ended && isWanted(intent.ref));
   const came = [...late, ...changes.map((change) => ({ ...change, ...change.push }))];
   const settled = await settleDefaultBranch(deps, subject, came, systemMetadata(deps, subject));
   await dropIntents(deps.db, [...taken, ...ended]);

@@ -9,7 +9,7 @@ import type { Line } from "./channel-stream.ts";
 import { exitOf } from "./exit.ts";
 import type { SshService } from "./service.ts";
 
-export type AskedPush = Readonly<{
+export type PushSession = Readonly<{
   line: Line;
   requestId: string;
   protocol: string | undefined;
@@ -26,24 +26,24 @@ export type AskedPush = Readonly<{
  *
  * @returns the exit code for the client
  */
-export async function push(asked: AskedPush, service: SshService): Promise<number> {
+export async function push(session: PushSession, service: SshService): Promise<number> {
   const slot = { free: (): void => undefined };
   const enter = async (): Promise<void> => {
-    slot.free = await asked.enter();
+    slot.free = await session.enter();
   };
   try {
-    return await advertiseAndReceive(asked, service, enter);
+    return await advertiseAndReceive(session, service, enter);
   } finally {
     slot.free();
   }
 }
 
 async function advertiseAndReceive(
-  asked: AskedPush,
+  session: PushSession,
   service: SshService,
   enter: () => Promise<void>,
 ): Promise<number> {
-  const { line, requestId, protocol, ip, place, caller } = asked;
+  const { line, requestId, protocol, ip, place, caller } = session;
   const { project } = place;
   const repository = await service.git.ensure(project.id, project.default_branch);
   const advertising = repository.start("receive-pack", { advertise: true, protocol });

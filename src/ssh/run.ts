@@ -13,7 +13,7 @@ import { exitOf } from "./exit.ts";
 import { push } from "./push.ts";
 import type { SshService } from "./service.ts";
 
-export type Asked = Readonly<{
+export type CommandSession = Readonly<{
   line: Line;
   requestId: string;
   /** GIT_PROTOCOL, checked. */
@@ -25,28 +25,28 @@ export type Asked = Readonly<{
 /** What the command's program ended with. @throws Refusal why it was not begun */
 export async function runCommand(
   command: SshCommand,
-  asked: Asked,
+  session: CommandSession,
   service: SshService,
 ): Promise<number> {
-  const by = await stillLetIn(asked.by, service);
+  const by = await stillLetIn(session.by, service);
   const writes =
     command.service === "receive-pack" ||
     (command.service === "lfs-authenticate" && command.operation === "upload");
   const { db } = service;
   const place = await mustReach(db, command, by.user_id, writes ? "DEVELOPER" : "GUEST");
   if (command.service === "lfs-authenticate") {
-    return authenticateLfs(command, { by, place, line: asked.line }, service);
+    return authenticateLfs(command, { by, place, line: session.line }, service);
   }
   // Refs that git shows are shown by every other answer as well.
   await service.visible(await service.refs.settle(place.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
-  const enter = () => service.slots.enter(by.user_id, asked.line.gone);
+  const enter = () => service.slots.enter(by.user_id, session.line.gone);
   if (command.service === "receive-pack") {
-    return push({ ...asked, place, caller: callerOf(by), enter }, service);
+    return push({ ...session, place, caller: callerOf(by), enter }, service);
   }
   const leave = await enter();
   try {
-    return await talk(command.service, asked, place, service);
+    return await talk(command.service, session, place, service);
   } finally {
     leave();
   }
@@ -79,7 +79,7 @@ async function mustAllowDownload({ db }: SshService): Promise<void> {
 /** Git answers as it reads, until one side ends. */
 async function talk(
   program: TalkingService,
-  { line, protocol, requestId }: Asked,
+  { line, protocol, requestId }: CommandSession,
   { project }: GitPlace,
   { git, log }: SshService,
 ): Promise<number> {

@@ -68,8 +68,8 @@ async function serve({ service, proved, channel, command, protocol }: Serving): 
       const message = "Only git's commands on owner/project.git are served here.";
       throw new Refusal("bad_request", "ssh.command_unknown", message);
     }
-    const asked = { line, requestId, protocol, ip, by };
-    return asCaller(by.user_id, () => runCommand(parsed, asked, service));
+    const session = { line, requestId, protocol, ip, by };
+    return asCaller(by.user_id, () => runCommand(parsed, session, service));
   }).catch((error: unknown) => {
     log.error({ err: error, requestId }, "a command over SSH failed");
     line.say("error: the service has failed; please try again\n");

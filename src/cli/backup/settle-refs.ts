@@ -10,7 +10,7 @@ import type { GitRepositories } from "../../platform/git/repositories.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { write } from "../write.ts";
 
-const refsToldMax = 10;
+const refsListedMax = 10;
 
 type Moment = Readonly<{
   store: EventStore;
@@ -25,7 +25,7 @@ export async function settleRefsOf(git: GitRepositories, moment: Moment): Promis
   if (repository === undefined) return;
   const left = await settleRefs(repository, moment);
   if (left.length === 0) return;
-  const refs = left.slice(0, refsToldMax).join(", ");
+  const refs = left.slice(0, refsListedMax).join(", ");
   write(process.stderr, `Not as the log says in the repository of ${moment.projectId}: ${refs}\n`);
 }
 

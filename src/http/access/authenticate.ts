@@ -117,7 +117,7 @@ export function authenticate(deps: AuthenticateDeps): Authenticate {
       const user = await byPassword(login, secret, ip);
       if (user === null) return null;
       // There is nowhere to type a code: a token proves that one was given.
-      if (await deps.secondFactor.isAsked(user.id)) throw codeRequired(tokenInstead);
+      if (await deps.secondFactor.isRequired(user.id)) throw codeRequired(tokenInstead);
       return byPasswordOf(user);
     },
     async password(login, password, ip) {
@@ -136,7 +136,7 @@ const tokenInstead = "Use an access token in the place of the password.";
 
 /** @throws Refusal 403 `auth.otp_required`, `auth.otp_wrong`, `auth.locked` */
 async function mustProveBoth(user: UserRow, ctx: Context, deps: AuthenticateDeps): Promise<void> {
-  if (!(await deps.secondFactor.isAsked(user.id))) return;
+  if (!(await deps.secondFactor.isRequired(user.id))) return;
   const code = ctx.get("x-otp");
   if (code === "") throw codeRequired("Send a code of your device as X-OTP beside the password.");
   const { requestId } = stateOf(ctx);

@@ -19,7 +19,7 @@ export type Said = Readonly<{
 
 export type SecondFactor = Readonly<{
   /** Whether a password alone is not enough for this user. */
-  isAsked: (userId: UserId) => Promise<boolean>;
+  isRequired: (userId: UserId) => Promise<boolean>;
   /**
    * Checks a code of the user's device, or a recovery code. Each is good once; tries are counted and
    * bounded, apart from those of the password, even where lockout is switched off.
@@ -48,7 +48,7 @@ export function secondFactor(deps: SecondFactorDeps): SecondFactor {
   }
 
   return {
-    async isAsked(userId) {
+    async isRequired(userId) {
       if (!(await settings()).enableTwoFactor) return false;
       return (await findTwoFactor(db, userId))?.is_enabled === true;
     },

@@ -61,7 +61,7 @@ export type SignIn = Readonly<{
  */
 export async function signIn(visit: Visit, proof: SignIn, deps: Deps): Promise<PageAnswer> {
   const user = await mayComeIn(proof.userId, deps);
-  if (!(await deps.secondFactor.isAsked(user.id))) return await openSession(visit, proof, deps);
+  if (!(await deps.secondFactor.isRequired(user.id))) return await openSession(visit, proof, deps);
   if (proof.stillTrue?.(user) === false) throw refused();
   const ticket = {
     userId: user.id,

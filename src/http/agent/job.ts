@@ -18,10 +18,10 @@ import {
 const Filter = z.object({ jobStatus: PipelineStatus.optional() });
 
 type Request = InOwnerScope & RequestFor<"admin">;
-type Asked = Readonly<{ jobStatus?: PipelineStatus | undefined; agentId?: string }>;
+type JobFilter = Readonly<{ jobStatus?: PipelineStatus | undefined; agentId?: string }>;
 
-async function listed(deps: Deps, request: Request, page: PageRequest, asked: Asked) {
-  const { jobStatus: status, ...agent } = asked;
+async function listed(deps: Deps, request: Request, page: PageRequest, filter: JobFilter) {
+  const { jobStatus: status, ...agent } = filter;
   const which = { owner: seenAt(request), status, ...agent };
   const part = { limit: page.size, offset: page.offset };
   const { rows, total } = await listAgentJobs(deps.db, which, part);

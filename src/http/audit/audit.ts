@@ -22,7 +22,7 @@ const shared = {
   errors: [403, 404, 422],
 } as const;
 
-type Asked = Readonly<{
+type AuditRequest = Readonly<{
   query: AuditQuery;
   request: RequestFor<"user">;
   /** The requested project, team, company or account; all of the log without. */
@@ -30,7 +30,7 @@ type Asked = Readonly<{
   addressesOf?: AuditDeps["addressesOf"];
 }>;
 
-async function answer({ query, request, placeId, addressesOf }: Asked, deps: Deps) {
+async function answer({ query, request, placeId, addressesOf }: AuditRequest, deps: Deps) {
   const { db, store, vault } = deps;
   const audit = { db, store, open: vault.open, ...(addressesOf && { addressesOf }) };
   const filter = await filterOf(deps, query, placeId);

@@ -59,12 +59,12 @@ const showHome = page({
 });
 
 /** What the home page says beside the rest. */
-type Told = Readonly<{ wrong?: string; done?: string | Html }>;
+type Messages = Readonly<{ wrong?: string; done?: string | Html }>;
 
 async function homePage(
   visit: LoggedIn,
   deps: PageDeps,
-  { wrong, done }: Told = {},
+  { wrong, done }: Messages = {},
 ): Promise<PageAnswer> {
   const user = mustBeFound(await findUserById(deps.db, visit.userId));
   const person = { ...presentUser(user), email: user.email ?? "" };

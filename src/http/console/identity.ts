@@ -80,8 +80,8 @@ async function connectByDirectory(
     await connect(proved, visit.userId, "person", visit, deps);
     return { redirect: identityPath };
   } catch (error) {
-    const told = error instanceof Refusal && ["forbidden", "conflict"].includes(error.kind);
-    if (told) return await identityPage(visit, deps, error.message);
+    const isShown = error instanceof Refusal && ["forbidden", "conflict"].includes(error.kind);
+    if (isShown) return await identityPage(visit, deps, error.message);
     throw error;
   }
 }

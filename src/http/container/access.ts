@@ -185,9 +185,9 @@ const scopeForm = /^repository(?:\([a-z]+\))?:(?<name>[^:]{1,255}):(?<actions>[a
  */
 export async function issueToken(ctx: Context, deps: ContainerAccessDeps) {
   const caller = await tokenCaller(ctx, deps);
-  const asked = [ctx.query["scope"] ?? []].flat().flatMap((text) => text.split(" "));
+  const scopes = [ctx.query["scope"] ?? []].flat().flatMap((text) => text.split(" "));
   const access: Record<string, ContainerAction[]> = {};
-  for (const text of asked.slice(0, scopesMax)) {
+  for (const text of scopes.slice(0, scopesMax)) {
     if (text === catalogScope && mayListCatalog(caller)) access[catalogName] = ["pull"];
     const { name = "", actions = "" } = scopeForm.exec(text)?.groups ?? {};
     const allowed = await allowedOf(caller, name, actions.split(","), deps);

@@ -22,14 +22,14 @@ export const mayListCatalog = ({ userId, scopes }: Pick<Caller, "userId" | "scop
 /** Docker Registry HTTP API V2, "Listing Repositories". */
 export async function catalog(ctx: Context, caller: Caller, deps: Deps): Promise<Answer> {
   const param = (name: string): string => [ctx.query[name] ?? ""].flat()[0] ?? "";
-  const [asked, last] = [param("n"), param("last")];
-  if (!/^\d{0,9}$/.test(asked)) {
+  const [count, last] = [param("n"), param("last")];
+  if (!/^\d{0,9}$/.test(count)) {
     throw containerRefusal(400, "UNSUPPORTED", "n is a number of images.");
   }
   if (last.length > lastLengthMax || last.includes("\0")) {
     throw containerRefusal(400, "NAME_INVALID", "last is the name of an image.");
   }
-  const limit = Math.min(asked === "" ? namesDefault : Number(asked), namesMax);
+  const limit = Math.min(count === "" ? namesDefault : Number(count), namesMax);
   if (limit === 0) return jsonAnswer(200, { repositories: [] });
   const page = { after: placeOf(last), limit: limit + 1 };
   const found = await listCatalog(deps.db, await readerOf(caller, deps), page);

@@ -36,11 +36,11 @@ const listTags: ContainerCall = {
   async handle(request, deps) {
     const { full } = request.name;
     const image = await mustFindImage(request, deps);
-    const asked = param(request, "n");
-    if (asked !== undefined && !/^\d{1,9}$/.test(asked)) {
+    const count = param(request, "n");
+    if (count !== undefined && !/^\d{1,9}$/.test(count)) {
       throw containerRefusal(400, "UNSUPPORTED", "n is a number of tags.");
     }
-    const limit = Math.min(Number(asked ?? tagsMax), tagsMax);
+    const limit = Math.min(Number(count ?? tagsMax), tagsMax);
     if (limit === 0) return jsonAnswer(200, { name: full, tags: [] });
     const after = param(request, "last") ?? "";
     const found = await tagsOfImage(deps.db, image, { after, limit: limit + 1 });

@@ -103,12 +103,12 @@ const store: ContainerCall = {
   async handle(request, deps) {
     const { params, ctx, name } = request;
     const reference = params["reference"] ?? "";
-    const told = reference.includes(":") ? digestIn(reference) : undefined;
-    const tags = told === undefined ? [reference] : tagParams(ctx.query["tag"]);
+    const expected = reference.includes(":") ? digestIn(reference) : undefined;
+    const tags = expected === undefined ? [reference] : tagParams(ctx.query["tag"]);
     for (const tag of tags) mustBeTag(tag);
     const bytes = await wholeManifest(request);
-    const digest = digestOf(bytes, told?.algorithm ?? "sha256");
-    if (told !== undefined && told.text !== digest) {
+    const digest = digestOf(bytes, expected?.algorithm ?? "sha256");
+    if (expected !== undefined && expected.text !== digest) {
       throw containerRefusal(400, "DIGEST_INVALID", `The manifest has the digest ${digest}.`);
     }
     const manifest = readManifest(bytes, request.request.header("content-type"));
@@ -118,7 +118,7 @@ const store: ContainerCall = {
     await linkBlobs(deps.db, image, blobs);
     await keepManifest(request, { target, digest, bytes, manifest, blobs }, deps);
     for (const tag of tags) await setTag(request, { packageId, tag, digest, target }, deps);
-    return stored(name.full, digest, manifest.subject, told === undefined ? [] : tags);
+    return stored(name.full, digest, manifest.subject, expected === undefined ? [] : tags);
   },
 };
 

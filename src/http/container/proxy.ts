@@ -73,9 +73,9 @@ const manifest: ProxyRead = {
   async handle({ repository, name, params, ctx }, deps) {
     const proxy = proxyOf(repository);
     const { reference = "" } = params;
-    const told = reference.includes(":") ? digestIn(reference) : undefined;
-    if (told === undefined) mustBeTag(reference);
-    const algorithm = told?.algorithm ?? "sha256";
+    const expected = reference.includes(":") ? digestIn(reference) : undefined;
+    if (expected === undefined) mustBeTag(reference);
+    const algorithm = expected?.algorithm ?? "sha256";
     const { base, login } = upstreamImage(proxy, name.image, deps);
     const { bytes, type } = await upstreamDocument(
       { proxy, ctx },
@@ -87,7 +87,8 @@ const manifest: ProxyRead = {
         bytesMax: manifestBytesMax,
         mustFit(document) {
           mustBeManifest(document);
-          if (told === undefined || digestOf(document.bytes, algorithm) === told.text) return;
+          if (expected === undefined || digestOf(document.bytes, algorithm) === expected.text)
+            return;
           throw failed("What came is not the manifest of this digest.");
         },
       },
@@ -146,8 +147,13 @@ async function lengthAt(
   proxy: ReturnType<typeof proxyOf>,
   deps: Deps,
 ): Promise<number> {
-  const asked = { ...order, headers: { accept: "*/*" } };
-  const { headers, body } = await askUpstream(proxy, asked, AbortSignal.timeout(headMs), deps);
+  const upstreamRequest = { ...order, headers: { accept: "*/*" } };
+  const { headers, body } = await askUpstream(
+    proxy,
+    upstreamRequest,
+    AbortSignal.timeout(headMs),
+    deps,
+  );
   body.on("error", () => undefined).destroy();
   const length = Number(headers["content-length"] ?? Number.NaN);
   if (Number.isSafeInteger(length)) return length;
@@ -161,11 +167,11 @@ const tags: ProxyRead = {
   async handle({ repository, name, ctx }, deps) {
     const proxy = proxyOf(repository);
     const { base, login } = upstreamImage(proxy, name.image, deps);
-    const [last = "", asked = ""] = [ctx.query["last"], ctx.query["n"]].map((each) =>
+    const [last = "", count = ""] = [ctx.query["last"], ctx.query["n"]].map((each) =>
       String(each ?? ""),
     );
     if (last !== "") mustBeTag(last);
-    const limit = Math.min(tagsMax, /^\d{1,9}$/.test(asked) ? Number(asked) : tagsMax);
+    const limit = Math.min(tagsMax, /^\d{1,9}$/.test(count) ? Number(count) : tagsMax);
     const query = new URLSearchParams({ n: String(tagsMax), ...(last !== "" && { last }) });
     const document = await upstreamDocument(
       { proxy, ctx },

@@ -57,10 +57,10 @@ function loginFor(
       const own = await credentialsOf(proxy, deps);
       return own?.startsWith("Bearer ") ? own : undefined;
     },
-    async answer(told) {
+    async answer(header) {
       const own = await credentialsOf(proxy, deps);
       const basic = own?.startsWith("Basic ") ? own : undefined;
-      const challenge = told.slice(0, challengeLengthMax);
+      const challenge = header.slice(0, challengeLengthMax);
       if (/^basic\b/i.test(challenge)) return basic;
       const params = bearerParams(challenge);
       if (params === undefined) return undefined;
@@ -84,7 +84,7 @@ function bearerParams(challenge: string): Challenge | undefined {
   return { realm: new URL(realm), service: found.get("service") };
 }
 
-type Asked = Challenge & Readonly<{ scope: string; basic: string | undefined }>;
+type TokenRequest = Challenge & Readonly<{ scope: string; basic: string | undefined }>;
 
 const Token = z.object({
   token: z.string().min(1).optional(),
@@ -98,7 +98,7 @@ const Token = z.object({
  */
 async function tokenOf(
   proxy: ProxyRepository,
-  { realm, service, scope, basic }: Asked,
+  { realm, service, scope, basic }: TokenRequest,
   { outbound }: Pick<Deps, "outbound">,
 ): Promise<Readonly<{ authorization: string; seconds: number }> | undefined> {
   const url = new URL(realm);

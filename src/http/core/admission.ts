@@ -17,16 +17,16 @@ const freshMs = 1_000;
 export async function admission(
   ask: (first?: Admitted) => Promise<Admitted>,
 ): Promise<Readonly<{ first: Admitted; admission: Admission }>> {
-  let askedAt = performance.now();
+  let checkedAt = performance.now();
   const first = await ask();
   let admitted = first;
   return {
     first,
     async admission() {
       const now = performance.now();
-      if (now - askedAt < freshMs) return admitted;
+      if (now - checkedAt < freshMs) return admitted;
       admitted = await ask(first);
-      askedAt = now;
+      checkedAt = now;
       return admitted;
     },
   };

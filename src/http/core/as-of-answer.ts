@@ -24,14 +24,14 @@ import type { RequestContext } from "./request.ts";
 const entriesMax = 1_000;
 
 /** Each holds a connection and up to `bytesMax` of events. */
-const asked = new Limiter(4, 2);
+const readings = new Limiter(4, 2);
 
 /** What the handler is given. */
 export type Then = Readonly<{ params: Params; request: RequestContext; deps: Deps }>;
 
 type Params = Readonly<Record<string, unknown>>;
 
-export type AskedAsOf = Readonly<{
+export type AsOfRequest = Readonly<{
   asOf: AsOf;
   until: Until;
   params: Params;
@@ -44,11 +44,11 @@ export type AskedAsOf = Readonly<{
  * @throws Refusal 422 for what lies in the future or is too much; 404 when there was no such thing yet
  */
 export function answerAsOf<Result>(
-  order: AskedAsOf,
+  order: AsOfRequest,
   deps: Deps,
   run: (then: Then) => Promise<Result>,
 ): Promise<Result> {
-  return asked.run(async () => {
+  return readings.run(async () => {
     const { asOf, until, request, params } = order;
     request.signal.throwIfAborted();
     const place = await placeOf(order, deps);
@@ -84,7 +84,7 @@ export function answerAsOf<Result>(
  *
  * @throws Refusal 403
  */
-function mustReadPast({ kind, id }: Place, request: AskedAsOf["request"]): void {
+function mustReadPast({ kind, id }: Place, request: AsOfRequest["request"]): void {
   const may =
     kind === "user" ? request.isAdmin || request.userId === id : atLeast(request.role, "ADMIN");
   if (may) return;
@@ -149,7 +149,7 @@ type Place = Readonly<{
 }>;
 
 async function placeOf(
-  { asOf: { account }, params, request }: AskedAsOf,
+  { asOf: { account }, params, request }: AsOfRequest,
   { db }: Deps,
 ): Promise<Place> {
   for (const kind of ["project", "team", "company"] as const) {

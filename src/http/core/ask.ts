@@ -25,7 +25,7 @@ import { peerOf } from "./peer.ts";
 import type { RequestFor } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
 import { check, invalid } from "./schema.ts";
-import { requestContext, toldOf } from "./serve.ts";
+import { reportingTo, requestContext } from "./serve.ts";
 
 /** The input of an operation, as texts of a URL and a body before they are parsed. */
 export type Given = Readonly<{
@@ -83,7 +83,7 @@ export function asker(routes: readonly Route[], serving: { deps: Deps; gate: Gat
   };
   return (who) => {
     const { ctx, caller, command } = who;
-    const deps = command === undefined ? serving.deps : toldOf(serving.deps, command.progress);
+    const deps = command === undefined ? serving.deps : reportingTo(serving.deps, command.progress);
     const machinery = { deps, gate: serving.gate, commandIdOf: commandIds(command?.id) };
     const answer = async (route: Route, given: Given): Promise<unknown> => {
       const params = mustBeParams(route, given.params ?? {});

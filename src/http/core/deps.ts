@@ -18,7 +18,7 @@ import type { RequestContext } from "./request.ts";
 
 /** An operation by its operationId, with what a client would send. @throws Refusal */
 export type Perform = (
-  asked: Readonly<{
+  order: Readonly<{
     operationId: string;
     params: Readonly<Record<string, unknown>>;
     query?: Readonly<Record<string, unknown>>;

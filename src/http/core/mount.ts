@@ -9,7 +9,7 @@ import type { Deps } from "./deps.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { readParams } from "./input.ts";
 import type { Route, RoutePath } from "./route.ts";
-import { askedBefore } from "./route-cache.ts";
+import { routeCache } from "./route-cache.ts";
 import { serve } from "./serve.ts";
 
 /** What serving a route takes beside the route. */
@@ -25,7 +25,7 @@ export type Machinery = Readonly<{
  * method, and 404 for the rest.
  */
 export function mount(routes: readonly Route[], machinery: Machinery): Middleware {
-  const before = askedBefore();
+  const before = routeCache();
   const routerOf = byFirstSegment(inOrder(routes), (router, { route, path }) => {
     router[route.method](routerPath(withoutSlash(path)), async (ctx, next) => {
       const params = readParams(route, ctx["params"]);
@@ -37,8 +37,8 @@ export function mount(routes: readonly Route[], machinery: Machinery): Middlewar
 
   return async (ctx) => {
     ctx.path = withoutSlash(ctx.path);
-    const asked = before.find(ctx);
-    if (asked !== undefined) return await serve(ctx, asked, machinery);
+    const cached = before.find(ctx);
+    if (cached !== undefined) return await serve(ctx, cached, machinery);
     const { router, answerRoute } = routerOf(ctx.path);
     await answerRoute(ctx, async () => answerUnknown(ctx, router));
   };

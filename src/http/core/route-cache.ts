@@ -5,14 +5,14 @@ import type { Input } from "./input.ts";
 import type { Route } from "./route.ts";
 
 /** What a request asks for, as far as its method and URL say it. */
-export type Asked = Readonly<{ route: Route; params: Readonly<Record<string, unknown>> }> & {
+export type MatchedRoute = Readonly<{ route: Route; params: Readonly<Record<string, unknown>> }> & {
   /** Set once it was read and found good; of a GET, which has no body, by its URL alone. */
   input?: Input;
 };
 
-export type AskedBefore = Readonly<{
-  find: (ctx: Context) => Asked | undefined;
-  note: (ctx: Context, asked: Asked) => Asked;
+export type RouteCache = Readonly<{
+  find: (ctx: Context) => MatchedRoute | undefined;
+  note: (ctx: Context, matched: MatchedRoute) => MatchedRoute;
 }>;
 
 const bytesMax = 8 * 1024 ** 2;
@@ -24,18 +24,18 @@ const bytesBeside = 1_024;
  * The operation that a URL names and the parameters in its query are the same for every caller: for the
  * most recently used URLs of GETs they are kept instead of parsed again.
  */
-export function askedBefore(): AskedBefore {
-  const known = new BoundedCache<Asked>(bytesMax);
+export function routeCache(): RouteCache {
+  const known = new BoundedCache<MatchedRoute>(bytesMax);
   const fits = ({ method, url }: Context): boolean =>
     method === "GET" && url.length <= urlLengthMax;
   return {
     find: (ctx) => (fits(ctx) ? known.get(ctx.url) : undefined),
-    note(ctx, asked) {
+    note(ctx, matched) {
       // Shared by requests from now on.
-      Object.freeze(asked.params);
-      if (fits(ctx) && asked.route.body === undefined)
-        known.set(ctx.url, asked, 2 * ctx.url.length + bytesBeside);
-      return asked;
+      Object.freeze(matched.params);
+      if (fits(ctx) && matched.route.body === undefined)
+        known.set(ctx.url, matched, 2 * ctx.url.length + bytesBeside);
+      return matched;
     },
   };
 }

@@ -23,7 +23,7 @@ import { isOpenToAll, mustBeFor, neededHere, resolvePlace, runRoute } from "./op
 import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
-import type { Asked } from "./route-cache.ts";
+import type { MatchedRoute } from "./route-cache.ts";
 import { stateOf } from "./state.ts";
 import { requestBody, watchConnection } from "./stream.ts";
 
@@ -41,10 +41,14 @@ export const downloadLimits = {
   slow: { bytesMin: 60 * 1024, withinMs: 60_000 },
 } as const;
 
-export async function serve(ctx: Context, asked: Asked, machinery: Machinery): Promise<void> {
-  const { translate } = asked.route;
+export async function serve(
+  ctx: Context,
+  matched: MatchedRoute,
+  machinery: Machinery,
+): Promise<void> {
+  const { translate } = matched.route;
   try {
-    await serveInOrder(ctx, asked, machinery);
+    await serveInOrder(ctx, matched, machinery);
   } catch (error) {
     throw translate === undefined ? error : translate(error);
   }
@@ -53,42 +57,42 @@ export async function serve(ctx: Context, asked: Asked, machinery: Machinery): P
 /** One request at one declared operation: prove, authorise, parse, handle, answer, in this order. */
 async function serveInOrder(
   ctx: Context,
-  asked: Asked,
+  matched: MatchedRoute,
   { deps, gate, idempotency, bodyLimits = bodyLimitsDefault }: Machinery,
 ): Promise<void> {
-  const { route } = asked;
+  const { route } = matched;
   stateOf(ctx).operationId = route.operationId;
   // An application proves itself in the handler: its answer is not for another caller with the same key.
   const isRepeatable = route.method === "post" && route.access !== "client";
   const key = isRepeatable ? ctx.get("idempotency-key") : "";
   const proved = { deps, gate };
-  const admitHere = () => admission((first) => admit(ctx, asked, proved, first));
+  const admitHere = () => admission((first) => admit(ctx, matched, proved, first));
   // Under a key, an answer that is kept comes before everything that may have changed since.
   const made = key === "" ? await admitHere() : undefined;
-  const caller = made?.first.caller ?? (await prove(ctx, asked, proved));
+  const caller = made?.first.caller ?? (await prove(ctx, matched, proved));
 
   const isLarge = route.bodyBytesMax !== undefined && !isSmall(ctx, bodyLimits);
   const limits = bodyLimitsOf(route, bodyLimits, isLarge);
   // A reader that stalls holds a process, or a file, for as long.
   if (route.reply === "stream" || route.alsoAs !== undefined) watchConnection(ctx, downloadLimits);
   const work = async (): Promise<void> => {
-    const body = await takeIn(ctx, asked, limits);
+    const body = await takeIn(ctx, matched, limits);
     const immutable: { tag?: string } = {};
     const run: Run = async (using, commandId, { first, admission: ask }) => {
-      const again = isAskedOnce(route) ? async () => first : ask;
+      const again = isCheckedOnce(route) ? async () => first : ask;
       const context = { ...(await again()), admission: again, commandId, immutable };
       const request = requestContext(ctx, using, context);
       return await runRoute(
         route,
-        { params: asked.params, ...asked.input, request } as HandlerInput,
+        { params: matched.params, ...matched.input, request } as HandlerInput,
         using,
-        asked.input?.asOf,
+        matched.input?.asOf,
       );
     };
     const answer =
       made !== undefined
         ? await run(deps, randomUUID(), made)
-        : await once(ctx, asked, { key, caller, body, admitHere, run }, { deps, idempotency });
+        : await once(ctx, matched, { key, caller, body, admitHere, run }, { deps, idempotency });
     send(ctx, answer, immutable.tag);
     if (route.secret === true) ctx.set("Cache-Control", "no-store");
   };
@@ -112,12 +116,12 @@ type Run = (
  */
 async function admit(
   ctx: Context,
-  asked: Asked,
+  matched: MatchedRoute,
   machinery: Pick<Machinery, "deps" | "gate">,
   first?: Admitted,
 ): Promise<Admitted> {
-  const { route, params } = asked;
-  const caller = await prove(ctx, asked, machinery);
+  const { route, params } = matched;
+  const caller = await prove(ctx, matched, machinery);
   const needed = neededHere(route, params, caller);
   const resolved = needed && (await resolvePlace(machinery.gate, params, caller, needed));
   // The path may name another one by now, in which the caller has other rights.
@@ -128,7 +132,7 @@ async function admit(
 /** Who calls, with the scope that the operation needs. @throws Refusal 403 */
 async function prove(
   ctx: Context,
-  { route }: Asked,
+  { route }: MatchedRoute,
   { deps, gate }: Pick<Machinery, "deps" | "gate">,
 ): Promise<Caller> {
   const isOpen = await isOpenToAll(route, deps);
@@ -139,7 +143,7 @@ async function prove(
 }
 
 /** A password is checked only once, as its second factor is valid once. Such a body has to come at once. */
-const isAskedOnce = ({ access }: Route): boolean => access === "basic" || access === "client";
+const isCheckedOnce = ({ access }: Route): boolean => access === "basic" || access === "client";
 const basicBodyTimeoutMs = 5_000;
 
 function sameId(first: Resolved, now: Resolved): string | undefined {
@@ -173,11 +177,15 @@ function bodyLimitsOf(
 }
 
 /** Reads the body and parses what the request says. @returns the bytes of a body that is no upload */
-async function takeIn(ctx: Context, asked: Asked, limits: BodyLimits): Promise<Buffer | undefined> {
-  const { route } = asked;
+async function takeIn(
+  ctx: Context,
+  matched: MatchedRoute,
+  limits: BodyLimits,
+): Promise<Buffer | undefined> {
+  const { route } = matched;
   const readBody = route.form === true ? readForm : readJson;
   const body = route.body && (await readBody(ctx, limits));
-  asked.input ??= readInput(route, ctx, body?.json);
+  matched.input ??= readInput(route, ctx, body?.json);
   return body?.bytes;
 }
 
@@ -192,7 +200,7 @@ type UnderKey = Readonly<{
 /** One request under an Idempotency-Key: what it asks for is looked up only when it is run. */
 function once(
   ctx: Context,
-  { route }: Asked,
+  { route }: MatchedRoute,
   { key, caller, body, admitHere, run }: UnderKey,
   { deps, idempotency }: Pick<Machinery, "deps" | "idempotency">,
 ): Promise<Answer> {
@@ -209,7 +217,7 @@ function once(
       repeatable: !streams,
       ...(route.reply === "empty" ? { success: emptyAnswer(route.status ?? 200) } : {}),
     },
-    async (commandId, progress) => run(toldOf(deps, progress), commandId, await admitHere()),
+    async (commandId, progress) => run(reportingTo(deps, progress), commandId, await admitHere()),
   );
 }
 
@@ -217,7 +225,7 @@ const visibleMaxMs = 60_000;
 const visiblePauseMs = 100;
 
 /** Waits for the read models for longer than the client does, and notes that something was appended. */
-export function toldOf<D extends Deps>(deps: D, { appended, answerEarly }: Progress): D {
+export function reportingTo<D extends Deps>(deps: D, { appended, answerEarly }: Progress): D {
   const { store, visible } = deps;
   return {
     ...deps,

@@ -66,14 +66,14 @@ const shared = {
   tag: "Events",
 } as const;
 
-type Asked = Readonly<{
+type FeedRequest = Readonly<{
   query: z.output<typeof FeedQuery>;
   request: RequestFor<"user">;
   filter: FeedFilter;
   mustStillMay: () => Promise<void>;
 }>;
 
-async function answer({ query, request, filter, mustStillMay }: Asked, deps: Deps) {
+async function answer({ query, request, filter, mustStillMay }: FeedRequest, deps: Deps) {
   const lastEventId = request.header("last-event-id");
   const streams = request.header("accept").includes("text/event-stream") || lastEventId !== "";
   if (!streams) return page(deps, filter, query);

@@ -38,7 +38,7 @@ export class FeedStream extends Readable implements FeedReader {
   #isLive = false;
   #isOver = false;
   #rightsEpoch: number;
-  #askedAt = performance.now();
+  #checkedAt = performance.now();
   /** What it is sent by. */
   #response: ServerResponse | undefined;
 
@@ -110,7 +110,7 @@ export class FeedStream extends Readable implements FeedReader {
   }
 
   #mustAsk(): boolean {
-    const isFresh = performance.now() - this.#askedAt < rightsFreshMs;
+    const isFresh = performance.now() - this.#checkedAt < rightsFreshMs;
     return !isFresh && this.#rightsEpoch !== this.#reading.hub.rightsEpoch;
   }
 
@@ -124,7 +124,7 @@ export class FeedStream extends Readable implements FeedReader {
       this.#last(error.code, error.message);
     }
     this.#rightsEpoch = rightsEpoch;
-    this.#askedAt = performance.now();
+    this.#checkedAt = performance.now();
   }
 
   /** One page of what the hub keeps no more. */

@@ -41,7 +41,7 @@ export type GitHttpDeps = GitAccessDeps &
 
 type StartOptions = Pick<PackOptions, "denyForced" | "together" | "inputBytesMax" | "gate">;
 
-type Asked = Readonly<{
+type ServiceRequest = Readonly<{
   ctx: Context;
   service: PackService;
   /** Whether it is `info/refs`. */
@@ -94,16 +94,16 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
     const unwatch = connections.watch(caller, () => void ctx.req.socket.destroy());
     watchConnection(ctx, limits, unwatch);
     const repository = await deps.git.ensure(project.id, project.default_branch);
-    const asked = { ctx, service, advertise: rest === "info/refs", repository };
+    const serviceRequest = { ctx, service, advertise: rest === "info/refs", repository };
     // Refs that git shows are shown by every other answer as well.
-    if (asked.advertise) await deps.visible(await deps.refs.settle(project.id));
-    const input = await answeredHere(asked, deps.git.packs);
+    if (serviceRequest.advertise) await deps.visible(await deps.refs.settle(project.id));
+    const input = await answeredHere(serviceRequest, deps.git.packs);
     if (input === true) return;
 
     const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
     const { enter, leave } = slotFor(slots, ctx, share);
-    const pushes = service === "receive-pack" && !asked.advertise;
-    const fetches = service === "upload-pack" && !asked.advertise;
+    const pushes = service === "receive-pack" && !serviceRequest.advertise;
+    const fetches = service === "upload-pack" && !serviceRequest.advertise;
     const request = fetches ? await fetchRequest(ctx, input, share) : undefined;
     // A client that sends nothing holds no slot: requests are read before, and of pushes the commands.
     if (!pushes) await enter();
@@ -124,8 +124,9 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
         running.child = child;
         return child;
       };
-      const start = (options: StartOptions = {}) => begin(() => startAsked(asked, options));
-      if (asked.advertise) return advertiseRefs(ctx, service, start(), stop);
+      const start = (options: StartOptions = {}) =>
+        begin(() => startService(serviceRequest, options));
+      if (serviceRequest.advertise) return advertiseRefs(ctx, service, start(), stop);
       if (request !== undefined) {
         const answer = await deps.git.outputs.of((end) =>
           begin(() => repository.startUpload(end, protocolOf(ctx))),
@@ -142,7 +143,10 @@ export function gitHttp(deps: GitHttpDeps): Middleware {
   };
 }
 
-function startAsked({ ctx, repository, service, advertise }: Asked, options: StartOptions = {}) {
+function startService(
+  { ctx, repository, service, advertise }: ServiceRequest,
+  options: StartOptions = {},
+) {
   const protocol = protocolOf(ctx);
   return repository.start(service, { advertise, protocol, ...options });
 }
@@ -152,11 +156,14 @@ function startAsked({ ctx, repository, service, advertise }: Asked, options: Sta
  *
  * @returns true when the answer is given; otherwise the request, if it was read for that
  */
-async function answeredHere(asked: Asked, packs: KeptPacks): Promise<true | Input | undefined> {
-  const { ctx, service, advertise, repository } = asked;
+async function answeredHere(
+  serviceRequest: ServiceRequest,
+  packs: KeptPacks,
+): Promise<true | Input | undefined> {
+  const { ctx, service, advertise, repository } = serviceRequest;
   if (service !== "upload-pack" || protocolOf(ctx) !== secondVersion) return undefined;
   if (advertise) {
-    const capabilities = await uploadCapabilities(() => startAsked(asked));
+    const capabilities = await uploadCapabilities(() => startService(serviceRequest));
     ctx.type = "application/x-git-upload-pack-advertisement";
     ctx.body = capabilities;
     return true;
@@ -229,8 +236,8 @@ function serviceOf(ctx: Context, rest: string): PackService {
       const message = "Path and content type name different services.";
       throw new HttpRefusal(415, "git.service_mismatch", message);
     }
-    const asked = ctx.query["service"];
-    if (asked !== undefined && asked !== named) {
+    const requested = ctx.query["service"];
+    if (requested !== undefined && requested !== named) {
       const message = "Path and query name different services.";
       throw new Refusal("bad_request", "git.service_mismatch", message);
     }

@@ -24,9 +24,9 @@ export async function answerOf(
 ): Promise<Readonly<{ refs: Buffer }> | Readonly<{ pack: KeptPack }> | Input> {
   const request = parseCommandRequest(body);
   if (request?.command === "fetch") return packOf(request, body, repository, packs);
-  const asked = request && lsRefsParams(request);
-  const listing = asked && (await repository.refListing(asksForKept(asked)));
-  return asked && listing ? { refs: lsRefsAnswer(asked, listing) } : { body };
+  const params = request && lsRefsParams(request);
+  const listing = params && (await repository.refListing(asksForKept(params)));
+  return params && listing ? { refs: lsRefsAnswer(params, listing) } : { body };
 }
 
 async function packOf(
@@ -79,7 +79,7 @@ function started(repository: Repository, file: number, request: Buffer): ChildPr
  * end of history may be named by a ref. Who asks by which program changes nothing of it.
  */
 function keyOf(gitDir: string, state: string, { capabilities, args }: CommandRequest): string {
-  const told = capabilities.filter((line) => !/^(?:agent|session-id)=/.test(line));
-  const parts = [gitDir, state, ...told, "", ...args];
+  const relevant = capabilities.filter((line) => !/^(?:agent|session-id)=/.test(line));
+  const parts = [gitDir, state, ...relevant, "", ...args];
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }

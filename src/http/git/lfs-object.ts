@@ -174,8 +174,8 @@ const download: LfsCall = {
     const header = (name: string): string => ctx.get(name);
     const find = () => mustFind(deps, project.id, params["oid"] ?? "");
     const open = async (row: Awaited<ReturnType<typeof find>>) => {
-      const asked = { tag: row.oid, bytes: Number(row.bytes) };
-      const { part, bytes } = requestedPortion({ header }, asked);
+      const content = { tag: row.oid, bytes: Number(row.bytes) };
+      const { part, bytes } = requestedPortion({ header }, content);
       const body = await deps.blobs.read(row.oid, part);
       return { tag: row.oid, reply: { body, bytes, ...(part && { part }) } };
     };

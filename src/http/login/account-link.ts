@@ -14,7 +14,7 @@ import { type Route, route } from "../core/route.ts";
 import { archivedPasswords, mustBeConfirmed } from "../user/account.ts";
 import { Email, Password } from "../user/user.ts";
 
-export type Asked = RecoveryCommand["type"];
+export type RecoveryCommandType = RecoveryCommand["type"];
 
 const common = {
   method: "post",
@@ -146,7 +146,7 @@ export async function reset(
  * answer nor the time it takes depends on it.
  */
 export async function ask(
-  type: Asked,
+  type: RecoveryCommandType,
   email: string,
   request: RequestContext,
   deps: Deps,

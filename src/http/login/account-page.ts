@@ -10,7 +10,14 @@ import { type PageAnswer, type PageRoute, page, type Visit } from "../page/route
 import { accept } from "../user/invitation.ts";
 import { Registration, register } from "../user/registration.ts";
 import { Email } from "../user/user.ts";
-import { type Asked, ask, confirm, ResetForm, reset, takeBack } from "./account-link.ts";
+import {
+  ask,
+  confirm,
+  type RecoveryCommandType,
+  ResetForm,
+  reset,
+  takeBack,
+} from "./account-link.ts";
 
 /** The pages that the links of mails lead to, and those where users request such mails. */
 
@@ -72,8 +79,8 @@ async function tellingRefusals(
   try {
     return await run();
   } catch (error) {
-    const told = error instanceof Refusal && ["unprocessable", "forbidden"].includes(error.kind);
-    if (!told) throw error;
+    const isShown = error instanceof Refusal && ["unprocessable", "forbidden"].includes(error.kind);
+    if (!isShown) throw error;
     return form(error.message);
   }
 }
@@ -214,7 +221,11 @@ function resetPages(path: `/${string}`, operation: string, several: boolean): re
 }
 
 /** A page that asks for a mail; its answer is the same for every address. */
-function askPages(path: `/account/${string}`, asked: Asked, title: string): readonly PageRoute[] {
+function askPages(
+  path: `/account/${string}`,
+  commandType: RecoveryCommandType,
+  title: string,
+): readonly PageRoute[] {
   const form = (visit: Visit, wrong?: string) => {
     const fields = field("email", "E-mail", "email", "email");
     return formPage(visit, { title, path, button: "Send a link", fields, wrong });
@@ -223,21 +234,21 @@ function askPages(path: `/account/${string}`, asked: Asked, title: string): read
     page({
       method: "get",
       path,
-      operationId: `show${asked}`,
+      operationId: `show${commandType}`,
       access: "anonymous",
       handle: async ({ visit }) => form(visit),
     }),
     page({
       method: "post",
       path,
-      operationId: `${asked.charAt(0).toLowerCase()}${asked.slice(1)}ByPage`,
+      operationId: `${commandType.charAt(0).toLowerCase()}${commandType.slice(1)}ByPage`,
       access: "anonymous",
       form: z.looseObject({}),
       handle: ({ form: sent, visit }, deps) =>
         tellingRefusals(
           (wrong) => form(visit, wrong),
           async () => {
-            await ask(asked, checked(z.object({ email: Email }), sent).email, visit, deps);
+            await ask(commandType, checked(z.object({ email: Email }), sent).email, visit, deps);
             return donePage(title, "If there is an account of this address, a link is on its way.");
           },
         ),

@@ -68,12 +68,12 @@ export async function lineIn(
   return line;
 }
 
-type Asked = Readonly<{ field: string; path: string; line: number | null }>;
+type LineRef = Readonly<{ field: string; path: string; line: number | null }>;
 
 async function mustHold(
   { objects }: Repository,
   commitId: string | null,
-  { field, path, line }: Asked,
+  { field, path, line }: LineRef,
 ): Promise<void> {
   if (line === null) return;
   if (commitId === null || path === noFile) throw noSuchLine(field);

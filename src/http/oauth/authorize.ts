@@ -80,9 +80,9 @@ async function approve(request: AuthorizeRequest, visit: LoggedIn, deps: PageDep
   return answerAt(request, { code }, deps);
 }
 
-type Asked = Visit & Pick<LoggedIn, "session">;
+type ConsentVisit = Visit & Pick<LoggedIn, "session">;
 
-function consent(base: string, visit: Asked, request: AuthorizeRequest): Html {
+function consent(base: string, visit: ConsentVisit, request: AuthorizeRequest): Html {
   const { client, scopes, redirectUri } = request;
   const administers = visit.isAdmin && scopes.includes("USER_WRITE");
   return html`<div class="card">

@@ -80,20 +80,20 @@ function shown({ name, state, position, lagPositions, lagSeconds }: ProjectionSt
 
 const word = (reachable: boolean) => (reachable ? "ok" : "unreachable");
 
-function answers(asked: PromiseLike<unknown>): Promise<boolean> {
-  return within(asked).then(
+function answers(check: PromiseLike<unknown>): Promise<boolean> {
+  return within(check).then(
     () => true,
     () => false,
   );
 }
 
-async function within<T>(asked: PromiseLike<T>): Promise<T> {
+async function within<T>(check: PromiseLike<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("No answer in time")), checkTimeoutMs);
   });
   try {
-    return await Promise.race([asked, late]);
+    return await Promise.race([check, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -19,7 +19,7 @@ import type { Idempotency } from "../core/idempotency.ts";
 import { routerPath, withoutSlash } from "../core/mount.ts";
 import { peerOf } from "../core/peer.ts";
 import { check, invalid } from "../core/schema.ts";
-import { downloadLimits, requestContext, toldOf } from "../core/serve.ts";
+import { downloadLimits, reportingTo, requestContext } from "../core/serve.ts";
 import { stateOf } from "../core/state.ts";
 import { watchConnection } from "../core/stream.ts";
 import { type PageCookies, pageCookies } from "./cookie.ts";
@@ -169,10 +169,10 @@ async function servePage(
   const run = (command?: AskAs["command"]): Promise<PageAnswer> => {
     const asks = machinery.asker({ ctx, caller, stillThem, strangersWhen, command });
     const here = { here: ctx.path + ctx.search, ask: asks };
-    const told = command === undefined ? deps : toldOf(deps, command.progress);
+    const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
     const under = { ...made, commandId: command?.id ?? made.commandId };
-    const visit: Visit = Object.assign(requestContext(ctx, told, under), known, here);
-    return asCaller(share, () => route.handle({ ...given, visit }, told));
+    const visit: Visit = Object.assign(requestContext(ctx, reportingDeps, under), known, here);
+    return asCaller(share, () => route.handle({ ...given, visit }, reportingDeps));
   };
   const { userId } = caller;
   const answer = await orLogin(ctx, route, session, () =>

@@ -33,7 +33,10 @@ const getJob = route({
 type Work = (
   deps: Deps,
   found: FoundJob,
-  asked: Readonly<{ by: Writing["userId"]; metadata: Awaited<ReturnType<Writing["metadata"]>> }>,
+  initiator: Readonly<{
+    by: Writing["userId"];
+    metadata: Awaited<ReturnType<Writing["metadata"]>>;
+  }>,
 ) => Promise<bigint | undefined>;
 
 function change(
@@ -87,8 +90,8 @@ const postPlay = route({
         ? null
         : await deps.vault.seal(projectSubject(request.project.id), JSON.stringify(given));
     await request.executeProcess(async (metadata) => {
-      const asked = { by: request.userId, metadata };
-      return { position: await playJob(deps, pipeline, job, variables, asked) };
+      const initiator = { by: request.userId, metadata };
+      return { position: await playJob(deps, pipeline, job, variables, initiator) };
     });
     return shown(deps, request, params.localId);
   },
@@ -100,13 +103,13 @@ export const jobRoutes: readonly Route[] = [
     "restart",
     "Run a job again",
     "422 `job.not_finished` for one that has not ended, 403 `environment.protected` for one that deploys where the caller may not.",
-    (deps, { job, pipeline }, asked) => restartJob(deps, pipeline, job, asked),
+    (deps, { job, pipeline }, initiator) => restartJob(deps, pipeline, job, initiator),
   ),
   change(
     "cancel",
     "Cancel a job",
     "422 `job.finished` for one that has ended.",
-    (deps, { job }, asked) => cancelJob(deps, job, asked),
+    (deps, { job }, initiator) => cancelJob(deps, job, initiator),
   ),
   postPlay,
 ];

@@ -213,16 +213,20 @@ async function found(db: Knex, scope: RuleScope, id: string): Promise<Protection
   throw new Refusal("not_found", "protection.not_found", "Protection rule not found.");
 }
 
-type Asked = Exclude<ProtectionCommand, { type: "RecordApplied" }>;
+type RequestedCommand = Exclude<ProtectionCommand, { type: "RecordApplied" }>;
 
 async function write(
-  command: Unstamped<Asked>,
+  command: Unstamped<RequestedCommand>,
   request: RequestContext & Resolved & Readonly<{ userId: UserId }>,
   { store, db, now }: Deps,
 ): Promise<void> {
   const { id, type } = parentOf(request);
   if (type === "PROJECT") await recordApplied(id, request, { store, db, now });
-  await request.execute(protection, id, stamped<Asked>(command, stampOf(request, { now })));
+  await request.execute(
+    protection,
+    id,
+    stamped<RequestedCommand>(command, stampOf(request, { now })),
+  );
 }
 
 /**

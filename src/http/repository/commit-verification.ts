@@ -76,7 +76,7 @@ export async function verifyCommits(
     const it = judged[index] ?? unsigned;
     const check = "ask" in it ? checks[questions.indexOf(it)] : undefined;
     if (!("ask" in it)) verified.set(id, it);
-    else if (check !== undefined) verified.set(id, told(check, it.keyId));
+    else if (check !== undefined) verified.set(id, verificationOf(check, it.keyId));
   }
   return verified;
 }
@@ -129,7 +129,7 @@ function byGpg(subject: Subject, ring: readonly GpgKeyRow[]): Judged {
   return { objectId: subject.id, keyIds: ring.map(({ id }) => id), ask, keyId: "" };
 }
 
-function told(check: SignatureCheck, keyId: string): Verification {
+function verificationOf(check: SignatureCheck, keyId: string): Verification {
   switch (check.kind) {
     case "good":
       return {

@@ -43,14 +43,14 @@ function postUndo(ownerScope: OwnerScope): Route {
   });
 }
 
-type Asked = Readonly<{
+type UndoRequest = Readonly<{
   ownerScope: OwnerScope;
   params: Readonly<Record<string, string>>;
   eventId: string;
   request: Request;
 }>;
 
-async function undo({ ownerScope, params, eventId, request }: Asked, deps: Deps) {
+async function undo({ ownerScope, params, eventId, request }: UndoRequest, deps: Deps) {
   const { db, store, vault } = deps;
   const row = await findAuditEntry(db, eventId);
   if (row === undefined || row.place_id !== parentOf(request).id) {

@@ -131,11 +131,11 @@ async function followPage(
   { db }: Deps,
   { userId: viewerId }: RequestFor<"user">,
   alias: string,
-  asked: Pick<FollowFilter, "side"> & Readonly<{ query: { page: number; size: number } }>,
+  list: Pick<FollowFilter, "side"> & Readonly<{ query: { page: number; size: number } }>,
 ): Promise<z.input<typeof FollowerPage>> {
   const { id: userId } = mustBeFound(await findUser(db, alias));
-  const { number, size, offset } = pageRequest(asked.query);
-  const filter = { side: asked.side, userId, viewerId, limit: size, offset };
+  const { number, size, offset } = pageRequest(list.query);
+  const filter = { side: list.side, userId, viewerId, limit: size, offset };
   const { rows, total } = await listFollows(db, filter);
   const totalPages = Math.ceil(total / size);
   const sort = { sorted: false, unsorted: true, empty: true };

@@ -20,8 +20,8 @@ export const issueNotification: Reactor = {
     "IssueCommentEdited",
   ]),
   async react(event, deps) {
-    const told = await noticeOf(event, deps);
-    return told === undefined ? [] : notify(event, told, deps);
+    const notice = await noticeOf(event, deps);
+    return notice === undefined ? [] : notify(event, notice, deps);
   },
 };
 

@@ -72,7 +72,7 @@ export const autoMergeWorker = defineWorker({
     const { last, mergeResult, pending } = judgement.pipelines;
     if (last === false || mergeResult === false) return giveUp(deps, mergeRequestId);
     if (pending || waitsForPipelines(judgement)) return;
-    const metadata = await askedBy(deps, mergeRequestId);
+    const metadata = await autoMergeMetadata(deps, mergeRequestId);
     if (metadata === undefined) return;
     const commandId = deterministicId(metadata.commandId, "auto merge");
     const order = { mergeRequestId, project, role, userId, choice };
@@ -89,7 +89,7 @@ export const autoMergeWorker = defineWorker({
 });
 
 /** Envelope of the request that ordered the merge. */
-async function askedBy(
+async function autoMergeMetadata(
   { store }: WorkerDeps,
   mergeRequestId: string,
 ): Promise<EventMetadata | undefined> {

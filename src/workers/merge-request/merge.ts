@@ -78,8 +78,8 @@ export const refusalsByAnother: readonly string[] = [alreadyUnderWay, "merge.in_
  *   `merge_request.changed`, `branch.moved`, `lfs_lock.of_others`; 422 `merge.requirements`,
  *   `merge.nothing`, `merge_request.final`, `merge_request.closed`; 403 `branch.protected`; 503 `merge.unavailable`
  */
-export async function merge(deps: MergeDeps, asked: MergeOrder): Promise<void> {
-  let order = asked;
+export async function merge(deps: MergeDeps, requested: MergeOrder): Promise<void> {
+  let order = requested;
   for (let attempt = 0; ; attempt += 1) {
     const reading = newest(deps, order);
     // What was merged before is answered whatever became of it.

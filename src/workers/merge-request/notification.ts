@@ -25,8 +25,8 @@ export const mergeRequestNotification: Reactor = {
     "DiscussionNoteEdited",
   ]),
   async react(event, deps) {
-    const told = await noticeOf(event, deps);
-    return told === undefined ? [] : notify(event, told, deps);
+    const notice = await noticeOf(event, deps);
+    return notice === undefined ? [] : notify(event, notice, deps);
   },
 };
 

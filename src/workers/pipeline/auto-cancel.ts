@@ -20,14 +20,14 @@ export async function cancelSuperfluous(
   for (const older of await olderPipelines(deps.db, newer)) {
     const commandId = deterministicId(cause.id, "superfluous", older.id);
     const metadata = bySystem({ commandId, ...cause }, deps.now().toISOString());
-    const asked = { by: null, metadata };
+    const initiator = { by: null, metadata };
     try {
       if (older.auto_cancel === "interruptible") {
         for (const job of await allJobs(deps.db, older.id)) {
-          if (job.interruptible) await cancelJob(deps, job, asked);
+          if (job.interruptible) await cancelJob(deps, job, initiator);
         }
       } else if (!(await hasBegunForGood(deps.db, older.id))) {
-        await cancelPipeline(deps, older, asked);
+        await cancelPipeline(deps, older, initiator);
       }
     } catch (error) {
       // It ended by itself in the meantime.

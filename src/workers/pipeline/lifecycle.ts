@@ -14,7 +14,7 @@ import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
 /** The user who requests a change of a pipeline or a job, and the envelope of the resulting events. */
-export type Asked = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
+export type Initiator = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
 
 const commandsAtOnce = 16;
 
@@ -29,18 +29,18 @@ const cancelingMs = 7 * 60_000;
 export async function cancelPipeline(
   deps: AdvanceDeps,
   row: PipelineRow,
-  asked: Asked,
+  initiator: Initiator,
 ): Promise<bigint | undefined> {
-  const canceled = await orderPipeline(deps, row, "CancelPipeline", asked);
+  const canceled = await orderPipeline(deps, row, "CancelPipeline", initiator);
   const jobs = await allJobs(deps.db, row.id);
   const open = jobs.filter(({ status }) => !isFinished(status));
-  const order = { type: "CancelJob", by: asked.by, quietly: true } as const;
+  const order = { type: "CancelJob", by: initiator.by, quietly: true } as const;
   let position = canceled;
   // Those that wait come first: beside the end of what they wait for, a worker would skip them.
   for (const turn of turnsOf(jobs, open).toReversed()) {
-    position = later(position, await orderJobs(deps, turn, order, asked));
+    position = later(position, await orderJobs(deps, turn, order, initiator));
   }
-  return goOn(deps, row.id, asked, position);
+  return goOn(deps, row.id, initiator, position);
 }
 
 const isRepeatable: ReadonlySet<string> = new Set(["FAILED", "CANCELED", "WARNING"]);
@@ -49,16 +49,16 @@ const isRepeatable: ReadonlySet<string> = new Set(["FAILED", "CANCELED", "WARNIN
 export async function restartPipeline(
   deps: AdvanceDeps,
   row: PipelineRow,
-  asked: Asked,
+  initiator: Initiator,
 ): Promise<bigint | undefined> {
   const jobs = await allJobs(deps.db, row.id);
   const again: JobRow[] = [];
   for (const each of jobs) {
     const isOver = isRepeatable.has(each.status);
     // What others alone may deploy is left to them.
-    if (isOver && (await mayRun(deps, each, asked.by))) again.push(each);
+    if (isOver && (await mayRun(deps, each, initiator.by))) again.push(each);
   }
-  return again.length === 0 ? undefined : resetJobs(deps, row, jobs, again, asked);
+  return again.length === 0 ? undefined : resetJobs(deps, row, jobs, again, initiator);
 }
 
 /**
@@ -70,23 +70,23 @@ export async function restartJob(
   deps: AdvanceDeps,
   row: PipelineRow,
   restarted: JobRow,
-  asked: Asked,
+  initiator: Initiator,
 ): Promise<bigint | undefined> {
-  await mustMayDeploy(deps, restarted, asked.by);
-  const order = { type: "ResetJob", by: asked.by, quietly: false } as const;
-  const position = await orderJobs(deps, [restarted], order, asked);
+  await mustMayDeploy(deps, restarted, initiator.by);
+  const order = { type: "ResetJob", by: initiator.by, quietly: false } as const;
+  const position = await orderJobs(deps, [restarted], order, initiator);
   const jobs = await allJobs(deps.db, row.id);
-  return later(position, await resetJobs(deps, row, jobs, [restarted], asked));
+  return later(position, await resetJobs(deps, row, jobs, [restarted], initiator));
 }
 
 /** @throws Refusal 422 `job.finished` */
 export async function cancelJob(
   deps: AdvanceDeps,
   row: JobRow,
-  asked: Asked,
+  initiator: Initiator,
 ): Promise<bigint | undefined> {
-  const order = { type: "CancelJob", by: asked.by, quietly: false } as const;
-  return goOn(deps, row.pipeline_id, asked, await orderJobs(deps, [row], order, asked));
+  const order = { type: "CancelJob", by: initiator.by, quietly: false } as const;
+  return goOn(deps, row.pipeline_id, initiator, await orderJobs(deps, [row], order, initiator));
 }
 
 /**
@@ -99,15 +99,15 @@ export async function playJob(
   row: PipelineRow,
   played: JobRow,
   variables: Sealed | null,
-  asked: Asked & Readonly<{ by: UserId }>,
+  initiator: Initiator & Readonly<{ by: UserId }>,
 ): Promise<bigint | undefined> {
-  await mustMayDeploy(deps, played, asked.by);
-  const play = { type: "PlayJob", by: asked.by, variables } as const;
-  const position = await orderJobs(deps, [played], play, asked);
+  await mustMayDeploy(deps, played, initiator.by);
+  const play = { type: "PlayJob", by: initiator.by, variables } as const;
+  const position = await orderJobs(deps, [played], play, initiator);
   // What is next is computed from the read model, which must show that it was played.
   await deps.visible(position);
   const jobs = await allJobs(deps.db, row.id);
-  return later(position, await resetJobs(deps, row, jobs, [played], asked));
+  return later(position, await resetJobs(deps, row, jobs, [played], initiator));
 }
 
 async function resetJobs(
@@ -115,18 +115,18 @@ async function resetJobs(
   row: PipelineRow,
   jobs: readonly JobRow[],
   again: readonly JobRow[],
-  asked: Asked,
+  initiator: Initiator,
 ): Promise<bigint | undefined> {
-  const restarted = await orderPipeline(deps, row, "RestartPipeline", asked);
+  const restarted = await orderPipeline(deps, row, "RestartPipeline", initiator);
   const names = dependentsOf(jobs.map(waiting), new Set(again.map(({ name }) => name)));
   const behind = jobs.filter(({ name, status }) => names.has(name) && status !== "SUCCESS");
   const reset = [...again, ...behind].filter(({ status }) => isFinished(status));
-  const order = { type: "ResetJob", by: asked.by, quietly: true } as const;
+  const order = { type: "ResetJob", by: initiator.by, quietly: true } as const;
   let position = restarted;
   for (const turn of turnsOf(jobs, reset)) {
-    position = later(position, await orderJobs(deps, turn, order, asked));
+    position = later(position, await orderJobs(deps, turn, order, initiator));
   }
-  return goOn(deps, row.id, asked, position);
+  return goOn(deps, row.id, initiator, position);
 }
 
 /** Some jobs of a pipeline in groups, each behind those that its jobs wait for. */
@@ -140,7 +140,7 @@ function turnsOf(jobs: readonly JobRow[], some: readonly JobRow[]): readonly (re
 async function goOn(
   deps: AdvanceDeps,
   pipelineId: string,
-  { metadata }: Asked,
+  { metadata }: Initiator,
   position: bigint | undefined,
 ): Promise<bigint | undefined> {
   await deps.visible(position);
@@ -152,7 +152,7 @@ async function orderPipeline(
   { store, now }: AdvanceDeps,
   { id, project_id: projectId }: PipelineRow,
   type: "CancelPipeline" | "RestartPipeline",
-  { by, metadata }: Asked,
+  { by, metadata }: Initiator,
 ): Promise<bigint | undefined> {
   const command = { type, pipelineId: id, projectId, by, at: now().toISOString() } as const;
   return (await handle(store, pipeline, { id, command, metadata })).position;
@@ -176,7 +176,7 @@ async function orderJobs(
   { db, store, now }: AdvanceDeps,
   jobs: readonly JobRow[],
   order: Order,
-  { metadata }: Asked,
+  { metadata }: Initiator,
 ): Promise<bigint | undefined> {
   const at = now().toISOString();
   if (order.type === "CancelJob") await letAgentsEnd({ db, now }, jobs);

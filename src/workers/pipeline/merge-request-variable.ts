@@ -52,9 +52,9 @@ async function ofRequest(
     sourceProjectId && findProjectById(db, sourceProjectId),
   ]);
   const readers = [userId, project.owner_user_id];
-  const isTold =
+  const isReadable =
     into !== undefined && (into.id === project.id || (await mayAll(db, into, readers)));
-  const [row, target] = isTold ? [known, into] : [];
+  const [row, target] = isReadable ? [known, into] : [];
   return {
     CI_MERGE_REQUEST_REF_PATH: headRefOf(mergeRequest.localId),
     CI_MERGE_REQUEST_EVENT_TYPE: targetCommit ? "merged_result" : "detached",

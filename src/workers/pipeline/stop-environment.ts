@@ -26,7 +26,7 @@ import { defineWorker } from "../core/worker.ts";
 import type { AdvanceDeps } from "./advance.ts";
 import { findJobRun } from "./job-run.ts";
 import { environmentOfRun } from "./job-variable.ts";
-import { type Asked, playJob, restartJob } from "./lifecycle.ts";
+import { type Initiator, playJob, restartJob } from "./lifecycle.ts";
 import { environmentIdOf } from "./queue-job.ts";
 
 /**
@@ -39,24 +39,24 @@ import { environmentIdOf } from "./queue-job.ts";
 export async function stopEnvironment(
   deps: AdvanceDeps,
   row: EnvironmentRow,
-  asked: Asked,
+  initiator: Initiator,
   { force }: Readonly<{ force: boolean }>,
 ): Promise<bigint | undefined> {
   const stopping = force ? undefined : await stopJob(deps, row);
-  const { by } = asked;
-  if (stopping === undefined || by === null) return recordStop(deps, row, asked);
+  const { by } = initiator;
+  if (stopping === undefined || by === null) return recordStop(deps, row, initiator);
   const { pipeline, job } = stopping;
   if (row.state === "STOPPING" && !isFinished(job.status)) return undefined;
   let position: bigint | undefined;
   let held = job;
   if (isFinished(job.status)) {
-    position = await restartJob(deps, pipeline, job, asked);
+    position = await restartJob(deps, pipeline, job, initiator);
     await deps.visible(position);
     held = (await findJobById(deps.db, job.id)) ?? job;
   }
   if (isUnderWay.has(held.status)) return position;
   if (held.status !== "MANUAL") throw stopJobNotReady(held);
-  return later(position, await playJob(deps, pipeline, held, null, { ...asked, by }));
+  return later(position, await playJob(deps, pipeline, held, null, { ...initiator, by }));
 }
 
 const isUnderWay: ReadonlySet<PipelineStatus> = new Set([
@@ -73,7 +73,7 @@ function stopJobNotReady({ name, status }: JobRow): Refusal {
 async function recordStop(
   { store, now }: Pick<AdvanceDeps, "store" | "now">,
   { id, project_id: projectId, name, state }: EnvironmentRow,
-  { by, metadata }: Asked,
+  { by, metadata }: Initiator,
 ): Promise<bigint | undefined> {
   const place = { environmentId: id, projectId, name, state, at: now().toISOString() };
   const command = { type: "StopEnvironment", ...place, by } as const;
@@ -119,9 +119,9 @@ async function stopByItself(deps: WorkerDeps, row: EnvironmentRow, cause: string
   const last = await lastDeployment(deps.db, row);
   const commandId = deterministicId("stop environment", row.id, row.last_number ?? 0, cause);
   const metadata = bySystem({ commandId }, deps.now().toISOString());
-  const asked = { by: await deployer(deps, row, last?.user_id ?? null), metadata };
+  const initiator = { by: await deployer(deps, row, last?.user_id ?? null), metadata };
   try {
-    await deps.visible(await stopEnvironment(deps, row, asked, { force: false }));
+    await deps.visible(await stopEnvironment(deps, row, initiator, { force: false }));
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
     // Who deployed may not stop it any more, or its job cannot run: it counts as stopped all the same.

@@ -85,7 +85,7 @@ async function work(deps: WorkerDeps, turn: Turn, signal: AbortSignal): Promise<
   const either = AbortSignal.any([signal, ending.signal]);
   try {
     const but = await sync(deps, turn, either);
-    await told(deps, turn, but ?? { type: "RecordMirrorSuccess" });
+    await recordOutcome(deps, turn, but ?? { type: "RecordMirrorSuccess" });
     await endTurn(db, runner, { how: "succeeded", at: now(), but });
   } catch (error) {
     if (either.aborted) {
@@ -96,7 +96,7 @@ async function work(deps: WorkerDeps, turn: Turn, signal: AbortSignal): Promise<
     const failure = failureOf(error);
     if (failure.code === "mirror.internal") deps.log.error({ err: error }, "mirror failed");
     const retryAt = new Date(now().getTime() + Math.min(minuteMs * 2 ** failures, pauseMaxMs));
-    await told(deps, turn, failure);
+    await recordOutcome(deps, turn, failure);
     await endTurn(db, runner, { how: "failed", failure, retryAt });
   } finally {
     ending.abort();
@@ -179,9 +179,9 @@ function failureOf(error: unknown): Failure {
   return failure("mirror.internal", "Something went wrong here; the service's log tells what.");
 }
 
-type Told = Failure | Readonly<{ type: "RecordMirrorSuccess" }>;
+type Outcome = Failure | Readonly<{ type: "RecordMirrorSuccess" }>;
 
-async function told(deps: WorkerDeps, turn: Turn, what: Told): Promise<void> {
+async function recordOutcome(deps: WorkerDeps, turn: Turn, what: Outcome): Promise<void> {
   const { mirrorId, projectId } = turn.mirror;
   const command = { ...what, mirrorId, at: deps.now().toISOString() };
   const metadata = metadataOf(deps, turn);

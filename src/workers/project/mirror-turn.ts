@@ -98,10 +98,10 @@ export async function endTurn(db: Knex, runner: string, ended: Ended): Promise<v
 function changeAt(db: Knex, ended: Ended): object {
   switch (ended.how) {
     case "succeeded":
-      return { succeeded_at: ended.at, failures: 0, ...told(ended.but) };
+      return { succeeded_at: ended.at, failures: 0, ...errorColumns(ended.but) };
     case "failed":
       return {
-        ...told(ended.failure),
+        ...errorColumns(ended.failure),
         due_at: ended.retryAt,
         failures: db.raw("failures + 1"),
       };
@@ -110,7 +110,7 @@ function changeAt(db: Knex, ended: Ended): object {
   }
 }
 
-const told = (failure: Failure | undefined) => ({
+const errorColumns = (failure: Failure | undefined) => ({
   error_code: failure?.code ?? null,
   error: failure?.reason ?? null,
 });

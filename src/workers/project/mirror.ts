@@ -14,13 +14,13 @@ import { dropSync, dueMirrors, wantSync } from "./mirror-turn.ts";
 
 /** Pushes that follow one another within so long go out together. */
 const gatherMs = 2_000;
-const asked = ["MirrorConfigured", "MirrorRemoved", "MirrorSyncRequested"];
+const requestTypes = ["MirrorConfigured", "MirrorRemoved", "MirrorSyncRequested"];
 const moved = new Set(Object.keys(repositoryEvents));
 
 /** A mirror is synced when it was set up, when a user requests it, and a PUSH mirror after each push. */
 export const mirrorReactor: Reactor = {
   name: "mirror",
-  types: new Set([...asked, ...moved]),
+  types: new Set([...requestTypes, ...moved]),
   react: (event, deps) => reactAll([event], deps),
   reactAll,
 };

@@ -32,15 +32,15 @@ export type Notice = Readonly<{
 /** Puts a mail to each of them into the outbox, if they may read the project and want such mails. */
 export async function notify(
   event: Recorded,
-  told: Notice,
+  notice: Notice,
   deps: WorkerDeps,
 ): Promise<readonly Job[]> {
-  if (told.assigneeIds.length === 0 && told.mentions.length === 0) return [];
+  if (notice.assigneeIds.length === 0 && notice.mentions.length === 0) return [];
   await deps.visible(event.position);
   const jobs: Job[] = [];
-  const { about, assignedKind } = told;
-  for (const [userId, kind] of await recipients(told, deps)) {
-    const said = kind === assignedKind ? undefined : told.said;
+  const { about, assignedKind } = notice;
+  for (const [userId, kind] of await recipients(notice, deps)) {
+    const said = kind === assignedKind ? undefined : notice.said;
     jobs.push(...(await schedule(event, { userId, kind, about, said }, deps)));
   }
   return jobs;

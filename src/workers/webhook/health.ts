@@ -18,15 +18,15 @@ export type HealthNotes = Readonly<{
 
 /** Of successes without a failure in between, the first alone has something to tell. */
 export function healthNotes(deps: WorkerDeps): HealthNotes {
-  let told = false;
+  let noted = false;
   return {
     async success(webhookId) {
-      if (told) return;
+      if (noted) return;
       await noteSuccess(deps, webhookId);
-      told = true;
+      noted = true;
     },
     async failure(webhookId, cause) {
-      told = false;
+      noted = false;
       await noteFailure(deps, webhookId, cause);
     },
   };

@@ -29,14 +29,14 @@ export const webhookNotification: Reactor = {
 
 /** Most projects have no webhooks, and one question tells it of many events. */
 async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<readonly Job[]> {
-  const told = await Promise.all(
+  const notified = await Promise.all(
     events.map(async (event) => ({ event, notification: await notificationOf(event, deps) })),
   );
-  const projectIds = new Set(told.flatMap(({ notification }) => notification?.projectId ?? []));
+  const projectIds = new Set(notified.flatMap(({ notification }) => notification?.projectId ?? []));
   if (projectIds.size === 0) return [];
   await deps.visible(events.at(-1)?.position);
   const subscribers = await subscribersIn(deps.db, [...projectIds]);
-  for (const { event, notification } of told) {
+  for (const { event, notification } of notified) {
     if (notification === undefined) continue;
     const { position } = event;
     const ids = subscribedTo(subscribers, { ...notification, position })

@@ -33,15 +33,15 @@ const messageBytesMax = 8 * 1024;
 const nameBytesMax = 1_024;
 
 /** Notes have no webhook event. */
-const { NotesChanged: _, ...toldEvents } = repositoryEvents;
-type ToldEvent = EventOf<typeof toldEvents>;
+const { NotesChanged: _, ...deliveredEvents } = repositoryEvents;
+type DeliveredEvent = EventOf<typeof deliveredEvents>;
 
 /** BRANCH_* and TAG_*, out of what a push did to the refs of a repository. */
 export const repositoryPayload: PayloadBuilder = {
-  types: new Set(Object.keys(toldEvents)),
+  types: new Set(Object.keys(deliveredEvents)),
   streams: async (projectId) => [repositoryStream(projectId)],
   async build(recorded, deps) {
-    const event = decode(toldEvents, recorded);
+    const event = decode(deliveredEvents, recorded);
     return {
       projectId: ProjectId.parse(idInStream(recorded.stream)),
       topic: topicOf(event),
@@ -51,7 +51,7 @@ export const repositoryPayload: PayloadBuilder = {
 };
 
 /** A moved tag has its own topic: receivers that act on new tags alone must not take it for one. */
-function topicOf({ type }: ToldEvent): WebhookTopic {
+function topicOf({ type }: DeliveredEvent): WebhookTopic {
   switch (type) {
     case "BranchCreated":
       return "BRANCH_CREATE";
@@ -70,7 +70,7 @@ function topicOf({ type }: ToldEvent): WebhookTopic {
   }
 }
 
-async function fieldsOf(event: Recorded<ToldEvent>, deps: WorkerDeps) {
+async function fieldsOf(event: Recorded<DeliveredEvent>, deps: WorkerDeps) {
   const user = await userOf(event, deps);
   const repository = await deps.git.find(idInStream(event.stream));
   switch (event.type) {
@@ -96,7 +96,7 @@ async function fieldsOf(event: Recorded<ToldEvent>, deps: WorkerDeps) {
 }
 
 type BranchEvent = Extract<
-  ToldEvent,
+  DeliveredEvent,
   { type: "BranchCreated" | "BranchUpdated" | "BranchDeleted" }
 >;
 

@@ -69,28 +69,34 @@ export const webhookReplayWorker = defineWorker({
   payload: ReplayJob,
   async run(job, deps, signal) {
     const { webhookId, replayId } = job;
-    const asked = await findRequest(job, deps);
-    if (!(await goesOn(job, asked, deps))) return;
+    const requested = await findRequest(job, deps);
+    if (!(await goesOn(job, requested, deps))) return;
     const held = await heldJob(job, deps);
     if (held !== undefined) {
       await deps.queues.add([{ ...replayJob(held), delayMs: 1_000 }]);
       return;
     }
-    const { topics, perSecond } = asked.data;
-    const told = async (event: Recorded): Promise<Notification | undefined> => {
+    const { topics, perSecond } = requested.data;
+    const notificationFor = async (event: Recorded): Promise<Notification | undefined> => {
       const notification = await notificationOf(event, deps);
       return notification && topics.includes(notification.topic) ? notification : undefined;
     };
-    const { events, last } = await openEvents(job, asked, deps);
+    const { events, last } = await openEvents(job, requested, deps);
     if (job.after === undefined) {
-      const total = await countOf(events, told, signal);
-      await tell(job, asked, { type: "StartReplay", replayId, total }, deps);
+      const total = await countOf(events, notificationFor, signal);
+      await tell(job, requested, { type: "StartReplay", replayId, total }, deps);
     }
-    const part: Part = { job, asked, told, most: mostOf(perSecond), tail: undefined };
+    const part: Part = {
+      job,
+      requested,
+      notificationFor,
+      most: mostOf(perSecond),
+      tail: undefined,
+    };
     const next = await sendPart(events, part, deps, signal);
     if (next === "ended") return;
     if (next === "all" && (job.ahead === undefined || last === undefined)) {
-      await tell(job, asked, { type: "FinishReplay", replayId, outcome: "scheduled" }, deps);
+      await tell(job, requested, { type: "FinishReplay", replayId, outcome: "scheduled" }, deps);
       return;
     }
     const { after, ahead } = next === "all" ? restAfter(events, job) : next;
@@ -144,11 +150,11 @@ const restAfter = (events: readonly Recorded[], { after = "0" }: ReplayJob): Nex
 /** What is not done yet, as far as the job knows it, and where the replay ends. */
 async function openEvents(
   job: ReplayJob,
-  asked: Asked,
+  requested: ReplayRequested,
   deps: WorkerDeps,
 ): Promise<Readonly<{ events: readonly Recorded[]; last: string | undefined }>> {
   if (job.ahead !== undefined) return { events: await eventsAt(job.ahead, deps), last: job.last };
-  const { from, to, requestedAt } = asked.data;
+  const { from, to, requestedAt } = requested.data;
   const projectId = await projectOf(job.webhookId, deps);
   const streams = await Promise.all(
     payloadBuilders.map((builder) => builder.streams(projectId, deps)),
@@ -170,8 +176,8 @@ async function openEvents(
 
 type Part = Readonly<{
   job: ReplayJob;
-  asked: Asked;
-  told: (event: Recorded) => Promise<Notification | undefined>;
+  requested: ReplayRequested;
+  notificationFor: (event: Recorded) => Promise<Notification | undefined>;
   /** Deliveries, those that an earlier run has scheduled included: so each run ends at the same event. */
   most: number;
 }> & {
@@ -191,7 +197,7 @@ async function sendPart(
   deps: WorkerDeps,
   signal: AbortSignal,
 ): Promise<Next | "ended" | "all"> {
-  const { job, asked, told, most } = part;
+  const { job, requested, notificationFor, most } = part;
   const { webhookId, replayId } = job;
   const idOf = (event: Recorded) => deliveryIdOf(event, webhookId, replayId);
   const known = await scheduledAmong(deps.db, given.map(idOf));
@@ -206,13 +212,13 @@ async function sendPart(
   const ahead: EventPlace[] = [];
   for (const event of events) {
     signal.throwIfAborted();
-    const notification = await told(event);
+    const notification = await notificationFor(event);
     if (notification === undefined) continue;
     if (done === most) {
       if (ahead.length === 0 && (await scheduledAmong(deps.db, [idOf(event)])).size > 0)
         return "ended";
       ahead.push(placeOf(event));
-      if (asked.data.perSecond === undefined || ahead.length === aheadMax) break;
+      if (requested.data.perSecond === undefined || ahead.length === aheadMax) break;
       continue;
     }
     done += 1;
@@ -220,25 +226,29 @@ async function sendPart(
     part.tail = idOf(event);
     if (known.has(idOf(event))) continue;
     if (performance.now() - lookedAt >= lookMs) {
-      if (!(await goesOn(job, asked, deps))) return "ended";
+      if (!(await goesOn(job, requested, deps))) return "ended";
       lookedAt = performance.now();
     }
     await notify(event, notification, [webhookId], { replayId }, deps);
   }
   if (last === undefined || ahead.length === 0) return "all";
   // Without a pace the next part is larger than the events that were collected ahead.
-  const isPaced = asked.data.perSecond !== undefined && most < aheadMax;
+  const isPaced = requested.data.perSecond !== undefined && most < aheadMax;
   return { after: String(last.position), ahead: isPaced ? ahead : [] };
 }
 
 /** False when nothing shall be sent any more; of a webhook that is off this is recorded. */
-async function goesOn(job: ReplayJob, asked: Asked, deps: WorkerDeps): Promise<boolean> {
+async function goesOn(
+  job: ReplayJob,
+  requested: ReplayRequested,
+  deps: WorkerDeps,
+): Promise<boolean> {
   const { webhookId, replayId } = job;
   const state = await currentState(deps.store, webhook, webhookId);
   if (state.status === "absent" || state.status === "deleted") return false;
   if (state.status === "off") {
     const outcome = "webhook_switched_off";
-    await tell(job, asked, { type: "FinishReplay", replayId, outcome }, deps);
+    await tell(job, requested, { type: "FinishReplay", replayId, outcome }, deps);
     return false;
   }
   const status = replayStatus(state, replayId);
@@ -255,13 +265,13 @@ type Step =
 
 async function tell(
   { webhookId }: ReplayJob,
-  asked: Asked,
+  requested: ReplayRequested,
   step: Step,
   deps: WorkerDeps,
 ): Promise<void> {
   const now = deps.now();
   const commandId = deterministicId(step.type, step.replayId);
-  const metadata = causedBy(asked, commandId, now);
+  const metadata = causedBy(requested, commandId, now);
   const command = { ...step, at: now.toISOString() };
   await handle(deps.store, webhook, { id: webhookId, command, metadata });
 }
@@ -272,7 +282,7 @@ async function projectOf(webhookId: WebhookId, { store }: WorkerDeps): Promise<P
   throw new PermanentFailure(`The webhook ${webhookId} is gone`);
 }
 
-type Asked = Readonly<{
+type ReplayRequested = Readonly<{
   id: Recorded["id"];
   metadata: Recorded["metadata"];
   data: Extract<WebhookEvent, { type: "WebhookReplayRequested" }>["data"];
@@ -281,7 +291,7 @@ type Asked = Readonly<{
 async function findRequest(
   { webhookId, replayId }: ReplayJob,
   { store }: WorkerDeps,
-): Promise<Asked> {
+): Promise<ReplayRequested> {
   for await (const recorded of store.readStream(webhookStream(webhookId))) {
     const { id, metadata } = recorded;
     const { type, data } = decode(webhookEvents, recorded);
@@ -294,13 +304,13 @@ async function findRequest(
 
 async function countOf(
   events: readonly Recorded[],
-  told: Part["told"],
+  notificationFor: Part["notificationFor"],
   signal: AbortSignal,
 ): Promise<number> {
   let total = 0;
   for (const event of events) {
     signal.throwIfAborted();
-    if ((await told(event)) !== undefined) total += 1;
+    if ((await notificationFor(event)) !== undefined) total += 1;
   }
   return total;
 }

@@ -70,7 +70,7 @@ const unanswered = new LRUCache<string, ReadonlySet<string>>({ max: rememberedMa
 const absent = new LRUCache<string, true>({ max: rememberedMax, ttl: absentMs });
 
 /** For whom a document is read: the memory for it is held until the answer to them is sent. */
-export type DocumentAsked = Readonly<{ proxy: ProxyRepository; ctx: Pick<Context, "res"> }>;
+export type DocumentContext = Readonly<{ proxy: ProxyRepository; ctx: Pick<Context, "res"> }>;
 
 /**
  * A document of an external registry: the kept one when it is young enough, else fetched again; concurrent
@@ -79,7 +79,7 @@ export type DocumentAsked = Readonly<{ proxy: ProxyRepository; ctx: Pick<Context
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
 export async function upstreamDocument(
-  { proxy, ctx }: DocumentAsked,
+  { proxy, ctx }: DocumentContext,
   at: DocumentAt,
   deps: Deps,
 ): Promise<Document> {
@@ -200,9 +200,9 @@ async function fetchedInto(
     const isKnown = old !== undefined && kept !== undefined && kept.etag !== "";
     const condition = isKnown ? { "if-none-match": kept.etag } : {};
     const headersSent = { accept: at.accept, ...condition };
-    const asked = { url: at.url, headers: headersSent, login: at.login };
+    const request = { url: at.url, headers: headersSent, login: at.login };
     const signal = AbortSignal.timeout(totalMs);
-    const { status, headers, body } = await askUpstream(proxy, asked, signal, deps);
+    const { status, headers, body } = await askUpstream(proxy, request, signal, deps);
     if (status === 304) {
       body.destroy();
       if (old === undefined) throw failed("The external registry answered 304 to no condition.");

@@ -138,9 +138,9 @@ async function begun(
   const { packageFileBytesMax: bytesMax } = deps.config;
   const gone = new AbortController();
   try {
-    const asked = { url: at.url, headers: { accept: "*/*" }, login: at.login };
+    const request = { url: at.url, headers: { accept: "*/*" }, login: at.login };
     const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
-    const upstream = await askUpstream(proxy, asked, signal, deps);
+    const upstream = await askUpstream(proxy, request, signal, deps);
     const bytes = lengthOf(upstream, bytesMax);
     const hold = holdFor(upstream, bytes);
     const removed = (): void => {
@@ -171,8 +171,8 @@ async function begun(
 
 /** The length that the external registry declares. @throws HttpRefusal 502 for a 304, an encoding, or too many bytes */
 function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number | undefined {
-  const told = headers["content-length"];
-  const bytes = told === undefined ? undefined : Number(told);
+  const contentLength = headers["content-length"];
+  const bytes = contentLength === undefined ? undefined : Number(contentLength);
   const encoding = headers["content-encoding"] ?? "identity";
   if (status !== 304 && encoding === "identity" && (bytes ?? 0) <= bytesMax) return bytes;
   body.on("error", () => undefined).destroy();

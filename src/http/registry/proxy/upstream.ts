@@ -80,12 +80,12 @@ export async function askUpstream(
       ...{ firstByteMs, idleMs, signal },
     };
     const answer = await opened(order, isOwn, deps);
-    const { status, headers: told, body } = answer;
+    const { status, headers: answerHeaders, body } = answer;
     if (status === 200 || status === 304) return { ...answer, status };
     body.on("error", () => undefined).destroy();
     if (status === 401 && isOwn && mayLogIn) {
       mayLogIn = false;
-      authorization = await login?.answer(told["www-authenticate"] ?? "");
+      authorization = await login?.answer(answerHeaders["www-authenticate"] ?? "");
       isLoggedIn = authorization !== undefined;
       if (isLoggedIn) continue;
     }
@@ -93,7 +93,7 @@ export async function askUpstream(
     const isDenied = (status === 401 || status === 403) && isOwn && login !== undefined;
     if (isDenied && (isLoggedIn || !proxy.settings.token)) throw notThere();
     if (status === 404 || status === 410) throw notThere();
-    const location = redirects.has(status) ? told["location"] : undefined;
+    const location = redirects.has(status) ? answerHeaders["location"] : undefined;
     if (status >= 500 && isOwn) throw new UpstreamDown(`The external registry answered ${status}.`);
     if (location === undefined || !URL.canParse(location, at)) {
       throw failed(`The external registry answered ${status}.`);

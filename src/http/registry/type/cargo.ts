@@ -68,8 +68,8 @@ const lines: PartForm<undefined> = {
 };
 
 function indexLine({ name, version, sha256, metadata, yank_reason }: ListedFile): string {
-  const told: unknown = JSON.parse(metadata ?? "{}");
-  const { description: _, ...fields } = isRecord(told) ? told : {};
+  const document: unknown = JSON.parse(metadata ?? "{}");
+  const { description: _, ...fields } = isRecord(document) ? document : {};
   const crateName = name.slice(0, -`-${version}.crate`.length);
   const line = { name: crateName, vers: version, ...fields, cksum: sha256 };
   return `${JSON.stringify({ ...line, yanked: yank_reason !== null })}\n`;
@@ -110,14 +110,14 @@ const publish: NativeCall = {
     const target = await deploymentOf(repository, deps);
     const bytesMax = (await uploadBytesMax(target, deps)) + framesBytesMax;
     const publication = await readCargoPublication(request.incoming(bytesMax).body);
-    const told = Document.safeParse(publication.document);
-    if (!told.success) {
+    const parsed = Document.safeParse(publication.document);
+    if (!parsed.success) {
       const message = "The metadata names no crate or no version.";
       throw new Refusal("unprocessable", "package.document_malformed", message);
     }
     const inspect = async (file: string) => {
       const found = await readCrate(file);
-      mustBeCrate(found, told.data);
+      mustBeCrate(found, parsed.data);
       return found;
     };
     const received = await receive(publication.crate, { target, inspect }, request, deps);
@@ -155,15 +155,15 @@ const search: NativeCall = {
   operationId: "search-crates",
   async handle({ ctx, repository }, deps) {
     const text = String(ctx.query["q"] ?? "").slice(0, 64);
-    const asked = Number.parseInt(String(ctx.query["per_page"] ?? "10"), 10) || 10;
-    const limit = Math.min(Math.max(asked, 1), searchSizeMax);
+    const perPage = Number.parseInt(String(ctx.query["per_page"] ?? "10"), 10) || 10;
+    const limit = Math.min(Math.max(perPage, 1), searchSizeMax);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
     const rows = await listLivePackages(deps.db, registryIds, { text, limit, offset: 0 });
     const crates = await Promise.all(
       rows.map(async ({ id, name }) => {
         const newest = await newestFileOf(deps.db, id);
-        const told: unknown = JSON.parse(newest?.metadata ?? "{}");
-        const description = isRecord(told) ? (told["description"] ?? null) : null;
+        const document: unknown = JSON.parse(newest?.metadata ?? "{}");
+        const description = isRecord(document) ? (document["description"] ?? null) : null;
         return { name, max_version: newest?.version ?? null, description };
       }),
     );

@@ -51,11 +51,11 @@ const getRoot: NativeCall = {
 
 /** The version as its composer.json and the repository say, by a stable order of fields. */
 function shownVersion(file: ListedFile, { name: packageName }: PackageName, base: string) {
-  const told = metadataOf(file);
+  const metadata = metadataOf(file);
   const key = composerVersion(file.version).key;
   const path = [packageName, key, file.name].join("/");
   return {
-    ...(isRecord(told) ? told : {}),
+    ...(isRecord(metadata) ? metadata : {}),
     name: packageName,
     version: file.version,
     version_normalized: normalizedComposerVersion(file.version),
@@ -111,8 +111,9 @@ const upload: NativeCall = {
   right: "write",
   operationId: "upload-composer-package",
   async handle(native, deps) {
-    const told = native.ctx.query["version"];
-    const version = typeof told === "string" && told !== "" ? told : undefined;
+    const versionParam = native.ctx.query["version"];
+    const version =
+      typeof versionParam === "string" && versionParam !== "" ? versionParam : undefined;
     if (version !== undefined) composerVersion(version);
     const inspect = (file: string) => readComposerPackage(file, version);
     const { inspected } = await storeUpload(native, { type, inspect }, deps);
@@ -162,16 +163,16 @@ const search: NativeCall = {
     const limit = Math.min(number(ctx.query["per_page"], 15), perPageMax);
     const page = Math.min(number(ctx.query["page"], 1), 1_000_000);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
-    const asked = { registryIds, text, limit, offset: (page - 1) * limit };
-    const { names, total } = await searchNames(deps.db, asked);
+    const search = { registryIds, text, limit, offset: (page - 1) * limit };
+    const { names, total } = await searchNames(deps.db, search);
     const asType = String(ctx.query["type"] ?? "");
     const found = await Promise.all(
       names.map(async (one) => {
         const [vendor = "", artifact = ""] = one.split("/");
         const of = { type, name: composerName(vendor, artifact) } as const;
         const files = await filesNamed(repository, of, ({ id }) => id, deps);
-        const told = metadataOf(files.at(-1) as ListedFile);
-        const { description = "", type: kind = "library" } = isRecord(told) ? told : {};
+        const metadata = metadataOf(files.at(-1) as ListedFile);
+        const { description = "", type: kind = "library" } = isRecord(metadata) ? metadata : {};
         return { name: one, description, type: kind, url: `${base}/p2/${one}.json` };
       }),
     );

@@ -198,8 +198,8 @@ const putFile: NativeCall = {
 async function mustAgree(file: string, stored: readonly ListedFile[]): Promise<void> {
   const sums = await readConanManifest(file);
   for (const { name, md5 } of stored) {
-    const told = sums.get(name);
-    if (told !== undefined && told !== md5) throw mismatch(`MD5 of ${name}`, md5, told);
+    const expected = sums.get(name);
+    if (expected !== undefined && expected !== md5) throw mismatch(`MD5 of ${name}`, md5, expected);
   }
 }
 
@@ -209,13 +209,13 @@ const search: NativeCall = {
   right: "read",
   operationId: "search-conan-recipes",
   async handle({ ctx, repository }, deps) {
-    const asked = String(ctx.query["q"] ?? "*").slice(0, 200);
+    const query = String(ctx.query["q"] ?? "*").slice(0, 200);
     const registryIds = (await localSources(repository, deps)).map(({ id }) => id);
     // The longest part without a wildcard narrows it down in the database.
-    const text = asked.split(/[*?]/).reduce((a, b) => (b.length > a.length ? b : a), "");
+    const text = query.split(/[*?]/).reduce((a, b) => (b.length > a.length ? b : a), "");
     const found = { registryIds, text, limit: searchMax, offset: 0 };
     const { names } = await searchNames(deps.db, found);
-    return jsonAnswer(200, { results: names.filter(conanPattern(asked)) });
+    return jsonAnswer(200, { results: names.filter(conanPattern(query)) });
   },
 };
 

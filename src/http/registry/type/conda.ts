@@ -47,9 +47,9 @@ async function filesBySubdir({ sources }: RepositoryState, deps: Deps) {
 }
 
 function recordOf(each: ListedFile): Readonly<Record<string, unknown>> {
-  const told = metadataOf(each);
+  const metadata = metadataOf(each);
   const { md5, sha256 } = each;
-  return { ...(isRecord(told) ? told : {}), md5, sha256, size: Number(each.bytes) };
+  return { ...(isRecord(metadata) ? metadata : {}), md5, sha256, size: Number(each.bytes) };
 }
 
 /** docs.conda.io, "Channels": an empty one for each platform that nothing is for. */

@@ -67,8 +67,8 @@ const getPackages: NativeCall = {
 };
 
 function stanza(file: ListedFile): string {
-  const told = metadataOf(file);
-  const fields = isRecord(told) ? Object.entries(told) : [];
+  const metadata = metadataOf(file);
+  const fields = isRecord(metadata) ? Object.entries(metadata) : [];
   const all = [...fields, ["MD5sum", file.md5], ["File", file.name]];
   return all.map(([key, value]) => `${key}: ${value}\n`).join("");
 }

@@ -100,10 +100,10 @@ const download: NativeCall = {
   operationId: "download-debian-package",
   async handle({ params, repository, request }, deps) {
     const { distribution = "", component = "", name = "", epoch = "", file = "" } = params;
-    const [, told = "", architecture = ""] = file.slice(0, -".deb".length).split("_");
+    const [, upstreamVersion = "", architecture = ""] = file.slice(0, -".deb".length).split("_");
     const of = orNotFound(() => ({
       name: debianName(name, debianPlace(distribution, component)),
-      version: debianVersion(`${epoch}:${told}`),
+      version: debianVersion(`${epoch}:${upstreamVersion}`),
     }));
     if (file !== debFileName(name, of.version.version, architecture)) throw fileNotFound();
     const ids = await packageIdsFor(repository, { type, name: of.name }, deps);

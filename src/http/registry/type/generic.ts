@@ -55,10 +55,10 @@ function fileCalls(type: PackageType): RegistryType["calls"] {
           take: (content) => receive(content, { target, inspect }, request, deps),
           undo: ({ blob }) => blob.release(),
         });
-        const told = request.header("x-checksum-sha256").toLowerCase();
-        if (told !== "" && told !== received.blob.digest) {
+        const expected = request.header("x-checksum-sha256").toLowerCase();
+        if (expected !== "" && expected !== received.blob.digest) {
           await received.blob.release();
-          throw digestMismatch(told);
+          throw digestMismatch(expected);
         }
         await record(received, { target, type, mustStill }, request, deps);
         const { digest: sha256, bytes } = received.blob;
@@ -145,7 +145,7 @@ function exists(): HttpRefusal {
   return new HttpRefusal(412, "package_file.exists", "The file exists already.");
 }
 
-function digestMismatch(told: string): Refusal {
-  const message = `The content does not have the SHA-256 ${told.slice(0, 64)}.`;
+function digestMismatch(expected: string): Refusal {
+  const message = `The content does not have the SHA-256 ${expected.slice(0, 64)}.`;
   return new Refusal("unprocessable", "blob.digest_mismatch", message);
 }

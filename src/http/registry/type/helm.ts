@@ -31,8 +31,8 @@ const formBytesMax = 1024 ** 2;
 
 /** A chart in an index; its address is relative, so that clients send credentials along. */
 function indexed(file: ListedFile): Readonly<Record<string, unknown>> {
-  const told = metadataOf(file);
-  const chart = isRecord(told) ? told : {};
+  const metadata = metadataOf(file);
+  const chart = isRecord(metadata) ? metadata : {};
   return {
     ...chart,
     urls: [`charts/${encodeURIComponent(String(chart["name"]))}/${encodeURIComponent(file.name)}`],
@@ -96,8 +96,8 @@ const download: NativeCall = {
     const name = orNotFound(() => helmName(params["name"] ?? ""));
     const file = params["file"] ?? "";
     if (!file.startsWith(`${name.name}-`)) throw fileNotFound();
-    const told = file.slice(name.name.length + 1, -".tgz".length);
-    const version = orNotFound(() => helmVersion(told));
+    const versionText = file.slice(name.name.length + 1, -".tgz".length);
+    const version = orNotFound(() => helmVersion(versionText));
     const ids = await packageIdsFor(repository, { type, name }, deps);
     const fileName = `${file}${params["provenance"] ?? ""}`;
     const fileIds = ids.map((id) => packageFileIdOf(packageVersionIdOf(id, version), fileName));
@@ -146,11 +146,11 @@ const put: NativeCall = {
   right: "write",
   operationId: "put-helm-chart",
   async handle(native, deps) {
-    const told = native.params["file"];
+    const requested = native.params["file"];
     const inspect = async (file: string) => {
       const chart = await readChart(file);
-      if (chart.fileName === told) return chart;
-      const message = `The chart is ${chart.fileName}, not ${told}.`;
+      if (chart.fileName === requested) return chart;
+      const message = `The chart is ${chart.fileName}, not ${requested}.`;
       throw new Refusal("unprocessable", "package.file_mismatch", message);
     };
     await storeUpload(native, { type, inspect }, deps);

@@ -20,7 +20,7 @@ import { proxySources } from "../source.ts";
 import type { NativeRequest } from "../type.ts";
 import { documentAt } from "./maven-proxy.ts";
 
-type Asked = Pick<NativeRequest, "repository" | "ctx">;
+type PluginRequest = Pick<NativeRequest, "repository" | "ctx">;
 
 /**
  * Plugins of a group that a repository shows. A virtual repository that has some in local members adds those of its
@@ -28,7 +28,7 @@ type Asked = Pick<NativeRequest, "repository" | "ctx">;
  */
 export async function pluginsOf(
   groupId: string,
-  { repository, ctx }: Asked,
+  { repository, ctx }: PluginRequest,
   deps: Deps,
 ): Promise<readonly MavenPlugin[]> {
   const state = await stateOfRepository(repository, deps);

@@ -4,7 +4,7 @@ import { Refusal } from "../../../platform/refusal.ts";
 import { streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { HttpRefusal } from "../../core/errors.ts";
-import { type DocumentAsked, keptStream, upstreamDocument } from "../proxy/document.ts";
+import { type DocumentContext, keptStream, upstreamDocument } from "../proxy/document.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import type { Promised } from "../proxy/flight.ts";
 import { type ProxyRepository, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
@@ -61,12 +61,12 @@ const get: ProxyCall = {
 /** By the sum beside the file, where there is one. */
 async function promisedFor(
   path: string,
-  asked: DocumentAsked,
+  context: DocumentContext,
   deps: Deps,
 ): Promise<Promised | undefined> {
   try {
-    const at = documentAt(asked.proxy, `${path}.sha1`);
-    const { bytes } = await upstreamDocument(asked, at, deps);
+    const at = documentAt(context.proxy, `${path}.sha1`);
+    const { bytes } = await upstreamDocument(context, at, deps);
     const hex = /^[0-9a-f]{40}(?![0-9a-f])/i.exec(bytes.toString("latin1", 0, 200).trim())?.[0];
     return hex === undefined ? undefined : { algorithm: "sha1", hex: hex.toLowerCase() };
   } catch (error) {

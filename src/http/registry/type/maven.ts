@@ -184,12 +184,12 @@ async function bodyText({ request }: NativeRequest, bytesMax: number): Promise<s
 
 /** Sums are compared and never stored; of a file that has not come yet there is nothing to compare. */
 async function takeSum(path: string, sum: Sum, native: NativeRequest, deps: Deps): Promise<Answer> {
-  const told = /^[0-9a-f]+/i.exec((await bodyText(native, sumBytesMax)).trim())?.[0] ?? "";
+  const sent = /^[0-9a-f]+/i.exec((await bodyText(native, sumBytesMax)).trim())?.[0] ?? "";
   if (metadataForm.test(path)) return emptyAnswer(201);
   const target = await deploymentOf(native.repository, deps);
   const [id = ""] = await fileIdsAt(path, { ...native, repository: target }, deps);
   const row = await findListedFile(deps.db, id || "00000000-0000-8000-8000-000000000000");
-  if (row === undefined || row[sum] === told.toLowerCase()) return emptyAnswer(201);
+  if (row === undefined || row[sum] === sent.toLowerCase()) return emptyAnswer(201);
   const message = `The ${sum} of the stored file is ${row[sum]}.`;
   throw new Refusal("bad_request", "blob.digest_mismatch", message);
 }
@@ -207,9 +207,14 @@ export const mavenType: RegistryType = {
       operationId: "download-maven-file",
       async handle(native, deps) {
         const path = native.params["path"] ?? "";
-        const asked = sumForm.exec(path)?.groups;
-        if (asked !== undefined) {
-          const digest = await sumOf(asked["path"] ?? "", asked["sum"] as Sum, native, deps);
+        const sumRequest = sumForm.exec(path)?.groups;
+        if (sumRequest !== undefined) {
+          const digest = await sumOf(
+            sumRequest["path"] ?? "",
+            sumRequest["sum"] as Sum,
+            native,
+            deps,
+          );
           return textAnswer(digest, "text/plain");
         }
         const metadata = metadataForm.exec(path)?.groups?.["path"];

@@ -38,7 +38,7 @@ export type NpmPlace = Readonly<{
 /** The manifest of a version as its package.json says it, with where to fetch it. */
 export function manifestOf(file: ListedFile, { name, base }: NpmPlace): Json {
   const { version, sha1, sha512, metadata, deprecation } = file;
-  const told: unknown = JSON.parse(metadata ?? "{}");
+  const manifest: unknown = JSON.parse(metadata ?? "{}");
   const baseName = name.replace(/^@[^/]+\//, "");
   const dist = {
     shasum: sha1,
@@ -46,7 +46,7 @@ export function manifestOf(file: ListedFile, { name, base }: NpmPlace): Json {
     tarball: `${base}/${name}/-/${baseName}-${version}.tgz`,
   };
   return {
-    ...(isRecord(told) ? told : {}),
+    ...(isRecord(manifest) ? manifest : {}),
     name,
     version,
     _id: `${name}@${version}`,

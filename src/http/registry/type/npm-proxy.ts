@@ -37,7 +37,7 @@ function names(params: NativeRequest["params"]): PackageName {
   return second === undefined ? npmName(undefined, first) : npmName(first, second);
 }
 
-type Asked = Readonly<{
+type PackumentRequest = Readonly<{
   /** Undefined for whichever is kept. */
   isShort: boolean | undefined;
   want: PackumentQuestion["want"];
@@ -50,36 +50,36 @@ const given = new GivenCache(16 * 1024 ** 2);
  *
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
-async function asked(native: NativeRequest, of: Asked, deps: Deps): Promise<Given> {
+async function packument(native: NativeRequest, of: PackumentRequest, deps: Deps): Promise<Given> {
   const proxy = proxyOf(native.repository);
-  const { name: told } = orNotFound(() => names(native.params));
+  const { name } = orNotFound(() => names(native.params));
   const forms = of.isShort === undefined ? ["full", "short"] : [of.isShort ? "short" : "full"];
   const kept = await keptDigest(
     proxy,
-    forms.map((form) => `${form}/${told}`),
+    forms.map((form) => `${form}/${name}`),
     deps,
   );
-  const keyOf = (sha256: string): string => JSON.stringify([sha256, told, of.want]);
+  const keyOf = (sha256: string): string => JSON.stringify([sha256, name, of.want]);
   const known = kept?.sha256 === undefined ? undefined : given.get(keyOf(kept.sha256));
   if (known !== undefined) return known;
-  const path = kept?.path ?? `${of.isShort === false ? "full" : "short"}/${told}`;
-  const { answer, sha256 } = await readDocument(native, { path, told, want: of.want }, deps);
+  const path = kept?.path ?? `${of.isShort === false ? "full" : "short"}/${name}`;
+  const { answer, sha256 } = await readDocument(native, { path, name, want: of.want }, deps);
   if (sha256 !== undefined) given.set(keyOf(sha256), answer);
   return answer;
 }
 
-type Reading = Readonly<{ path: string; told: string; want: PackumentQuestion["want"] }>;
+type Reading = Readonly<{ path: string; name: string; want: PackumentQuestion["want"] }>;
 
-async function readDocument(native: NativeRequest, { path, told, want }: Reading, deps: Deps) {
+async function readDocument(native: NativeRequest, { path, name, want }: Reading, deps: Deps) {
   const proxy = proxyOf(native.repository);
   const isShort = path.startsWith("short/");
   const accept = isShort ? `${shortType}, application/json;q=0.8` : "application/json";
-  const url = upstreamUrl(proxy, encodeURIComponent(told).replace(/^%40/, "@"));
+  const url = upstreamUrl(proxy, encodeURIComponent(name).replace(/^%40/, "@"));
   const at = { path, url, accept, bytesMax: documentBytesMax };
   const { answer, sha256 } = await inTurn(async () => {
     const document = await upstreamDocument({ proxy, ctx: native.ctx }, at, deps);
     const { bytes, sha256 } = document;
-    return { sha256, answer: await readPackument({ bytes, name: told, want }) };
+    return { sha256, answer: await readPackument({ bytes, name: name, want }) };
   });
   documentsFor(native.ctx).set(answer?.kind === "json" ? answer.bytes.length : 0);
   if (answer === undefined || answer.kind === "malformed") {
@@ -113,7 +113,7 @@ const getPackument: ProxyCall = {
   async handle(native, deps) {
     const isShort = native.request.header("accept").includes(shortType);
     const want = { kind: "document", base: native.base } as const;
-    const answer = await asked(native, { isShort, want }, deps);
+    const answer = await packument(native, { isShort, want }, deps);
     native.ctx.vary("Accept");
     return jsonOf(answer, isShort ? shortType : jsonType);
   },
@@ -126,7 +126,7 @@ const getManifest: ProxyCall = {
   async handle(native, deps) {
     const { version = "" } = native.params;
     const want = { kind: "version", base: native.base, version } as const;
-    return jsonOf(await asked(native, { isShort: false, want }, deps), jsonType);
+    return jsonOf(await packument(native, { isShort: false, want }, deps), jsonType);
   },
 };
 
@@ -138,13 +138,13 @@ const getTarball: ProxyCall = {
     const proxy = proxyOf(native.repository);
     const { file = "" } = native.params;
     // The long document serves as well as the short one: whichever is kept is used.
-    const { name: told } = orNotFound(() => names(native.params));
+    const { name } = orNotFound(() => names(native.params));
     const want = { kind: "dist", file } as const;
-    const answer = await asked(native, { isShort: undefined, want }, deps);
+    const answer = await packument(native, { isShort: undefined, want }, deps);
     invariant(answer.kind === "dist", "a file was asked for");
     const promised = promisedBy(answer.dist);
     const of = { fileName: file, url: answer.dist.tarball, promised };
-    const path = `file/${told}/${file}/${promised?.hex ?? ""}`;
+    const path = `file/${name}/${file}/${promised?.hex ?? ""}`;
     return await upstreamFile(proxy, { path, ...of }, native.request, deps);
   },
 };
@@ -161,9 +161,9 @@ function promisedBy({ integrity = "", shasum = "" }: PackumentDist): Promised | 
 }
 
 /** What is kept of a package. */
-export const npmKeptPaths = ({ name: told }: PackageName): readonly string[] => [
-  `short/${told}`,
-  `full/${told}`,
+export const npmKeptPaths = ({ name }: PackageName): readonly string[] => [
+  `short/${name}`,
+  `full/${name}`,
 ];
 
 export const npmProxy: readonly ProxyCall[] = [getPackument, getTarball, getManifest];

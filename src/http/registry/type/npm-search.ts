@@ -51,8 +51,8 @@ async function fileOf(
 
 /** What npm shows of a package that it finds; it fails without a list of maintainers. */
 function described({ metadata, version_created_at }: ListedFile) {
-  const told: unknown = JSON.parse(metadata ?? "{}");
-  const { description, keywords, maintainers } = isRecord(told) ? told : {};
+  const manifest: unknown = JSON.parse(metadata ?? "{}");
+  const { description, keywords, maintainers } = isRecord(manifest) ? manifest : {};
   const people = Array.isArray(maintainers) ? maintainers.filter(isRecord) : [];
   return {
     date: version_created_at.toISOString(),

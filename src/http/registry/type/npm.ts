@@ -117,12 +117,12 @@ const getManifest: NativeCall = {
   operationId: "get-npm-version",
   async handle(native, deps) {
     const { params, repository, base } = native;
-    const asked = params["version"] ?? "";
+    const requested = params["version"] ?? "";
     const packageName = orNotFound(() => nameIn(params));
     const ids = await packageIdsIn(repository, { type, name: packageName }, deps);
     // No tag looks like a version.
-    const isVersion = semver.valid(asked) !== null;
-    const tagged = isVersion ? asked : await taggedVersion(native, asked, deps);
+    const isVersion = semver.valid(requested) !== null;
+    const tagged = isVersion ? requested : await taggedVersion(native, requested, deps);
     if (tagged === undefined) throw versionNotFound();
     const version = npmVersion(tagged);
     for (const id of ids) {
@@ -185,8 +185,8 @@ const publish: NativeCall = {
     const bytesMax = Math.ceil((await uploadBytesMax(target, deps)) * base64Factor) + documentRoom;
     const { tarball, document } = readPublication(request.incoming(bytesMax).body);
     const inspect = async (file: string) => {
-      const { name: told, version, manifest } = await readNpmManifest(file);
-      if (told !== packageName.name) throw mismatch("name", packageName.name, told);
+      const { name: manifestName, version, manifest } = await readNpmManifest(file);
+      if (manifestName !== packageName.name) throw mismatch("name", packageName.name, manifestName);
       const languageVersion = Manifest.parse(manifest).engines?.node ?? null;
       const of = { packageName, version: npmVersion(version), languageVersion };
       return { ...of, fileName: fileNameOf(packageName, version), metadata: manifest };
@@ -198,11 +198,11 @@ const publish: NativeCall = {
         return undefined;
       },
     );
-    const told = await document.catch(async (error: unknown) => {
+    const body = await document.catch(async (error: unknown) => {
       await received?.blob.release();
       throw error;
     });
-    const parsed = Document.safeParse(told);
+    const parsed = Document.safeParse(body);
     const known = parsed.success ? parsed.data : undefined;
     const version = received?.inspected.version.version;
     const { versions } = known ?? {};
@@ -249,15 +249,15 @@ async function applyDocument({ native, target, versions, isWhole }: Applied, dep
   // After the versions were read: one that comes later stays.
   if (isWhole) await mustBeCurrent(native, deps);
   for (const { version, id, deprecation } of present) {
-    const told = versions[version];
-    if (told === undefined) {
+    const sent = versions[version];
+    if (sent === undefined) {
       if (!isWhole) continue;
       mustAllowDeletion(await deploymentOf(repository, deps));
       const command = { type: "DeletePackageVersion", packageId: target } as const;
       await change({ id, command }, request, deps);
       continue;
     }
-    const message = (told.deprecated ?? deprecation).slice(0, 1_000);
+    const message = (sent.deprecated ?? deprecation).slice(0, 1_000);
     if (message === deprecation) continue;
     const command = { type: "DeprecatePackageVersion", packageId: target, message } as const;
     await change({ id, command }, request, deps);

@@ -12,7 +12,7 @@ import {
   packageNotFound,
   versionNotFound,
 } from "../../package/request.ts";
-import { type DocumentAsked, upstreamDocument } from "../proxy/document.ts";
+import { type DocumentContext, upstreamDocument } from "../proxy/document.ts";
 import { documentsFor } from "../proxy/document-budget.ts";
 import { upstreamFile } from "../proxy/file.ts";
 import { failed, proxyOf, upstreamUrl } from "../proxy/upstream.ts";
@@ -47,12 +47,12 @@ type DocumentOrder<Schema> = Readonly<{
 
 /** @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502 */
 export async function documentOf<Schema extends z.ZodType>(
-  asked: DocumentAsked,
+  context: DocumentContext,
   { schema, ...of }: DocumentOrder<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema>> {
   const at = { ...of, accept: "application/json", bytesMax: listBytesMax };
-  const { bytes } = await upstreamDocument(asked, at, deps);
+  const { bytes } = await upstreamDocument(context, at, deps);
   try {
     return schema.parse(JSON.parse(bytes.toString()));
   } catch {
@@ -67,15 +67,19 @@ export async function documentOf<Schema extends z.ZodType>(
  * @throws HttpRefusal 502
  */
 export async function resourceOf(
-  asked: DocumentAsked,
+  context: DocumentContext,
   types: readonly string[],
   deps: Deps,
 ): Promise<string> {
-  const { url: told } = asked.proxy.settings;
-  const url = /\.json$/.test(new URL(told).pathname)
-    ? told
-    : upstreamUrl(asked.proxy, "index.json");
-  const { resources } = await documentOf(asked, { path: "index", url, schema: ServiceIndex }, deps);
+  const { url: settingUrl } = context.proxy.settings;
+  const url = /\.json$/.test(new URL(settingUrl).pathname)
+    ? settingUrl
+    : upstreamUrl(context.proxy, "index.json");
+  const { resources } = await documentOf(
+    context,
+    { path: "index", url, schema: ServiceIndex },
+    deps,
+  );
   const known = resources.flatMap((each) => Resource.safeParse(each).data ?? []);
   for (const type of types) {
     const found = known.find((each) => [each["@type"]].flat().includes(type));
@@ -117,11 +121,11 @@ const listVersions: ProxyCall = {
   operationId: "list-proxied-nuget-versions",
   names,
   async handle({ ctx, params, repository }, deps) {
-    const asked = { ctx, proxy: proxyOf(repository) };
+    const context = { ctx, proxy: proxyOf(repository) };
     const { key } = orNotFound(() => names(params));
-    const url = `${await resourceOf(asked, flatTypes, deps)}${key}/index.json`;
+    const url = `${await resourceOf(context, flatTypes, deps)}${key}/index.json`;
     const at = { path: `versions/${key}`, url, schema: Versions };
-    return jsonAnswer(200, { versions: (await documentOf(asked, at, deps)).versions });
+    return jsonAnswer(200, { versions: (await documentOf(context, at, deps)).versions });
   },
 };
 
@@ -150,7 +154,7 @@ const download: ProxyCall = {
  *
  * @throws Refusal 404, 503 `registry.busy`; HttpRefusal 502
  */
-async function asked(
+async function registration(
   native: NativeRequest,
   want: RegistrationQuestion["want"],
   deps: Deps,
@@ -178,7 +182,7 @@ const getRegistration: ProxyCall = {
   path: new RegExp(`^${hive}/(?<id>[^/]+)/index\\.json$`),
   operationId: "get-proxied-nuget-registration",
   names,
-  handle: async (native, deps) => await asked(native, { kind: "index" }, deps),
+  handle: async (native, deps) => await registration(native, { kind: "index" }, deps),
 };
 
 const getPage: ProxyCall = {
@@ -187,7 +191,7 @@ const getPage: ProxyCall = {
   names,
   async handle(native, deps) {
     const { lower = "", upper = "" } = native.params;
-    return await asked(native, { kind: "page", lower, upper }, deps);
+    return await registration(native, { kind: "page", lower, upper }, deps);
   },
 };
 
@@ -197,7 +201,7 @@ const getLeaf: ProxyCall = {
   names,
   async handle(native, deps) {
     const { key: version } = orNotFound(() => nugetVersion(native.params["version"] ?? ""));
-    return await asked(native, { kind: "leaf", version }, deps);
+    return await registration(native, { kind: "leaf", version }, deps);
   },
 };
 

@@ -149,8 +149,8 @@ const getLeaf: NativeCall = {
   operationId: "get-nuget-registration-leaf",
   async handle(native, deps) {
     const shown = await shownOf(native, deps);
-    const asked = (native.params["version"] ?? "").toLowerCase();
-    const version = shown.versions.find(({ key }) => key === asked);
+    const requested = (native.params["version"] ?? "").toLowerCase();
+    const version = shown.versions.find(({ key }) => key === requested);
     if (version === undefined) throw versionNotFound();
     const { catalogEntry, ...rest } = leaf(version, shown, native);
     const { listed, published } = catalogEntry;

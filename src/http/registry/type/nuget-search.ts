@@ -7,7 +7,7 @@ import { searchNames } from "../../../projections/package/registry-index.ts";
 import { jsonAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import { orNotFound, packageNotFound } from "../../package/request.ts";
-import type { DocumentAsked } from "../proxy/document.ts";
+import type { DocumentContext } from "../proxy/document.ts";
 import { proxyOf } from "../proxy/upstream.ts";
 import { localSources, packageIdsIn, proxySources } from "../source.ts";
 import type { NativeCall, NativeRequest, ProxyCall } from "../type.ts";
@@ -29,8 +29,8 @@ const queryText = ({ ctx }: NativeRequest, name: string): string =>
   String(ctx.query[name] ?? "").slice(0, textLengthMax);
 
 function queryNumber(native: NativeRequest, name: string, most: number, usual: number): number {
-  const asked = Number.parseInt(queryText(native, name), 10);
-  return Number.isNaN(asked) ? usual : Math.min(most, Math.max(0, asked));
+  const value = Number.parseInt(queryText(native, name), 10);
+  return Number.isNaN(value) ? usual : Math.min(most, Math.max(0, value));
 }
 
 type Found = Readonly<{ id: string; key: string; versions: readonly NugetVersion[] }>;
@@ -109,7 +109,7 @@ function queryFor(native: NativeRequest, part: Readonly<{ skip: number; take: nu
   return { ...Object.fromEntries(given), skip: String(part.skip), take: String(part.take) };
 }
 
-type Ask = (asked: DocumentAsked, query: Query) => Promise<FoundPage>;
+type Ask = (context: DocumentContext, query: Query) => Promise<FoundPage>;
 
 /**
  * What local members have, and behind it what the proxies find, as one list. A name that a local member has is not
@@ -130,8 +130,8 @@ async function withUpstream(
     // It cannot say which names are its own.
     if (proxy.settings.isOffline) break;
     const part = { skip: Math.max(0, skip - total), take: Math.max(0, take - found.size) };
-    const asked = { ctx: native.ctx, proxy };
-    const page = await ask(asked, queryFor(native, part)).catch((error: unknown) => {
+    const context = { ctx: native.ctx, proxy };
+    const page = await ask(context, queryFor(native, part)).catch((error: unknown) => {
       if (native.repository.settings.type === "PROXY") throw error;
       return { total: 0, items: [] };
     });
@@ -170,7 +170,8 @@ const search: NativeCall = {
   async handle(native, deps) {
     const { found, total } = await searched(native, deps);
     const own = { total, items: found.map((each) => [each.key, result(each, native)] as const) };
-    const ask: Ask = (asked, query) => searchUpstream(asked, { query, base: native.base }, deps);
+    const ask: Ask = (context, query) =>
+      searchUpstream(context, { query, base: native.base }, deps);
     const all = await withUpstream(native, own, { ask, isOfNames: true }, deps);
     return jsonAnswer(200, { totalHits: all.total, data: all.items.map(([, value]) => value) });
   },
@@ -183,7 +184,7 @@ const autocomplete: NativeCall = {
   operationId: "autocomplete-nuget-packages",
   async handle(native, deps) {
     const id = queryText(native, "id");
-    const ask: Ask = (asked, query) => completeUpstream(asked, query, deps);
+    const ask: Ask = (context, query) => completeUpstream(context, query, deps);
     if (id === "") {
       const { found, total } = await searched(native, deps);
       const own = { total, items: found.map((each) => [each.key, each.id] as const) };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { nugetName } from "../../../platform/package/nuget.ts";
 import { Refusal } from "../../../platform/refusal.ts";
 import type { Deps } from "../../core/deps.ts";
-import type { DocumentAsked } from "../proxy/document.ts";
+import type { DocumentContext } from "../proxy/document.ts";
 import { documentOf, resourceOf } from "./nuget-proxy.ts";
 
 const textMax = 4_096;
@@ -63,11 +63,11 @@ export type FoundPage = Readonly<{
  * @throws Refusal 503 `registry.busy`; HttpRefusal 502
  */
 export async function searchUpstream(
-  asked: DocumentAsked,
+  context: DocumentContext,
   { query, base }: Readonly<{ query: Query; base: string }>,
   deps: Deps,
 ): Promise<FoundPage> {
-  const found = await answered(asked, { types: searchTypes, query, schema: Results }, deps);
+  const found = await answered(context, { types: searchTypes, query, schema: Results }, deps);
   const items = (found?.data ?? []).flatMap((each) => {
     const result = Result.safeParse(each).data;
     const key = keyOf(result?.id);
@@ -79,11 +79,11 @@ export async function searchUpstream(
 
 /** The same for names alone, or for the versions of `id` in the query. */
 export async function completeUpstream(
-  asked: DocumentAsked,
+  context: DocumentContext,
   query: Query,
   deps: Deps,
 ): Promise<FoundPage> {
-  const found = await answered(asked, { types: autocompleteTypes, query, schema: Names }, deps);
+  const found = await answered(context, { types: autocompleteTypes, query, schema: Names }, deps);
   const data = found?.data ?? [];
   const items = data.flatMap((each) => {
     const key = query["id"] === undefined ? keyOf(each) : each;
@@ -95,14 +95,14 @@ export async function completeUpstream(
 type Question<Schema> = Readonly<{ types: readonly string[]; query: Query; schema: Schema }>;
 
 async function answered<Schema extends z.ZodType>(
-  asked: DocumentAsked,
+  context: DocumentContext,
   { types, query, schema }: Question<Schema>,
   deps: Deps,
 ): Promise<z.output<Schema> | undefined> {
-  const url = new URL((await resourceOf(asked, types, deps)).replace(/\/$/, ""));
+  const url = new URL((await resourceOf(context, types, deps)).replace(/\/$/, ""));
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   const order = { path: `search${url.search}`, url: url.href, schema, isPassing: true };
-  return await documentOf(asked, order, deps).catch((error: unknown) => {
+  return await documentOf(context, order, deps).catch((error: unknown) => {
     // Who has no such thing finds nothing.
     if (error instanceof Refusal && error.kind === "not_found") return undefined;
     throw error;

@@ -28,7 +28,7 @@ function projectUrl(proxy: ProxyRepository, key: string): string {
 }
 
 /** @throws Refusal 404; HttpRefusal 502 */
-async function asked(
+async function simpleIndex(
   native: NativeRequest,
   want: SimpleIndexQuestion["want"],
   deps: Deps,
@@ -58,7 +58,7 @@ const getProject: ProxyCall = {
     }
     const isJson = wantsJson(native);
     const want = { kind: "list", form: isJson ? "json" : "html", name, base } as const;
-    const answer = await asked(native, want, deps);
+    const answer = await simpleIndex(native, want, deps);
     invariant(answer.kind === "list", "a list was asked for");
     const { buffer, byteOffset, byteLength } = answer.bytes;
     const body = Buffer.from(buffer, byteOffset, byteLength);
@@ -72,7 +72,7 @@ const download: ProxyCall = {
   names,
   async handle(native, deps) {
     const { file = "" } = native.params;
-    const answer = await asked(native, { kind: "file", file }, deps);
+    const answer = await simpleIndex(native, { kind: "file", file }, deps);
     if (answer.kind !== "file") throw fileNotFound();
     const promised = promisedBy(answer.hashes);
     const { key } = orNotFound(() => names(native.params));

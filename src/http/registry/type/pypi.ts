@@ -190,9 +190,9 @@ const upload: NativeCall = {
     try {
       mustAgree(fields, received.inspected.packageName, received.inspected.version.key);
       for (const [field, digest] of Object.entries(digests)) {
-        const told = fields.get(field)?.toLowerCase() ?? "";
+        const sent = fields.get(field)?.toLowerCase() ?? "";
         const found = received.blob.digests[digest];
-        if (told !== "" && told !== found) throw disagrees(field, told, found);
+        if (sent !== "" && sent !== found) throw disagrees(field, sent, found);
       }
     } catch (error) {
       await received.blob.release();
@@ -207,18 +207,18 @@ const upload: NativeCall = {
 function mustAgree(fields: ReadonlyMap<string, string>, name: PackageName, version: string): void {
   const action = fields.get(":action") ?? "";
   if (action !== "file_upload") throw disagrees(":action", action, "file_upload");
-  const toldName = fields.get("name");
-  if (toldName !== undefined && pypiName(toldName).key !== name.key) {
-    throw disagrees("name", toldName, name.name);
+  const sentName = fields.get("name");
+  if (sentName !== undefined && pypiName(sentName).key !== name.key) {
+    throw disagrees("name", sentName, name.name);
   }
-  const toldVersion = fields.get("version");
-  if (toldVersion !== undefined && pypiVersion(toldVersion).key !== version) {
-    throw disagrees("version", toldVersion, version);
+  const sentVersion = fields.get("version");
+  if (sentVersion !== undefined && pypiVersion(sentVersion).key !== version) {
+    throw disagrees("version", sentVersion, version);
   }
 }
 
-function disagrees(field: string, told: string, found: string): Refusal {
-  const message = `The form's ${field} is ${told.slice(0, 100)}, and must be ${found}.`;
+function disagrees(field: string, sent: string, found: string): Refusal {
+  const message = `The form's ${field} is ${sent.slice(0, 100)}, and must be ${found}.`;
   return new Refusal("bad_request", "package.file_mismatch", message);
 }
 

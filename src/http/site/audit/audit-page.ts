@@ -108,8 +108,8 @@ function auditPage(place: Place): PageRoute {
     query: Query,
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
-      const asked = { params, query: { ...query, size } };
-      const { _embedded, page: cursor } = await visit.ask.one(asks, AuditEntryList, asked);
+      const input = { params, query: { ...query, size } };
+      const { _embedded, page: cursor } = await visit.ask.one(asks, AuditEntryList, input);
       const at = addressOf(place, params);
       const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
       const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;

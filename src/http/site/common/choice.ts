@@ -24,8 +24,8 @@ export async function labelField(
   { ask }: Visit,
   present: readonly Label[] = [],
 ): Promise<Html | undefined> {
-  const asked = { params: names, page: { number: 0, size: boxesMax } };
-  const { items, totalElements } = await ask.list("listLabels", LabelView, asked);
+  const input = { params: names, page: { number: 0, size: boxesMax } };
+  const { items, totalElements } = await ask.list("listLabels", LabelView, input);
   if (totalElements === 0) return undefined;
   const options = items.map((label) => ({ value: label.id, words: labelPiece(label) }));
   const listed = new Set(items.map(({ id }) => id));

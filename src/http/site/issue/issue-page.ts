@@ -45,8 +45,8 @@ const showIssues = page({
   async handle({ params, query: { page: number, ...filter }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, query: filter, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, asked);
+    const input = { params, query: filter, page: { number, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listIssues", IssueView, input);
     const address = base + issuesPath(of);
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     const rows = items.map((issue) =>

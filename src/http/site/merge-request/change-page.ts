@@ -129,8 +129,8 @@ const showCommits = page({
   async handle({ params, query: { page: number }, visit }, deps) {
     const { names, lead } = await inProject(visit.ask, params);
     const { title, localId } = await visit.ask.one("getMergeRequest", MergeRequestView, { params });
-    const asked = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listMergeRequestCommits", CommitView, asked);
+    const input = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listMergeRequestCommits", CommitView, input);
     const base = baseOf(deps);
     const address = `${base}${requestPath(names, localId)}/commits`;
     return {

@@ -14,7 +14,7 @@ import { requestPath } from "./address.ts";
 export type Discussion = z.output<typeof DiscussionView>;
 type Note = Discussion["rootNote"];
 type Params = Readonly<{ ownerAlias: string; projectAlias: string; localId: string }>;
-type Asked = Readonly<{
+type DiscussionRequest = Readonly<{
   names: Names;
   params: Params;
   standing: Standing;
@@ -44,12 +44,16 @@ export const listedDiscussions = async (
 ) => await ask.list("listDiscussions", DiscussionView, { params, ...given });
 
 /** The discussions of a merge request, oldest first, each with a way to reply. */
-export async function discussionsPiece(base: string, asked: Asked, visit: Visit): Promise<Html> {
-  const { names, params, number, asOf } = asked;
+export async function discussionsPiece(
+  base: string,
+  view: DiscussionRequest,
+  visit: Visit,
+): Promise<Html> {
+  const { names, params, number, asOf } = view;
   const page = { number, size: discussionsSize };
   const listed = await listedDiscussions(params, { page, asOf }, visit);
   const pieces: Html[] = [];
-  for (const one of listed.items) pieces.push(await discussionPiece(base, one, asked, visit));
+  for (const one of listed.items) pieces.push(await discussionPiece(base, one, view, visit));
   const address = base + requestPath(names, params.localId) + queryOf({ asOf });
   const total = listed.totalElements;
   return html`${pieces}${pager({ address, number, size: discussionsSize, total })}`;
@@ -59,10 +63,10 @@ export async function discussionsPiece(base: string, asked: Asked, visit: Visit)
 export async function oneDiscussionPiece(
   base: string,
   discussionUuid: string,
-  asked: Asked,
+  view: DiscussionRequest,
   visit: Visit,
 ): Promise<Html> {
-  const { names, params, number } = asked;
+  const { names, params, number } = view;
   const first = number * repliesAloneMax;
   const given = { params: { ...params, discussionUuid }, query: { repliesFrom: first } };
   const rootNote = await visit.ask.one("getDiscussion", NoteView, given);
@@ -74,7 +78,7 @@ export async function oneDiscussionPiece(
   const piece = await piecesOf(
     base,
     rootNote,
-    { ...asked, replies: shown, earlier: undefined },
+    { ...view, replies: shown, earlier: undefined },
     visit,
   );
   const tooLong =
@@ -86,10 +90,10 @@ export async function oneDiscussionPiece(
 export async function discussionPiece(
   base: string,
   { rootNote, replies }: Discussion,
-  asked: Asked,
+  view: DiscussionRequest,
   visit: Visit,
 ): Promise<Html> {
-  const { names, params, asOf } = asked;
+  const { names, params, asOf } = view;
   const shown = asOf === undefined ? replies.slice(-repliesMax) : replies;
   const address = `${base}${requestPath(names, params.localId)}?discussion=${rootNote.uuid}`;
   const { repliesTotal, truncated } = rootNote;
@@ -102,12 +106,13 @@ export async function discussionPiece(
   return await piecesOf(
     base,
     rootNote,
-    { ...asked, replies: shown, earlier: html`${rest}${earlier}` },
+    { ...view, replies: shown, earlier: html`${rest}${earlier}` },
     visit,
   );
 }
 
-type Shown = Asked & Readonly<{ replies: readonly Words[]; earlier: Html | false | undefined }>;
+type Shown = DiscussionRequest &
+  Readonly<{ replies: readonly Words[]; earlier: Html | false | undefined }>;
 
 async function piecesOf(
   base: string,

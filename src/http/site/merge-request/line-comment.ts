@@ -19,7 +19,12 @@ type Params = Names & Readonly<{ localId: string }>;
 /** The line that a form for a comment is open at; 0 where that side has no such line. */
 export type OpenAt = Readonly<{ newLine: number; oldLine: number }>;
 
-type Asked = Readonly<{ names: Names; params: Params; standing: Standing; mayChange: boolean }>;
+type LineCommentRequest = Readonly<{
+  names: Names;
+  params: Params;
+  standing: Standing;
+  mayChange: boolean;
+}>;
 
 /** What the changes of a merge request show at their lines. */
 export type LineTalk = Readonly<{
@@ -31,32 +36,32 @@ export type LineTalk = Readonly<{
 /** Discussions by the line they are about, and a form for another at the line that is open. */
 export async function lineTalk(
   base: string,
-  asked: Asked,
+  view: LineCommentRequest,
   files: readonly ChangedFile[],
   visit: Visit,
 ): Promise<LineTalk> {
-  const { discussions, isWhole } = await discussionsOf(asked.params, files, visit);
+  const { discussions, isWhole } = await discussionsOf(view.params, files, visit);
   const isLoggedIn = visit.session !== undefined;
   return {
     async partsOf(file, number = 0, openAt = undefined) {
       const pieces: (readonly [Discussion, Html])[] = [];
       for (const one of discussions.filter(({ rootNote }) => isIn(rootNote, file))) {
-        pieces.push([one, await discussionPiece(base, one, { ...asked, number: 0 }, visit)]);
+        pieces.push([one, await discussionPiece(base, one, { ...view, number: 0 }, visit)]);
       }
       const below = (line: Line) => {
         const own = pieces.filter(([{ rootNote }]) => isAt(rootNote, file, line));
         const isOpen = isLoggedIn && openAt !== undefined && isSame(openAt, line);
-        const form = isOpen && commentForm(base, asked, { file, line, number }, visit);
+        const form = isOpen && commentForm(base, view, { file, line, number }, visit);
         return own.length > 0 || form ? html`${own.map(([, piece]) => piece)}${form}` : undefined;
       };
       if (!isLoggedIn) return { below };
       return {
         below,
-        commentAt: (line) => `${changesAt(base, asked, file, number, line)}#comment`,
+        commentAt: (line) => `${changesAt(base, view, file, number, line)}#comment`,
       };
     },
     hint: html`${isLoggedIn && html`<p class="hint">The number of a line opens a form for a comment on it.</p>`}
-${!isWhole && html`<p class="hint">The first ${shownMax} discussions of these files are shown at their lines, <a href="${base}${requestPath(asked.names, asked.params.localId)}">all of them</a> on their own page.</p>`}`,
+${!isWhole && html`<p class="hint">The first ${shownMax} discussions of these files are shown at their lines, <a href="${base}${requestPath(view.names, view.params.localId)}">all of them</a> on their own page.</p>`}`,
   };
 }
 
@@ -95,17 +100,23 @@ function isAt(note: Discussion["rootNote"], file: ChangedFile, line: Line): bool
   return oldLine !== null && oldPath === file.oldPath && oldLine === line.removeLineNumber;
 }
 
-function changesAt(base: string, asked: Asked, file: ChangedFile, page: number, line: Line) {
+function changesAt(
+  base: string,
+  view: LineCommentRequest,
+  file: ChangedFile,
+  page: number,
+  line: Line,
+) {
   const [newLine, oldLine] = [line.addLineNumber ?? 0, line.removeLineNumber ?? 0];
   const query = queryOf({ filePath: file.filePath, page: page || undefined, newLine, oldLine });
-  return `${base}${requestPath(asked.names, asked.params.localId)}/changes${query}`;
+  return `${base}${requestPath(view.names, view.params.localId)}/changes${query}`;
 }
 
 type Place = Readonly<{ file: ChangedFile; line: Line; number: number }>;
 
 function commentForm(
   base: string,
-  { names, params }: Asked,
+  { names, params }: LineCommentRequest,
   { file, line, number }: Place,
   visit: Visit,
 ): Html {

@@ -31,8 +31,8 @@ const showRequests = page({
   async handle({ params, query: { page: number, ...filter }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, query: filter, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listMergeRequests", MergeRequestView, asked);
+    const input = { params, query: filter, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listMergeRequests", MergeRequestView, input);
     const address = `${base}${projectPath(of)}/merge-request/list`;
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     const rows = listed.items.map((request) =>

@@ -49,15 +49,15 @@ const showRequest = page({
     const text = await markdownPiece(base, request.description, standing);
     const rights = await requestRights(visit, params, deps);
     const { mayChange } = rights;
-    const asked = { names, params, standing, number: query.page, asOf, mayChange };
+    const view = { names, params, standing, number: query.page, asOf, mayChange };
     if (asOf !== undefined) {
-      const said = await discussionsPiece(base, asked, visit);
+      const said = await discussionsPiece(base, view, visit);
       return pastPage(base, { names, request, asOf, text, said, lead });
     }
     const discussions =
       query.discussion === undefined
-        ? await discussionsPiece(base, asked, visit)
-        : await oneDiscussionPiece(base, query.discussion, asked, visit);
+        ? await discussionsPiece(base, view, visit)
+        : await oneDiscussionPiece(base, query.discussion, view, visit);
     const side = await sidePiece(base, names, request, params, visit);
     return {
       title: `${brief(request.title)} (!${request.localId})`,

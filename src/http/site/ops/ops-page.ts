@@ -119,8 +119,8 @@ const showAgents = page({
   access: "anonymous",
   query: z.object({ page: PageNumber }),
   async handle({ query: { page: number }, visit }, deps) {
-    const asked = { page: { number, size: pageSize } };
-    const { items, totalElements } = await visit.ask.list("listInstanceAgents", AgentView, asked);
+    const input = { page: { number, size: pageSize } };
+    const { items, totalElements } = await visit.ask.list("listInstanceAgents", AgentView, input);
     const rows = items.map((one) =>
       row(
         seen(one.name),

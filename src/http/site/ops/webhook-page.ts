@@ -31,8 +31,8 @@ const showWebhooks = page({
   query: z.object({ page: PageNumber }),
   async handle({ params, query: { page: number }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
-    const asked = { params, page: { number, size: pageSize } };
-    const { items, totalElements } = await visit.ask.list("listWebhooks", WebhookView, asked);
+    const input = { params, page: { number, size: pageSize } };
+    const { items, totalElements } = await visit.ask.list("listWebhooks", WebhookView, input);
     const base = baseOf(deps);
     const rows = items.map(({ id, url, active }) =>
       row(html`<a href="${base}${deliveriesPath(of, id)}">${seen(url)}</a>`, active ? "on" : "off"),
@@ -58,8 +58,8 @@ const showDeliveries = page({
   query: z.object({ page: PageNumber }),
   async handle({ params, query: { page: number }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
-    const asked = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listWebhookDeliveries", DeliverySummaryView, asked);
+    const input = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listWebhookDeliveries", DeliverySummaryView, input);
     const address = baseOf(deps) + deliveriesPath(of, params.id);
     const to = `${baseOf(deps)}/page${deliveriesPath(of, params.id)}`;
     const rows = listed.items.map((one) =>

@@ -116,8 +116,8 @@ async function groupPage(
   deps: Deps,
 ): Promise<PageAnswer> {
   const base = baseOf(deps);
-  const asked = { params: place.params, page: { number: 0, size: membersMax } };
-  const members = await visit.ask.list(`list${place.noun}Members`, MemberView, asked);
+  const input = { params: place.params, page: { number: 0, size: membersMax } };
+  const members = await visit.ask.list(`list${place.noun}Members`, MemberView, input);
   const projects = await projectsOf(base, group.id, base + place.at, number, deps);
   const rows = members.items.map((one) => row(person(base, one), one.role.toLowerCase()));
   return {
@@ -176,8 +176,8 @@ const projectList = ([path, asks, title]: (typeof lists)[number]): PageRoute =>
     query: Paged.extend({ q: Optional }),
     async handle({ query: { page: number, q }, visit }, deps) {
       const base = baseOf(deps);
-      const asked = { query: { q }, page: { number, size: pageSize } };
-      const { items, totalElements: total } = await visit.ask.list(asks, ProjectView, asked);
+      const input = { query: { q }, page: { number, size: pageSize } };
+      const { items, totalElements: total } = await visit.ask.list(asks, ProjectView, input);
       const shown = items.map((one) => ({
         ...one,
         ownerAlias: one.owner.alias,

@@ -40,16 +40,16 @@ export type LogPart = Readonly<{
 export async function logPart(
   deps: Deps,
   key: Readonly<{ job_id: string; attempt: number }>,
-  asked: Readonly<{ part: number | undefined; isOver: boolean; whole: string }>,
+  wanted: Readonly<{ part: number | undefined; isOver: boolean; whole: string }>,
 ): Promise<LogPart | undefined> {
   const found = await findLog(deps, key);
   const total = found?.bytes ?? 0;
   if (found === undefined || total === 0) return undefined;
   const parts = Math.ceil(total / partBytes);
-  const part = Math.min(asked.part ?? parts - 1, parts - 1);
-  const { text, at } = await textOf(deps, found, part, parts, asked.isOver);
+  const part = Math.min(wanted.part ?? parts - 1, parts - 1);
+  const { text, at } = await textOf(deps, found, part, parts, wanted.isOver);
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
-  return { shown: linesPiece(lines, part, asked.whole), part, parts, at, lines: lines.length };
+  return { shown: linesPiece(lines, part, wanted.whole), part, parts, at, lines: lines.length };
 }
 
 /** Whole lines: a part begins behind the first newline of its bytes and ends with that of the next. */

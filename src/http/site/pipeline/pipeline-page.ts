@@ -40,8 +40,8 @@ const showPipelines = page({
   async handle({ params, query: { page: number, ...filter }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, query: filter, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listPipelines", PipelineView, asked);
+    const input = { params, query: filter, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listPipelines", PipelineView, input);
     const address = `${base}${projectPath(of)}/cicd/pipeline`;
     const rows = listed.items.map((one) =>
       row(
@@ -97,8 +97,8 @@ const showPipeline = page({
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
     const pipeline = await visit.ask.one("getPipeline", PipelineView, { params });
-    const asked = { params, page: { number, size: jobsSize } };
-    const jobs = await visit.ask.list("listPipelineJobs", JobView, asked);
+    const input = { params, page: { number, size: jobsSize } };
+    const jobs = await visit.ask.list("listPipelineJobs", JobView, input);
     const isDrawn = jobs.totalElements <= drawnJobsMax;
     // The pipeline was found with the rights that its jobs take.
     const graph = isDrawn
@@ -165,8 +165,8 @@ const showArtifacts = page({
   async handle({ params, query: { page: number }, visit }, deps) {
     const { names: of, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, page: { number, size: pageSize } };
-    const listed = await visit.ask.list("listPipelineArtifacts", ArtifactView, asked);
+    const input = { params, page: { number, size: pageSize } };
+    const listed = await visit.ask.list("listPipelineArtifacts", ArtifactView, input);
     const address = `${base}${pipelinePath(of, params.localId)}/artifacts`;
     return {
       title: `Artifacts of pipeline #${params.localId}`,

@@ -47,12 +47,12 @@ const showRepositories = (place: RegistryPlace): PageRoute =>
         place.noun === "Project"
           ? (await inProject(visit.ask, names(of))).lead("packages")
           : undefined;
-      const asked = { params: of, page: { number, size: pageSize } };
+      const input = { params: of, page: { number, size: pageSize } };
       const asks = `list${place.noun}RegistryRepositories`;
       const { items, totalElements: total } = await visit.ask.list(
         asks,
         RegistryRepositoryView,
-        asked,
+        input,
       );
       const address = baseOf(deps) + filled(place.path, of);
       const rows = items.map((one) =>
@@ -90,11 +90,11 @@ const showRepository = (place: RegistryPlace): PageRoute =>
           : undefined;
       const asks = `get${place.noun}RegistryRepository`;
       const repository = await visit.ask.one(asks, RegistryRepositoryView, { params: of });
-      const asked = { params: of, page: { number, size: pageSize } };
+      const input = { params: of, page: { number, size: pageSize } };
       const listed = await visit.ask.list(
         `list${place.noun}RepositoryPackages`,
         PackageView,
-        asked,
+        input,
       );
       const address = `${baseOf(deps)}${filled(place.path, of)}/${repository.repositoryUuid}`;
       const rows = listed.items.map(({ name, version }) => row(seen(name), seen(version)));

@@ -126,8 +126,8 @@ const showFile = page({
       const readme = await readmePiece(base, found, tree.entries, place);
       content = html`<section>${revisionBar(base, names, revision, path)}${tree.table}</section>${readme}`;
     } else {
-      const asked = { names, revision, isPlain: query.plain === "1", page: query.page };
-      content = html`<section>${await filePiece(base, found, asked)}</section>`;
+      const fileRequest = { names, revision, isPlain: query.plain === "1", page: query.page };
+      content = html`<section>${await filePiece(base, found, fileRequest)}</section>`;
     }
     return {
       title: parts.length > 0 ? briefName(parts.at(-1) ?? "") : brief(project.title),

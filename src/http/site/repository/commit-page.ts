@@ -70,8 +70,8 @@ const showCommits = page({
   async handle({ params, query, visit }, deps) {
     const { names, project, lead } = await inProject(visit.ask, params);
     const { branch, path, page: number } = query;
-    const asked = { params, query: { branch, path }, page: { number, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listCommits", CommitView, asked);
+    const input = { params, query: { branch, path }, page: { number, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listCommits", CommitView, input);
     const base = baseOf(deps);
     const address = `${base}${projectPath(names)}/commits${queryOf({ branch, path })}`;
     return {

@@ -23,7 +23,7 @@ const lineLengthMax = 5_000;
 /** A larger file is not read for a page. */
 const shownBytesMax = 8 * 1024 ** 2;
 
-export type FileAsked = Readonly<{
+export type FileRequest = Readonly<{
   names: Names;
   revision: string;
   /** The source of a text that is shown rendered otherwise. */
@@ -35,14 +35,18 @@ export type FileAsked = Readonly<{
 const isMarkdown = (name: string): boolean => /\.(?:md|markdown|mdown)$/i.test(name);
 
 /** A file: an image, a rendered text, or lines with numbers that can be linked to. */
-export async function filePiece(base: string, found: FoundEntry, asked: FileAsked): Promise<Html> {
-  const { names, revision, isPlain } = asked;
+export async function filePiece(
+  base: string,
+  found: FoundEntry,
+  fileRequest: FileRequest,
+): Promise<Html> {
+  const { names, revision, isPlain } = fileRequest;
   const { repository, entry, path, parts } = found;
   invariant(entry !== undefined, "the entry was found");
   const info = await repository.objects.info(entry.id);
   if (info?.type !== "blob") return html`<p class="hint">The content is in another repository.</p>`;
   const name = parts.at(-1) ?? "";
-  const about = actions(base, asked, path, info.bytes, isMarkdown(name));
+  const about = actions(base, fileRequest, path, info.bytes, isMarkdown(name));
   if (info.bytes > shownBytesMax) {
     return html`${about}<p class="hint">The file is too large to be shown: download it.</p>`;
   }
@@ -59,14 +63,14 @@ export async function filePiece(base: string, found: FoundEntry, asked: FileAske
   }
   const kind = entry.kind === "symlink" ? "120000" : "100644";
   const coloured = (await colouredFile(repository, kind, entry.id, path)) ?? [];
-  return html`${about}${lines(base, textLines(content), coloured, asked, path)}`;
+  return html`${about}${lines(base, textLines(content), coloured, fileRequest, path)}`;
 }
 
 function lines(
   base: string,
   all: readonly string[],
   coloured: readonly string[],
-  { names, revision, isPlain, page: number }: FileAsked,
+  { names, revision, isPlain, page: number }: FileRequest,
   path: string,
 ): Html {
   const first = number * linesMax;
@@ -90,7 +94,7 @@ function line(number: number, text: string, coloured: string | undefined): Html 
 
 function actions(
   base: string,
-  { names, revision, isPlain }: FileAsked,
+  { names, revision, isPlain }: FileRequest,
   path: string,
   bytes: number,
   isRendered: boolean,

@@ -61,16 +61,16 @@ export function shownRaw(file: StreamReply, path: string, destination: string): 
   return { ...file, type: "application/octet-stream" };
 }
 
-const archivePage = (format: "zip" | "tar.gz", asked: "Zip" | "Tar") =>
+const archivePage = (format: "zip" | "tar.gz", form: "Zip" | "Tar") =>
   page({
     method: "get",
     path: `/project/{ownerAlias}/{projectAlias}/archive/{ref}.${format}`,
-    operationId: `download${asked}Archive`,
+    operationId: `download${form}Archive`,
     besides: true,
     access: "anonymous",
     params: ProjectParams.extend({ ref: FileQuery.shape.commitHash }),
     handle: async ({ params, visit }) => ({
-      stream: await visit.ask.stream(`get${asked}Archive`, { params }),
+      stream: await visit.ask.stream(`get${form}Archive`, { params }),
     }),
   });
 

@@ -42,8 +42,8 @@ const showBranches = page({
       return { redirect: filePath(names, branchPrefix + query.branchName, "") };
     }
     const base = baseOf(deps);
-    const asked = { page: query.page, size: pageSize };
-    const reply = await visit.ask.one("listBranches", BranchesView, { params, query: asked });
+    const input = { page: query.page, size: pageSize };
+    const reply = await visit.ask.one("listBranches", BranchesView, { params, query: input });
     const listed = "_embedded" in reply ? reply : undefined;
     const branches = listed?._embedded["branchList"] ?? [];
     const rows = branches.map(({ name, lastCommit, default: isDefault, merged }) =>
@@ -82,8 +82,8 @@ const showTags = page({
   async handle({ params, query, visit }, deps) {
     const { names, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, page: { number: query.page, size: pageSize } };
-    const { items, totalElements: total } = await visit.ask.list("listTags", TagView, asked);
+    const input = { params, page: { number: query.page, size: pageSize } };
+    const { items, totalElements: total } = await visit.ask.list("listTags", TagView, input);
     const rows = items.map((tag) =>
       row(
         html`<a href="${base}${tagPath(names, tag.name)}">${seen(tag.name)}</a>`,
@@ -148,8 +148,8 @@ const showReleases = page({
   async handle({ params, query, visit }, deps) {
     const { names, lead } = await inProject(visit.ask, params);
     const base = baseOf(deps);
-    const asked = { params, page: { number: query.page, size: 10 } };
-    const { items, totalElements } = await visit.ask.list("listReleases", ReleaseView, asked);
+    const input = { params, page: { number: query.page, size: 10 } };
+    const { items, totalElements } = await visit.ask.list("listReleases", ReleaseView, input);
     const shown = await Promise.all(items.map((release) => releasePiece(base, names, release)));
     const address = `${base}${projectPath(names)}/release`;
     return {
