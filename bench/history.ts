@@ -14,8 +14,8 @@ const commitCount = 20_000;
 const branchCount = 5_000;
 const tagCount = 20_000;
 const signedCount = 20;
-const pagesAsked = 300;
-const filesAsked = 20;
+const pagesRequested = 300;
+const filesRequested = 20;
 
 await withService(async ({ service, directory, authorization, email, key, project }) => {
   const copy = await workingCopy(directory, "copy");
@@ -57,7 +57,7 @@ await withService(async ({ service, directory, authorization, email, key, projec
   ] as const) {
     const size = 50;
     const times: number[] = [];
-    for (let index = 0; index < pagesAsked; index += 1) {
+    for (let index = 0; index < pagesRequested; index += 1) {
       const page = (index * 7) % Math.floor(count / size);
       times.push(await timed(() => ask(`${at}/${list}?size=${size}&page=${page}`)));
     }
@@ -66,7 +66,7 @@ await withService(async ({ service, directory, authorization, email, key, projec
   }
 
   const head = await git(copy, "rev-parse", "main");
-  const ofFiles = files(filesAsked).map((_, index) => pathOf(index * 37));
+  const ofFiles = files(filesRequested).map((_, index) => pathOf(index * 37));
   for (const [name, query, ...command] of [
     ["commits of a path", (p: string) => `commits?path=${p}`, "rev-list"],
     [

@@ -30,7 +30,7 @@ const projects = Number(process.argv[2] ?? 200);
 const queriesEach = Number(process.argv[3] ?? 1_000);
 const wanted = process.argv[4] ?? "";
 const blocks = 7;
-const projectsAsked = 100;
+const projectsRequested = 100;
 
 type List = (world: IssueWorld, round: number) => Promise<unknown>;
 type Block = Readonly<{ p50: number; p99: number }>;
@@ -138,8 +138,8 @@ function listOfMergeRequests(filter: Filter<MergeRequestFilter>): List {
 
 /** One of so many projects, which lie as far from each other as there are others. */
 function projectOf({ projectIds }: IssueWorld, round: number) {
-  const step = Math.max(1, Math.floor(projectIds.length / projectsAsked));
-  return pick(projectIds, (round % projectsAsked) * step);
+  const step = Math.max(1, Math.floor(projectIds.length / projectsRequested));
+  return pick(projectIds, (round % projectsRequested) * step);
 }
 
 function pick<Value>(values: readonly Value[], index: number): Value {

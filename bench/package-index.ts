@@ -32,8 +32,8 @@ await withService(async (bench) => {
     for (const type of benchTypes) {
       if (chosen.length > 0 && !chosen.includes(type.name)) continue;
       const few = await measured(bench, db, type, Math.floor(many / 100));
-      const told = await measured(bench, db, type, many);
-      for (const [what, value] of Object.entries(told)) {
+      const figures = await measured(bench, db, type, many);
+      for (const [what, value] of Object.entries(figures)) {
         const name = `${type.name}, ${many} versions, ${what}`;
         const baseline = { name: "a hundredth", value: few[what as keyof typeof few] };
         figure(name, what === "index size" ? "MiB" : "ms", value, baseline);

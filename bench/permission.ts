@@ -62,19 +62,19 @@ try {
   const many = await instance("many", large);
   for (const [name, ask] of await questions(few, "ject 7")) {
     const askMany = (await questions(many, "ject 777")).get(name) ?? ask;
-    const told = { few: new Map<number, number[]>(), many: new Map<number, number[]>() };
+    const durations = { few: new Map<number, number[]>(), many: new Map<number, number[]>() };
     for (let pass = 0; pass < passes; pass += 1) {
       const times = await inTurn(ask, askMany);
       for (const part of parts) {
         for (const which of ["few", "many"] as const) {
-          const sofar = told[which].get(part) ?? [];
-          told[which].set(part, [...sofar, quantile(times[which], part / 100)]);
+          const sofar = durations[which].get(part) ?? [];
+          durations[which].set(part, [...sofar, quantile(times[which], part / 100)]);
         }
       }
     }
     for (const part of parts) {
-      const baseline = { name: "small instance", value: median(told.few.get(part) ?? []) };
-      figure(name, `ms p${part}`, median(told.many.get(part) ?? []), baseline);
+      const baseline = { name: "small instance", value: median(durations.few.get(part) ?? []) };
+      figure(name, `ms p${part}`, median(durations.many.get(part) ?? []), baseline);
     }
   }
 } finally {
@@ -176,7 +176,7 @@ async function questions(
   const slice = { limit: 10, offset: 0 };
   const ownerId = place.owner_user_id;
   const publicProjects = (title: string) => listProjects(on, { publicOnly: true, title, ...slice });
-  const asked: Readonly<Record<string, () => Promise<unknown>>> = {
+  const queries: Readonly<Record<string, () => Promise<unknown>>> = {
     "project by its aliases": () => findProject(on, "team3", "project2"),
     "role in a project": () => projectRole(on, place, userId),
     "own projects": () => listProjects(on, { mine: userId, ...slice }),
@@ -194,5 +194,5 @@ async function questions(
     "users by alias, all found": () => listUsers(on, { alias: "user", ...slice }),
     "shared teams": () => listTeams(on, { which: "shared", userId }, slice),
   };
-  return new Map(Object.entries(asked));
+  return new Map(Object.entries(queries));
 }

@@ -41,16 +41,16 @@ describe("git on the machine of an agent", () => {
     const { repository, run } = await given();
     const away = `${repository}.away`;
     await rename(repository, away);
-    let asked = 0;
+    let requests = 0;
     const send = async (): Promise<Response> => {
-      asked += 1;
-      if (asked === 1) throw new TypeError("fetch failed");
+      requests += 1;
+      if (requests === 1) throw new TypeError("fetch failed");
       await rename(away, repository);
       return new Response(null, { status: 404 });
     };
     const { end, said, file } = await run({ client: { send } });
     expect(end, said).to.deep.equal({ state: "success" });
-    expect([asked, file]).to.deep.equal([2, "a\n"]);
+    expect([requests, file]).to.deep.equal([2, "a\n"]);
   });
 
   it("fails at once when the service is there and refuses", async () => {

@@ -28,13 +28,13 @@ before(async () => {
 
 const scan = (...names: string[]) => runCli(app, "scan", ...names);
 
-async function told(project: TestProject): Promise<readonly string[]> {
-  const told: string[] = [];
+async function recordedChanges(project: TestProject): Promise<readonly string[]> {
+  const changes: string[] = [];
   for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
     const who = metadata.actor.alias ?? "the system";
-    told.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
+    changes.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
   }
-  return told;
+  return changes;
 }
 
 describe("a scan", function () {
@@ -45,18 +45,18 @@ describe("a scan", function () {
     const gitDir = (await app.git.find(changed.id))?.gitDir ?? "";
     await git(gitDir, "--git-dir=.", "update-ref", "refs/tags/outside", head);
     await git(gitDir, "--git-dir=.", "update-ref", "-d", "refs/heads/dev");
-    const before = await told(quiet);
+    const before = await recordedChanges(quiet);
 
     const first = await scan();
     expect(first).to.deep.equal({
       code: 0,
       out: `${changed.id}: 2 changes recorded\n3 projects, 1 differed, 0 failed\n`,
     });
-    expect((await told(changed)).slice(-2)).to.deep.equal([
+    expect((await recordedChanges(changed)).slice(-2)).to.deep.equal([
       "BranchDeleted dev by the system",
       "TagCreated outside by the system",
     ]);
-    expect(await told(quiet)).to.deep.equal(before);
+    expect(await recordedChanges(quiet)).to.deep.equal(before);
     expect((await scan()).out).to.equal("3 projects, 0 differed, 0 failed\n");
   });
 

@@ -23,7 +23,7 @@ before(async () => {
 });
 
 const setAside = (...args: string[]) => runCli(app, "set-aside", ...args);
-const asked = async () =>
+const retriesRequested = async () =>
   (await rows())
     .filter((row) => row.retry_requested_at !== null)
     .map((row) => String(row.event_id));
@@ -45,16 +45,16 @@ describe("ledgerforge set-aside", () => {
       const { code, out } = await setAside(...args);
       expect([code, out]).to.deep.equal([64, "Ids of events follow --retry.\n"]);
     }
-    expect(await asked()).to.deep.equal([]);
+    expect(await retriesRequested()).to.deep.equal([]);
   });
 
   it("has those tried again that are named, or all", async () => {
     const one = await setAside("--retry", String(ids[1]));
     expect(one).to.deep.equal({ code: 0, out: "1 will be tried again within a minute.\n" });
-    expect(await asked()).to.deep.equal([ids[1]]);
+    expect(await retriesRequested()).to.deep.equal([ids[1]]);
     const unknown = await setAside("--retry", randomUUID());
     expect(unknown).to.deep.equal({ code: 0, out: "0 will be tried again within a minute.\n" });
     expect((await setAside("--retry")).code).to.equal(0);
-    expect((await asked()).sort()).to.deep.equal([...ids].sort());
+    expect((await retriesRequested()).sort()).to.deep.equal([...ids].sort());
   });
 });

@@ -51,8 +51,8 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
       const changed = await send("PUT", setting, { token: lasting, body: { title } });
       expect(changed.status).to.equal(200);
 
-      const asked = [() => project(token), () => project(lasting), () => newTokenAnswer("x")];
-      seen = await whileReadModelsStandStill(asked);
+      const queries = [() => project(token), () => project(lasting), () => newTokenAnswer("x")];
+      seen = await whileReadModelsStandStill(queries);
       await eventually(async () => (await project(lasting)).status === 200, recoveryMs);
     }
     expect(new Set(seen)).to.deep.equal(new Set([503]));
@@ -66,7 +66,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
    * @returns the statuses; none when the read models have lost nothing
    */
   async function whileReadModelsStandStill(
-    asked: readonly (() => ReturnType<typeof send>)[],
+    queries: readonly (() => ReturnType<typeof send>)[],
   ): Promise<readonly number[]> {
     const projections = await service.pidOf("projections");
     process.kill(projections, "SIGSTOP");
@@ -77,7 +77,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
       const isBehind = await eventually(readModelsBehind, recoveryMs);
       const seen: number[] = [];
       for (let turn = 0; isBehind === "behind" && turn < 3; turn += 1) {
-        for (const ask of asked) seen.push((await ask()).status);
+        for (const ask of queries) seen.push((await ask()).status);
       }
       return seen;
     } finally {

@@ -36,13 +36,13 @@ beforeEach(async () => {
   await git(copy, "push", "--quiet", app.remote(project, anna), `${first}:refs/heads/main`);
 });
 
-async function told(): Promise<readonly string[]> {
-  const told: string[] = [];
+async function recordedChanges(): Promise<readonly string[]> {
+  const changes: string[] = [];
   for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
     const who = metadata.actor.alias ?? "the system";
-    told.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
+    changes.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
   }
-  return told;
+  return changes;
 }
 
 const intents = () => app.db("push_intent").where({ project_id: project.id });
@@ -100,35 +100,41 @@ describe("a service that dies while it changes a ref for a user", () => {
 
       expect(answer.status).to.equal(200);
       expect(object).to.contain(((await answer.json()) as { objectId: string }).objectId);
-      expect(await told()).to.deep.equal(["BranchCreated main by anna", "TagCreated v1 by anna"]);
+      expect(await recordedChanges()).to.deep.equal([
+        "BranchCreated main by anna",
+        "TagCreated v1 by anna",
+      ]);
       expect(await intents()).to.deep.equal([]);
     });
   }
 
   it("and whose caller never asks again is accounted for by the healer", async () => {
     await askDying("before", randomUUID());
-    expect(await told()).to.have.length(1);
+    expect(await recordedChanges()).to.have.length(1);
     await app.refs.heal(new Date());
-    expect(await told()).to.deep.equal(["BranchCreated main by anna", "TagCreated v1 by anna"]);
+    expect(await recordedChanges()).to.deep.equal([
+      "BranchCreated main by anna",
+      "TagCreated v1 by anna",
+    ]);
   });
 });
 
 describe("changing refs", () => {
   it("is done anew when an attempt at the same command died before git heard of it", async () => {
-    const asked = await order();
-    const { metadata } = asked;
+    const requested = await order();
+    const { metadata } = requested;
     const push = { pushId: metadata.commandId, projectId: project.id, metadata, refs: tag("v1") };
     await app.refs.begin(push);
-    await expect(changeRefs(app, asked)).to.be.rejectedWith("still under way");
+    await expect(changeRefs(app, requested)).to.be.rejectedWith("still under way");
     await intents().update({ created_at: new Date(Date.now() - 60_000) });
 
-    const { refs } = await changeRefs(app, asked);
-    const again = await changeRefs(app, asked);
+    const { refs } = await changeRefs(app, requested);
+    const again = await changeRefs(app, requested);
 
     expect([...refs]).to.deep.equal([["refs/tags/v1", first]]);
     expect([...again.refs]).to.deep.equal([...refs]);
     expect(await intents()).to.deep.equal([]);
-    expect(await told()).to.have.length(2);
+    expect(await recordedChanges()).to.have.length(2);
   });
 
   it("is all or nothing", async () => {
@@ -137,7 +143,7 @@ describe("changing refs", () => {
     await expect(changing).to.be.rejected.then((error) => {
       expect(error).to.include({ code: "git.busy" });
     });
-    expect(await told()).to.have.length(1);
+    expect(await recordedChanges()).to.have.length(1);
     expect(await intents()).to.deep.equal([]);
   });
 
@@ -160,7 +166,7 @@ describe("changing refs", () => {
     expect(await heads()).to.include(`${second} refs/heads/main`);
     expect(await heads()).to.include(`${second} refs/merge-requests/1/merge`);
     // A ref of the service's own is no event of the repository.
-    expect((await told()).slice(2)).to.deep.equal(["BranchUpdated main by anna"]);
+    expect((await recordedChanges()).slice(2)).to.deep.equal(["BranchUpdated main by anna"]);
   });
 
   it("starts git after the check of locks where others have some", async () => {
@@ -180,16 +186,16 @@ describe("changing refs", () => {
     };
     await changeRefs(app, await order({ first }));
     expect([...seen]).to.deep.equal([false]);
-    expect(await told()).to.include("TagCreated v1 by anna");
+    expect(await recordedChanges()).to.include("TagCreated v1 by anna");
   });
 
   it("asks what to do anew after a lost race when it may", async () => {
-    const asked: (string | null)[] = [];
+    const plannedFrom: (string | null)[] = [];
     const plan = async () => {
       const row = await app.db("git_ref").where({ project_id: project.id, name: "main" }).first();
-      asked.push(row.object_id);
+      plannedFrom.push(row.object_id);
       // The first time, a concurrent push is faster.
-      if (asked.length === 1) {
+      if (plannedFrom.length === 1) {
         await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/main`);
       }
       return [{ ref: "refs/heads/main", before: row.object_id, after: second }];
@@ -198,9 +204,9 @@ describe("changing refs", () => {
     await expect(lost).to.be.rejectedWith("by a concurrent request");
     await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
 
-    asked.length = 0;
+    plannedFrom.length = 0;
     await changeRefs(app, await order({ plan, retries: true }));
-    expect(asked).to.deep.equal([first, second]);
+    expect(plannedFrom).to.deep.equal([first, second]);
   });
 
   it("gives everybody a turn, however many change one branch at once", async () => {
@@ -216,15 +222,15 @@ describe("changing refs", () => {
     };
     const repository = await app.git.ensure(project.id, "main");
     await Promise.all(Array.from({ length: 12 }, anyone));
-    expect(await told()).to.have.length(13);
+    expect(await recordedChanges()).to.have.length(13);
   });
 
   it("waits for a place of its own among the intents when its command is under way twice", async () => {
-    const asked = await order();
-    const both = await Promise.allSettled([changeRefs(app, asked), changeRefs(app, asked)]);
+    const requested = await order();
+    const both = await Promise.allSettled([changeRefs(app, requested), changeRefs(app, requested)]);
     const done = both.filter(({ status }) => status === "fulfilled");
     expect(done).not.to.be.empty;
-    expect(await told()).to.have.length(2);
+    expect(await recordedChanges()).to.have.length(2);
     expect(await intents()).to.deep.equal([]);
   });
 
@@ -238,7 +244,7 @@ describe("changing refs", () => {
       const plan = async () => [{ ref, before: null, after: first }];
       await expect(changeRefs(app, await order({ plan })), ref).to.be.rejected;
     }
-    expect(await told()).to.have.length(1);
+    expect(await recordedChanges()).to.have.length(1);
   });
 
   it("lets merges in where the rule about merging does, and pushes by the rule about pushing", async () => {
@@ -253,6 +259,6 @@ describe("changing refs", () => {
     await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/dev`);
     await expect(changeRefs(app, await order({ plan }))).to.be.rejectedWith("protected branch");
     await changeRefs(app, await order({ plan, merging: true }));
-    expect((await told()).at(-1)).to.equal("BranchUpdated main by anna");
+    expect((await recordedChanges()).at(-1)).to.equal("BranchUpdated main by anna");
   });
 });

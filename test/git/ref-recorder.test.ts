@@ -41,14 +41,14 @@ beforeEach(async () => {
 });
 
 /** `BranchUpdated by anna` … in the order of the log. */
-async function told(): Promise<readonly string[]> {
-  const told: string[] = [];
+async function recordedChanges(): Promise<readonly string[]> {
+  const changes: string[] = [];
   for await (const { type, data, metadata } of app.store.readStream(repositoryStream(project.id))) {
-    told.push(
+    changes.push(
       `${type} ${data["branch"] ?? data["tag"]} by ${metadata.actor.alias ?? "the system"}`,
     );
   }
-  return told;
+  return changes;
 }
 
 const intents = () => app.db("push_intent").where({ project_id: project.id });
@@ -85,7 +85,7 @@ describe("a push whose recording failed", () => {
       expect(stdout).to.match(/\[up to date\]|refs\/heads\/main/);
       const shown = await app.db("git_ref").where({ project_id: project.id, name: "main" }).first();
       expect(shown).to.include({ object_id: second });
-      expect((await told()).at(-1)).to.equal("BranchUpdated main by anna");
+      expect((await recordedChanges()).at(-1)).to.equal("BranchUpdated main by anna");
     });
   }
 });
@@ -94,12 +94,12 @@ describe("a process that dies between the change of a ref and its event", () => 
   it("leaves a push that is recorded later, once, as its pusher's", async () => {
     await pushToDying("before", `${second}:refs/heads/main`);
     expect(await git(gitDir, "rev-parse", "refs/heads/main")).to.equal(second);
-    expect(await told()).to.deep.equal(["BranchCreated main by anna"]);
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main by anna"]);
 
     await app.refs.heal(new Date());
     await app.refs.heal(new Date());
 
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchUpdated main by anna",
     ]);
@@ -110,7 +110,7 @@ describe("a process that dies between the change of a ref and its event", () => 
     await pushToDying("before", `${second}:refs/heads/dev`);
     await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/other`);
 
-    expect([...(await told())].sort()).to.deep.equal([
+    expect([...(await recordedChanges())].sort()).to.deep.equal([
       "BranchCreated dev by anna",
       "BranchCreated main by anna",
       "BranchCreated other by anna",
@@ -123,7 +123,7 @@ describe("a process that dies between the change of a ref and its event", () => 
     await git(copy, "push", "--quiet", "-f", app.remote(project, anna), `${first}:refs/heads/main`);
     await app.refs.heal(new Date());
 
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchUpdated main by anna",
       "BranchUpdated main by anna",
@@ -138,7 +138,7 @@ describe("the recorder of refs", () => {
     await app.refs.reconcile(project.id);
     await app.refs.reconcile(project.id);
 
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "TagCreated outside by the system",
     ]);
@@ -151,20 +151,20 @@ describe("the recorder of refs", () => {
 
     await app.refs.heal(new Date(Date.now() + 25 * 60 * 60_000));
     expect(await intents()).to.deep.equal([]);
-    expect(await told()).to.have.length(1);
+    expect(await recordedChanges()).to.have.length(1);
   });
 
   it("tells of a push once although two processes account for it at the same moment", async () => {
-    const asked = push("refs/heads/main", first, second);
-    await app.refs.begin(asked);
+    const intent = push("refs/heads/main", first, second);
+    await app.refs.begin(intent);
     await git(copy, "push", "--quiet", gitDir, `${second}:refs/heads/main`);
     const others = Array.from({ length: 4 }, () => refRecorder(app, keyedLock()));
     await Promise.all([
-      app.refs.finish(asked, new Set(["refs/heads/main"])),
+      app.refs.finish(intent, new Set(["refs/heads/main"])),
       ...others.map((other) => other.reconcile(project.id)),
     ]);
 
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchUpdated main by the system",
     ]);
@@ -187,7 +187,7 @@ describe("the recorder of refs", () => {
     await contended.reconcile(project.id);
 
     expect(conflicts).to.equal(0);
-    expect(await told()).to.have.length(2);
+    expect(await recordedChanges()).to.have.length(2);
   });
 
   it("reads no more of the stream than the read model has not seen", async () => {
@@ -210,15 +210,15 @@ describe("the recorder of refs", () => {
   it("keeps nothing of what git refused, beside what it did", async () => {
     const made = push("refs/tags/v1", null, first);
     const refs = [...made.refs, { ref: "refs/tags/v2", before: second, after: first }];
-    const asked = { ...made, refs };
-    await app.refs.begin(asked);
+    const intent = { ...made, refs };
+    await app.refs.begin(intent);
     expect(await intents()).to.have.length(2);
     await git(gitDir, "update-ref", "refs/tags/v1", first);
 
-    await app.refs.finish(asked, new Set(["refs/tags/v1"]));
+    await app.refs.finish(intent, new Set(["refs/tags/v1"]));
 
     expect(await intents()).to.deep.equal([]);
-    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+    expect((await recordedChanges()).map((text) => text.split(" by ")[0])).to.deep.equal([
       ...["BranchCreated main", "TagCreated v1"],
     ]);
   });
@@ -227,14 +227,14 @@ describe("the recorder of refs", () => {
     const behind = { project_id: project.id };
     await app.db("git_ref").where(behind).delete();
     await app.db("git_repository").where(behind).delete();
-    const asked = push("refs/tags/v1", null, first);
-    await app.refs.begin(asked);
+    const intent = push("refs/tags/v1", null, first);
+    await app.refs.begin(intent);
     await git(gitDir, "update-ref", "refs/tags/v1", first);
 
-    const position = await app.refs.finish(asked, new Set(["refs/tags/v1"]));
+    const position = await app.refs.finish(intent, new Set(["refs/tags/v1"]));
 
     expect(position).to.be.a("bigint");
-    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+    expect((await recordedChanges()).map((text) => text.split(" by ")[0])).to.deep.equal([
       ...["BranchCreated main", "TagCreated v1"],
     ]);
     expect(await intents()).to.deep.equal([]);
@@ -255,50 +255,51 @@ describe("a push whose new refs are synced together", () => {
 
   /** A recorder that notes what the log tells whenever the disk is written. */
   function syncing() {
-    const toldAtSync: number[] = [];
-    const sync = async (): Promise<void> => void toldAtSync.push((await told()).length);
-    return { recorder: refRecorder({ ...app, git: { ...app.git, sync } }), toldAtSync };
+    const recordedAtSync: number[] = [];
+    const sync = async (): Promise<void> =>
+      void recordedAtSync.push((await recordedChanges()).length);
+    return { recorder: refRecorder({ ...app, git: { ...app.git, sync } }), recordedAtSync };
   }
 
   it("is recorded when they are on the disk", async () => {
-    const { recorder, toldAtSync } = syncing();
-    const asked = many("refs/tags/v1");
-    await recorder.begin(asked);
+    const { recorder, recordedAtSync } = syncing();
+    const intent = many("refs/tags/v1");
+    await recorder.begin(intent);
     await make("refs/tags/v1");
-    await recorder.finish(asked, new Set(["refs/tags/v1"]));
-    expect(toldAtSync).to.deep.equal([1]);
-    expect(await told()).to.have.length(2);
+    await recorder.finish(intent, new Set(["refs/tags/v1"]));
+    expect(recordedAtSync).to.deep.equal([1]);
+    expect(await recordedChanges()).to.have.length(2);
   });
 
   it("is not recorded when they could not be written", async () => {
     const sync = () => Promise.reject(new Error("disk"));
     const failing = refRecorder({ ...app, git: { ...app.git, sync } });
-    const asked = many("refs/tags/v1");
-    await failing.begin(asked);
+    const intent = many("refs/tags/v1");
+    await failing.begin(intent);
     await make("refs/tags/v1");
-    await expect(failing.finish(asked, new Set(["refs/tags/v1"]))).to.be.rejectedWith("disk");
+    await expect(failing.finish(intent, new Set(["refs/tags/v1"]))).to.be.rejectedWith("disk");
     await expect(failing.reconcile(project.id)).to.be.rejectedWith("disk");
-    expect(await told()).to.have.length(1);
+    expect(await recordedChanges()).to.have.length(1);
     expect(await intents()).to.have.length(1);
   });
 
   it("is not recorded by another process before they are", async () => {
-    const { recorder, toldAtSync } = syncing();
+    const { recorder, recordedAtSync } = syncing();
     await recorder.begin(many("refs/tags/v1"));
     await make("refs/tags/v1");
     await recorder.reconcile(project.id);
-    expect(toldAtSync).to.deep.equal([1]);
-    expect(await told()).to.have.length(2);
+    expect(recordedAtSync).to.deep.equal([1]);
+    expect(await recordedChanges()).to.have.length(2);
   });
 
   it("is the only kind that has the disk written", async () => {
-    const { recorder, toldAtSync } = syncing();
-    const asked = push("refs/tags/v1", null, first);
-    await recorder.begin(asked);
+    const { recorder, recordedAtSync } = syncing();
+    const intent = push("refs/tags/v1", null, first);
+    await recorder.begin(intent);
     await make("refs/tags/v1");
     await recorder.reconcile(project.id);
-    await recorder.finish(asked, new Set(["refs/tags/v1"]));
-    expect(toldAtSync).to.deep.equal([]);
+    await recorder.finish(intent, new Set(["refs/tags/v1"]));
+    expect(recordedAtSync).to.deep.equal([]);
   });
 
   it("is made good after a power cut: what is whole is recorded, the rest may come again", async () => {
@@ -310,18 +311,18 @@ describe("a push whose new refs are synced together", () => {
 
     await app.refs.heal(new Date());
 
-    expect((await told()).map((text) => text.split(" by ")[0])).to.deep.equal([
+    expect((await recordedChanges()).map((text) => text.split(" by ")[0])).to.deep.equal([
       ...["BranchCreated main", "TagCreated whole"],
     ]);
     await rm(path.join(gitDir, "refs/tags/of-others"));
     const refspecs = names.slice(1).map((ref) => `${first}:${ref}`);
     await git(copy, "push", "--quiet", app.remote(project, anna), ...refspecs);
-    expect(await told()).to.have.length(4);
+    expect(await recordedChanges()).to.have.length(4);
   });
 
   it("loses no ref that moved on before the power was cut", async () => {
-    const asked = many("refs/heads/new");
-    await app.refs.begin(asked);
+    const intent = many("refs/heads/new");
+    await app.refs.begin(intent);
     await make("refs/heads/new");
     await git(copy, "push", "--quiet", app.remote(project, anna), `${second}:refs/heads/new`);
     await app.refs.heal(new Date());

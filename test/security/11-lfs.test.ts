@@ -122,11 +122,11 @@ describe("bytes that are not what their id says", () => {
       expect([413, 422], `${size}: ${answer.text}`).to.include(answer.status);
     }
     const over = { oid: sha256(bytes), size: app.deps.config.lfsObjectBytesMax + 1 };
-    const asked = await call("POST", `${lfs()}/objects/batch`, basic(anna), {
+    const answered = await call("POST", `${lfs()}/objects/batch`, basic(anna), {
       operation: "upload",
       objects: [over],
     });
-    expect(asked.body.objects[0].error.code).to.equal(422);
+    expect(answered.body.objects[0].error.code).to.equal(422);
     const spool = path.join(app.dataDir, "blobs", "temporary");
     await eventually(async () => (await readdir(spool)).length === 0);
     expect(await stored(hidden.id)).to.have.length(1);

@@ -34,15 +34,19 @@ const codeOf = async (answer: Promise<Answer>) => (await answer).body["code"];
 
 describe("an unknown user", () => {
   it("is answered as a known one with a wrong password is, word for word", async () => {
-    const told = ({ status, body, headers }: Answer) => {
+    const visible = ({ status, body, headers }: Answer) => {
       const { requestId: _, ...rest } = body;
       const kept = [...headers].filter(([name]) => !/^(date|x-request-id)$/.test(name));
       return { status, rest, kept };
     };
-    const known = told(await logIn(anna.alias, "wrong password"));
-    expect(told(await logIn(`nobody-${count}`, "wrong password"))).to.deep.equal(known);
-    expect(told(await logIn(`nobody-${count}@example.org`, "wrong password"))).to.deep.equal(known);
-    expect(told(await logIn(`${anna.alias}@example.org`, "wrong password"))).to.deep.equal(known);
+    const known = visible(await logIn(anna.alias, "wrong password"));
+    expect(visible(await logIn(`nobody-${count}`, "wrong password"))).to.deep.equal(known);
+    expect(visible(await logIn(`nobody-${count}@example.org`, "wrong password"))).to.deep.equal(
+      known,
+    );
+    expect(visible(await logIn(`${anna.alias}@example.org`, "wrong password"))).to.deep.equal(
+      known,
+    );
   });
 
   it("takes as long, as far as anybody can tell", async () => {

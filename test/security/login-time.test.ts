@@ -60,7 +60,7 @@ async function form(path: string) {
 }
 
 /** What a page says, apart from what was typed into it. */
-const told = ({ status, text, headers }: Shown, typed: string) => [
+const visible = ({ status, text, headers }: Shown, typed: string) => [
   status,
   text.replaceAll(typed, "…"),
   [...headers].filter(([name]) => !/^(content-length|date|x-request-id)$/.test(name)),
@@ -71,9 +71,9 @@ describe("the login page", () => {
     it(`answers a wrong password of ${login} as it answers nobody, word for word`, async () => {
       const send = await form("/login?choose=1");
       const name = nobody();
-      const known = told(await send({ login, password: wrong }), login);
+      const known = visible(await send({ login, password: wrong }), login);
       expect(known[0]).to.equal(403);
-      expect(told(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
+      expect(visible(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
     });
   }
 
@@ -106,23 +106,23 @@ describe("with a directory, which takes its time", () => {
   it("its page answers nobody as it answers a wrong password, in the same time", async () => {
     const send = await form(`${path}?returnTo=/console`);
     const name = nobody();
-    const known = told(await send({ login: "clara", password: wrong }), "clara");
+    const known = visible(await send({ login: "clara", password: wrong }), "clara");
     expect(known[0]).to.equal(403);
-    expect(told(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
-    const asked = () => send({ login: "clara", password: wrong });
+    expect(visible(await send({ login: name, password: wrong }), name)).to.deep.equal(known);
+    const logIn = () => send({ login: "clara", password: wrong });
     const others = () => send({ login: nobody(), password: wrong });
-    expect(await questionsOf(others)).to.deep.equal(await questionsOf(asked));
+    expect(await questionsOf(others)).to.deep.equal(await questionsOf(logIn));
     // Each question to the directory counts here: one more or less would show.
-    await expectAlike([0.8, 1.25], asked, others);
+    await expectAlike([0.8, 1.25], logIn, others);
   });
 
   for (const login of ["clara", anna.alias]) {
     it(`the login page takes as long for ${login} as for nobody`, async () => {
       const send = await form("/login?choose=1");
-      const asked = () => send({ login, password: wrong });
+      const logIn = () => send({ login, password: wrong });
       const others = () => send({ login: nobody(), password: wrong });
-      expect(await questionsOf(others)).to.deep.equal(await questionsOf(asked));
-      await expectAlike([0.7, 1.4], asked, others);
+      expect(await questionsOf(others)).to.deep.equal(await questionsOf(logIn));
+      await expectAlike([0.7, 1.4], logIn, others);
     });
   }
 
@@ -137,17 +137,17 @@ describe("a forgotten password", () => {
   it("is answered alike for unknown and known users, in the same time", async () => {
     const send = await form("/account/forgot-password");
     const name = `${nobody()}@example.org`;
-    const known = told(await send({ email: "anna@example.org" }), "anna@example.org");
+    const known = visible(await send({ email: "anna@example.org" }), "anna@example.org");
     expect(known[0]).to.equal(200);
-    expect(told(await send({ email: name }), name)).to.deep.equal(known);
+    expect(visible(await send({ email: name }), name)).to.deep.equal(known);
     let somebody = 0;
     const users = await Promise.all(
       Array.from({ length: 60 }, (_, n) => app.givenUser(`somebody-${n}`)),
     );
     // Each address once: over the limit of mails nothing is written.
-    const asked = () => send({ email: `${users[somebody++]?.alias}@example.org` });
+    const requestReset = () => send({ email: `${users[somebody++]?.alias}@example.org` });
     const others = () => send({ email: `${nobody()}@example.org` });
-    await expectAlike([0.4, 2.5], asked, others);
+    await expectAlike([0.4, 2.5], requestReset, others);
   });
 
   it("is set by no link that was not sent, in the same time for any named user", async () => {

@@ -180,11 +180,11 @@ describe("the address an authorization is sent to", () => {
   it("is read again from the answer to the consent page", async () => {
     const good = authorizePath({ client_id: server.clientId, scope: "USER_READ" });
     const evil = { decision: "allow", redirect_uri: "https://evil.example/" };
-    const asked = await visitor.open(good);
-    const bent = await visitor.submit(asked, "/oauth/authorize", evil);
+    const consent = await visitor.open(good);
+    const bent = await visitor.submit(consent, "/oauth/authorize", evil);
     expect([bent.status, bent.location]).to.deep.equal([422, ""]);
     const twice = { decision: ["allow", "deny"] };
-    expect((await visitor.submit(asked, "/oauth/authorize", twice)).status).to.equal(422);
+    expect((await visitor.submit(consent, "/oauth/authorize", twice)).status).to.equal(422);
   });
 });
 

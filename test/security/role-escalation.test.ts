@@ -64,11 +64,11 @@ for (const route of routes) {
     if (route.method === "get") {
       it("is open to its role and higher ones, to the owner, private or not", async () => {
         const users = [...roles.slice(roles.indexOf(needed.role)).map(member), world.anna];
-        const asked = users.flatMap(({ token }) => [
+        const requests = users.flatMap(({ token }) => [
           send(route, world.hidden, token),
           send(route, world.open, token),
         ]);
-        for (const { status, text } of await Promise.all(asked)) {
+        for (const { status, text } of await Promise.all(requests)) {
           expect(status, text).not.to.equal(403);
         }
       });

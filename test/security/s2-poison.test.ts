@@ -133,10 +133,10 @@ describe("a push full of control characters", () => {
     }
     await git(copy, "push", "--quiet", "origin", "main");
     // What was pushed before the webhook was made may be delivered as well.
-    const told = () =>
+    const delivered = () =>
       receiver.received.filter(({ body }) => JSON.parse(body).push?.commits?.length === 20);
-    await eventually(() => told().length === 1, 30_000);
-    expect(told()[0]?.body.length).to.be.lessThan(400 * 1024);
+    await eventually(() => delivered().length === 1, 30_000);
+    expect(delivered()[0]?.body.length).to.be.lessThan(400 * 1024);
     const before = receiver.received.length;
     await git(copy, "push", "--quiet", "origin", "main:after");
     await eventually(() => receiver.received.length > before, 30_000);

@@ -50,7 +50,7 @@ const create = (user: TestUser, code: string) => createAt(app.url, user, code);
 const succeeded = (answers: readonly Readonly<{ status: number }>[]) =>
   answers.filter(({ status }) => status === 200 || status === 303).length;
 
-async function askedForCode(user: TestUser) {
+async function onCodePage(user: TestUser) {
   const visitor = browser(app.url);
   expect((await visitor.logIn(user)).location).to.equal("/login/code");
   return { visitor, page: await visitor.open("/login/code") };
@@ -62,7 +62,7 @@ describe("a code of the second factor", () => {
     const code = codeAt(secret);
     expect((await create(anna, code)).status).to.equal(200);
     expect((await create(anna, code)).body["code"]).to.equal("auth.otp_wrong");
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     expect((await visitor.submit(page, "/login/code", { code })).status).to.equal(403);
     const disable = { token: anna.token, body: { code } };
     expect((await app.post("/user/settings/two-factor/disable", disable)).status).to.equal(403);
@@ -85,7 +85,7 @@ describe("a code of the second factor", () => {
 
   it("opens one session when one browser sends it many times at once", async () => {
     const { secret } = await enrolled(app, anna);
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     const code = codeAt(secret);
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => visitor.submit(page, "/login/code", { code })),
@@ -109,7 +109,7 @@ describe("a code of the second factor", () => {
       expect((await create(anna, "")).body["code"]).to.equal("auth.otp_required");
     }
     expect((await create(anna, codeAt(secret))).body["code"]).to.equal("auth.locked");
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     const locked = await visitor.submit(page, "/login/code", { code: codeAt(secret) });
     expect(locked.status).to.equal(403);
     expect(locked.text).to.contain("locked");
@@ -153,7 +153,7 @@ describe("the step between password and code", () => {
   it("is nobody else's: a ticket that was changed, made up or is another's opens nothing", async () => {
     const boris = await app.givenUser(`boris-${counter}`);
     const { secret } = await enrolled(app, anna);
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     const ticket = visitor.cookies.get("ledgerforge-login") ?? "";
     const [content = "", seal = ""] = ticket.split(".");
     const claims = JSON.parse(Buffer.from(content, "base64url").toString());
@@ -169,7 +169,7 @@ describe("the step between password and code", () => {
 
   it("waits five minutes for the code, and no longer", async () => {
     const { recoveryCodes } = await enrolled(app, anna);
-    const { visitor } = await askedForCode(anna);
+    const { visitor } = await onCodePage(anna);
     const afterwards = browser(later.url);
     for (const [name, value] of visitor.cookies) afterwards.cookies.set(name, value);
     expect((await afterwards.open("/login/code")).location).to.equal("/login");
@@ -182,7 +182,7 @@ describe("the step between password and code", () => {
 
   it("takes no code of a second factor that is only being set up", async () => {
     const { secret } = await enrolled(app, anna);
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     const path = "/user/settings/two-factor";
     const { token, password } = anna;
     await app.post(`${path}/disable`, { token, body: { code: codeAt(secret) } });
@@ -199,13 +199,13 @@ describe("the step between password and code", () => {
       await app.put(`/admin/user/${anna.alias}/change-password`, { token: root.token, body });
     };
     const ban = () => app.post(`/admin/user/${anna.id}/account/ban`, { token: root.token });
-    const { visitor, page } = await askedForCode(anna);
+    const { visitor, page } = await onCodePage(anna);
     await change();
     await visitor.submit(page, "/login/code", { code: codeAt(secret) });
     expect((await visitor.open("/console")).status).to.equal(303);
 
     await nextStep(app);
-    const again = await askedForCode({ ...anna, password: "quite another password" });
+    const again = await onCodePage({ ...anna, password: "quite another password" });
     await ban();
     await again.visitor.submit(again.page, "/login/code", { code: codeAt(secret) });
     expect((await again.visitor.open("/console")).status).to.equal(303);

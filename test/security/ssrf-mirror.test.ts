@@ -20,9 +20,9 @@ const parent = await temporaryDirectory();
 const as = (user: TestUser, body?: unknown): Send => ({ token: user.token, body });
 
 /** Stands for what is inside: nobody may ever ask it. */
-let asked = 0;
+let requests = 0;
 const inside = createServer((_request, response) => {
-  asked += 1;
+  requests += 1;
   response.end("secret");
 }).listen(0, "127.0.0.1");
 await once(inside, "listening");
@@ -38,7 +38,7 @@ before(async () => {
 });
 beforeEach(() => {
   other.reset();
-  asked = 0;
+  requests = 0;
 });
 
 const refused = [
@@ -99,7 +99,7 @@ describe("a mirror whose server leads elsewhere", () => {
       });
       expect((await mirror(alias, { type: "PULL" })).status).to.equal(200);
       expect(await errorCode(alias)).to.equal("remote.redirected");
-      expect(asked).to.equal(0);
+      expect(requests).to.equal(0);
     });
   }
 
@@ -115,7 +115,7 @@ describe("a mirror whose server leads elsewhere", () => {
     });
     await mirror("dumb", { type: "PULL" });
     expect(await errorCode("dumb")).to.match(/^remote\./);
-    expect(asked).to.equal(0);
+    expect(requests).to.equal(0);
     expect(await refEvents(id)).to.equal(0);
   });
 });

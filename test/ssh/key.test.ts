@@ -138,11 +138,11 @@ describe("a connection that runs", () => {
   async function open(file: string) {
     const args = [...sshOptions(file, app.sshPort), "git@127.0.0.1"];
     const child = startSshClient([...args, `git-receive-pack '${anna.alias}/project.git'`]);
-    let told = "";
+    let output = "";
     child.stdout?.on("data", (chunk: Buffer) => {
-      told += chunk.toString();
+      output += chunk.toString();
     });
-    await eventually(() => told.endsWith("0000"));
+    await eventually(() => output.endsWith("0000"));
     return child;
   }
 

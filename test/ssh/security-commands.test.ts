@@ -204,11 +204,11 @@ describe("security family 6: what else SSH offers", () => {
           error ? reject(error) : resolve(opened),
         ),
       );
-      let told = "";
+      let output = "";
       channel.on("data", (chunk: Buffer) => {
-        told += chunk.toString();
+        output += chunk.toString();
       });
-      await eventually(() => told.endsWith("0000"));
+      await eventually(() => output.endsWith("0000"));
       const running = await processEnvironments("upload-pack");
       expect(running.length).to.be.greaterThan(0);
       for (const environment of running) {
@@ -244,12 +244,12 @@ async function accepts(name: string, value: string): Promise<boolean> {
         (error, opened) => (error ? reject(error) : resolve(opened)),
       ),
     );
-    let told = "";
+    let output = "";
     channel.on("data", (chunk: Buffer) => {
-      told += chunk.toString();
+      output += chunk.toString();
     });
-    await eventually(() => told.includes("0000"));
-    taken = told.includes("version 2");
+    await eventually(() => output.includes("0000"));
+    taken = output.includes("version 2");
     channel.end("0000");
     await once(channel, "close");
   });

@@ -7,7 +7,7 @@ import path from "node:path";
 import { basicAuth } from "./basic-auth.ts";
 import { git, temporaryDirectory } from "./git.ts";
 
-type Asked = Readonly<{ method: string; url: string; headers: IncomingMessage["headers"] }>;
+type Received = Readonly<{ method: string; url: string; headers: IncomingMessage["headers"] }>;
 type Answer = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 export type GitServer = Readonly<{
@@ -16,7 +16,7 @@ export type GitServer = Readonly<{
   port: number;
   /** Makes an empty bare repository that takes pushes, and answers its directory. */
   create: (name: string) => Promise<string>;
-  asked: Asked[];
+  received: Received[];
   /** Looked at before git is: true when it has answered itself. */
   first: (answer: Answer) => void;
   /** From now on only who sends these is let in. */
@@ -27,12 +27,12 @@ export type GitServer = Readonly<{
 /** Another git server: git's own `http-backend` behind node:http, until the calling file ends. */
 export async function startGitServer(): Promise<GitServer> {
   const root = await temporaryDirectory();
-  const asked: Asked[] = [];
+  const received: Received[] = [];
   let needed: string | undefined;
   let first: Answer = () => false;
   const server = createServer((request, response) => {
     const { method = "", url = "", headers } = request;
-    asked.push({ method, url, headers });
+    received.push({ method, url, headers });
     if (first(request, response)) return;
     if (needed !== undefined && headers.authorization !== needed) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="other"' }).end();
@@ -55,7 +55,7 @@ export async function startGitServer(): Promise<GitServer> {
       await git(directory, "config", "http.receivepack", "true");
       return directory;
     },
-    asked,
+    received,
     first: (answer) => {
       first = answer;
     },
@@ -63,7 +63,7 @@ export async function startGitServer(): Promise<GitServer> {
       needed = basicAuth(username, token);
     },
     reset: () => {
-      asked.length = 0;
+      received.length = 0;
       needed = undefined;
       first = () => false;
     },

@@ -52,8 +52,8 @@ export async function expectLinear<Input>(
     const isDear = time >= allowed && time < 2 * allowed;
     // A larger input may be dearer once, as when its garbage is collected: then it is linear from there on.
     if (isDear && (await growthFrom(work, prepare, unit * factor, time)) < laterGrowthMax) continue;
-    const told = times.map((ms) => ms.toFixed(1)).join(", ");
-    expect(time, `ms at 1, 2, 4, 8 times ${unit}: ${told}`).to.be.lessThan(allowed);
+    const shown = times.map((ms) => ms.toFixed(1)).join(", ");
+    expect(time, `ms at 1, 2, 4, 8 times ${unit}: ${shown}`).to.be.lessThan(allowed);
   }
 }
 

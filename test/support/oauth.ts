@@ -43,9 +43,9 @@ export async function decide(
   path: string,
   decision: "allow" | "deny" = "allow",
 ): Promise<Shown> {
-  const asked = await visitor.open(path);
-  expect(asked.status, asked.text).to.equal(200);
-  return await visitor.submit(asked, "/oauth/authorize", { decision });
+  const consent = await visitor.open(path);
+  expect(consent.status, consent.text).to.equal(200);
+  return await visitor.submit(consent, "/oauth/authorize", { decision });
 }
 
 /** The code for an application that sends nothing unusual. */

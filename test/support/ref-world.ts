@@ -21,7 +21,7 @@ export type RefWorld = Readonly<{
   delete: (user: TestUser, rest: string) => Promise<Answered>;
   remote: (user: TestUser) => string;
   /** `BranchCreated main by anna` … in the order of the log. */
-  told: () => Promise<readonly string[]>;
+  recordedChanges: () => Promise<readonly string[]>;
   refs: () => Promise<ReadonlyMap<string, string>>;
 }>;
 
@@ -85,14 +85,14 @@ export async function refWorlds(
       post,
       delete: (user, rest) => app.delete(at(rest), { token: user.token }),
       remote,
-      async told() {
-        const told: string[] = [];
+      async recordedChanges() {
+        const changes: string[] = [];
         const stream = repositoryStream(project.id);
         for await (const { type, data, metadata } of app.platform.store.readStream(stream)) {
           const who = metadata.actor.alias ?? "the system";
-          told.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
+          changes.push(`${type} ${data["branch"] ?? data["tag"]} by ${who}`);
         }
-        return told;
+        return changes;
       },
       async refs() {
         return (await repository?.refs()) ?? new Map();

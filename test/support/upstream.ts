@@ -16,6 +16,6 @@ export async function startUpstream() {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const asked = (path: string) => requests.filter(({ url }) => url === path);
-  return { url: `http://127.0.0.1:${port}`, answers, requests, asked };
+  const requestsFor = (path: string) => requests.filter(({ url }) => url === path);
+  return { url: `http://127.0.0.1:${port}`, answers, requests, requestsFor };
 }

@@ -191,12 +191,12 @@ describe("a new password while former addresses are open", () => {
   });
 
   it("needs all the links, in any order", () => {
-    const asked = [...past, requested];
+    const history = [...past, requested];
     const set: UserEvent = {
       type: "UserPasswordChanged",
       data: { passwordHash: box("q"), ...changedBy(userId) },
     };
-    given(...asked)
+    given(...history)
       .when(reset("part-b", "main", "part-a"))
       .gives(set);
     for (const some of [
@@ -205,14 +205,14 @@ describe("a new password while former addresses are open", () => {
       ["part-a", "part-b"],
       ["main", "main", "x"],
     ]) {
-      given(...asked)
+      given(...history)
         .when(reset(...some))
         .refuses("link.more_needed");
     }
-    given(...asked)
+    given(...history)
       .when(reset("x"))
       .refuses("link.invalid");
-    given(...asked, takenBack("a"))
+    given(...history, takenBack("a"))
       .when(reset("main", "part-a", "part-b"))
       .refuses("link.invalid");
   });

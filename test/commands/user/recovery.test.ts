@@ -5,7 +5,7 @@ import { specify } from "../../support/decider.ts";
 const given = specify(recovery.decider);
 const at = (minute: number) =>
   `2026-01-02T0${Math.floor(minute / 60)}:${`${minute % 60}`.padStart(2, "0")}:00.000Z`;
-const asked = (minute: number): RecoveryEvent => ({
+const requestedAt = (minute: number): RecoveryEvent => ({
   type: "PasswordResetAsked",
   data: { emailDigest: "d1", askedAt: at(minute) },
 });
@@ -14,18 +14,20 @@ const ask = (minute: number) =>
 
 describe("asking for a mail with nothing but an address", () => {
   it("is noted", () => {
-    given().when(ask(0)).gives(asked(0));
-    given(asked(0))
+    given().when(ask(0)).gives(requestedAt(0));
+    given(requestedAt(0))
       .when({ ...ask(1), type: "AskEmailConfirmation" })
       .gives({ type: "EmailConfirmationAsked", data: { emailDigest: "d1", askedAt: at(1) } });
   });
 
   it("changes nothing a fourth time within an hour, whichever of the two", () => {
-    given(asked(0), asked(1), asked(2)).when(ask(59)).givesNothing();
-    given(asked(0), asked(1), asked(2))
+    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(ask(59)).givesNothing();
+    given(requestedAt(0), requestedAt(1), requestedAt(2))
       .when({ ...ask(3), type: "AskEmailConfirmation" })
       .givesNothing();
-    given(asked(0), asked(1), asked(2)).when(ask(60)).gives(asked(60));
-    given(asked(0), asked(1), asked(2), asked(60)).when(ask(60)).givesNothing();
+    given(requestedAt(0), requestedAt(1), requestedAt(2)).when(ask(60)).gives(requestedAt(60));
+    given(requestedAt(0), requestedAt(1), requestedAt(2), requestedAt(60))
+      .when(ask(60))
+      .givesNothing();
   });
 });

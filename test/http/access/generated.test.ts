@@ -150,8 +150,8 @@ for (const route of routes) {
           const values = { ...world.open, [name]: wrong };
           const answer = await call(route, values, rightful(route, world).token);
           // An invalid name of a generic package is answered 422.
-          const told = /\/generic\//.test(path) && method === "put" ? [422] : [];
-          expect([404, 405, ...told], `${wrong}: ${answer.text}`).to.include(answer.status);
+          const invalidName = /\/generic\//.test(path) && method === "put" ? [422] : [];
+          expect([404, 405, ...invalidName], `${wrong}: ${answer.text}`).to.include(answer.status);
         }
       });
     }

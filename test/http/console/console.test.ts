@@ -23,8 +23,8 @@ describe("the console", () => {
   it("is where the root leads, and says who one is", async () => {
     const { status, text } = await visitor.follow("/");
     expect(status).to.equal(200);
-    for (const told of [anna.alias, `${anna.alias}@example.org`, "(this one)"]) {
-      expect(text).to.contain(told);
+    for (const shown of [anna.alias, `${anna.alias}@example.org`, "(this one)"]) {
+      expect(text).to.contain(shown);
     }
   });
 

@@ -46,10 +46,10 @@ describe("a token of the registry of containers", () => {
 
   async function tokenFor(secret: string): Promise<Record<string, string>> {
     const scope = encodeURIComponent(`repository:${image()}:pull,push`);
-    const asked = await fetch(`${app.url}/v2/token?scope=${scope}`, {
+    const granted = await fetch(`${app.url}/v2/token?scope=${scope}`, {
       headers: { authorization: basicAuth(carl.alias, secret) },
     });
-    const { token } = (await asked.json()) as { token: string };
+    const { token } = (await granted.json()) as { token: string };
     return { authorization: `Bearer ${token}` };
   }
 
@@ -110,10 +110,10 @@ describe("a token of the registry of containers", () => {
   });
 
   it("costs few questions to the database while a content is pushed", async () => {
-    const asked = { contents: 0, callers: 0 };
+    const queries = { contents: 0, callers: 0 };
     const count = ({ sql }: Readonly<{ sql: string }>) => {
-      if (/container_|blob_hold/.test(sql)) asked.contents += 1;
-      if (/app_user/.test(sql)) asked.callers += 1;
+      if (/container_|blob_hold/.test(sql)) queries.contents += 1;
+      if (/app_user/.test(sql)) queries.callers += 1;
     };
     const headers = await tokenFor(carl.token);
     const send = async (method: string, path: string, body?: string) =>
@@ -129,8 +129,8 @@ describe("a token of the registry of containers", () => {
     } finally {
       app.deps.db.off("query", count);
     }
-    expect(asked.contents).to.be.at.most(10);
+    expect(queries.contents).to.be.at.most(10);
     // One a request where the memory of who calls ends between them.
-    expect(asked.callers).to.be.at.most(5);
+    expect(queries.callers).to.be.at.most(5);
   });
 });

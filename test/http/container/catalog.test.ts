@@ -182,14 +182,14 @@ describe("the list of images", () => {
       images,
     );
     const limit = 10;
-    const asked: Readonly<{ sql: string; bindings: string[] }>[] = [];
-    const note = (query: (typeof asked)[number]) => void asked.push(query);
+    const queries: Readonly<{ sql: string; bindings: string[] }>[] = [];
+    const note = (query: (typeof queries)[number]) => void queries.push(query);
     db.on("query", note);
     const reader = { userId: anna.id, projectId: undefined };
     const after = { path: "anna/secret/many", image: "" };
     expect(await listCatalog(db, reader, { after, limit })).to.have.lengthOf(limit);
     db.removeListener("query", note);
-    const query = asked.find(({ sql }) => sql.includes("cross join lateral"));
+    const query = queries.find(({ sql }) => sql.includes("cross join lateral"));
     const plan = await db.raw(
       `explain (analyze) ${query?.sql.replace(/\$\d+/g, "?")}`,
       query?.bindings ?? [],

@@ -150,11 +150,13 @@ describe("a proxy of images", () => {
       ),
     );
     expect(new Set(bodies)).to.deep.equal(new Set([layer]));
-    expect(upstream.asked(`/v2/library/tool/blobs/${digestOf(layer)}`)).to.have.length(1);
-    const [asked, ...more] = upstream.requests.filter(({ url = "" }) => url.startsWith("/token"));
+    expect(upstream.requestsFor(`/v2/library/tool/blobs/${digestOf(layer)}`)).to.have.length(1);
+    const [tokenRequest, ...more] = upstream.requests.filter(({ url = "" }) =>
+      url.startsWith("/token"),
+    );
     expect(more).to.deep.equal([]);
-    expect(asked?.headers.authorization).to.equal(basicAuth("us", "very secret"));
-    expect(asked?.url).to.include("service=far").and.to.include("library%2Ftool%3Apull");
+    expect(tokenRequest?.headers.authorization).to.equal(basicAuth("us", "very secret"));
+    expect(tokenRequest?.url).to.include("service=far").and.to.include("library%2Ftool%3Apull");
     // They go nowhere else: what reads the image is the token.
     for (const { url = "", headers } of upstream.requests) {
       if (!url.startsWith("/token")) expect(headers.authorization ?? "").not.to.match(/^Basic/);
@@ -257,7 +259,7 @@ describe("a proxy of images", () => {
     expect(await status("first/tool/manifests/1")).to.equal(200);
     expect(await status("first/tool/manifests/2")).to.equal(404);
     expect(await status("first/tool/other/manifests/2")).to.equal(200);
-    expect(stranger.asked("/v2/first/tool/manifests/2")).to.have.length(0);
+    expect(stranger.requestsFor("/v2/first/tool/manifests/2")).to.have.length(0);
   });
 });
 
@@ -286,6 +288,6 @@ async function givenServer() {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const asked = (path: string) => requests.filter(({ url }) => url === path);
-  return { url: `http://127.0.0.1:${port}`, answers, requests, asked };
+  const requestsFor = (path: string) => requests.filter(({ url }) => url === path);
+  return { url: `http://127.0.0.1:${port}`, answers, requests, requestsFor };
 }

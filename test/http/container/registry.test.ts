@@ -104,22 +104,22 @@ describe("the registry of containers", () => {
   it("gives a token for what is requested and allowed, and accepts it for that alone", async () => {
     await push(`${images}/tokens`, "a layer");
     const name = "anna/forge/images/tokens";
-    const asked = async (scope: string, as: TestUser) => {
+    const tokenFor = async (scope: string, as: TestUser) => {
       const answer = await send("GET", `/v2/token?scope=${encodeURIComponent(scope)}`, { as });
       return `Bearer ${((await answer.json()) as { token: string }).token}`;
     };
     const blob = `${images}/tokens/blobs/${digestOf("a layer")}`;
     const head = (authorization: string) => send("HEAD", blob, { headers: { authorization } });
-    const pull = await asked(`repository:${name}:pull`, anna);
+    const pull = await tokenFor(`repository:${name}:pull`, anna);
     expect((await head(pull)).status).to.equal(200);
     const pushed = await send("POST", `${images}/tokens/blobs/uploads/`, {
       headers: { authorization: pull },
     });
     expect(pushed.status).to.equal(401);
     expect(pushed.headers.get("www-authenticate")).to.match(/error="insufficient_scope"$/);
-    expect((await head(await asked(`repository:${name}:pull`, bob))).status).to.equal(401);
+    expect((await head(await tokenFor(`repository:${name}:pull`, bob))).status).to.equal(401);
     expect((await head(`${pull}x`)).status).to.equal(401);
-    const other = await asked(`repository:${name}-two:pull,push`, anna);
+    const other = await tokenFor(`repository:${name}-two:pull,push`, anna);
     expect((await head(other)).status).to.equal(401);
   });
 

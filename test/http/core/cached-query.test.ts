@@ -5,51 +5,51 @@ import { eventually } from "../../support/eventually.ts";
 
 describe("what is remembered", () => {
   const counting = (answer: (key: string) => string | undefined = (key) => key) => {
-    const asked: string[] = [];
+    const loaded: string[] = [];
     const load = async (key: string) => {
-      asked.push(key);
+      loaded.push(key);
       return answer(key);
     };
-    return { asked, load };
+    return { loaded, load };
   };
 
   it("is loaded once, also for concurrent reads", async () => {
-    const { asked, load } = counting();
+    const { loaded, load } = counting();
     const memory = remembered(load);
     expect(await Promise.all([memory.get("a"), memory.get("a")])).to.deep.equal(["a", "a"]);
     expect(await memory.get("a")).to.equal("a");
-    expect(asked).to.deep.equal(["a"]);
+    expect(loaded).to.deep.equal(["a"]);
   });
 
   it("is not that something is missing", async () => {
-    const { asked, load } = counting(() => undefined);
+    const { loaded, load } = counting(() => undefined);
     const memory = remembered(load);
     await memory.get("a");
     await memory.get("a");
-    expect(asked).to.have.length(2);
+    expect(loaded).to.have.length(2);
   });
 
   it("is nothing that is not to be kept", async () => {
-    const { asked, load } = counting();
+    const { loaded, load } = counting();
     const memory = remembered(load, { keeps: (value) => value !== "a" });
     await memory.get("a");
     await memory.get("a");
     await memory.get("b");
     await memory.get("b");
-    expect(asked).to.deep.equal(["a", "a", "b"]);
+    expect(loaded).to.deep.equal(["a", "a", "b"]);
   });
 
   it("is forgotten by what it is, or all of it", async () => {
-    const { asked, load } = counting();
+    const { loaded, load } = counting();
     const memory = remembered(load);
     const all = () => Promise.all([memory.get("a"), memory.get("b")]);
     await all();
     memory.forget((value) => value === "a");
     await all();
-    expect(asked).to.deep.equal(["a", "b", "a"]);
+    expect(loaded).to.deep.equal(["a", "b", "a"]);
     memory.forget();
     await all();
-    expect(asked).to.have.length(5);
+    expect(loaded).to.have.length(5);
   });
 
   it("is never what was read before a change", async () => {
@@ -73,14 +73,14 @@ describe("what is remembered", () => {
   });
 
   it("lasts for its time, and takes bounded room", async () => {
-    const { asked, load } = counting();
+    const { loaded, load } = counting();
     const small = remembered(load, { lifeMs: 60_000, entriesMax: 2 });
     for (const key of ["a", "b", "c", "c"]) await small.get(key);
-    expect(asked).to.deep.equal(["a", "b", "c"]);
+    expect(loaded).to.deep.equal(["a", "b", "c"]);
     const short = remembered(load, { lifeMs: 30, entriesMax: 2 });
     await eventually(async () => {
       await short.get("d");
-      return asked.length > 4;
+      return loaded.length > 4;
     }, 30_000);
   });
 

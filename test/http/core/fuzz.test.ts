@@ -88,8 +88,8 @@ async function noFaults(route: Route, calls: readonly Readonly<{ at: string; bod
   for (let start = 0; start < calls.length; start += 8) {
     const batch = calls.slice(start, start + 8).map(async ({ at, body }) => {
       const answer = await app.send(method, at, { token, ...(body === undefined ? {} : { body }) });
-      const asked = `${method} ${at.slice(0, 200)} ${JSON.stringify(body)?.slice(0, 300)}`;
-      expect(answer.status, `${asked}: ${answer.text}`).to.be.lessThan(500);
+      const sent = `${method} ${at.slice(0, 200)} ${JSON.stringify(body)?.slice(0, 300)}`;
+      expect(answer.status, `${sent}: ${answer.text}`).to.be.lessThan(500);
     });
     await Promise.all(batch);
   }

@@ -64,9 +64,9 @@ const get = async (path: string, method = "GET") => {
 
 describe("routing", () => {
   it("works out once what a URL of a GET asks for", async () => {
-    const asked = ["/counted/a", "/counted/b", "/counted/a", "/rest-api/counted/a"];
+    const paths = ["/counted/a", "/counted/b", "/counted/a", "/rest-api/counted/a"];
     const answers = [];
-    for (const path of asked) answers.push((await get(path)).body["at"]);
+    for (const path of paths) answers.push((await get(path)).body["at"]);
     expect(answers.map((text) => String(text).slice(-6))).to.deep.equal(
       ["a", "b", "a", "a"].map((text) => `":"${text}"}`).map((text) => text.slice(-6)),
     );

@@ -76,9 +76,9 @@ const whileKept = (run: () => Promise<void>) => () =>
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(url + path, { headers: { authorization: "token a", ...headers } });
-const timesHandled = async (...asked: (() => Promise<Response>)[]): Promise<number> => {
+const timesHandled = async (...requests: (() => Promise<Response>)[]): Promise<number> => {
   handled.length = 0;
-  for (const ask of asked) await (await ask()).arrayBuffer();
+  for (const ask of requests) await (await ask()).arrayBuffer();
   return handled.length;
 };
 const app = await startTestApp();

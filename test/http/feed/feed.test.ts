@@ -15,7 +15,7 @@ import { eventually } from "../../support/eventually.ts";
 const app = await startTestApp();
 
 type Served = Readonly<{ position: string; type: string; version: number; data: object }>;
-type Told = Readonly<{ id: string; event: string; data: string }>;
+type Sent = Readonly<{ id: string; event: string; data: string }>;
 
 let anna: TestUser;
 let bob: TestUser;
@@ -41,7 +41,7 @@ async function follow(path: string, token: string, headers: Record<string, strin
     signal: stop.signal,
   });
   expect(response.status).to.equal(200);
-  const told: Told[] = [];
+  const sent: Sent[] = [];
   const state = { ended: false };
   const read = async (): Promise<void> => {
     let text = "";
@@ -50,7 +50,7 @@ async function follow(path: string, token: string, headers: Record<string, strin
       text += decoder.decode(chunk, { stream: true });
       const blocks = text.split("\n\n");
       text = blocks.pop() ?? "";
-      told.push(...blocks.filter((block) => block.startsWith("id:")).map(parsed));
+      sent.push(...blocks.filter((block) => block.startsWith("id:")).map(parsed));
     }
   };
   void read()
@@ -58,10 +58,10 @@ async function follow(path: string, token: string, headers: Record<string, strin
     .then(() => {
       state.ended = true;
     });
-  return { told, state, headers: response.headers, stop: () => stop.abort() };
+  return { sent, state, headers: response.headers, stop: () => stop.abort() };
 }
 
-function parsed(block: string): Told {
+function parsed(block: string): Sent {
   const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1] ?? "";
   return { id: field("id"), event: field("event"), data: field("data") };
 }
@@ -69,24 +69,24 @@ function parsed(block: string): Told {
 const rename = (title: string) =>
   app.put(`${project}/setting/change-setting`, { token: anna.token, body: { title } });
 
-const typesOf = (told: readonly Told[]) => told.map(({ event }) => event);
+const typesOf = (sent: readonly Sent[]) => sent.map(({ event }) => event);
 
 describe("the feed as server-sent events", () => {
   it("tells what happens from now on, and goes on after Last-Event-ID without loss", async () => {
     const first = await follow("/events?type=ProjectDetailsChanged", root.token);
     for (const title of ["one", "two", "three"]) await rename(title);
-    await eventually(() => expect(first.told).to.have.length(3));
+    await eventually(() => expect(first.sent).to.have.length(3));
     first.stop();
     for (const title of ["four", "five"]) await rename(title);
 
-    const lastEventId = { "last-event-id": first.told[1]?.id ?? "" };
+    const lastEventId = { "last-event-id": first.sent[1]?.id ?? "" };
     const second = await follow("/events?type=ProjectDetailsChanged", root.token, lastEventId);
-    await eventually(() => expect(second.told).to.have.length(3));
+    await eventually(() => expect(second.sent).to.have.length(3));
     // Every event to every reader would need a frame of its own.
     expect(second.headers.get("transfer-encoding")).to.equal(null);
     await rename("six");
-    await eventually(() => expect(second.told).to.have.length(4));
-    const titles = second.told.map(({ data }) => JSON.parse(data).data.details.title);
+    await eventually(() => expect(second.sent).to.have.length(4));
+    const titles = second.sent.map(({ data }) => JSON.parse(data).data.details.title);
     expect(titles).to.deep.equal(["three", "four", "five", "six"]);
     second.stop();
   });
@@ -110,15 +110,15 @@ describe("the feed as server-sent events", () => {
     expect(made.status, made.text).to.equal(200);
     await rename("seven");
 
-    await eventually(() => expect(typesOf(ofAnna.told)).to.include("ProjectDetailsChanged"));
-    await eventually(() => expect(typesOf(ofBob.told)).to.include("ProjectDetailsChanged"));
-    expect(typesOf(ofAnna.told)).to.deep.equal(["WebhookCreated", "ProjectDetailsChanged"]);
-    expect(typesOf(ofBob.told)).to.deep.equal(["ProjectDetailsChanged"]);
-    expect(ofAnna.told[1]?.data, "an ADMIN gets texts").to.include("seven");
-    expect(ofBob.told[0]?.data, "a GUEST gets none").not.to.match(/seven|details|previous/);
+    await eventually(() => expect(typesOf(ofAnna.sent)).to.include("ProjectDetailsChanged"));
+    await eventually(() => expect(typesOf(ofBob.sent)).to.include("ProjectDetailsChanged"));
+    expect(typesOf(ofAnna.sent)).to.deep.equal(["WebhookCreated", "ProjectDetailsChanged"]);
+    expect(typesOf(ofBob.sent)).to.deep.equal(["ProjectDetailsChanged"]);
+    expect(ofAnna.sent[1]?.data, "an ADMIN gets texts").to.include("seven");
+    expect(ofBob.sent[0]?.data, "a GUEST gets none").not.to.match(/seven|details|previous/);
     const pageOfBob = await app.get(`${project}/events?size=200`, { token: bob.token });
     expect(pageOfBob.text).to.include("ProjectDetailsChanged").and.not.include("seven");
-    expect(ofAnna.told[0]?.data).not.to.match(/sealed|"secret"/);
+    expect(ofAnna.sent[0]?.data).not.to.match(/sealed|"secret"/);
     ofAnna.stop();
 
     await app.delete(`${project}/member/bob`, { token });
@@ -126,7 +126,7 @@ describe("the feed as server-sent events", () => {
       await rename(String(Math.random()));
       return ofBob.state.ended;
     });
-    const end = ofBob.told.at(-1);
+    const end = ofBob.sent.at(-1);
     expect([end?.event, JSON.parse(end?.data ?? "{}").code]).to.deep.equal([
       ...["end", "auth.role_missing"],
     ]);
@@ -137,13 +137,13 @@ describe("the feed as server-sent events", () => {
     const { onChange, onPosition } = app.deps;
     const hub = new FeedHub({ db, store, log, onChange, onPosition });
     const found = await findProjectById(db, forge.id);
-    const asked: string[] = [];
-    const note = ({ sql }: Readonly<{ sql: string }>) => asked.push(sql);
+    const queries: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>) => queries.push(sql);
     db.on("query", note);
     const roles = await Promise.all([1, 2, 3].map(() => hub.roleIn(found!, bob.id)));
     db.off("query", note);
     expect(roles).to.deep.equal([undefined, undefined, undefined]);
-    expect(asked.filter((sql) => sql.includes('"member'))).to.have.length(1);
+    expect(queries.filter((sql) => sql.includes('"member'))).to.have.length(1);
   });
 
   it("cuts a reader off who falls behind what is kept, with a last event to go on from", async () => {
@@ -173,16 +173,16 @@ describe("the feed as server-sent events", () => {
     stream.resume();
     await ended;
 
-    const told = chunks
+    const blocks = chunks
       .join("")
       .split("\n\n")
       .filter((block) => block.startsWith("id:"));
-    const end = parsed(told.pop() ?? "");
+    const end = parsed(blocks.pop() ?? "");
     expect([end.event, JSON.parse(end.data).code]).to.deep.equal(["end", "feed.too_slow"]);
     expect(BigInt(end.id) < newest).to.equal(true);
     const range = { after: start, upTo: BigInt(end.id), limit: 100, bytesMax: 1024 ** 2 };
     const { items } = await itemsAfter({ db, store }, {}, range);
-    expect(told).to.deep.equal(items.map(({ text }) => text.trimEnd()));
+    expect(blocks).to.deep.equal(items.map(({ text }) => text.trimEnd()));
     const few = await itemsAfter({ db, store }, {}, { ...range, bytesMax: 1 });
     expect([few.items.length, few.isWhole], "ends by bytes").to.deep.equal([1, false]);
   });
@@ -248,10 +248,10 @@ describe("the feed on a connection", () => {
     await eventually(() => expect(connection.text).to.include("event: end"));
 
     expect(throughStreams, "the last event alone").to.equal(1);
-    const told = connection.text.split("\n\n").filter((block) => block.startsWith("id:"));
+    const blocks = connection.text.split("\n\n").filter((block) => block.startsWith("id:"));
     const range = { after: start, upTo: newest, limit: 100, bytesMax: 1024 ** 2 };
     const { items } = await itemsAfter({ db, store }, {}, range);
-    expect(told.slice(0, -1)).to.deep.equal(items.map(({ text }) => text.trimEnd()));
+    expect(blocks.slice(0, -1)).to.deep.equal(items.map(({ text }) => text.trimEnd()));
     stream.destroy();
   });
 });
@@ -271,8 +271,8 @@ describe("the feed page by page", () => {
     expect(seen.map(({ type }) => type)).to.deep.equal(all);
 
     const stream = await follow("/events", token, { "last-event-id": "0" });
-    await eventually(() => expect(stream.told).to.have.length(all.length));
-    expect(stream.told.map(({ data }) => JSON.parse(data))).to.deep.equal(seen);
+    await eventually(() => expect(stream.sent).to.have.length(all.length));
+    expect(stream.sent.map(({ data }) => JSON.parse(data))).to.deep.equal(seen);
     stream.stop();
   });
 

@@ -18,10 +18,10 @@ const headers = { authorization: `token ${token}` };
 function meanwhile(happens: () => Promise<void>): void {
   const blobs = app.deps.blobs as { read: Blobs["read"] };
   const { read } = blobs;
-  blobs.read = async (...asked) => {
+  blobs.read = async (...args) => {
     blobs.read = read;
     await happens();
-    return read(...asked);
+    return read(...args);
   };
 }
 const collect = async (content: string) => {

@@ -25,7 +25,7 @@ after(() => {
   server.close();
 });
 
-async function asked(): Promise<IncomingMessage> {
+async function requested(): Promise<IncomingMessage> {
   const { port } = server.address() as AddressInfo;
   const [response] = await once(request({ port, host: "127.0.0.1" }).end(), "response");
   return response as IncomingMessage;
@@ -44,7 +44,7 @@ async function* made(count: number, bytes: number, left?: () => void): AsyncGene
 describe("an answer in pieces", () => {
   it("comes whole when each piece is overwritten as soon as the next is requested", async () => {
     pieces = made(200, 100_000);
-    const response = await asked();
+    const response = await requested();
     expect(response.statusCode).to.equal(200);
     expect(response.headers["content-type"]).to.equal("application/x-pieces");
     // The line is full before anybody reads.
@@ -63,7 +63,7 @@ describe("an answer in pieces", () => {
       yield Buffer.from("a beginning");
       throw new Error("no more");
     })();
-    const reading = buffer(await asked());
+    const reading = buffer(await requested());
     expect(await reading.catch((error: NodeJS.ErrnoException) => error.code)).to.equal(
       "ECONNRESET",
     );
@@ -74,12 +74,12 @@ describe("an answer in pieces", () => {
     pieces = (async function* () {
       throw new Error("cannot begin");
     })();
-    expect((await asked()).statusCode).to.equal(500);
+    expect((await requested()).statusCode).to.equal(500);
   });
 
   it("may be empty", async () => {
     pieces = made(0, 1);
-    const response = await asked();
+    const response = await requested();
     expect([response.statusCode, (await buffer(response)).length]).to.deep.equal([200, 0]);
   });
 
@@ -88,7 +88,7 @@ describe("an answer in pieces", () => {
     pieces = made(Number.POSITIVE_INFINITY, 1_000_000, () => {
       left += 1;
     });
-    const response = await asked();
+    const response = await requested();
     response.on("error", () => undefined);
     response.destroy();
     await eventually(() => left === 1);

@@ -34,7 +34,7 @@ const refs = (project: string, service = "git-upload-pack", authorization?: stri
     headers: authorization === undefined ? {} : { authorization },
   });
 
-async function told(project: TestProject): Promise<number> {
+async function recordedPushes(project: TestProject): Promise<number> {
   let events = 0;
   for await (const _ of app.store.readStream(repositoryStream(project.id))) events += 1;
   return events;
@@ -104,12 +104,12 @@ describe("the right to fetch and push", () => {
   });
 
   it("of another user's project is refused to git itself, and nothing changes", async () => {
-    const before = await told(open);
+    const before = await recordedPushes(open);
     const { exitCode, stderr } = await tryGit(copy, ["push", app.remote(open, bob), "main:mine"]);
 
     expect(exitCode).to.equal(128);
     expect(stderr).to.contain("403");
-    expect(await told(open)).to.equal(before);
+    expect(await recordedPushes(open)).to.equal(before);
   });
 });
 

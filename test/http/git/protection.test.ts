@@ -36,11 +36,11 @@ const refs = async () =>
     .map((line) => line.split("\t")[1] ?? "")
     .filter((ref) => ref.startsWith("refs/") && !ref.endsWith("^{}"));
 const events = async () => {
-  const told: string[] = [];
+  const types: string[] = [];
   for await (const { type } of app.platform.store.readStream(repositoryStream(project.id))) {
-    told.push(type);
+    types.push(type);
   }
-  return told;
+  return types;
 };
 
 /** Bob may push; main is there. */

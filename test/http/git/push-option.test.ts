@@ -84,9 +84,9 @@ describe("push options", () => {
 
   it("that nobody knows are named, and the push goes on", async () => {
     const { push } = await given();
-    const told = await push("one", "nope=1", "ci.variable=not-a-name=secret", "ci.skip");
-    expect(told).to.contain("The push option nope=1 is not known");
-    expect(told).to.contain("The push option ci.variable is").and.not.contain("secret");
+    const output = await push("one", "nope=1", "ci.variable=not-a-name=secret", "ci.skip");
+    expect(output).to.contain("The push option nope=1 is not known");
+    expect(output).to.contain("The push option ci.variable is").and.not.contain("secret");
   });
 
   it("are not needed for the message that a push of many branches starts no pipeline", async () => {

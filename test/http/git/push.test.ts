@@ -26,14 +26,14 @@ beforeEach(async () => {
 });
 
 /** What the log tells of the project's repository: `BranchCreated main`. */
-async function told(): Promise<readonly string[]> {
-  const told: string[] = [];
+async function recordedChanges(): Promise<readonly string[]> {
+  const changes: string[] = [];
   for await (const { type, data } of app.store.readStream(repositoryStream(project.id))) {
-    told.push(
+    changes.push(
       `${type} ${data["branch"] ?? data["tag"] ?? data["notes"]}${data["forced"] === true ? " forced" : ""}`,
     );
   }
-  return told;
+  return changes;
 }
 
 /** The commands of a push and a pack without objects; answers git's report. */
@@ -65,7 +65,7 @@ describe("a push", () => {
       ["refs/heads/main", id],
       ["refs/tags/v1", id],
     ]);
-    expect(await told()).to.deep.equal(["BranchCreated main", "TagCreated v1"]);
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "TagCreated v1"]);
     for await (const event of app.store.readStream(repositoryStream(project.id))) {
       expect(event.data["changedById"]).to.equal(anna.id);
       expect(event.metadata.actor).to.include({ alias: "anna", via: "token" });
@@ -86,7 +86,7 @@ describe("a push", () => {
     await git(copy, "push", "--quiet", "--force", "origin", "light");
     await git(copy, "push", "--quiet", "origin", ":dev", ":light");
 
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated dev",
       "BranchCreated main",
       "BranchUpdated main",
@@ -106,7 +106,7 @@ describe("a push", () => {
 
     expect(refused.exitCode).to.equal(1);
     expect(refused.stderr).to.contain("deletion of the current branch prohibited");
-    expect(await told()).to.deep.equal(["BranchCreated main"]);
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main"]);
     expect(await app.db("push_intent").where({ project_id: project.id })).to.deep.equal([]);
   });
 
@@ -117,7 +117,7 @@ describe("a push", () => {
     const { exitCode } = await tryGit(copy, ["push", "origin", "main:dev", ":main"]);
 
     expect(exitCode).to.equal(1);
-    expect(await told()).to.deep.equal(["BranchCreated main", "BranchCreated dev"]);
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "BranchCreated dev"]);
   });
 
   it("of two to the same ref at once lets one win and tells the truth about both", async () => {
@@ -135,7 +135,7 @@ describe("a push", () => {
     );
 
     expect(ended.filter(({ exitCode }) => exitCode === 0)).to.have.length(1);
-    expect(await told()).to.deep.equal(["BranchCreated main", "BranchUpdated main"]);
+    expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "BranchUpdated main"]);
     const winner = others[ended.findIndex(({ exitCode }) => exitCode === 0)]!;
     const [row] = await app.db("git_ref").where({ project_id: project.id });
     expect(row.commit_id).to.equal(winner.id);
@@ -159,7 +159,7 @@ describe("a push", () => {
       const other = await push(wish(before, id, "main"), wish(none, before, "dev"));
       expect(other).to.contain("ng refs/heads/dev");
       expect(other).to.contain(`${atomic ? "ng" : "ok"} refs/heads/main`);
-      expect(await told()).to.have.length(3);
+      expect(await recordedChanges()).to.have.length(3);
     });
   }
 
@@ -171,7 +171,7 @@ describe("a push", () => {
       branches.map((branch) => git(copy, "push", "--quiet", "origin", `main:${branch}`)),
     );
 
-    expect([...(await told())].sort()).to.deep.equal(
+    expect([...(await recordedChanges())].sort()).to.deep.equal(
       ["BranchCreated main", ...branches.map((branch) => `BranchCreated ${branch}`)].sort(),
     );
   });
@@ -187,8 +187,8 @@ describe("a push", () => {
     );
     await git(copy, "push", "--quiet", "origin", "main", "--tags");
 
-    expect(await told()).to.have.length(901);
-    expect(new Set(await told()).size).to.equal(901);
+    expect(await recordedChanges()).to.have.length(901);
+    expect(new Set(await recordedChanges()).size).to.equal(901);
   });
 
   it("under another name than the default makes that branch the default", async () => {
@@ -228,7 +228,7 @@ describe("a push", () => {
 
       expect(exitCode).not.to.equal(0);
       expect(stderr).to.contain(`(${reason}`).and.to.contain("[new branch]");
-      expect(await told()).to.deep.equal(["BranchCreated main"]);
+      expect(await recordedChanges()).to.deep.equal(["BranchCreated main"]);
     });
   }
 
@@ -239,7 +239,7 @@ describe("a push", () => {
 
     expect(exitCode).to.equal(1);
     expect(stderr).to.contain("(atomic push failed)");
-    expect(await told()).to.deep.equal([]);
+    expect(await recordedChanges()).to.deep.equal([]);
   });
 
   it("of a mirror takes branches, tags and notes and leaves out the rest", async () => {
@@ -252,7 +252,7 @@ describe("a push", () => {
     const { stderr } = await tryGit(copy, ["push", "--mirror", "origin"]);
 
     expect(stderr.match(/remote rejected/g)).to.have.length(3);
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main",
       "NotesChanged commits",
       "TagCreated v1",
@@ -275,7 +275,7 @@ describe("a push", () => {
     expect(await app.db("git_ref").where(row).first()).to.include({ object_id: head });
     await git(clone, "push", "--quiet", "origin", ":refs/notes/commits");
     expect(await app.db("git_ref").where(row)).to.deep.equal([]);
-    expect(await told()).to.deep.equal([
+    expect(await recordedChanges()).to.deep.equal([
       "BranchCreated main",
       ...["NotesChanged commits", "NotesChanged commits", "NotesChanged commits"],
     ]);
@@ -301,6 +301,6 @@ describe("a push", () => {
 
     expect(exitCode).to.equal(1);
     expect(stderr).to.contain("multipleAuthors");
-    expect(await told()).to.deep.equal([]);
+    expect(await recordedChanges()).to.deep.equal([]);
   });
 });

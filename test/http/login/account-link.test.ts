@@ -159,8 +159,8 @@ describe("POST /user/email-confirmation", () => {
     await register();
     const first = await linkTo("confirm-email");
     for (let ask = 0; ask < 5; ask += 1) {
-      const asked = await app.post("/user/email-confirmation", { body: { email } });
-      expect([asked.status, asked.text]).to.deep.equal([200, ""]);
+      const requested = await app.post("/user/email-confirmation", { body: { email } });
+      expect([requested.status, requested.text]).to.deep.equal([200, ""]);
     }
     await eventually(() => mailbox.to(email).length === 4);
     expect(codeOf(await confirm(first))).to.deep.equal([422, "link.invalid"]);

@@ -217,13 +217,13 @@ describe("a provider of OpenID Connect that cheats", () => {
   const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
   const jwk = { ...publicKey.export({ format: "jwk" }), use: "sig", alg: "RS256", kid: "1" };
   const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  type Told = Readonly<{ issuer?: string; idToken?: string; endpoint?: string }>;
-  let told: Told;
+  type Overrides = Readonly<{ issuer?: string; idToken?: string; endpoint?: string }>;
+  let overrides: Overrides;
   let connection: string;
 
   before(async () => {
     fake.answer((request, response) => {
-      const { issuer = fake.url, endpoint = `${fake.url}/auth` } = told;
+      const { issuer = fake.url, endpoint = `${fake.url}/auth` } = overrides;
       const metadata = {
         issuer,
         authorization_endpoint: endpoint,
@@ -232,7 +232,7 @@ describe("a provider of OpenID Connect that cheats", () => {
         response_types_supported: ["code"],
         id_token_signing_alg_values_supported: ["RS256"],
       };
-      const tokens = { access_token: "x", token_type: "bearer", id_token: told.idToken };
+      const tokens = { access_token: "x", token_type: "bearer", id_token: overrides.idToken };
       const answers: Record<string, object> = {
         "/.well-known/openid-configuration": metadata,
         "/jwks": { keys: [jwk] },
@@ -243,7 +243,7 @@ describe("a provider of OpenID Connect that cheats", () => {
     });
   });
   beforeEach(async () => {
-    told = {};
+    overrides = {};
     // One each: what a provider publishes is kept for a while.
     connection = await connectionOf(app, root, "oidc", { ...body, issuer: fake.url });
   });
@@ -264,7 +264,7 @@ describe("a provider of OpenID Connect that cheats", () => {
     const sub = `fake-${counter}`;
     const who = { sub, email: `${sub}@example.org`, preferred_username: sub };
     const idToken = make({ iss: fake.url, aud: "forge", nonce, ...times, ...who, ...over });
-    told = { idToken };
+    overrides = { idToken };
     const query = new URLSearchParams({ state: url.searchParams.get("state") ?? "", code: "x" });
     return { visitor, callback: `/login/oidc/${connection}/callback?${query}` };
   }

@@ -99,10 +99,10 @@ describe("a login by SAML", () => {
 
   it("is requested anew when the provider began it, once", async () => {
     const said = person({ inResponseTo: null });
-    const unasked = await bring(await idp.answer(target, said));
-    expect([unasked.status, unasked.location]).to.deep.equal([303, `${at}?unasked=1`]);
+    const unsolicited = await bring(await idp.answer(target, said));
+    expect([unsolicited.status, unsolicited.location]).to.deep.equal([303, `${at}?unasked=1`]);
     const visitor = browser(app.url);
-    expect(await begin(visitor, unasked.location)).to.match(/^_/);
+    expect(await begin(visitor, unsolicited.location)).to.match(/^_/);
     expect(await aliasIn(visitor)).to.equal(undefined);
     const still = await visitor.open(`${at}?unasked=1`);
     expect(still.status).to.equal(403);

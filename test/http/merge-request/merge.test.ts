@@ -37,7 +37,7 @@ async function fetched(branch = "main"): Promise<string> {
 const show = (format: string, what: string) =>
   git(world.copy, "show", "--no-patch", `--format=${format}`, what);
 const moves = async () =>
-  (await world.told()).filter((line) => line.startsWith("BranchUpdated main"));
+  (await world.recordedChanges()).filter((line) => line.startsWith("BranchUpdated main"));
 
 describe("merging", () => {
   it("makes a commit of both branches by default, with the template's message", async () => {

@@ -120,8 +120,8 @@ describe("the consent page", () => {
 
   it("says who asks for what, and where the answer goes", async () => {
     const { text, headers } = await visitor.open(path);
-    for (const told of ["Dashboard", "owner", anna.alias, "PROJECT_WRITE", application.callback]) {
-      expect(text).to.contain(told);
+    for (const shown of ["Dashboard", "owner", anna.alias, "PROJECT_WRITE", application.callback]) {
+      expect(text).to.contain(shown);
     }
     expect(headers.get("content-security-policy")).to.contain(
       "form-action 'self' https://app.example;",
@@ -131,9 +131,9 @@ describe("the consent page", () => {
   it("warns an administrator of what a token of theirs could do", async () => {
     const administrator = browser(app.url);
     await administrator.logIn(root);
-    const asked = path.replace("USER_READ", "USER_WRITE");
-    expect((await administrator.open(asked)).text).to.contain("administer this whole instance");
-    expect((await visitor.open(asked)).text).not.to.contain("administer");
+    const widened = path.replace("USER_READ", "USER_WRITE");
+    expect((await administrator.open(widened)).text).to.contain("administer this whole instance");
+    expect((await visitor.open(widened)).text).not.to.contain("administer");
   });
 
   it("sends back a code with the state, letter by letter, and who gives it", async () => {
@@ -275,9 +275,9 @@ describe("the token of an application", () => {
   it("costs no question to the database while it is remembered", async () => {
     const { access_token: token } = await givenTokens();
     await opens(token);
-    let asked = 0;
+    let queries = 0;
     const count = (query: { sql: string }): void => {
-      if (query.sql.includes("oauth_authorization")) asked += 1;
+      if (query.sql.includes("oauth_authorization")) queries += 1;
     };
     app.platform.db.on("query", count);
     const start = performance.now();
@@ -287,7 +287,7 @@ describe("the token of an application", () => {
       app.platform.db.off("query", count);
     }
     // It is kept for half a second.
-    expect(asked).to.be.below(3 + (performance.now() - start) / 500);
+    expect(queries).to.be.below(3 + (performance.now() - start) / 500);
   });
 
   it("fetches by git in the place of a password", async () => {

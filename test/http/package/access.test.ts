@@ -55,8 +55,10 @@ describe("globalRegistryAnonymousAccess", () => {
   });
 
   it("tells who has no token nothing of what there is while it is off", async () => {
-    const told = (await statuses({}, [file, "/generic/nothing/1/a", `/${randomUUID()}`])).join();
-    expect(told).to.equal("403,403,403");
+    const answered = (
+      await statuses({}, [file, "/generic/nothing/1/a", `/${randomUUID()}`])
+    ).join();
+    expect(answered).to.equal("403,403,403");
     const { body } = await app.get(base + file);
     expect(body["code"]).to.equal("auth.token_invalid");
     const { body: toAnna } = await app.get(base + file, { token: anna.token });

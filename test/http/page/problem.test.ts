@@ -56,8 +56,8 @@ describe("an address that a browser opens", () => {
 
   it("is answered with JSON when a program asks, or shows a token", async () => {
     const json = "application/problem+json";
-    const asked = [{ accept: "*/*" }, { accept: "application/json" }, {}];
-    for (const headers of asked) {
+    const headerSets = [{ accept: "*/*" }, { accept: "application/json" }, {}];
+    for (const headers of headerSets) {
       expect((await app.get("/nothing", { headers })).headers.get("content-type")).to.equal(json);
     }
     const headers = { accept: browserAccept };

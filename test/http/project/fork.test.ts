@@ -23,7 +23,7 @@ const remote = (user: TestUser, at: string) => {
   Object.assign(url, { username: user.alias, password: user.token });
   return url.href;
 };
-const told = async (projectId: string) => {
+const recordedEvents = async (projectId: string) => {
   const events: string[] = [];
   for await (const event of app.platform.store.readStream(repositoryStream(projectId))) {
     events.push(`${event.type} ${event.metadata.actor.alias}`);
@@ -60,7 +60,7 @@ describe("forking a project", () => {
     });
     const listed = (at: string) => git(copy, "ls-remote", remote(bob, at));
     expect(await listed("bob/search")).to.equal(await listed("anna/search"));
-    expect(await told(String(body["id"]))).to.deep.equal([
+    expect(await recordedEvents(String(body["id"]))).to.deep.equal([
       "BranchCreated bob",
       "BranchCreated bob",
       "TagCreated bob",
@@ -140,6 +140,6 @@ describe("a fork whose maker died", () => {
       await projectForkWorker.runJob(job?.data, deps, new AbortController().signal);
     }
     // By the account that forked: its rights are checked again.
-    expect(await told(forkId)).to.deep.equal(["BranchCreated anna"]);
+    expect(await recordedEvents(forkId)).to.deep.equal(["BranchCreated anna"]);
   });
 });

@@ -30,12 +30,12 @@ const failure = (alias: string) =>
     const { errorCode } = await state(alias);
     return typeof errorCode === "string" && errorCode;
   }, 60_000);
-const told = async (stream: string) => {
+const recordedTypes = async (stream: string) => {
   const events: string[] = [];
   for await (const event of app.platform.store.readStream(stream)) events.push(event.type);
   return events;
 };
-const mirrorEvents = async (id: string) => told(mirrorStream(id));
+const mirrorEvents = async (id: string) => recordedTypes(mirrorStream(id));
 
 /** A project of anna's and, on the other server, a repository with a history. */
 async function given(name: string): Promise<string> {
@@ -72,7 +72,7 @@ describe("a PULL mirror", () => {
     await mirrored("pulled", "pulled");
     // The events are written after the repository has the refs.
     await eventually(async () =>
-      expect(await told(repositoryStream(id))).to.deep.equal([
+      expect(await recordedTypes(repositoryStream(id))).to.deep.equal([
         "BranchCreated",
         "BranchCreated",
         "TagCreated",
@@ -192,12 +192,12 @@ describe("the credentials of a mirror", () => {
     other.require("carl", token);
     const shown = await mirror("secret", { type: "PULL", username: "carl", token });
     await eventually(async () => (await state("secret"))["status"] === "SUCCESS", 60_000);
-    const told: string[] = [JSON.stringify(shown), JSON.stringify(await state("secret"))];
+    const outputs: string[] = [JSON.stringify(shown), JSON.stringify(await state("secret"))];
     for await (const event of app.platform.store.readStream(mirrorStream(id))) {
-      told.push(JSON.stringify(event.data));
+      outputs.push(JSON.stringify(event.data));
     }
     const encoded = Buffer.from(`carl:${token}`).toString("base64");
-    for (const secret of [token, encoded, "carl"]) expect(told.join()).not.to.contain(secret);
+    for (const secret of [token, encoded, "carl"]) expect(outputs.join()).not.to.contain(secret);
   });
 
   it("are not kept for another URL", async () => {
@@ -205,10 +205,10 @@ describe("the credentials of a mirror", () => {
     other.require("carl", token);
     await mirror("moved", { type: "PULL", username: "carl", token });
     await eventually(async () => (await state("moved"))["status"] === "SUCCESS", 60_000);
-    other.asked.length = 0;
+    other.received.length = 0;
     await mirror("moved", { type: "PULL", url: other.url("elsewhere") });
     expect(await failure("moved")).to.equal("remote.authentication");
-    const sent = other.asked.filter(({ url }) => url.startsWith("/elsewhere"));
+    const sent = other.received.filter(({ url }) => url.startsWith("/elsewhere"));
     expect(sent).not.to.deep.equal([]);
     expect(sent.every(({ headers }) => headers.authorization === undefined)).to.equal(true);
   });
@@ -250,7 +250,7 @@ describe("a mirror that is ended", () => {
       const rows = await app.platform.db("mirror_sync").where({ project_id: id });
       return rows.length === 0;
     });
-    expect(await told(repositoryStream(id))).to.deep.equal([]);
+    expect(await recordedTypes(repositoryStream(id))).to.deep.equal([]);
     expect(await mirrorEvents(id)).to.deep.equal(["MirrorConfigured", "MirrorRemoved"]);
     for (const [method, path] of [
       ["DELETE", "mirror"],

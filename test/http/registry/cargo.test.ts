@@ -168,17 +168,17 @@ describe("the registry of crates", () => {
   it("refuses what is cut, longer than it says, of another name or there already", async () => {
     const head = await app.head();
     const content = crate("strict", "1.0.0");
-    const told = { name: "strict", vers: "1.0.0" };
-    const whole = framed(told, content);
+    const document = { name: "strict", vers: "1.0.0" };
+    const whole = framed(document, content);
     const bodies: readonly (readonly [Buffer, number])[] = [
       [Buffer.alloc(0), 400],
       [whole.subarray(0, 20), 400],
       [whole.subarray(0, -1), 400],
       [Buffer.concat([whole, Buffer.from("x")]), 400],
-      [framed(told, content, 0xffffffff), 400],
-      [framed({ ...told, name: "other" }, content), 422],
-      [framed({ ...told, vers: "2.0.0" }, content), 422],
-      [framed(told, Buffer.from("no crate")), 422],
+      [framed(document, content, 0xffffffff), 400],
+      [framed({ ...document, name: "other" }, content), 422],
+      [framed({ ...document, vers: "2.0.0" }, content), 422],
+      [framed(document, Buffer.from("no crate")), 422],
       [framed({}, content), 422],
     ];
     for (const [body, status] of bodies) {
@@ -188,7 +188,7 @@ describe("the registry of crates", () => {
     }
     expect(await app.head()).to.equal(head);
     expect((await publish(whole)).status).to.equal(200);
-    const other = framed(told, crate("strict", "1.0.0", "[features]\na = []\n"));
+    const other = framed(document, crate("strict", "1.0.0", "[features]\na = []\n"));
     expect((await publish(other)).status, "although OVERRIDE is on").to.equal(409);
   });
 });

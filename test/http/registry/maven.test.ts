@@ -46,8 +46,8 @@ describe("the Maven layout", () => {
     }
     expect(await text("org/acme/lib/1.0/lib-1.0.jar")).to.equal("jar 1.0");
     for (const name of ["md5", "sha1", "sha256", "sha512"]) {
-      const told = await text(`org/acme/lib/1.0/lib-1.0.jar.${name}`);
-      expect(told).to.equal(sum(name, "jar 1.0"));
+      const served = await text(`org/acme/lib/1.0/lib-1.0.jar.${name}`);
+      expect(served).to.equal(sum(name, "jar 1.0"));
     }
     const metadata = await text("org/acme/lib/maven-metadata.xml");
     expect(metadata).to.contain("<latest>1.10</latest><release>1.10</release>");

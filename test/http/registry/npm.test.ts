@@ -269,8 +269,8 @@ describe("the npm protocol", () => {
     const whole = await read();
     const { "1.0.0": one, "1.1.0": two } = whole.versions;
     const readme = "x".repeat(3 * 1024 ** 2);
-    const told = { "1.0.0": { ...one, deprecated: "Old." }, "1.1.0": { ...two, readme } };
-    const body = JSON.stringify({ ...whole, versions: told });
+    const versions = { "1.0.0": { ...one, deprecated: "Old." }, "1.1.0": { ...two, readme } };
+    const body = JSON.stringify({ ...whole, versions: versions });
     expect((await publish("npm", "grown", body)).status).to.equal(200);
     const deprecated = await read();
     expect(deprecated.versions["1.0.0"]?.["deprecated"]).to.equal("Old.");

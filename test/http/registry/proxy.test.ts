@@ -104,8 +104,8 @@ describe("a proxy of packages", () => {
     }
     const part = await get(tarball, { range: "bytes=5-9" });
     expect([part.status, await part.text()]).to.deep.equal([206, "large"]);
-    expect(upstream.asked("/left")).to.have.length(1);
-    expect(upstream.asked("/left/-/left-1.0.0.tgz")).to.have.length(1);
+    expect(upstream.requestsFor("/left")).to.have.length(1);
+    expect(upstream.requestsFor("/left/-/left-1.0.0.tgz")).to.have.length(1);
   });
 
   it("cuts a file that is not what the index promised, and keeps nothing of it", async () => {
@@ -118,7 +118,7 @@ describe("a proxy of packages", () => {
         () => "cut",
       );
       expect(read).to.equal("cut");
-      expect(upstream.asked("/lying/-/lying-1.0.0.tgz")).to.have.length(n);
+      expect(upstream.requestsFor("/lying/-/lying-1.0.0.tgz")).to.have.length(n);
     }
   });
 
@@ -166,9 +166,9 @@ describe("a proxy of packages", () => {
     );
     stranger.answers.set("/elsewhere", (_request, response) => response.end("content"));
     expect(await (await get(`${base}/npm/moved/-/moved-1.0.0.tgz`)).text()).to.equal("content");
-    const [own] = upstream.asked("/moved/-/moved-1.0.0.tgz");
+    const [own] = upstream.requestsFor("/moved/-/moved-1.0.0.tgz");
     expect(own?.headers.authorization).to.equal("Bearer very secret");
-    expect(stranger.asked("/elsewhere")[0]?.headers.authorization).to.equal(undefined);
+    expect(stranger.requestsFor("/elsewhere")[0]?.headers.authorization).to.equal(undefined);
   });
 
   it("asks no address that is not public, wherever it is sent", async () => {
@@ -252,7 +252,7 @@ describe("a virtual repository over proxies", () => {
     for (const path of ["internal", "internal/1.0.0", "internal/-/internal-1.0.0.tgz"]) {
       expect((await get(`${base}/all/${path}`)).status, path).to.equal(404);
     }
-    expect(upstream.asked("/internal")).to.have.length(0);
+    expect(upstream.requestsFor("/internal")).to.have.length(0);
   });
 });
 
@@ -335,7 +335,7 @@ describe("proxies of other ecosystems", () => {
     const file = "flat/acme.pad/1.0.0/acme.pad.1.0.0.nupkg";
     expect(await (await get(`${own}/${file}`)).text()).to.equal("a package");
     expect(await (await get(`${own}-all/${file}`)).text()).to.equal("a package");
-    expect(upstream.asked(`/far/${file}`)).to.have.length(1);
+    expect(upstream.requestsFor(`/far/${file}`)).to.have.length(1);
 
     const all = "registration-semver2/acme.pad";
     type Page = Readonly<{ "@id": string; items?: object[] }>;

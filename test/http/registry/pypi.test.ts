@@ -40,9 +40,9 @@ describe("pip", () => {
 
   it("downloads what was uploaded, by its metadata", async () => {
     const info = "my_tool-1.0.dist-info";
-    const told = "Metadata-Version: 2.1\nName: my_tool\nVersion: 1.0\nRequires-Python: >=3.6\n";
+    const metadata = "Metadata-Version: 2.1\nName: my_tool\nVersion: 1.0\nRequires-Python: >=3.6\n";
     const content = zip([
-      [`${info}/METADATA`, told],
+      [`${info}/METADATA`, metadata],
       [`${info}/WHEEL`, "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"],
       [`${info}/RECORD`, `${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`],
     ]);
@@ -159,7 +159,7 @@ describe("the simple index", () => {
     const content = wheel("right", "1.0");
     const name = "right-1.0-py3-none-any.whl";
     const fields = { name: "right", version: "1.0" };
-    for (const [file, bytes, told, status] of [
+    for (const [file, bytes, form, status] of [
       ["left-1.0-py3-none-any.whl", content, {}, 422],
       ["right-2.0-py3-none-any.whl", content, {}, 422],
       [name, content, { ...fields, name: "left" }, 400],
@@ -169,7 +169,7 @@ describe("the simple index", () => {
       ["right.exe", content, fields, 422],
       ["../right-1.0-py3-none-any.whl", content, { ":action": "submit" }, 400],
     ] as const) {
-      const answer = await upload(file, Buffer.from(bytes), told);
+      const answer = await upload(file, Buffer.from(bytes), form);
       expect(answer.status, `${file} ${await answer.text()}`).to.equal(status);
     }
     expect(await app.head()).to.equal(head);

@@ -35,7 +35,7 @@ describe("POST …/branch", () => {
     });
     expect(body["lastCommit"]).to.include({ hash: world.head });
     expect((await world.refs()).get("refs/heads/feature/ünï")).to.equal(world.head);
-    expect(await world.told()).to.deep.equal([
+    expect(await world.recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchCreated feature/ünï by bob",
     ]);
@@ -77,7 +77,7 @@ describe("POST …/branch", () => {
       });
     }
     expect((await create("a/c")).status).to.equal(200);
-    expect(await world.told()).to.have.length(3);
+    expect(await world.recordedChanges()).to.have.length(3);
   });
 
   it("answers 422 for what git would not take as a branch", async () => {
@@ -118,7 +118,7 @@ describe("POST …/branch", () => {
     });
     const refused = await create("release/1");
     expect(refused.body).to.include({ status: 403, code: "branch.protected" });
-    expect(await world.told()).to.have.length(1);
+    expect(await world.recordedChanges()).to.have.length(1);
     expect((await create("release/1", "main", people.anna)).status).to.equal(200);
   });
 
@@ -137,7 +137,7 @@ describe("POST …/branch", () => {
     expect(twice.map(({ status }) => status)).to.deep.equal([200, 200]);
     const many = await Promise.all([1, 2, 3, 4, 5].map(() => create("race")));
     expect(many.map(({ status }) => status).sort()).to.deep.equal([200, 422, 422, 422, 422]);
-    expect(await world.told()).to.deep.equal([
+    expect(await world.recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchCreated dev by bob",
       "BranchCreated race by bob",
@@ -155,7 +155,7 @@ describe("DELETE …/branch", () => {
     expect((await remove("ä/b")).status).to.equal(200);
 
     expect([...(await world.refs()).keys()]).to.deep.equal(["refs/heads/main"]);
-    expect((await world.told()).at(-1)).to.equal("BranchDeleted ä/b by bob");
+    expect((await world.recordedChanges()).at(-1)).to.equal("BranchDeleted ä/b by bob");
     const gone = await app.get(world.at("/branch?branchName=%C3%A4/b"), people.bob);
     expect(gone.status).to.equal(404);
     expect((await remove("ä/b")).body).to.include({ status: 404, code: "branch.not_found" });
@@ -174,7 +174,7 @@ describe("DELETE …/branch", () => {
         code: "branch.protected",
       });
     }
-    expect(await world.told()).to.have.length(2);
+    expect(await world.recordedChanges()).to.have.length(2);
   });
 
   it("is refused to a reporter, and needs a name", async () => {
@@ -196,7 +196,7 @@ describe("DELETE …/branch", () => {
     expect((await remove("dev")).body).to.include({ status: 409, code: "branch.moved" });
 
     expect((await world.refs()).get("refs/heads/dev")).to.equal(moved);
-    expect((await world.told()).at(-1)).to.equal("BranchUpdated dev by the system");
+    expect((await world.recordedChanges()).at(-1)).to.equal("BranchUpdated dev by the system");
     expect((await remove("dev")).status).to.equal(200);
   });
 });

@@ -79,7 +79,7 @@ describe("POST …/commit", () => {
     ]);
     expect(await bare("show", "main:e.txt")).to.equal("other");
     await bare("fsck", "--full", "--strict", "--no-dangling");
-    expect((await world.told()).at(-1)).to.equal("BranchUpdated main by bob");
+    expect((await world.recordedChanges()).at(-1)).to.equal("BranchUpdated main by bob");
     await git(world.copy, "pull", "--quiet", "--ff-only", "origin", "main");
     expect(await git(world.copy, "rev-parse", "HEAD")).to.equal(body["hash"]);
   });
@@ -231,7 +231,7 @@ describe("POST …/commit", () => {
   it("begins a branch where another one stands", async () => {
     const { body } = await commit([create("b.txt")], { branch: "dev", startBranch: "main" });
     expect(body["parentCommitIds"]).to.deep.equal([world.head]);
-    expect(await world.told()).to.deep.equal([
+    expect(await world.recordedChanges()).to.deep.equal([
       "BranchCreated main by anna",
       "BranchCreated dev by bob",
     ]);
@@ -278,13 +278,13 @@ describe("POST …/commit", () => {
     expect(answers.map(({ status }) => status)).to.deep.equal(names.map(() => 200));
     expect(await tree()).to.have.length(13);
     expect(await bare("rev-list", "--count", "main")).to.equal("13");
-    expect(await world.told()).to.have.length(13);
+    expect(await world.recordedChanges()).to.have.length(13);
   });
 
   it("answers 409 with the files when a concurrent commit changed the same ones", async () => {
     // On a busy machine one may be done before the other begins: then again.
     for (let round = 1; ; round += 1) {
-      const before = (await world.told()).length;
+      const before = (await world.recordedChanges()).length;
       const answers = await Promise.all(
         // One account has two places for such requests at once.
         ["one", "two"].map((text) =>
@@ -293,7 +293,7 @@ describe("POST …/commit", () => {
       );
       const statuses = answers.map(({ status }) => status).sort();
       const made = statuses.filter((status) => status === 200).length;
-      expect(await world.told()).to.have.length(before + made);
+      expect(await world.recordedChanges()).to.have.length(before + made);
       if (made === 2 && round < 20) continue;
       expect(statuses).to.deep.equal([200, 409]);
       expect(answers.find(({ status }) => status === 409)?.body).to.deep.include({

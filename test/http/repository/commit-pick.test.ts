@@ -53,7 +53,7 @@ describe("POST …/commit/{hash}/cherry-pick", () => {
     });
     expect(await bare("log", "-1", "--format=%an %ae %ad", "main")).to.equal(authored);
     expect(await files()).to.deep.equal(["a.txt", "dir/x", "main.txt", "side.txt"]);
-    expect((await world.told()).at(-1)).to.equal("BranchUpdated main by bob");
+    expect((await world.recordedChanges()).at(-1)).to.equal("BranchUpdated main by bob");
     await bare("fsck", "--strict", "--no-dangling");
   });
 

@@ -102,8 +102,8 @@ describe("a file with an odd name", () => {
       const { filePath, oldPath, newPath, changeType, lines: changed } = await change(name);
       expect([filePath, oldPath, newPath, changeType]).to.deep.equal([name, name, name, "MODIFY"]);
       const bodies = [...`first ${name}`.split("\n"), ...`second ${name}`.split("\n")];
-      const told = changed.filter(({ op }) => op !== "none").map(({ body }) => body);
-      expect(told.every((body) => bodies.includes(body))).to.equal(true);
+      const bodiesSent = changed.filter(({ op }) => op !== "none").map(({ body }) => body);
+      expect(bodiesSent.every((body) => bodies.includes(body))).to.equal(true);
       const query = `filePath=${encodeURIComponent(name)}`;
       const last = (await (await get(`/commit/${octopus}/for-file?${query}`)).json()) as Changed;
       expect(last["hash"]).to.equal(second);

@@ -36,7 +36,7 @@ describe("POST …/tag/create", () => {
       lightWeight: true,
     });
     expect(await object("cat-file", "-t", "v1")).to.equal("commit");
-    expect((await world.told()).at(-1)).to.equal("TagCreated v1 by bob");
+    expect((await world.recordedChanges()).at(-1)).to.equal("TagCreated v1 by bob");
   });
 
   it("makes an annotated tag on a commit, by the requesting account", async () => {
@@ -95,7 +95,7 @@ describe("POST …/tag/create", () => {
       const { body } = await create({ tagName: "v1", commitId });
       expect(body, commitId).to.include({ status: 404, code: "commit.not_found" });
     }
-    expect(await world.told()).to.have.length(1);
+    expect(await world.recordedChanges()).to.have.length(1);
   });
 
   it("answers 409 for a name that is taken, or inside or around one that is", async () => {
@@ -145,7 +145,7 @@ describe("DELETE …/tag/{tagName}", () => {
       expect((await remove("ü/1")).status).to.equal(200);
     }
     expect([...(await world.refs()).keys()]).to.deep.equal(["refs/heads/main"]);
-    expect((await world.told()).slice(1)).to.deep.equal([
+    expect((await world.recordedChanges()).slice(1)).to.deep.equal([
       "TagCreated ü/1 by bob",
       "TagDeleted ü/1 by bob",
       "TagCreated ü/1 by bob",

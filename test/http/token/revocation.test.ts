@@ -74,9 +74,9 @@ describe("a token in use by two processes", () => {
 
   it("costs no question to the database while it is remembered", async () => {
     await inMemory(anna.token);
-    let asked = 0;
+    let queries = 0;
     const count = (query: { sql: string }): void => {
-      if (query.sql.includes("access_token")) asked += 1;
+      if (query.sql.includes("access_token")) queries += 1;
     };
     app.platform.db.on("query", count);
     const start = performance.now();
@@ -85,7 +85,7 @@ describe("a token in use by two processes", () => {
     } finally {
       app.platform.db.off("query", count);
     }
-    expect(asked).to.be.below(3 + (performance.now() - start) / keptMs);
+    expect(queries).to.be.below(3 + (performance.now() - start) / keptMs);
   });
 });
 

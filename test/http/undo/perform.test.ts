@@ -24,8 +24,8 @@ describe("an operation that an undo performs", () => {
     const scopes = new Set(["USER_WRITE"]);
     const run = (isAdmin: boolean) => {
       const request = { userId: "1", isAdmin, scopes, actor: { via: "token" } } as unknown;
-      const asked = { operationId: "administrate", params: {} };
-      return perform(asked, request as RequestContext, {} as Deps);
+      const order = { operationId: "administrate", params: {} };
+      return perform(order, request as RequestContext, {} as Deps);
     };
     await run(true);
     await refused(() => run(false), "auth.admin_required");

@@ -140,11 +140,11 @@ describe("GET /user", () => {
 
 describe("GET /user/{userAlias}", () => {
   it("takes the id of a user as well, before an alias of that form", async () => {
-    const asked = { token: anna.token };
-    const shown = (await app.get("/user/anna", asked)).body;
+    const options = { token: anna.token };
+    const shown = (await app.get("/user/anna", options)).body;
     await app.givenUser(anna.id);
-    expect((await app.get(`/user/${anna.id}`, asked)).body).to.deep.equal(shown);
-    expect((await app.get(`/user/${anna.id}/projects`, asked)).status).to.equal(200);
-    expect((await app.get(`/user/${crypto.randomUUID()}`, asked)).status).to.equal(404);
+    expect((await app.get(`/user/${anna.id}`, options)).body).to.deep.equal(shown);
+    expect((await app.get(`/user/${anna.id}/projects`, options)).status).to.equal(200);
+    expect((await app.get(`/user/${crypto.randomUUID()}`, options)).status).to.equal(404);
   });
 });

@@ -84,8 +84,8 @@ describe("refs that a power cut left unwritten", () => {
     await git(gitDir, "branch", "dir/below");
     const before = await refs();
     const names = ["main", "packed", "pointing", "dir", "dir/below", "never", "packed/never"];
-    const asked = names.map((name) => `refs/heads/${name}`);
-    expect(await removeUnwrittenRefs(gitDir, asked)).to.deep.equal([]);
+    const refNames = names.map((name) => `refs/heads/${name}`);
+    expect(await removeUnwrittenRefs(gitDir, refNames)).to.deep.equal([]);
     expect(await refs()).to.equal(before);
   });
 });

@@ -191,8 +191,8 @@ describe("a kept pack", () => {
 
   it("is made when the same was requested before, not too long ago", () => {
     const kept = open({ keptMs: 1_000 });
-    const asked = [0, 900, 1_800, 2_900].map((now) => kept.requestedBefore("a", now));
-    expect(asked).to.deep.equal([false, true, true, false]);
+    const known = [0, 900, 1_800, 2_900].map((now) => kept.requestedBefore("a", now));
+    expect(known).to.deep.equal([false, true, true, false]);
     expect(kept.requestedBefore("b", 2_900)).to.equal(false);
   });
 });

@@ -45,8 +45,8 @@ function request(...args: readonly string[]): Buffer {
 }
 
 function asks(body: Buffer) {
-  const asked = parseCommandRequest(body);
-  return asked && lsRefsParams(asked);
+  const parsed = parseCommandRequest(body);
+  return parsed && lsRefsParams(parsed);
 }
 
 const usual = ["peel", "symrefs", "unborn"];
@@ -76,9 +76,9 @@ async function expectSame(): Promise<void> {
   if (listing === undefined) throw new Error("there is no listing");
   for (const question of questions) {
     const body = request(...question);
-    const asked = asks(body);
-    if (asked === undefined) throw new Error("the request was not understood");
-    expect(lsRefsAnswer(asked, listing).toString(), question.join()).to.equal(await said(body));
+    const params = asks(body);
+    if (params === undefined) throw new Error("the request was not understood");
+    expect(lsRefsAnswer(params, listing).toString(), question.join()).to.equal(await said(body));
   }
 }
 

@@ -47,8 +47,8 @@ function swallowing(id: number, bytes: number): Buffer {
 async function directoryWith(slippedIn: Buffer = Buffer.alloc(0)): Promise<DirectorySettings> {
   const server = createServer((plain) => {
     plain.on("error", () => undefined);
-    plain.once("data", (asked: Buffer) => {
-      const agreed = answer(asked[4] ?? 0, tags.extendedResponse, codes.success);
+    plain.once("data", (request: Buffer) => {
+      const agreed = answer(request[4] ?? 0, tags.extendedResponse, codes.success);
       plain.write(Buffer.concat([agreed, slippedIn]));
       const secure = new TLSSocket(plain, { isServer: true, ...certificate });
       secure.on("error", () => undefined);

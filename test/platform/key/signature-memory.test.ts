@@ -14,20 +14,20 @@ const later = (days: number): Date => new Date(now.getTime() + days * 24 * 60 * 
 const good: SignatureCheck = { kind: "good", keyId: "SHA256:a" };
 const bad: SignatureCheck = { kind: "bad", keyId: "SHA256:a" };
 
-let asked: string[] = [];
+let checked: string[] = [];
 let answer: SignatureCheck = good;
 const question = (objectId: string, ...keyIds: string[]) => ({
   objectId,
   keyIds,
   ask: async () => {
-    asked.push(objectId);
+    checked.push(objectId);
     return answer;
   },
 });
 const rows = () => db("public.signature_check");
 
 beforeEach(async () => {
-  asked = [];
+  checked = [];
   answer = good;
   await rows().delete();
 });
@@ -39,7 +39,7 @@ describe("what is remembered of signatures", () => {
     for (const process of [heard, heard, new HeardChecks()]) {
       expect(await checkSignatures(db, questions, now, process)).to.deep.equal([good, good]);
     }
-    expect(asked).to.deep.equal(["c1", "c2"]);
+    expect(checked).to.deep.equal(["c1", "c2"]);
     expect(await rows()).to.have.length(2);
   });
 
@@ -47,39 +47,39 @@ describe("what is remembered of signatures", () => {
     const heard = new HeardChecks();
     const ask = () => checkSignatures(db, [question("c1", "k1")], now, heard);
     await Promise.all([ask(), ask(), ask()]);
-    expect(asked).to.deep.equal(["c1"]);
+    expect(checked).to.deep.equal(["c1"]);
   });
 
   it("is of the signed and all of the keys, in any order", async () => {
     await checkSignatures(db, [question("c1", "k1", "k2")], now, new HeardChecks());
     await checkSignatures(db, [question("c1", "k2", "k1")], now, new HeardChecks());
-    expect(asked).to.have.length(1);
+    expect(checked).to.have.length(1);
     for (const other of [question("c1", "k1"), question("c1"), question("c2", "k1", "k2")]) {
-      asked = [];
+      checked = [];
       await checkSignatures(db, [other], now, new HeardChecks());
-      expect(asked).to.have.length(1);
+      expect(checked).to.have.length(1);
     }
   });
 
-  for (const [what, told, holds, over] of [
+  for (const [what, verdict, holds, over] of [
     ["that a key signed, for months", good, 100, 181],
     ["that it signed until it expires", { ...good, until: later(3) }, 2, 4],
     ["what speaks against it, for hours", bad, 0.9, 1.1],
     ["what speaks against it, for hours", { ...bad, kind: "expired" }, 0.9, 1.1],
   ] as const) {
     it(`is ${what}`, async () => {
-      answer = told;
+      answer = verdict;
       const heard = new HeardChecks();
       await checkSignatures(db, [question("c1", "k1")], now, heard);
       for (const process of [heard, new HeardChecks()]) {
         await checkSignatures(db, [question("c1", "k1")], later(holds), process);
       }
-      expect(asked).to.have.length(1);
+      expect(checked).to.have.length(1);
       await sweepSignatureChecks(db, later(holds));
       expect(await rows()).to.have.length(1);
 
       await checkSignatures(db, [question("c1", "k1")], later(over), heard);
-      expect(asked).to.have.length(2);
+      expect(checked).to.have.length(2);
       await rows().update({ holds_until: later(holds) });
       await sweepSignatureChecks(db, later(over));
       expect(await rows()).to.deep.equal([]);
@@ -87,10 +87,13 @@ describe("what is remembered of signatures", () => {
   }
 
   it("is nothing where nothing was found out", async () => {
-    for (const told of [{ kind: "unsupported", program: "gpg" }, { kind: "unfinished" }] as const) {
-      answer = told;
+    for (const verdict of [
+      { kind: "unsupported", program: "gpg" },
+      { kind: "unfinished" },
+    ] as const) {
+      answer = verdict;
       const [check] = await checkSignatures(db, [question("c1", "k1")], now, new HeardChecks());
-      expect(check).to.deep.equal(told);
+      expect(check).to.deep.equal(verdict);
       expect(await rows()).to.deep.equal([]);
     }
   });

@@ -63,15 +63,15 @@ describe("guarded outbound requests", () => {
 
   describe("with a name", () => {
     const answering = (...answers: string[][]) => {
-      const asked: string[] = [];
+      const hostnames: string[] = [];
       const resolve: Resolve = (hostname, done) => {
-        const answer = answers[Math.min(asked.push(hostname), answers.length) - 1] ?? [];
+        const answer = answers[Math.min(hostnames.push(hostname), answers.length) - 1] ?? [];
         done(
           null,
           answer.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
         );
       };
-      return { asked, resolve };
+      return { hostnames, resolve };
     };
     const named = () => order(`http://hook.example:${receiver.port}/hook`);
     const none = parseOutboundAllow([]);
@@ -95,11 +95,11 @@ describe("guarded outbound requests", () => {
     }
 
     it("connects to the address it checked, asking only once", async () => {
-      const { asked, resolve } = answering(["127.0.0.1"], ["10.0.0.1"]);
+      const { hostnames, resolve } = answering(["127.0.0.1"], ["10.0.0.1"]);
       const outbound = openOutboundHttp({ allow: parseOutboundAllow(["127.0.0.1/32"]), resolve });
 
       expect(await outbound.request(named())).to.deep.include({ status: 200 });
-      expect(asked).to.deep.equal(["hook.example"]);
+      expect(hostnames).to.deep.equal(["hook.example"]);
       expect(receiver.received[0]?.headers.host).to.equal(`hook.example:${receiver.port}`);
     });
 

@@ -9,8 +9,8 @@ import { OutboundRefused } from "../../../src/platform/outbound/url.ts";
 
 const { signal } = new AbortController();
 const limits = { firstByteMs: 300, idleMs: 300, signal };
-const failure = (asked: Promise<unknown>) =>
-  asked.then(
+const failure = (opening: Promise<unknown>) =>
+  opening.then(
     () => undefined,
     (error: unknown) => error,
   );

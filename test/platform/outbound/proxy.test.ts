@@ -161,8 +161,8 @@ describe("the proxy for programs of our own", () => {
 
   it("cuts off what is larger than agreed", async () => {
     const door = await proxy.open(`http://git.example:${webPort}/`, 10);
-    const asked = ask(door, `http://git.example:${webPort}/`, "x".repeat(1_000));
-    await expect(asked).to.be.rejectedWith(/aborted|hang up|ECONNRESET|EPIPE/);
+    const request = ask(door, `http://git.example:${webPort}/`, "x".repeat(1_000));
+    await expect(request).to.be.rejectedWith(/aborted|hang up|ECONNRESET|EPIPE/);
     expect(door.refusal()?.message).to.equal("More than 10 bytes came.");
     const secure = await proxy.open(`https://git.example:${echoPort}/`, 10);
     const { socket } = await tunnel(secure, `git.example:${echoPort}`);

@@ -96,15 +96,15 @@ describe("a search for recipes of Conan", () => {
       zli: [],
       "": [],
     };
-    for (const [asked, found] of Object.entries(cases)) {
-      expect(names.filter(conanPattern(asked)), asked).to.deep.equal(found);
+    for (const [pattern, found] of Object.entries(cases)) {
+      expect(names.filter(conanPattern(pattern)), pattern).to.deep.equal(found);
     }
   });
 
   it("is bounded for every pattern", async () => {
     for (const piece of ["*a", "**a", "*?", "*", "?", "*/"]) {
-      const asked = `${piece.repeat(99 / piece.length)}!`;
-      await expectLinear(50, (count) => "a".repeat(count), conanPattern(asked));
+      const pattern = `${piece.repeat(99 / piece.length)}!`;
+      await expectLinear(50, (count) => "a".repeat(count), conanPattern(pattern));
     }
   });
 });

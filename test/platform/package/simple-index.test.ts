@@ -18,7 +18,7 @@ const file = (n: number) => ({
 const listOf = (files: number) =>
   bytesOf({ files: Array.from({ length: files }, (_, n) => file(n)) });
 const list = (form: "html" | "json") => ({ kind: "list", form, name: "tool", base }) as const;
-const asked = (
+const answerFor = (
   bytes: Uint8Array,
   want: SimpleIndexQuestion["want"] = list("json"),
 ): SimpleIndexQuestion => ({ bytes, isJson: true, url, want });
@@ -26,16 +26,16 @@ const asked = (
 describe("a list of Python files from another registry", () => {
   it("names files at this service, in both forms", () => {
     for (const form of ["html", "json"] as const) {
-      const answer = askSimpleIndex(asked(listOf(2), list(form)));
+      const answer = askSimpleIndex(answerFor(listOf(2), list(form)));
       const text = answer.kind === "list" ? new TextDecoder().decode(answer.bytes) : "";
       expect(text).to.include(`${base}/files/tool/-/tool-1.0.1.tar.gz`).and.not.include("far.");
     }
-    const found = askSimpleIndex(asked(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
+    const found = askSimpleIndex(answerFor(listOf(2), { kind: "file", file: "tool-1.0.1.tar.gz" }));
     const at = "https://far.example.org/files/tool-1.0.1.tar.gz";
     expect(found).to.deep.equal({ kind: "file", url: at, hashes: file(1).hashes });
     const other = { kind: "file", file: "tool-9.tar.gz" } as const;
-    expect(askSimpleIndex(asked(listOf(2), other))).to.deep.equal({ kind: "missing" });
-    expect(askSimpleIndex(asked(bytesOf([])))).to.deep.equal({ kind: "malformed" });
+    expect(askSimpleIndex(answerFor(listOf(2), other))).to.deep.equal({ kind: "missing" });
+    expect(askSimpleIndex(answerFor(bytesOf([])))).to.deep.equal({ kind: "malformed" });
   });
 
   it("loses files whose names cannot stand in an address, in both forms", () => {
@@ -44,7 +44,7 @@ describe("a list of Python files from another registry", () => {
     const html = new TextEncoder().encode(
       '<a href="x">tool-&#xd800;.tar.gz</a><a href="y">tool-1.0.2.tar.gz</a>',
     );
-    for (const question of [asked(odd), { ...asked(html), isJson: false }]) {
+    for (const question of [answerFor(odd), { ...answerFor(html), isJson: false }]) {
       const answer = askSimpleIndex(question);
       if (answer.kind !== "list") throw new Error(answer.kind);
       const { files } = JSON.parse(new TextDecoder().decode(answer.bytes));
@@ -57,14 +57,14 @@ describe("a list of Python files from another registry", () => {
   it("is refused with over 50,000 files, in both forms", () => {
     const html = (links: number) => new TextEncoder().encode("<a href=x>".repeat(links));
     const kinds = [50_000, 50_001].flatMap((count) => [
-      askSimpleIndex(asked(bytesOf({ files: Array(count).fill(0) }))).kind,
-      askSimpleIndex({ ...asked(html(count)), isJson: false }).kind,
+      askSimpleIndex(answerFor(bytesOf({ files: Array(count).fill(0) }))).kind,
+      askSimpleIndex({ ...answerFor(html(count)), isJson: false }).kind,
     ]);
     expect(kinds).to.deep.equal(["list", "list", "malformed", "malformed"]);
   });
 
   it("that is large is read while other work goes on", async () => {
-    const large = asked(listOf(20_000));
+    const large = answerFor(listOf(20_000));
     const { turns, result: there } = await turnsWhile(() => readSimpleIndex(large));
     expect(turns).to.be.greaterThan(10);
     const here = askSimpleIndex(large);

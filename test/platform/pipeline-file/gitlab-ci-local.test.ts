@@ -100,8 +100,8 @@ async function readByUs({ text: content }: CorpusFile) {
   return { jobs, stages: read.stages };
 }
 
-type Asked = Readonly<{ file: string; preview: boolean }>;
-type Answer = Asked & Readonly<{ output: string; said: string; exitCode: number }>;
+type Question = Readonly<{ file: string; preview: boolean }>;
+type Answer = Question & Readonly<{ output: string; said: string; exitCode: number }>;
 const nameOf = (file: string): string => file.slice("case-".length, -".yml".length);
 
 /** Reading a file takes a good tenth of a second, so variables are compared where they are the point. */
@@ -112,12 +112,12 @@ const hasVariables = ({ name }: CorpusFile): boolean =>
 
 async function readByThem(): Promise<ReadonlyMap<string, readonly Job[]>> {
   const repository = await givenRepository();
-  const asked = corpus.flatMap((each) => {
+  const questions = corpus.flatMap((each) => {
     const file = `case-${each.name}.yml`;
     return [{ file, preview: false }, ...(hasVariables(each) ? [{ file, preview: true }] : [])];
   });
-  const half = Math.ceil(asked.length / 2);
-  const parts = [asked.slice(0, half), asked.slice(half)];
+  const half = Math.ceil(questions.length / 2);
+  const parts = [questions.slice(0, half), questions.slice(half)];
   const answers = (await Promise.all(parts.map((part) => ask(repository, part)))).flat();
   const failed = answers.filter(({ exitCode }) => exitCode !== 0);
   expect(failed.map(({ file, said }) => `${file}: ${said}`)).to.deep.equal([]);
@@ -146,14 +146,14 @@ async function givenRepository(): Promise<string> {
   return repository;
 }
 
-async function ask(repository: string, asked: readonly Asked[]): Promise<readonly Answer[]> {
+async function ask(repository: string, questions: readonly Question[]): Promise<readonly Answer[]> {
   const program = path.resolve("test/support/gitlab-ci-local.mjs");
   const child = spawn(process.execPath, [program, packageFile], {
     cwd: repository,
     env: { PATH: process.env["PATH"], HOME: repository },
     stdio: ["pipe", "pipe", "inherit"],
   });
-  child.stdin.end(JSON.stringify(asked));
+  child.stdin.end(JSON.stringify(questions));
   const [output] = await Promise.all([text(child.stdout), once(child, "close")]);
   return JSON.parse(output) as Answer[];
 }

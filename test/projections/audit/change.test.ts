@@ -76,9 +76,9 @@ describe("every event that changes something", () => {
 
 /** Whatever is no name of a thing has both; something has changed. */
 function expectBothValues(changes: readonly Change[]): void {
-  const told = changes.filter(({ before }) => before !== undefined);
-  expect(told, "a change with an old value").to.not.deep.equal([]);
-  for (const { field, before, after } of told) {
+  const withBefore = changes.filter(({ before }) => before !== undefined);
+  expect(withBefore, "a change with an old value").to.not.deep.equal([]);
+  for (const { field, before, after } of withBefore) {
     expect(after, field).to.not.equal(undefined);
     if (!isMark(before)) expect(before, field).to.not.deep.equal(after);
   }

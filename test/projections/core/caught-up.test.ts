@@ -8,10 +8,10 @@ import { eventually } from "../../support/eventually.ts";
 const { db: unchecked, url } = await testDatabase();
 
 describe("connections after a crash of PostgreSQL", () => {
-  const log = { head: 0n, asked: 0 };
+  const log = { head: 0n, queries: 0 };
   const store = {
     async head() {
-      log.asked += 1;
+      log.queries += 1;
       return log.head;
     },
   };
@@ -28,7 +28,7 @@ describe("connections after a crash of PostgreSQL", () => {
     await given("two", "live", 9);
     // Crash recovery empties the table.
     await unchecked("postgres_run").delete();
-    Object.assign(log, { head: 9n, asked: 0 });
+    Object.assign(log, { head: 9n, queries: 0 });
   });
   afterEach(async () => {
     for (const db of opened.splice(0)) await db.destroy();
@@ -52,7 +52,7 @@ describe("connections after a crash of PostgreSQL", () => {
     const reading = open(60_000)
       .raw("select 1")
       .then(() => true);
-    await eventually(() => log.asked > 0);
+    await eventually(() => log.queries > 0);
     await unchecked("projection_checkpoint").where({ name: "one" }).update({ position: 9n });
     await reading;
   });
@@ -62,7 +62,7 @@ describe("connections after a crash of PostgreSQL", () => {
     await open(60_000).raw("select 1");
     await unchecked("projection_checkpoint").update({ position: 3n });
     await open(60_000).raw("select 1");
-    expect(log.asked).to.equal(1);
+    expect(log.queries).to.equal(1);
   });
 
   it("wait for no read model that is being built again", async () => {

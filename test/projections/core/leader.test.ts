@@ -77,39 +77,41 @@ describe("leading", () => {
 
   it("is tried again after a failure, which is reported", async () => {
     const end = new AbortController();
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     let turns = 0;
     const lead = async () => {
       turns += 1;
       if (turns === 1) throw new Error("not today");
       end.abort();
     };
-    await whileLeader(url, "again", end.signal, lead, (error) => told.push(error));
+    await whileLeader(url, "again", end.signal, lead, (error) => reported.push(error));
     expect(turns).to.equal(2);
-    expect(told.map(String)).to.deep.equal(["Error: not today"]);
+    expect(reported.map(String)).to.deep.equal(["Error: not today"]);
   });
 });
 
 it("tells a reason that stays once, and does not try all the time", async () => {
   const ending = new AbortController();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   let tries = 0;
   const lead = async () => {
     tries += 1;
     throw new StoreDenied("no rights");
   };
-  const leading = whileLeader(url, "denied", ending.signal, lead, (error) => told.push(error));
-  await eventually(() => told.length > 0);
+  const leading = whileLeader(url, "denied", ending.signal, lead, (error) => reported.push(error));
+  await eventually(() => reported.length > 0);
   let other = 0;
   const passing = async () => {
     other += 1;
     throw new Error("passes");
   };
-  const beside = whileLeader(url, "beside", ending.signal, passing, (error) => told.push(error));
+  const beside = whileLeader(url, "beside", ending.signal, passing, (error) =>
+    reported.push(error),
+  );
   await eventually(() => other > 2);
   ending.abort();
   await Promise.all([leading, beside]);
   // On a busy machine the others may take longer than the pause between its tries.
   expect(tries).to.be.below(other);
-  expect(told.map(String)).to.deep.equal(["StoreDenied: no rights", "Error: passes"]);
+  expect(reported.map(String)).to.deep.equal(["StoreDenied: no rights", "Error: passes"]);
 });

@@ -129,8 +129,8 @@ describe("lists of packages among thousands", () => {
 
   /** The most rows that a node of the plan of what this asks read. */
   async function rowsRead(ask: () => Promise<unknown>): Promise<number> {
-    const asked: { sql: string; bindings: readonly Knex.RawBinding[] }[] = [];
-    const note = (query: (typeof asked)[number]) => asked.push(query);
+    const queries: { sql: string; bindings: readonly Knex.RawBinding[] }[] = [];
+    const note = (query: (typeof queries)[number]) => queries.push(query);
     db.on("query", note);
     await ask();
     db.off("query", note);
@@ -138,7 +138,7 @@ describe("lists of packages among thousands", () => {
       // The value recommended to operators for solid disks: with so few rows the default prefers to read all.
       await tx.raw("set local random_page_cost = 1.1");
       let most = 0;
-      for (const { sql, bindings } of asked) {
+      for (const { sql, bindings } of queries) {
         const text = `explain (analyze, format json) ${sql.replaceAll(/\$\d+/g, "?")}`;
         const { rows } = await tx.raw(text, [...bindings]);
         most = Math.max(most, mostRows(rows[0]["QUERY PLAN"][0].Plan));

@@ -67,7 +67,9 @@ describe("merging when the pipeline succeeds", () => {
     expect(merged["mergedBy"]).to.include({ id: bob.id });
     expect(merged["mergeCommit"]).to.include({ shortMessage: "Awaited" });
     expect(merged["mergeWhenPipelineSucceeds"]).to.equal(false);
-    const moves = (await world.told()).filter((line) => line.startsWith("BranchUpdated main"));
+    const moves = (await world.recordedChanges()).filter((line) =>
+      line.startsWith("BranchUpdated main"),
+    );
     expect(moves).to.deep.equal(["BranchUpdated main by bob"]);
   });
 
@@ -221,7 +223,9 @@ describe("what is done in the name of a person who was banned meanwhile", () => 
     await createIssue();
     await commit(world.copy, "Closes #1", { "c.txt": "c\n" });
     await git(world.copy, "push", "--quiet", world.remote(bob), "HEAD:main");
-    const revision = (await world.told()).findLastIndex((line) => line.endsWith("main by bob"));
+    const revision = (await world.recordedChanges()).findLastIndex((line) =>
+      line.endsWith("main by bob"),
+    );
     expect(revision).to.be.greaterThan(0);
     await account("ban");
     const search = async () => {

@@ -57,7 +57,7 @@ async function recover(): Promise<void> {
 
 const status = async () => idOf((await world.get(anna, "/merge-request/1")).body["status"]);
 const mainMoves = async () =>
-  (await world.told()).filter((line) => line.startsWith("BranchUpdated main"));
+  (await world.recordedChanges()).filter((line) => line.startsWith("BranchUpdated main"));
 const headOf = async (branch: string) => (await world.refs()).get(`refs/heads/${branch}`);
 
 describe("a service that dies while it merges", () => {

@@ -96,13 +96,13 @@ async function expectTruth(): Promise<void> {
 
 describe("a merge that is requested again with the same command", () => {
   it("is made as another one on the target of now, once what was begun is over", async () => {
-    const asked = await command();
-    expect(await asked(dying)).to.equal("Error: killed");
-    expect(await asked(later(1_000))).to.equal("merge.unavailable");
+    const requested = await command();
+    expect(await requested(dying)).to.equal("Error: killed");
+    expect(await requested(later(1_000))).to.equal("merge.unavailable");
     await world.push("main", { "later.txt": "l\n" });
-    expect(await asked(later(30_000))).to.equal("merged");
+    expect(await requested(later(30_000))).to.equal("merged");
     await expectTruth();
-    expect(await asked()).to.equal("merged");
+    expect(await requested()).to.equal("merged");
     expect((await recorded()).map(({ type }) => type)).to.deep.equal([
       begun,
       begun,
@@ -111,9 +111,9 @@ describe("a merge that is requested again with the same command", () => {
   });
 
   it("is begun by one of two workers that read the request at the same revision", async () => {
-    const asked = await command();
+    const requested = await command();
     const [bothDecided, oneWrote, otherIsOver] = [gate(), gate(), gate()];
-    const one = asked(
+    const one = requested(
       service(0, async (go) => {
         await bothDecided.opened;
         const written = await go();
@@ -127,7 +127,7 @@ describe("a merge that is requested again with the same command", () => {
       await oneWrote.opened;
       return go();
     });
-    expect(await asked(other)).to.equal("merge.unavailable");
+    expect(await requested(other)).to.equal("merge.unavailable");
     otherIsOver.open();
     expect(await one).to.equal("merged");
     expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun, "MergeRequestMerged"]);
@@ -150,7 +150,7 @@ describe("a merge that is requested again with the same command", () => {
 
   it("is not abandoned while its change of the branch may still be made", async () => {
     const id = randomUUID();
-    const asked = await command(id);
+    const requested = await command(id);
     const mergeId = deterministicId(id, "merge", 0);
     const change = { ref: "refs/heads/main", before: null, after: null };
     const metadata = metadataFor(mergeId);
@@ -159,7 +159,7 @@ describe("a merge that is requested again with the same command", () => {
       await keepIntent(app.deps.db, push);
       return go();
     });
-    expect(await asked(announced)).to.equal("idempotency.in_progress");
+    expect(await requested(announced)).to.equal("idempotency.in_progress");
     expect((await recorded()).map(({ type }) => type)).to.deep.equal([begun]);
   });
 });
@@ -188,7 +188,7 @@ describe("a merge whose requirements are withdrawn while it is made", () => {
   async function mergedWhile(happens: () => Promise<{ status: number; text: string }>) {
     await demand(carl);
     expect((await approve()).status).to.equal(200);
-    const asked = await command();
+    const requested = await command();
     let ensures = 0;
     const ensure: MergeDeps["git"]["ensure"] = async (...args) => {
       ensures += 1;
@@ -199,7 +199,7 @@ describe("a merge whose requirements are withdrawn while it is made", () => {
       }
       return app.deps.git.ensure(...args);
     };
-    const answer = await asked({ ...app.deps, git: { ...app.deps.git, ensure } });
+    const answer = await requested({ ...app.deps, git: { ...app.deps.git, ensure } });
     expect(ensures).to.be.at.least(2);
     return answer;
   }

@@ -34,10 +34,10 @@ describe("asking for the owners of files", () => {
     const crowd = Array.from({ length: perCallerMax }, () => ownedBy(randomUUID()));
     const more = ownedBy("anna");
     const answers = await asCaller("somebody", async () => {
-      const asked = crowd.map(ask);
+      const queries = crowd.map(ask);
       // They have taken their places once their files were read.
       await new Promise((resolve) => setImmediate(resolve));
-      return Promise.all([ask(more), ...asked]);
+      return Promise.all([ask(more), ...queries]);
     });
     const [turnedAway, ...others] = answers;
     expect(turnedAway).to.include({ code: "code_owners.no_answer" });

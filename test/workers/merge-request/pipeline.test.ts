@@ -170,7 +170,7 @@ describe("variables of a merge request", () => {
     const world = await newWorld();
     await world.open();
     const row = await rowOf(world);
-    const told = async (owner: string, userId: string) => {
+    const variablesFor = async (owner: string, userId: string) => {
       const id = "00000000-0000-4000-8000-000000000000";
       const project = { id, owner_alias: "bob", alias: "a-fork", owner_user_id: owner };
       const mergeRequest = {
@@ -183,14 +183,14 @@ describe("variables of a merge request", () => {
     };
     const known = ["Feature", `anna/${world.project.alias}`];
     const stranger = await app.givenUser("dora");
-    expect(await told(bob.id, bob.id)).to.deep.equal(known);
+    expect(await variablesFor(bob.id, bob.id)).to.deep.equal(known);
     const hidden = await app.put(world.at("/setting/visibility"), {
       token: anna.token,
       body: { isPrivate: true },
     });
     expect(hidden.status, hidden.text).to.equal(200);
-    expect(await told(bob.id, bob.id)).to.deep.equal(known);
-    expect(await told(stranger.id, bob.id)).to.deep.equal([undefined, undefined]);
-    expect(await told(bob.id, stranger.id)).to.deep.equal([undefined, undefined]);
+    expect(await variablesFor(bob.id, bob.id)).to.deep.equal(known);
+    expect(await variablesFor(stranger.id, bob.id)).to.deep.equal([undefined, undefined]);
+    expect(await variablesFor(bob.id, stranger.id)).to.deep.equal([undefined, undefined]);
   });
 });

@@ -76,11 +76,11 @@ describe("what webhooks are sent of merge requests", () => {
     expect(merged.status, merged.text).to.equal(200);
     const sent = await sentOf(mergeRequestStream(String(id)));
     const [annas, bobs] = [anna, bob].map(({ id, alias }) => ({ id, name: alias }));
-    const told = sent.map(({ topic, merge_request, initiator }) => {
+    const payloads = sent.map(({ topic, merge_request, initiator }) => {
       const { title, status, source_commit } = merge_request as Json;
       return [topic, title, status, source_commit, initiator];
     });
-    expect(told).to.deep.equal([
+    expect(payloads).to.deep.equal([
       ["MERGE_REQUEST_CREATE", "Feature", "OPENED", feature, undefined],
       ["MERGE_REQUEST_UPDATE", "Draft: Feature", "OPENED", feature, bobs],
       ["MERGE_REQUEST_UPDATE", "Feature", "OPENED", feature, bobs],

@@ -61,9 +61,9 @@ async function givenMirror(name: string, type: MirrorTarget["type"] = "PULL") {
 
 const run = (projectId: string, own = deps) =>
   mirrorSyncWorker.runJob({ projectId }, own, new AbortController().signal);
-const asked = () => other.asked.length;
+const requestCount = () => other.received.length;
 /** Refs as the events of a repository leave them, and how often each was recorded. */
-async function told(projectId: string) {
+async function recordedRefs(projectId: string) {
   const refs: string[] = [];
   for await (const event of deps.store.readStream(repositoryStream(projectId))) {
     refs.push(refAfter(decode(repositoryEvents, event)).ref);
@@ -77,10 +77,10 @@ describe("when a mirror is synced", () => {
   it("is at its interval, after a pause that grows while it fails, and never within the lag", async () => {
     const { projectId, mirrorId } = await givenMirror("timed");
     await run(projectId);
-    const first = asked();
+    const first = requestCount();
     expect(first).to.be.greaterThan(0);
     await run(projectId);
-    expect(asked(), "not due").to.equal(first);
+    expect(requestCount(), "not due").to.equal(first);
 
     expect(await dueIds(minutes(9))).not.to.include(projectId);
     expect(await dueIds(minutes(10))).to.include(projectId);
@@ -106,7 +106,7 @@ describe("when a mirror is synced", () => {
     other.reset();
     await wantSync(deps.db, { projectId, mirrorId }, "PULL", clock.now);
     await run(projectId);
-    expect(asked(), "within the lag").to.equal(0);
+    expect(requestCount(), "within the lag").to.equal(0);
     clock.now = minutes(1);
     await run(projectId);
     const row = await findMirrorSync(deps.db, projectId, mirrorId);
@@ -132,7 +132,7 @@ describe("the turn at a mirror", () => {
     expect(await takeTurn(deps.db, key, one, clock.now)).to.equal(true);
     expect(await takeTurn(deps.db, key, two, clock.now)).to.equal(false);
     await run(key.projectId);
-    expect(asked(), "somebody else is at it").to.equal(0);
+    expect(requestCount(), "somebody else is at it").to.equal(0);
     expect(await keepTurn(deps.db, key, one)).to.equal(true);
     expect(await keepTurn(deps.db, key, two)).to.equal(false);
 
@@ -157,7 +157,7 @@ describe("a mirror of more than its project may take", () => {
 
     const row = await findMirrorSync(deps.db, projectId, mirrorId);
     expect([row?.failures, row?.error_code]).to.deep.equal([1, "remote.too_large"]);
-    expect(await told(projectId)).to.deep.equal([]);
+    expect(await recordedRefs(projectId)).to.deep.equal([]);
     const repository = await deps.git.find(projectId);
     expect((await repository?.refs())?.size).to.equal(0);
     expect(await repository?.bytes()).to.be.lessThan(1024 ** 2);
@@ -194,7 +194,10 @@ describe("a worker that is killed while it syncs", () => {
       const [, signal] = (await (await child(when, projectId)).ended) as [number, string];
       expect(signal).to.equal("SIGKILL");
       expect(await healed(projectId)).to.equal(await expected(name));
-      expect((await told(projectId)).sort()).to.deep.equal(["refs/heads/dev", "refs/heads/main"]);
+      expect((await recordedRefs(projectId)).sort()).to.deep.equal([
+        "refs/heads/dev",
+        "refs/heads/main",
+      ]);
     });
   }
 
@@ -202,16 +205,16 @@ describe("a worker that is killed while it syncs", () => {
     const { projectId } = await givenMirror("killed-fetching");
     let fetching = false;
     other.first((request) => {
-      fetching ||= request.method === "POST" && asked() > 2;
+      fetching ||= request.method === "POST" && requestCount() > 2;
       return fetching;
     });
     const { process, ended } = await child("never", projectId);
     await eventually(() => fetching, 120_000);
     process.kill("SIGKILL");
     await ended;
-    expect(await told(projectId)).to.deep.equal([]);
+    expect(await recordedRefs(projectId)).to.deep.equal([]);
     other.reset();
     expect(await healed(projectId)).to.equal(await expected("killed-fetching"));
-    expect((await told(projectId)).length).to.equal(2);
+    expect((await recordedRefs(projectId)).length).to.equal(2);
   });
 });

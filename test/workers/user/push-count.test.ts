@@ -57,10 +57,10 @@ const progress = async () =>
   (await deps.db("push_count_progress").where({ project_id: projectId }).first("revision"))
     ?.revision;
 
-async function told(): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const told = [];
-  for await (const { data } of deps.store.readStream(pushCountStream(projectId))) told.push(data);
-  return told;
+async function recordedCounts(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const counts = [];
+  for await (const { data } of deps.store.readStream(pushCountStream(projectId))) counts.push(data);
+  return counts;
 }
 
 describe("a worker that counts pushes", () => {
@@ -77,24 +77,28 @@ describe("a worker that counts pushes", () => {
     }
     for (let run = 0; run < 2; run += 1) await countPushes(deps, projectId, 0, never);
 
-    expect(await told()).to.have.length(1);
-    expect((await told())[0]).to.deep.include({ commits: 1, extensions: { ts: 1 }, userId: null });
+    expect(await recordedCounts()).to.have.length(1);
+    expect((await recordedCounts())[0]).to.deep.include({
+      commits: 1,
+      extensions: { ts: 1 },
+      userId: null,
+    });
   });
 
   it("counts once although several do it at the same moment", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await pushed("main");
     await Promise.all(Array.from({ length: 4 }, () => countPushes(deps, projectId, 0, never)));
-    expect(await told()).to.have.length(1);
+    expect(await recordedCounts()).to.have.length(1);
   });
 
   it("stops on abort, and leaves everything to the next", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await pushed("main");
     await expect(countPushes(deps, projectId, 0, AbortSignal.abort())).to.be.rejectedWith("abort");
-    expect(await told()).to.deep.equal([]);
+    expect(await recordedCounts()).to.deep.equal([]);
     await countPushes(deps, projectId, 0, never);
-    expect(await told()).to.have.length(1);
+    expect(await recordedCounts()).to.have.length(1);
   });
 
   it("looks at what brought nothing once", async () => {
@@ -112,7 +116,7 @@ describe("a worker that counts pushes", () => {
       await countPushes(watched, projectId, revision, never);
     }
     expect(reads).to.deep.equal([]);
-    expect(await told()).to.have.length(1);
+    expect(await recordedCounts()).to.have.length(1);
   });
 
   it("counts pushes of one person that wait together as one, and those of others by themselves", async () => {
@@ -122,7 +126,7 @@ describe("a worker that counts pushes", () => {
       await pushedBy(userId);
     }
     await countPushes(deps, projectId, 3, never);
-    expect((await told()).map(({ userId, commits }) => [userId, commits])).to.deep.equal([
+    expect((await recordedCounts()).map(({ userId, commits }) => [userId, commits])).to.deep.equal([
       [anna, 2],
       [boris, 1],
       [anna, 1],
@@ -136,7 +140,7 @@ describe("a worker that counts pushes", () => {
     await pushed("main:refs/heads/other", "main:refs/tags/v1");
     // A program that is aborted before it starts fails.
     await countPushes(deps, projectId, 2, AbortSignal.abort());
-    expect(await told()).to.have.length(1);
+    expect(await recordedCounts()).to.have.length(1);
     expect(await progress()).to.equal(2n);
   });
 
@@ -170,7 +174,7 @@ describe("a worker that counts pushes", () => {
     await pushed("fresh:main");
     await runGit(gitDir, ["gc", "--prune=now", "--quiet"]);
     await countPushes(deps, projectId, 1, never);
-    expect((await told()).map(({ commits }) => commits)).to.deep.equal([1, 1]);
+    expect((await recordedCounts()).map(({ commits }) => commits)).to.deep.equal([1, 1]);
   });
 
   it("has nothing to count without a repository", async () => {
@@ -198,7 +202,7 @@ describe("a worker that counts pushes", () => {
     await git(path.join(copy), "push", "--quiet", gitDir, "main");
     await refRecorder(deps).reconcile(projectId);
     await countPushes(deps, projectId, 0, never);
-    expect((await told())[0]).to.deep.include({
+    expect((await recordedCounts())[0]).to.deep.include({
       commits,
       extensions: { ts: commits / 2, md: commits / 2 },
     });

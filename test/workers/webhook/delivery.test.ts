@@ -147,18 +147,18 @@ describe("delivering webhooks", () => {
   it("does not wait longer than 10 s for an answer", async () => {
     const webhook = await bench.given();
     const deliveryId = await bench.inLine(webhook);
-    let asked = 0;
+    let timeoutMs = 0;
     // The test does not wait for real time: it checks the request to the guarded client.
     const outbound: WorkerDeps["outbound"] = {
       ...bench.deps.outbound,
       request: (request) => {
-        asked = request.timeoutMs;
+        timeoutMs = request.timeoutMs;
         return bench.deps.outbound.request({ ...request, timeoutMs: 100 });
       },
     };
     bench.receiver.answer(() => undefined);
     await bench.turn(webhook, randomUUID(), { ...bench.deps, outbound });
-    expect(asked).to.equal(10_000);
+    expect(timeoutMs).to.equal(10_000);
     const { attempts } = await bench.logOf(webhook.webhookId, deliveryId);
     expect(attempts[0]).to.include({ failure: "timeout", status: null, response: null });
   });

@@ -203,16 +203,16 @@ describe("notifying webhooks of events", () => {
       ...byUser(),
     });
     const later = await hook("TAG_CREATE");
-    const told = (await scheduledBy(event)).map(({ webhookId }) => webhookId);
-    expect(told).to.include(hears).and.not.include(deaf).and.not.include(later);
+    const notified = (await scheduledBy(event)).map(({ webhookId }) => webhookId);
+    expect(notified).to.include(hears).and.not.include(deaf).and.not.include(later);
   });
 
   it("notifies no webhook twice, and changes nothing when the event is repeated", async () => {
     await hook("TAG_CREATE");
     const tag = { tag: "v3", objectId: first, commitId: first, lightWeight: true };
     const event = await happened("TagCreated", { ...tag, ...byUser() });
-    const told = (await scheduledBy(event)).map(({ webhookId }) => webhookId);
-    expect(new Set(told).size).to.equal(told.length);
+    const notified = (await scheduledBy(event)).map(({ webhookId }) => webhookId);
+    expect(new Set(notified).size).to.equal(notified.length);
     const head = await deps.store.head();
     await webhookNotification.react(event, deps);
     expect(await deps.store.head()).to.equal(head);
@@ -289,8 +289,8 @@ describe("notifying webhooks of events", () => {
       ];
       for (const event of quiet) expect(await scheduledBy(event)).to.deep.equal([]);
       const own = await scheduledBy(await ended(deliverySucceeded(), watcher));
-      const told = own.map(({ webhookId }) => webhookId);
-      expect(told).to.include(other).and.not.include(watcher);
+      const notified = own.map(({ webhookId }) => webhookId);
+      expect(notified).to.include(other).and.not.include(watcher);
     });
   });
 

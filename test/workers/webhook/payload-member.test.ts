@@ -16,16 +16,16 @@ before(async () => {
 });
 
 /** The payloads that webhooks would receive for all events of the members. */
-async function toldOf(parentId: string) {
+async function payloadsOf(parentId: string) {
   const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never };
-  const told: unknown[] = [];
+  const payloads: unknown[] = [];
   for await (const event of app.platform.store.readStream(membershipStream(parentId))) {
     const notification = await notificationOf(event, deps);
     if (notification === undefined) continue;
     expect(notification.projectId).to.equal(parentId);
-    told.push({ topic: notification.topic, ...(await notification.fields()) });
+    payloads.push({ topic: notification.topic, ...(await notification.fields()) });
   }
-  return told;
+  return payloads;
 }
 
 async function hireAndFire(at: string): Promise<void> {
@@ -41,7 +41,7 @@ describe("webhook payloads about members", () => {
     await hireAndFire("/project/anna/search");
     const initiator = { id: anna.id, name: "anna" };
     const collaborator = { user_id: bob.id, user_alias: "bob", role: "ADMIN" };
-    expect(await toldOf(id)).to.deep.equal([
+    expect(await payloadsOf(id)).to.deep.equal([
       { topic: "COLLABORATOR_ADD", collaborator: { ...collaborator, role: "GUEST" }, initiator },
       {
         topic: "COLLABORATOR_UPDATE",
@@ -55,6 +55,6 @@ describe("webhook payloads about members", () => {
   it("do not exist for teams, which have no webhooks", async () => {
     const { body } = await app.post("/team", as(anna, { title: "T", alias: "tools" }));
     await hireAndFire("/team/tools");
-    expect(await toldOf(String(body["id"]))).to.deep.equal([]);
+    expect(await payloadsOf(String(body["id"]))).to.deep.equal([]);
   });
 });

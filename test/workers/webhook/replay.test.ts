@@ -172,9 +172,9 @@ describe("the job of a replay", () => {
     // It knows the events that follow, and reads them alone.
     expect(next?.data.ahead).to.have.length(2);
     const read: (readonly unknown[])[] = [];
-    const readStream: typeof deps.store.readStream = (...asked) => {
-      if (asked[0] === repositoryStream(projectId)) read.push(asked.slice(1));
-      return deps.store.readStream(...asked);
+    const readStream: typeof deps.store.readStream = (...args) => {
+      if (args[0] === repositoryStream(projectId)) read.push(args.slice(1));
+      return deps.store.readStream(...args);
     };
     await send(next?.data);
     const watched = { ...deps, store: { ...deps.store, readStream } };

@@ -19,13 +19,13 @@ describe("what is written over REST", () => {
     const kinds = ["BRANCH_CREATE", "BRANCH_UPDATE", "BRANCH_DELETE", "TAG_CREATE", "TAG_UPDATE"];
     const events = Object.fromEntries([...kinds, "TAG_DELETE"].map((kind) => [kind, true]));
     await world.post(anna, "/setting/webhook", { url: receiver.url, events });
-    const told = async (count: number) => {
+    const delivered = async (count: number) => {
       await eventually(() => receiver.received.length >= count);
       return JSON.parse(receiver.received[count - 1]?.body ?? "{}") as Record<string, unknown>;
     };
 
     await world.post(bob, "/branch", { newBranch: "dev", originBranch: "main" });
-    expect(await told(1)).to.deep.include({
+    expect(await delivered(1)).to.deep.include({
       action: "BRANCH_CREATE",
       branch: { name: "dev" },
       user: { id: bob.id, alias: "bob" },
@@ -36,7 +36,7 @@ describe("what is written over REST", () => {
       ...{ branch: "dev", message: "By REST" },
       actions: [action, { action: "UPDATE", path: "a.txt", content: "other\n" }],
     });
-    const update = await told(2);
+    const update = await delivered(2);
     expect(update["action"]).to.equal("BRANCH_UPDATE");
     expect(update["push"]).to.deep.include({
       ref: "refs/heads/dev",
@@ -51,12 +51,12 @@ describe("what is written over REST", () => {
     });
 
     const annotated = await world.post(bob, "/tag/create", { tagName: "v1", message: "One" });
-    expect(await told(3)).to.deep.include({
+    expect(await delivered(3)).to.deep.include({
       action: "TAG_CREATE",
       tag: { name: "v1", commit_id: world.head, message: "One\n", light_weight: false },
     });
     await git(world.copy, "push", "--quiet", "origin", "main:refs/tags/v1", "--force");
-    expect(await told(4)).to.deep.include({
+    expect(await delivered(4)).to.deep.include({
       action: "TAG_UPDATE",
       tag: {
         ...{ name: "v1", commit_id: world.head, message: null, light_weight: true },
@@ -65,9 +65,9 @@ describe("what is written over REST", () => {
       user: { id: anna.id, alias: "anna" },
     });
     await world.delete(bob, "/tag/v1");
-    expect((await told(5))["action"]).to.equal("TAG_DELETE");
+    expect((await delivered(5))["action"]).to.equal("TAG_DELETE");
     await world.delete(bob, "/branch?branchName=dev");
-    expect((await told(6))["action"]).to.equal("BRANCH_DELETE");
+    expect((await delivered(6))["action"]).to.equal("BRANCH_DELETE");
 
     const { db, store, vault } = app.platform;
     const lines: string[] = [];

@@ -40,9 +40,9 @@ describe("proxies of one virtual repository", () => {
     serve(stranger, "theirs");
     expect(await status("ours")).to.equal(200);
     expect(await status("ours/9.9.9")).to.equal(404);
-    expect(stranger.asked("/ours")).to.have.length(0);
+    expect(stranger.requestsFor("/ours")).to.have.length(0);
     expect(await status("theirs")).to.equal(200);
-    expect(stranger.asked("/theirs")).to.have.length(1);
+    expect(stranger.requestsFor("/theirs")).to.have.length(1);
   });
 
   it("leave all names to one that is offline", async () => {
@@ -51,7 +51,7 @@ describe("proxies of one virtual repository", () => {
       at.change(members[0]!.repositoryUuid, { type: "PROXY", proxySettings: { isOffline } });
     await offline(true);
     expect(await status("private")).to.equal(404);
-    expect(stranger.asked("/private")).to.have.length(0);
+    expect(stranger.requestsFor("/private")).to.have.length(0);
     await offline(false);
     expect(await status("private")).to.equal(200);
   });

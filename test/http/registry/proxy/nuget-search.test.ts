@@ -143,7 +143,7 @@ describe("a search through a proxy of NuGet", () => {
     expect(await json("split/flat/pad/index.json"), "what is not searched").to.deep.equal({
       versions: ["1.0.0", "2.0.0"],
     });
-    expect(upstream.asked(path("three")), "asked until it is paused").to.have.length(1);
-    expect(upstream.asked(path("four"))).to.have.length(0);
+    expect(upstream.requestsFor(path("three")), "asked until it is paused").to.have.length(1);
+    expect(upstream.requestsFor(path("four"))).to.have.length(0);
   });
 });

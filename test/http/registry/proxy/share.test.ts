@@ -52,15 +52,15 @@ describe("what callers of proxies share", () => {
     expect((await get(`${base}/partly/moving`)).status).to.equal(200);
     expect((await get(`${base}/partly/failing`)).status).to.equal(502);
     serve("moving", "another");
-    const told = await (await get(`${base}/partly/moving`)).text();
-    expect(told).to.include("another");
+    const served = await (await get(`${base}/partly/moving`)).text();
+    expect(served).to.include("another");
     // A document that fails is served from the copy, and not requested again at once.
     upstream.answers.set("/moving", (_request, response) => response.writeHead(400).end());
-    const before = upstream.asked("/moving").length;
+    const before = upstream.requestsFor("/moving").length;
     for (let time = 0; time < 2; time += 1) {
-      expect(await (await get(`${base}/partly/moving`)).text()).to.equal(told);
+      expect(await (await get(`${base}/partly/moving`)).text()).to.equal(served);
     }
-    expect(upstream.asked("/moving")).to.have.length(before + 1);
+    expect(upstream.requestsFor("/moving")).to.have.length(before + 1);
   });
 
   it("pauses a registry that does not answer for several names, not for one", async () => {
@@ -72,17 +72,17 @@ describe("what callers of proxies share", () => {
     for (const name of ["broken1", "broken2", "broken3", "broken4"]) {
       upstream.answers.set(`/${name}`, (_request, response) => response.writeHead(500).end());
     }
-    const asked = () => upstream.asked("/steady").length;
+    const upstreamRequests = () => upstream.requestsFor("/steady").length;
     for (let time = 0; time < 3; time += 1) expect(await read("broken1")).to.equal(502);
     expect(await read("steady")).to.equal(200);
-    expect(asked(), "one name fails").to.equal(2);
+    expect(upstreamRequests(), "one name fails").to.equal(2);
     for (const name of ["broken2", "broken3", "broken4"]) expect(await read(name)).to.equal(502);
     expect(await read("steady")).to.equal(200);
-    expect(asked(), "several names fail").to.equal(2);
+    expect(upstreamRequests(), "several names fail").to.equal(2);
     serve("broken4", "well again");
     expect(await read("broken4"), "what is not kept is asked for").to.equal(200);
     expect(await read("steady")).to.equal(200);
-    expect(asked(), "the registry answers again").to.equal(3);
+    expect(upstreamRequests(), "the registry answers again").to.equal(3);
   });
 
   it("reads few documents of one caller at a time, the others after them", async () => {
@@ -93,7 +93,7 @@ describe("what callers of proxies share", () => {
     for (const name of heldNames) {
       upstream.answers.set(`/${name}`, (_request, response) => void held.push(response));
     }
-    const asked = heldNames.map((name) => get(`${base}/npm/${name}`));
+    const answers = heldNames.map((name) => get(`${base}/npm/${name}`));
     await eventually(() => held.length === 8);
     serve("meanwhile", "content");
     const others = await get(`${base}/npm/meanwhile`, { authorization: `Bearer ${dora.token}` });
@@ -101,7 +101,7 @@ describe("what callers of proxies share", () => {
     expect(held).to.have.length(8);
     for (const name of heldNames) serve(name, "content");
     for (const response of held) response.writeHead(404).end();
-    const statuses = (await Promise.all(asked)).map(({ status }) => status).sort();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status).sort();
     expect(statuses).to.deep.equal([...Array(12).fill(200), ...Array(8).fill(404)]);
   });
 

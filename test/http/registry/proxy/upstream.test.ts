@@ -5,7 +5,7 @@ import { askUpstream, type ProxyRepository } from "../../../../src/http/registry
 type Asking = Pick<Deps, "outbound" | "vault">;
 
 /** Requests an address on behalf of a proxy, with a client that records its requests. */
-async function askedFor(url: string, own: string) {
+async function openedFor(url: string, own: string) {
   const opened: string[] = [];
   const open = async (order: { url: string }) => {
     opened.push(order.url);
@@ -23,13 +23,13 @@ async function askedFor(url: string, own: string) {
 describe("an address that a document of an external registry names", () => {
   it("is not requested without TLS where the registry itself has TLS", async () => {
     for (const url of ["http://files.example.org/a.tgz", "HTTP://registry.example.org/a.tgz"]) {
-      const { opened, message } = await askedFor(url, "https://registry.example.org/npm/");
+      const { opened, message } = await openedFor(url, "https://registry.example.org/npm/");
       expect(opened, url).to.deep.equal([]);
       expect(message).to.include("no TLS");
     }
     const plain = "http://files.example.org/a.tgz";
     const fine = "https://files.example.org/a.tgz";
-    expect((await askedFor(fine, "https://registry.example.org")).opened).to.deep.equal([fine]);
-    expect((await askedFor(plain, "http://registry.example.org")).opened).to.deep.equal([plain]);
+    expect((await openedFor(fine, "https://registry.example.org")).opened).to.deep.equal([fine]);
+    expect((await openedFor(plain, "http://registry.example.org")).opened).to.deep.equal([plain]);
   });
 });

@@ -54,8 +54,8 @@ describe("mvn", () => {
       promisify(execFile)("mvn", ["-B", "-q", "-s", "settings.xml", goal, ...args], { cwd, env });
     const deploy = async (id: string, number: string, content: string, ...more: string[]) => {
       await write("it.jar", content);
-      const told = { file: "it.jar", groupId: "org.acme", artifactId: id, version: number };
-      const flags = Object.entries(told).map(([key, value]) => `-D${key}=${value}`);
+      const properties = { file: "it.jar", groupId: "org.acme", artifactId: id, version: number };
+      const flags = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
       const goal = `${pluginKey}:${version}:deploy-file`;
       const to = [`-Durl=${base}`, "-DrepositoryId=forge", "-Dpackaging=jar"];
       await mvn(goal, ...flags, ...to, ...more);

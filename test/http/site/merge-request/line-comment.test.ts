@@ -6,7 +6,7 @@ import { lineTalk } from "../../../../src/http/site/merge-request/line-comment.t
 import type { ChangedFile } from "../../../../src/http/site/repository/diff.ts";
 
 const names = { ownerAlias: "anna", projectAlias: "open" };
-const asked = {
+const view = {
   names,
   params: { ...names, localId: "1" },
   standing: { names, revision: "main" },
@@ -47,7 +47,7 @@ const line = (number: number) =>
 
 const talkOf = (items: readonly Discussion[]) => {
   const ask = { list: async () => ({ items, totalElements: items.length }) };
-  return lineTalk("", asked, [], { ask } as unknown as Visit);
+  return lineTalk("", view, [], { ask } as unknown as Visit);
 };
 
 describe("discussions at the lines of a merge request", () => {
@@ -76,7 +76,7 @@ describe("discussions at the lines of a merge request", () => {
     };
     const shown = file("b", "a");
     const visit = { ask } as unknown as Visit;
-    const talk = await lineTalk("", asked, [shown, file("c", "/dev/null")], visit);
+    const talk = await lineTalk("", view, [shown, file("c", "/dev/null")], visit);
     expect(asks).to.deep.equal([undefined, { filePath: ["b", "a", "c"] }]);
     const { below } = await talk.partsOf(shown);
     expect(below?.(line(2))?.markup).to.include("First");

@@ -31,17 +31,17 @@ describe("one reader process", () => {
   it("answers many concurrent queries, each with its own answer", async () => {
     const small = await git(parent, "-C", "a", "rev-parse", "HEAD:small.txt");
     const big = await git(parent, "-C", "a", "rev-parse", "HEAD:large.bin");
-    const asked = Array.from(
+    const queries = Array.from(
       { length: 60 },
       (_, index) => [small, big, "0".repeat(40)][index % 3]!,
     );
 
     const answers = await Promise.all(
-      asked.map((id, index) => (index % 2 === 0 ? reader.contents(id) : reader.info(id))),
+      queries.map((id, index) => (index % 2 === 0 ? reader.contents(id) : reader.info(id))),
     );
 
     for (const [index, answer] of answers.entries()) {
-      const id = asked[index];
+      const id = queries[index];
       expect(answer?.id).to.equal(id === "0".repeat(40) ? undefined : id);
       if (id === big) expect(answer?.bytes).to.equal(large.length);
       if (id === big && index % 2 === 0) {
@@ -57,9 +57,9 @@ describe("one reader process", () => {
   });
 
   it("fails the open queries when it ends, and all later ones", async () => {
-    const asked = reader.info("refs/heads/main");
+    const query = reader.info("refs/heads/main");
     reader.close();
-    await asked.catch(noop);
+    await query.catch(noop);
 
     await expect(reader.info("refs/heads/main")).to.be.rejectedWith(GitFailure);
   });

@@ -90,12 +90,12 @@ describe("a CODEOWNERS file", () => {
   it("reads optional sections and how many have to agree", () => {
     const text =
       "[Must]\na @x\n^[May]\nb @x\n[Two][2] @x @y\nc\n^[None][3]\nd @x\n[Zero][0]\ne @x\n";
-    const told = parseCodeOwners(text).map(({ name, optional, approvals }) => [
+    const sections = parseCodeOwners(text).map(({ name, optional, approvals }) => [
       name,
       optional,
       approvals,
     ]);
-    expect(told).to.deep.equal([
+    expect(sections).to.deep.equal([
       ["Must", false, 1],
       ["May", true, 1],
       ["Two", false, 2],

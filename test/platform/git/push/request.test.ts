@@ -84,8 +84,8 @@ describe("the head of a push", () => {
 
   it("can go on without some of its commands, with the capabilities of the first", () => {
     const [a, b, c] = ["a", "b", "c"].map((name) => `${zero} ${one} refs/heads/${name}`);
-    const asked = head(`shallow ${one}`, `${a}\0 report-status`, `${b}`, `${c}`);
-    const rest = withoutCommands(asked, (ref) => ref !== "refs/heads/b");
+    const parsed = head(`shallow ${one}`, `${a}\0 report-status`, `${b}`, `${c}`);
+    const rest = withoutCommands(parsed, (ref) => ref !== "refs/heads/b");
     expect(rest.equals(head(`shallow ${one}`, `${b}\0 report-status`))).to.equal(true);
   });
 

@@ -14,7 +14,7 @@ const page = (items?: readonly object[]) => ({
   ...{ count: 1, lower: "1.0.0", upper: "9.0.0" },
   ...(items && { items }),
 });
-const asked = (
+const answerFor = (
   document: unknown,
   more: Partial<RegistrationQuestion> = {},
 ): RegistrationQuestion => ({
@@ -31,11 +31,11 @@ const one = { id: "" };
 describe("a registration of NuGet from another registry", () => {
   it("says where a version is that its index does not have", () => {
     const want = { kind: "leaf", version: "2.0.0" } as const;
-    const index = askRegistration(asked({ items: [page()] }, { want }));
+    const index = askRegistration(answerFor({ items: [page()] }, { want }));
     if (index.kind !== "elsewhere") throw new Error(index.kind);
     expect(index.page.url).to.equal("https://far.example.org/page");
     const document = page([leaf("1.0"), leaf("2.0", { published: "2020" })]);
-    const found = askRegistration(asked(document, { of: index.page, want }));
+    const found = askRegistration(answerFor(document, { of: index.page, want }));
     const text = found.kind === "json" ? new TextDecoder().decode(found.bytes) : found.kind;
     expect(JSON.parse(text)).to.deep.equal({
       "@id": `${base}/registration/pad/2.0.0.json`,
@@ -54,15 +54,15 @@ describe("a registration of NuGet from another registry", () => {
       ...[{ items: Array(2_000).fill(page()) }, { items: [half, half, page(versions(1))] }],
       { items: [page([leaf("1.0", needs(10_000)), leaf("1.1", needs(10_001))])] },
       { items: Array(2_001).fill(page()) },
-    ].map((document) => askRegistration(asked(document)).kind);
+    ].map((document) => askRegistration(answerFor(document)).kind);
     const refused = ["malformed", "malformed", "malformed"];
     expect(kinds).to.deep.equal(["json", "json", "json", ...refused]);
     const nested = `{"items":[${JSON.stringify(page([leaf("1.0", { x: 0 })])).replace("0}", `${deep}}`)}]}`;
-    expect(askRegistration(asked(nested)).kind).to.equal("malformed");
+    expect(askRegistration(answerFor(nested)).kind).to.equal("malformed");
   });
 
   it("that is large is read while other work goes on", async () => {
-    const large = asked({ items: [page(versions(5_000))] });
+    const large = answerFor({ items: [page(versions(5_000))] });
     const { turns, result: there } = await turnsWhile(() => readRegistration(large));
     expect(turns).to.be.greaterThan(10);
     expect(there).to.deep.include({ kind: "json" });
