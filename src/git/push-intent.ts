@@ -112,11 +112,11 @@ export async function changesOfCommand(
 ): Promise<CommandChanges> {
   const { rows } = await db.raw<{ rows: readonly { ref: string | null; after: string | null }[] }>(
     `select ref, after from (
-       select null as ref, null as after, -1 as place from push_intent
+       select null as ref, null as after, -1 as ordinal from push_intent
          where project_id = :projectId and push_id = :commandId
        union all select ref, after, revision from git_ref_change
          where project_id = :projectId and push_id = :commandId
-     ) as told order by place`,
+     ) as announced order by ordinal`,
     { projectId, commandId },
   );
   const refs = new Map<string, string | null>();
