@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 
-import { dialectInDocument, dialectInSource } from "./support/plain-words.ts";
+import { dialectInDocument, dialectInNames, dialectInSource } from "./support/plain-words.ts";
 
 /** Which layers a layer imports, besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -138,6 +138,7 @@ const functionLinesMax = 70;
 
 const sources = await filesIn("src", ".ts");
 const tests = await filesIn("test", ".ts");
+const benchmarks = await filesIn("bench", ".ts");
 const documents = ["README.md", "CHANGELOG.md", ...(await filesIn("docs", ".md"))];
 /** They name what they refuse. */
 const refusing = ["tidy.test.ts", "support/plain-words.ts", "support/plain-words.test.ts"].map(
@@ -150,9 +151,15 @@ describe("tidy", () => {
       const text = await readFile(file, "utf8");
       const words = refusing.includes(file)
         ? []
-        : [...wordsBroken(file, text), ...dialectInSource(text)];
+        : [...wordsBroken(file, text), ...dialectInSource(text), ...dialectInNames(text)];
       const broken = [...sizesBroken(text), ...words];
       expect(broken).to.deep.equal([]);
+    });
+  }
+
+  for (const file of benchmarks) {
+    it(`${file} keeps to plain words in its names`, async () => {
+      expect(dialectInNames(await readFile(file, "utf8"))).to.deep.equal([]);
     });
   }
 

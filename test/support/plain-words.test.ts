@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { dialectInDocument, dialectInSource } from "./plain-words.ts";
+import { dialectInDocument, dialectInNames, dialectInSource } from "./plain-words.ts";
 
 describe("plain words", () => {
   const words = (text: string) => dialectInSource(text).map((line) => line.split(";")[0]);
@@ -24,8 +24,19 @@ describe("plain words", () => {
     expect(words('  it("is told of it", () => {})')).to.deep.equal(['line 1: "told"']);
   });
 
-  it("are not required of code and of texts for users", () => {
-    expect(words('const asked = "Somebody changed it.";')).to.deep.equal([]);
+  it("are kept in names of code, in whichever word of them", () => {
+    const text = [
+      "const { asked } = one; // told",
+      "type ToldEvent = Of<typeof isAsked>; `told`",
+      'const masked = "asked"; const toldest = 1;',
+      "const data = { askedAt: at, lsRefs_told: 1 };",
+    ].join("\n");
+    const names = dialectInNames(text).map((each) => each.split(";")[0]);
+    expect(names).to.deep.equal(['"asked"', '"ToldEvent"', '"isAsked"', '"lsRefs_told"']);
+  });
+
+  it("are not required of texts for users", () => {
+    expect(words('const one = "Somebody asked it.";')).to.deep.equal([]);
   });
 
   it("leave a place alone that is a location", () => {

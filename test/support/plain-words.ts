@@ -1,3 +1,5 @@
+import { codeOf } from "./code-of.ts";
+
 /**
  * Words that made a dialect of their own, and what is written instead. `place` is refused where it stands for a slot, and
  * remains a word for a location.
@@ -20,6 +22,30 @@ export function dialectInSource(text: string): string[] {
 /** The same for a document, all of which is prose. */
 export function dialectInDocument(text: string): string[] {
   return dialectIn(text.split("\n").entries());
+}
+
+const wordsOfNames = /^(?:asked|told|unasked)$/i;
+/** Values that are stored or served: events that exist keep their types and fields, requests their parameters. */
+const storedNames: ReadonlySet<string> = new Set([
+  "EmailConfirmationAsked",
+  "PasswordResetAsked",
+  "askedAt",
+  "unasked",
+]);
+
+/** Identifiers of a source file in which one of the words stands for a term. Texts and comments are left out. */
+export function dialectInNames(text: string): string[] {
+  const names = new Set<string>();
+  for (const [, name = ""] of codeOf(text).matchAll(/(?<![\w$])([A-Za-z_$][\w$]*)/g)) {
+    if (!storedNames.has(name) && wordsIn(name).some((word) => wordsOfNames.test(word))) {
+      names.add(name);
+    }
+  }
+  return Array.from(names, (name) => `"${name}"; instead: requested, received, sent, reported`);
+}
+
+function wordsIn(name: string): readonly string[] {
+  return name.split(/[_$]|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/);
 }
 
 function dialectIn(lines: Iterable<readonly [index: number, prose: string]>): string[] {
