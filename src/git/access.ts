@@ -4,7 +4,7 @@ import { Role } from "../events/core/role.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findProject } from "../projections/project/project.ts";
 import { projectRole } from "../projections/team/member-role.ts";
-import type { GitPlace } from "./caller.ts";
+import type { GitAccess } from "./caller.ts";
 
 /**
  * The project a client names, if the user's role in it is high enough.
@@ -16,7 +16,7 @@ export async function mustReach(
   { ownerAlias, projectAlias }: Readonly<{ ownerAlias: string; projectAlias: string }>,
   userId: string,
   needed: Role,
-): Promise<GitPlace> {
+): Promise<GitAccess> {
   const project = await findProject(db, ownerAlias, projectAlias);
   if (project === undefined) {
     throw new Refusal("not_found", "project.not_found", "Project not found.");

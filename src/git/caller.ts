@@ -12,4 +12,4 @@ export type GitCaller = Readonly<{
 }>;
 
 /** A project, and what the caller is in it. */
-export type GitPlace = Readonly<{ project: ProjectRow; role: Role }>;
+export type GitAccess = Readonly<{ project: ProjectRow; role: Role }>;

@@ -2,10 +2,10 @@ import { breather } from "../platform/breather.ts";
 import { isNewRefName, isRefName } from "../platform/git/name.ts";
 import type { PushCommand, PushHead } from "../platform/git/push/request.ts";
 import { type RefProtections, refChangeRefused } from "../projections/protection/applicable.ts";
-import type { GitPlace } from "./caller.ts";
+import type { GitAccess } from "./caller.ts";
 
 export type PushProtection = Readonly<{
-  protections: (project: GitPlace["project"]) => Promise<RefProtections>;
+  protections: (project: GitAccess["project"]) => Promise<RefProtections>;
 }>;
 
 export type ProtectedPush = Readonly<{
@@ -27,7 +27,7 @@ const overLimit = "the project has reached its size limit";
  * taken out, the rest goes on. A push that must succeed as a whole (`--atomic`) is refused as a whole.
  */
 export async function protectedFrom(
-  { project, role }: GitPlace,
+  { project, role }: GitAccess,
   { commands, capabilities }: PushHead,
   deps: PushProtection & Readonly<{ room: number }>,
 ): Promise<ProtectedPush> {

@@ -5,12 +5,12 @@ import type { ProjectRow } from "../projections/project/project.ts";
 /** A push of a whole repository is no work to be merged. */
 const offersMax = 3;
 
-type Place = Pick<ProjectRow, "owner_alias" | "alias" | "default_branch">;
+type ProjectRef = Pick<ProjectRow, "owner_alias" | "alias" | "default_branch">;
 
 /** For each branch that a push creates, by ref: where a merge request for it is opened. */
 export function offersFor(
   commands: PushHead["commands"],
-  { owner_alias, alias, default_branch }: Place,
+  { owner_alias, alias, default_branch }: ProjectRef,
   publicUrl: string,
 ): ReadonlyMap<string, string> {
   const created = commands.filter(

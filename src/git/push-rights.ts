@@ -3,10 +3,10 @@ import type { Knex } from "knex";
 import { Role } from "../events/core/role.ts";
 import { findProjectById } from "../projections/project/project.ts";
 import { projectRole } from "../projections/team/member-role.ts";
-import type { GitCaller, GitPlace } from "./caller.ts";
+import type { GitAccess, GitCaller } from "./caller.ts";
 import { mayGoOn } from "./connections.ts";
 
-type Pusher = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCaller }>;
+type Pusher = Readonly<{ project: Pick<GitAccess["project"], "id">; caller: GitCaller }>;
 
 /**
  * The present project and role of a user who was admitted to push: a pack may take hours to arrive, and
@@ -14,11 +14,11 @@ type Pusher = Readonly<{ project: Pick<GitPlace["project"], "id">; caller: GitCa
  *
  * @returns undefined when they may not push any more
  */
-export async function placeOfPusher(
+export async function accessOfPusher(
   db: Knex,
   { project, caller }: Pusher,
   now: Date,
-): Promise<GitPlace | undefined> {
+): Promise<GitAccess | undefined> {
   const { userId, actor, sshKeyId } = caller;
   if (userId === null) return undefined;
   const found = await findProjectById(db, project.id);

@@ -16,7 +16,7 @@ import { type PushHead, PushMalformed, withoutCommands } from "../platform/git/p
 import type { GitRepositories } from "../platform/git/repositories.ts";
 import type { Vault } from "../platform/key/vault.ts";
 import { Refusal } from "../platform/refusal.ts";
-import type { GitCaller, GitPlace } from "./caller.ts";
+import type { GitAccess, GitCaller } from "./caller.ts";
 import { type Locking, lockGate } from "./lock-gate.ts";
 import { type PushProtection, protectedFrom } from "./protection.ts";
 import type { Push } from "./push-intent.ts";
@@ -30,7 +30,7 @@ export type PushDeps = PushProtection &
   Readonly<{
     locking: Locking;
     /** What the pusher is in the project by now; undefined when they may not push any more. */
-    placeNow: (pusher: Pick<Pusher, "project" | "caller">) => Promise<GitPlace | undefined>;
+    accessNow: (pusher: Pick<Pusher, "project" | "caller">) => Promise<GitAccess | undefined>;
     refs: RefRecorder;
     git: Pick<GitRepositories, "canSync" | "find">;
     vault: Pick<Vault, "seal">;
@@ -38,12 +38,12 @@ export type PushDeps = PushProtection &
     log: Logger;
     visible: (position: bigint | undefined) => Promise<void>;
     /** Bytes that may still come into the project's repository. */
-    bytesLeft: (project: GitPlace["project"]) => Promise<number>;
+    bytesLeft: (project: GitAccess["project"]) => Promise<number>;
     publicUrl: string;
   }>;
 
 /** Who pushes, where to, and what everything that comes of it is found by. */
-export type Pusher = GitPlace & Readonly<{ caller: GitCaller; ip: string; requestId: string }>;
+export type Pusher = GitAccess & Readonly<{ caller: GitCaller; ip: string; requestId: string }>;
 
 export type PreparedPush = Readonly<{
   push: Push;
@@ -134,10 +134,10 @@ function gateOf(pusher: Pusher, head: PushHead, deniedForced: boolean, deps: Pus
   const { project, caller } = pusher;
   const locks = lockGate(project.id, caller.userId, head.commands, deps.locking);
   return async (quarantine) => {
-    const place = await deps.placeNow(pusher);
-    if (place === undefined) return ["you may not push to this project any more"];
-    const room = await deps.bytesLeft(place.project);
-    const { refused, denyForced } = await protectedFrom(place, head, { ...deps, room });
+    const access = await deps.accessNow(pusher);
+    if (access === undefined) return ["you may not push to this project any more"];
+    const room = await deps.bytesLeft(access.project);
+    const { refused, denyForced } = await protectedFrom(access, head, { ...deps, room });
     if (refused.size > 0) return [...refused].map(([ref, why]) => `${ref}: ${why}`);
     // Whether git denies forced updates was set when it started, before the pack came.
     if (denyForced && !deniedForced) return [pushAgain];

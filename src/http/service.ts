@@ -3,7 +3,7 @@ import type { Middleware } from "koa";
 
 import { lockingOn } from "../git/lock-gate.ts";
 import type { PushDeps } from "../git/push.ts";
-import { placeOfPusher } from "../git/push-rights.ts";
+import { accessOfPusher } from "../git/push-rights.ts";
 import { type RefRecorder, refRecorder } from "../git/ref-recorder.ts";
 import { projectBytesLeft } from "../projections/project/repository-size.ts";
 import { type ProtectedProject, refProtections } from "../projections/protection/applicable.ts";
@@ -107,8 +107,8 @@ function beside({ deps, authenticate, gate, refs, limit }: Proofs): readonly Mid
   const { queues, publicUrl } = deps;
   const protections = (project: ProtectedProject) => refProtections(deps.db, project);
   const bytesLeft = projectBytesLeft(deps);
-  const placeNow: PushDeps["placeNow"] = (pusher) => placeOfPusher(deps.db, pusher, deps.now());
-  const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), placeNow };
+  const accessNow: PushDeps["accessNow"] = (pusher) => accessOfPusher(deps.db, pusher, deps.now());
+  const pushes = { refs, protections, bytesLeft, locking: lockingOn(deps.db), accessNow };
   const jobProject = (token: string) => projectReadByJob(deps.db, token);
   const proving = { ...deps, authenticate, project: gate.project, anonymousPull, jobProject };
   return [

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import type { GitCaller, GitPlace } from "../git/caller.ts";
+import type { GitAccess, GitCaller } from "../git/caller.ts";
 import { carryOut, preparePush } from "../git/push.ts";
 import { type PackProcess, stopPackService } from "../platform/git/pack-service.ts";
 import type { Line } from "./channel-stream.ts";
@@ -14,7 +14,7 @@ export type PushSession = Readonly<{
   requestId: string;
   protocol: string | undefined;
   ip: string;
-  place: GitPlace;
+  access: GitAccess;
   caller: GitCaller;
   /** Waits for a free slot. @returns what frees it again */
   enter: () => Promise<() => void>;
@@ -43,8 +43,8 @@ async function advertiseAndReceive(
   service: SshService,
   enter: () => Promise<void>,
 ): Promise<number> {
-  const { line, requestId, protocol, ip, place, caller } = session;
-  const { project } = place;
+  const { line, requestId, protocol, ip, access, caller } = session;
+  const { project } = access;
   const repository = await service.git.ensure(project.id, project.default_branch);
   const advertising = repository.start("receive-pack", { advertise: true, protocol });
   advertising.stdin.end();
@@ -56,7 +56,7 @@ async function advertiseAndReceive(
   const [code] = await Promise.all([exited, sent]);
   if (code !== 0 || line.gone.aborted) return 1;
 
-  const pusher = { ...place, caller, ip, requestId };
+  const pusher = { ...access, caller, ip, requestId };
   const prepared = await preparePush(line.input, pusher, service, enter);
   if (Buffer.isBuffer(prepared)) {
     line.output.end(prepared);

@@ -6,7 +6,7 @@ import { UserId } from "../events/core/ids.ts";
 import { ConcurrencyLimit, type ConcurrencyOptions } from "../git/concurrency-limit.ts";
 import { type GitConnections, gitConnections } from "../git/connections.ts";
 import { lockingOn } from "../git/lock-gate.ts";
-import { placeOfPusher } from "../git/push-rights.ts";
+import { accessOfPusher } from "../git/push-rights.ts";
 import { refRecorder } from "../git/ref-recorder.ts";
 import type { EventStore } from "../platform/event-store/event-store.ts";
 import type { GitRepositories } from "../platform/git/repositories.ts";
@@ -74,7 +74,7 @@ export async function startSsh(
     protections: (project) => refProtections(db, project),
     bytesLeft: projectBytesLeft({ config, db, git }),
     locking: lockingOn(db),
-    placeNow: (pusher) => placeOfPusher(db, pusher, now()),
+    accessNow: (pusher) => accessOfPusher(db, pusher, now()),
     visible: watching.visible,
     lfsTokens: lfsTokens(vault, now),
     noteUse: useNotes(sshKeyUses, { db, log, now }),

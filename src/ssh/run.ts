@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { pipeline } from "node:stream/promises";
 import { UserId } from "../events/core/ids.ts";
 import { mustReach } from "../git/access.ts";
-import type { GitCaller, GitPlace } from "../git/caller.ts";
+import type { GitAccess, GitCaller } from "../git/caller.ts";
 import { stopPackService, type TalkingService } from "../platform/git/pack-service.ts";
 import { Refusal } from "../platform/refusal.ts";
 import { findSettings } from "../projections/instance/settings.ts";
@@ -33,20 +33,20 @@ export async function runCommand(
     command.service === "receive-pack" ||
     (command.service === "lfs-authenticate" && command.operation === "upload");
   const { db } = service;
-  const place = await mustReach(db, command, by.user_id, writes ? "DEVELOPER" : "GUEST");
+  const access = await mustReach(db, command, by.user_id, writes ? "DEVELOPER" : "GUEST");
   if (command.service === "lfs-authenticate") {
-    return authenticateLfs(command, { by, place, line: session.line }, service);
+    return authenticateLfs(command, { by, access, line: session.line }, service);
   }
   // Refs that git shows are shown by every other answer as well.
-  await service.visible(await service.refs.settle(place.project.id));
+  await service.visible(await service.refs.settle(access.project.id));
   if (command.service === "upload-archive") await mustAllowDownload(service);
   const enter = () => service.slots.enter(by.user_id, session.line.gone);
   if (command.service === "receive-pack") {
-    return push({ ...session, place, caller: callerOf(by), enter }, service);
+    return push({ ...session, access, caller: callerOf(by), enter }, service);
   }
   const leave = await enter();
   try {
-    return await talk(command.service, session, place, service);
+    return await talk(command.service, session, access, service);
   } finally {
     leave();
   }
@@ -80,7 +80,7 @@ async function mustAllowDownload({ db }: SshService): Promise<void> {
 async function talk(
   program: TalkingService,
   { line, protocol, requestId }: CommandSession,
-  { project }: GitPlace,
+  { project }: GitAccess,
   { git, log }: SshService,
 ): Promise<number> {
   const repository = await git.ensure(project.id, project.default_branch);
@@ -107,10 +107,10 @@ async function talk(
 /** Where git-lfs finds its server, and a proof that it may; git-lfs(1), docs/api/authentication.md. */
 async function authenticateLfs(
   { operation }: Extract<SshCommand, { service: "lfs-authenticate" }>,
-  { by, place, line }: Readonly<{ by: SshLoginRow; place: GitPlace; line: Line }>,
+  { by, access, line }: Readonly<{ by: SshLoginRow; access: GitAccess; line: Line }>,
   { lfsTokens, publicUrl, now }: SshService,
 ): Promise<number> {
-  const { project } = place;
+  const { project } = access;
   const { user_id: userId, alias, key_id: keyId } = by;
   const grant = { userId, alias, keyId, projectId: project.id, operation };
   const { token, expiresInSeconds } = lfsTokens.issue(grant);

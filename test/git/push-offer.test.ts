@@ -2,11 +2,11 @@ import { expect } from "chai";
 
 import { offersFor } from "../../src/git/push-offer.ts";
 
-const place = { owner_alias: "anna", alias: "forge", default_branch: "main" };
+const project = { owner_alias: "anna", alias: "forge", default_branch: "main" };
 const hash = "a".repeat(40);
 const created = (ref: string) => ({ ref, before: null, after: hash });
 const offers = (...commands: Parameters<typeof offersFor>[0]) => [
-  ...offersFor(commands, place, "https://forge.example/base"),
+  ...offersFor(commands, project, "https://forge.example/base"),
 ];
 
 describe("what a push offers", () => {

@@ -7,7 +7,7 @@ import { registerUser } from "../../src/commands/user/register-user.ts";
 import { AccessTokenId, Alias, ProjectId, UserId } from "../../src/events/core/ids.ts";
 import type { Scope } from "../../src/events/token/access-token.ts";
 import { lockingOn } from "../../src/git/lock-gate.ts";
-import { placeOfPusher } from "../../src/git/push-rights.ts";
+import { accessOfPusher } from "../../src/git/push-rights.ts";
 import { refRecorder } from "../../src/git/ref-recorder.ts";
 import { authenticate } from "../../src/http/access/authenticate.ts";
 import { loginLockout } from "../../src/http/access/login-lockout.ts";
@@ -97,7 +97,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
       protections,
       locking,
       publicUrl,
-      placeNow: (pusher) => placeOfPusher(db, pusher, now()),
+      accessNow: (pusher) => accessOfPusher(db, pusher, now()),
       ...options,
     }),
   ];

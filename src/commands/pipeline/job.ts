@@ -17,7 +17,7 @@ import type { Decider, Slice } from "../core/decider.ts";
 import type { Known } from "../core/handle.ts";
 
 /** The identity that every event of a job carries. */
-export type JobPlace = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
+export type JobIds = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
 
 /** What one agent says of the run it was given; `agentId` is null for the service itself. */
 type ByAgent = Readonly<{ agentId: string | null; attempt: number }>;
@@ -51,7 +51,7 @@ type Order = Readonly<
   | { type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }
   | { type: "RecordJobTriggered"; childPipelineId: PipelineId }
 >;
-export type JobCommand = Order & JobPlace & Readonly<{ at: string }>;
+export type JobCommand = Order & JobIds & Readonly<{ at: string }>;
 
 export type JobState = Readonly<{
   status: PipelineStatus;
@@ -217,7 +217,7 @@ const isWaiting = ({ status, queued }: JobState): boolean =>
 function takeTurn(
   state: JobState,
   command: Of<"QueueJob" | "RefuseJob">,
-  job: JobPlace,
+  job: JobIds,
 ): readonly JobEvent[] {
   if (!isWaiting(state)) return [];
   const run = { ...job, attempt: state.attempt + 1 };
@@ -230,11 +230,7 @@ function takeTurn(
   return [{ type: "JobFailed", data: { ...run, reason, exitCode: null, allowed, finishedAt } }];
 }
 
-function block(
-  state: JobState,
-  { reason, at }: Of<"BlockJob">,
-  job: JobPlace,
-): readonly JobEvent[] {
+function block(state: JobState, { reason, at }: Of<"BlockJob">, job: JobIds): readonly JobEvent[] {
   const mayBlock = reason === "NO_AGENT" ? state.queued : state.status === "CREATED";
   if (!mayBlock || state.status === "WAITING_FOR_RESOURCE") return [];
   return [{ type: "JobBlocked", data: { ...job, reason, blockedAt: at } }];
@@ -243,7 +239,7 @@ function block(
 function claim(
   state: JobState,
   { agentId, attempt, tokenHash, at }: Of<"ClaimJob">,
-  job: JobPlace,
+  job: JobIds,
 ): readonly JobEvent[] {
   if (state.tokenHash === tokenHash && state.agentId === agentId) return [];
   // A later attempt is another run: what the agent would be given belongs to this one.
@@ -256,7 +252,7 @@ function claim(
 function report(
   state: JobState,
   command: Of<"RecordJobStarted" | "RecordJobSucceeded" | "RecordJobFailed">,
-  job: JobPlace,
+  job: JobIds,
 ): readonly JobEvent[] {
   const { agentId, attempt, at } = command;
   if (isFinished(state.status) && state.attempt === attempt) return alreadyFinished();
@@ -288,7 +284,7 @@ const alsoRunnerFailures: ReadonlySet<JobFailureReason> = new Set([
   "runner_external_dependency_failure",
 ]);
 
-function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobPlace): readonly JobEvent[] {
+function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): readonly JobEvent[] {
   const { attempt, reason, exitCode, rules, at } = command;
   const { allowFailure, retry } = rules;
   const allowed =

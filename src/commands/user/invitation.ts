@@ -61,8 +61,8 @@ function accepted(
   { invitationId, parentId, parentType, role, invitedById }: Made,
   { userId, at }: Readonly<{ userId: UserId; at: string }>,
 ): InvitationEvent {
-  const place = { invitationId, parentId, parentType, role, invitedById };
-  return { type: "InvitationAccepted", data: { ...place, userId, acceptedAt: at } };
+  const fields = { invitationId, parentId, parentType, role, invitedById };
+  return { type: "InvitationAccepted", data: { ...fields, userId, acceptedAt: at } };
 }
 
 const notFound = (): Refusal =>

@@ -25,18 +25,18 @@ export type RoleAccessDeps = Pick<Deps, "db" | "onChange">;
  */
 export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller"> {
   // How long a refusal takes would tell a project out of the caller's sight from one that is not there.
-  const keeps = ({ role }: ProjectPlace): boolean => role !== undefined;
-  const places = remembered((key) => projectPlace(db, key), { keeps });
+  const keeps = ({ role }: ProjectAccess): boolean => role !== undefined;
+  const accesses = remembered((key) => projectAccess(db, key), { keeps });
   // A user's alias names projects too; settings name none.
   onChange((subject) => {
-    if (subject !== "settings" && subject !== "jobs") places.forget();
+    if (subject !== "settings" && subject !== "jobs") accesses.forget();
   });
   return {
     async project(params, caller, needed) {
-      const place = mustBeFound(await places.get(placeKey(params, caller.userId)), "project");
-      mustBeOfJob(caller, place.project.id);
-      const role = mustSuffice(place.role, { resource: "project", role: needed });
-      return { project: place.project, role };
+      const access = mustBeFound(await accesses.get(accessKey(params, caller.userId)), "project");
+      mustBeOfJob(caller, access.project.id);
+      const role = mustSuffice(access.role, { resource: "project", role: needed });
+      return { project: access.project, role };
     },
     async team(params, caller, needed) {
       mustBeOfJob(caller, undefined);
@@ -73,15 +73,15 @@ export function mustBeFound<Row>(row: Row | undefined, resource: Needed["resourc
 }
 
 /** A project, and what one caller is in it. */
-type ProjectPlace = Readonly<{ project: ProjectRow; role: Role | undefined }>;
+type ProjectAccess = Readonly<{ project: ProjectRow; role: Role | undefined }>;
 
 /** Nothing in it can be taken for a border: two requests share a key when they ask the same. */
-function placeKey(params: Params, userId: string | null): string {
+function accessKey(params: Params, userId: string | null): string {
   const { ownerAlias, projectAlias, projectUuid } = params;
   return JSON.stringify([{ ownerAlias, projectAlias, projectUuid }, userId]);
 }
 
-async function projectPlace(db: Knex, key: string): Promise<ProjectPlace | undefined> {
+async function projectAccess(db: Knex, key: string): Promise<ProjectAccess | undefined> {
   const [params, userId] = JSON.parse(key) as readonly [Params, string | null];
   const project = await projectNamed(db, params);
   return project && { project, role: await projectRole(db, project, userId) };

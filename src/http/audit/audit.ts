@@ -78,7 +78,7 @@ const getOwnAudit = route({
   },
 });
 
-function getPlaceAudit(ownerScope: OwnerScope): Route {
+function listScopeAudit(ownerScope: OwnerScope): Route {
   return route({
     ...shared,
     path: `${ownerScope.base}/audit`,
@@ -115,5 +115,5 @@ function parentsAbove(
 export const auditRoutes: readonly Route[] = [
   getInstanceAudit,
   getOwnAudit,
-  ...ownerScopes.map(getPlaceAudit),
+  ...ownerScopes.map(listScopeAudit),
 ];

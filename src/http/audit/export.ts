@@ -35,7 +35,7 @@ async function* lines(
   deps: AuditDeps,
   { filter, range, format, request }: Export,
 ): AsyncGenerator<string> {
-  const release = await asCaller(request.userId, place);
+  const release = await asCaller(request.userId, slot);
   try {
     if (format === "csv") yield `${auditCsvHead}\r\n`;
     const { before, after } = range;
@@ -54,7 +54,7 @@ async function* lines(
 }
 
 /** Waits for a place among the exports. @returns what gives it back */
-function place(): Promise<() => void> {
+function slot(): Promise<() => void> {
   return new Promise((taken, failed) => {
     exports.run(() => new Promise<void>((release) => taken(release))).catch(failed);
   });

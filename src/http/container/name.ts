@@ -20,8 +20,8 @@ export type ImageName = Readonly<{
 }>;
 
 const forms = [
-  /^(?<place>company)\/(?<companyAlias>[^/]+)\/(?<repository>[^/]+)\/(?<image>.+)$/,
-  /^(?<place>instance)\/(?<repository>[^/]+)\/(?<image>.+)$/,
+  /^(?<scope>company)\/(?<companyAlias>[^/]+)\/(?<repository>[^/]+)\/(?<image>.+)$/,
+  /^(?<scope>instance)\/(?<repository>[^/]+)\/(?<image>.+)$/,
   /^(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/(?<repository>[^/]+)\/(?<image>.+)$/,
 ];
 
@@ -39,9 +39,9 @@ export function readImageName(full: string): ImageName {
   for (const form of forms) {
     const groups = form.exec(full)?.groups;
     if (groups === undefined) continue;
-    const { place = "project", repository = "", image = "", ...params } = groups;
+    const { scope = "project", repository = "", image = "", ...params } = groups;
     if (!Object.values(params).every((alias) => Alias.safeParse(alias).success)) break;
-    return { full, image, native: { place: place as NativeName["place"], params, repository } };
+    return { full, image, native: { scope: scope as NativeName["scope"], params, repository } };
   }
   throw unknownName();
 }

@@ -51,24 +51,24 @@ export function answerAsOf<Result>(
   return readings.run(async () => {
     const { asOf, until, request, params } = order;
     request.signal.throwIfAborted();
-    const place = await placeOf(order, deps);
-    mustReadPast(place, request);
+    const owner = await ownerOf(order, deps);
+    mustReadPast(owner, request);
     await mustBePast(until, deps);
-    const { kind, id } = place;
-    const reading = eventsAsOf({ asOf, until, place, params }, deps);
+    const { kind, id } = owner;
+    const reading = eventsAsOf({ asOf, until, owner, params }, deps);
     // Both reads run at once; that the place did not exist yet is reported before a failure to read.
     reading.catch(() => undefined);
-    if (!(await hadBegun(deps.db, place.stream, until))) notThere(place);
+    if (!(await hadBegun(deps.db, owner.stream, until))) notThere(owner);
     const events = await reading;
     const { numbered } = asOf;
     const below = numbered?.below ? [numbered.below.readModel] : [];
     const readModels = [...asOf.readModels, ...(numbered ? [numbered.readModel, ...below] : [])];
-    const past = { place: id, events, context: { open: deps.vault.open } };
+    const past = { ownerId: id, events, context: { open: deps.vault.open } };
     return withReadModelsOf(deps.db, readModels, past, async (db) => {
       const row = await asOf.again?.(db, id);
-      if (asOf.again !== undefined && row === undefined) notThere(place);
+      if (asOf.again !== undefined && row === undefined) notThere(owner);
       const result = await run({
-        params: { ...params, ...place.params },
+        params: { ...params, ...owner.params },
         request: row === undefined ? request : { ...request, [kind]: row },
         deps: { ...deps, db, store: { ...deps.store, append: neverWritten }, past: true },
       });
@@ -84,7 +84,7 @@ export function answerAsOf<Result>(
  *
  * @throws Refusal 403
  */
-function mustReadPast({ kind, id }: Place, request: AsOfRequest["request"]): void {
+function mustReadPast({ kind, id }: Owner, request: AsOfRequest["request"]): void {
   const may =
     kind === "user" ? request.isAdmin || request.userId === id : atLeast(request.role, "ADMIN");
   if (may) return;
@@ -125,7 +125,7 @@ const isBefore = (until: Until, end: Readonly<{ position: bigint; at: number }>)
 
 /** The owners above a place, unless it had another one then: what those had handed down is not read. */
 async function aboveSince(
-  { id, above }: Place,
+  { id, above }: Owner,
   until: Until,
   { db }: Deps,
 ): Promise<readonly string[]> {
@@ -138,7 +138,7 @@ async function aboveSince(
   return above;
 }
 
-type Place = Readonly<{
+type Owner = Readonly<{
   kind: "project" | "team" | "company" | "user";
   id: string;
   stream: string;
@@ -148,10 +148,10 @@ type Place = Readonly<{
   params?: Params;
 }>;
 
-async function placeOf(
+async function ownerOf(
   { asOf: { account }, params, request }: AsOfRequest,
   { db }: Deps,
-): Promise<Place> {
+): Promise<Owner> {
   for (const kind of ["project", "team", "company"] as const) {
     const row = request[kind];
     if (row === undefined) continue;
@@ -180,7 +180,7 @@ async function accountOf(
 
 type Resolved = ResolvedProject & ResolvedTeam & ResolvedCompany;
 
-function notThere({ kind }: Place): never {
+function notThere({ kind }: Owner): never {
   if (kind === "user") throw userNotFound();
   return mustBeFound<never>(undefined, kind);
 }
@@ -206,7 +206,7 @@ const bytesAtOnce = 4 * 1024 ** 2;
 type EventsOf = Readonly<{
   asOf: AsOf;
   until: Until;
-  place: Place;
+  owner: Owner;
   params: Params;
 }>;
 
@@ -216,9 +216,9 @@ type EventsOf = Readonly<{
  * @throws Refusal 422 `as_of.too_many`
  */
 async function eventsAsOf(needed: EventsOf, deps: Deps): Promise<readonly Recorded[]> {
-  const { asOf, place, until } = needed;
-  const { id: placeId } = place;
-  const above = asOf.above === true ? await aboveSince(place, until, deps) : [];
+  const { asOf, owner, until } = needed;
+  const { id: placeId } = owner;
+  const above = asOf.above === true ? await aboveSince(owner, until, deps) : [];
   const reading = new Reading(deps);
   for (const id of [placeId, ...above]) {
     const types = typesOf(asOf.readModels);
@@ -236,7 +236,7 @@ const countMax = eventsMax + 1;
 const theEnd: Until = { position: 2n ** 63n - 1n };
 
 async function readNumbered(
-  { asOf: { numbered }, place: { id: placeId }, until, params }: EventsOf,
+  { asOf: { numbered }, owner: { id: placeId }, until, params }: EventsOf,
   reading: Reading,
   deps: Deps,
 ): Promise<void> {
@@ -303,12 +303,12 @@ class Reading {
     this.#deps = deps;
   }
 
-  async add(places: readonly Happened[]): Promise<readonly Recorded[]> {
-    if (this.events.length + places.length > eventsMax) throw tooMuch();
+  async add(happened: readonly Happened[]): Promise<readonly Recorded[]> {
+    if (this.events.length + happened.length > eventsMax) throw tooMuch();
     const added: Recorded[] = [];
-    for (let from = 0, next = 0; from < places.length; from = next) {
+    for (let from = 0, next = 0; from < happened.length; from = next) {
       next = from + this.#countAtOnce(added.length);
-      const some = places.slice(from, next);
+      const some = happened.slice(from, next);
       for (const { event, bytes } of await readKept(this.#deps.store, some)) {
         this.#bytes += bytes;
         added.push(event);

@@ -19,7 +19,7 @@ import { AsOfQuery, untilOf } from "./as-of.ts";
 import type { Deps } from "./deps.ts";
 import type { Progress } from "./idempotency.ts";
 import { readParams } from "./input.ts";
-import { isOpenToAll, mustBeFor, neededHere, resolvePlace, resultAt } from "./operation.ts";
+import { isOpenToAll, mustBeFor, neededHere, resolveOwner, resultAt } from "./operation.ts";
 import type { Listed, PageRequest } from "./paging.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestFor } from "./request.ts";
@@ -163,7 +163,7 @@ async function enter(
     const needed = neededHere(route, params, caller);
     if (needed === undefined) return { caller, resolved: undefined };
     const resolved = await hidden({ gate, params, caller, needed }, () =>
-      resolvePlace(gate, params, caller, needed),
+      resolveOwner(gate, params, caller, needed),
     );
     if (before?.resolved && idOf(before.resolved) !== idOf(resolved)) {
       mustBeFound(undefined, needed.resource);

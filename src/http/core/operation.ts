@@ -70,7 +70,7 @@ export function neededHere(
 }
 
 /** A caller without a token receives only that one is needed, and nothing about what exists. */
-export async function resolvePlace(
+export async function resolveOwner(
   gate: Gate,
   params: Params,
   caller: Caller,

@@ -19,7 +19,7 @@ import type { Deps } from "./deps.ts";
 import { type Progress, strangerOf } from "./idempotency.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
-import { isOpenToAll, mustBeFor, neededHere, resolvePlace, runRoute } from "./operation.ts";
+import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
 import { peerOf } from "./peer.ts";
 import type { RequestContext } from "./request.ts";
 import type { HandlerInput, Route } from "./route.ts";
@@ -123,7 +123,7 @@ async function admit(
   const { route, params } = matched;
   const caller = await prove(ctx, matched, machinery);
   const needed = neededHere(route, params, caller);
-  const resolved = needed && (await resolvePlace(machinery.gate, params, caller, needed));
+  const resolved = needed && (await resolveOwner(machinery.gate, params, caller, needed));
   // The path may name another one by now, in which the caller has other rights.
   if (first?.resolved && resolved) mustBeFound(sameId(first.resolved, resolved), needed.resource);
   return { caller, resolved };

@@ -1,6 +1,6 @@
 import { CallerShare } from "../../platform/caller-share.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type ProjectPlace, projectRole } from "../../projections/team/member-role.ts";
+import { type ProjectScope, projectRole } from "../../projections/team/member-role.ts";
 import type { Role } from "../access/access.ts";
 import { type Remembered, remembered } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
@@ -67,13 +67,13 @@ export class FeedHub {
       this.#roles.forget();
     });
     this.#roles = remembered((key) => {
-      const [project, userId] = JSON.parse(key) as readonly [ProjectPlace, string];
+      const [project, userId] = JSON.parse(key) as readonly [ProjectScope, string];
       return projectRole(deps.db, project, userId);
     });
   }
 
   /** The role of a caller in a project, queried once for all that they read. */
-  roleIn(project: ProjectPlace, userId: string): Promise<Role | undefined> {
+  roleIn(project: ProjectScope, userId: string): Promise<Role | undefined> {
     const { id, owner_id, owner_user_id, owner_company_id, is_private } = project;
     const place = { id, owner_id, owner_user_id, owner_company_id, is_private };
     return this.#roles.get(JSON.stringify([place, userId]));

@@ -3,7 +3,7 @@ import type { Context } from "koa";
 import { UserId } from "../../events/core/ids.ts";
 import { Scope } from "../../events/token/access-token.ts";
 import { mayGoOn } from "../../git/connections.ts";
-import { placeOfPusher } from "../../git/push-rights.ts";
+import { accessOfPusher } from "../../git/push-rights.ts";
 import type {
   IssuedLfsToken,
   LfsGrant,
@@ -46,9 +46,9 @@ export async function lfsAccess(
   if (operation === "upload" && grant.operation !== "upload") throw wrongToken();
   const caller = callerOf(grant);
   const role = operation === "download" ? "GUEST" : "DEVELOPER";
-  const place = await deps.project(names, caller, role);
-  if (place.project.id !== grant.projectId) throw wrongToken();
-  return { caller, ...place, grant };
+  const access = await deps.project(names, caller, role);
+  if (access.project.id !== grant.projectId) throw wrongToken();
+  return { caller, ...access, grant };
 }
 
 /**
@@ -62,7 +62,7 @@ export async function mayStillUpload(
   const { db, now, tokens: lfsTokens } = deps;
   if (grant !== undefined && !(await isGood(grant, { db, now, lfsTokens }))) return false;
   const opened = { ...caller, sshKeyId: grant?.keyId ?? undefined };
-  return (await placeOfPusher(db, { project, caller: opened }, now())) !== undefined;
+  return (await accessOfPusher(db, { project, caller: opened }, now())) !== undefined;
 }
 
 type Proving = Pick<LfsAccessDeps, "db" | "now" | "lfsTokens">;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Context } from "koa";
 
-import type { GitPlace } from "../../git/caller.ts";
+import type { GitAccess } from "../../git/caller.ts";
 import { carryOut, type PreparedPush, type PushDeps, preparePush } from "../../git/push.ts";
 import { pushBytesMax } from "../../platform/git/environment.ts";
 import type { PackProcess } from "../../platform/git/pack-service.ts";
@@ -13,7 +13,7 @@ import { requestBody } from "../core/stream.ts";
 
 type StartedWith = "denyForced" | "together" | "gate" | "inputBytesMax";
 
-export type ReceivePack = GitPlace &
+export type ReceivePack = GitAccess &
   Readonly<{
     /** Waits for a place to work in. */
     enter: () => Promise<void>;
@@ -26,7 +26,7 @@ export type ReceivePack = GitPlace &
 /** Takes a push in by the request-and-answer form of HTTP. */
 export async function receivePack(
   ctx: Context,
-  { enter, start, stop, ...place }: ReceivePack,
+  { enter, start, stop, ...pusher }: ReceivePack,
   deps: PushDeps,
 ): Promise<void> {
   // A little more than git's own limit on the pack, so that git's message is the one that is seen.
@@ -34,7 +34,7 @@ export async function receivePack(
   ctx.type = "application/x-git-receive-pack-result";
   const { requestId } = stateOf(ctx);
 
-  const prepared = await preparePush(body, { ...place, ip: peerOf(ctx), requestId }, deps, enter);
+  const prepared = await preparePush(body, { ...pusher, ip: peerOf(ctx), requestId }, deps, enter);
   if (Buffer.isBuffer(prepared)) {
     // A client still sending its pack would not see the answer.
     if (!body.readableEnded) await once(body.resume(), "end").catch(() => undefined);

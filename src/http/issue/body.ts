@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import type { UserId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
-import type { ProjectPlace } from "../../projections/team/member-role.ts";
+import type { ProjectScope } from "../../projections/team/member-role.ts";
 import { invalid, oneLine, prose } from "../core/schema.ts";
 import { LabelChoices } from "../label/choice.ts";
 import { chosenPeople } from "../user/people-choice.ts";
@@ -47,7 +47,7 @@ export const EditedIssue = z.object(fields).meta({ id: "EditedIssue" });
  */
 export async function chosenAssignees(
   db: Knex,
-  project: ProjectPlace,
+  project: ProjectScope,
   choices: UserChoices,
   present: readonly UserId[] = [],
 ): Promise<readonly UserId[]> {

@@ -215,9 +215,9 @@ const deleteEnvironment = route({
       name,
       state,
     } = await mustBeTheirs(deps, request, params.environmentId);
-    const place = { environmentId: id, projectId, name, state, at: deps.now().toISOString() };
+    const fields = { environmentId: id, projectId, name, state, at: deps.now().toISOString() };
     const inUse = await isEnvironmentInUse(deps.db, id);
-    const command = { type: "DeleteEnvironment", ...place, by: request.userId, inUse } as const;
+    const command = { type: "DeleteEnvironment", ...fields, by: request.userId, inUse } as const;
     await request.execute(environment, id, command);
   },
 });

@@ -20,7 +20,7 @@ export type RegistryAccessDeps = Deps & Readonly<{ authenticate: Authenticate; g
 
 /** Whose repository a native path names, and by which name. */
 export type NativeName = Readonly<{
-  place: "project" | "company" | "instance";
+  scope: "project" | "company" | "instance";
   params: Readonly<Record<string, string>>;
   repository: string;
 }>;
@@ -60,7 +60,7 @@ export async function accessOf(
   right: Right,
   deps: RegistryAccessDeps,
 ): Promise<RegistryAccess> {
-  if (name.place !== "project") mustBeOfJob(caller, undefined);
+  if (name.scope !== "project") mustBeOfJob(caller, undefined);
   if (caller.userId === null) {
     const open = caller.job === undefined ? openRepository : ofJob(caller.job.projectId);
     const found = right === "read" ? await open(name, deps) : undefined;
@@ -122,11 +122,11 @@ const ofProject = ({ id, owner_alias, alias }: ProjectRow): NamedOwner => ({
 
 /** Without regard to roles: the repository itself says that it is open. */
 async function ownerNamed(
-  { place, params }: NativeName,
+  { scope, params }: NativeName,
   { db }: Pick<Deps, "db">,
 ): Promise<NamedOwner | undefined> {
-  if (place === "instance") return instance;
-  if (place === "company") {
+  if (scope === "instance") return instance;
+  if (scope === "company") {
     const company = await findCompany(db, params["companyAlias"] ?? "");
     return company && ofCompany(company);
   }
@@ -136,17 +136,17 @@ async function ownerNamed(
 
 /** @throws Refusal 403, 404 */
 async function ownerFor(
-  { place, params }: NativeName,
+  { scope, params }: NativeName,
   caller: Caller,
   right: Right,
   { gate }: RegistryAccessDeps,
 ): Promise<NamedOwner> {
   const role = right === "read" ? "GUEST" : "DEVELOPER";
-  if (place === "project") {
+  if (scope === "project") {
     const { project } = await gate.project(params, caller, role);
     return ofProject(project);
   }
-  if (place === "company") {
+  if (scope === "company") {
     const { company } = await gate.company(params, caller, role);
     return ofCompany(company);
   }

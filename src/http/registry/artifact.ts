@@ -12,7 +12,7 @@ import { receiveAttachedFile } from "../file/attached.ts";
 import { mustPresentVersion } from "../package/package.ts";
 import { orNotFound, packageParameters } from "../package/request.ts";
 import { PackageVersionView } from "../package/view.ts";
-import { type RegistryPlace, registryPlaces } from "./owner.ts";
+import { type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { openFile } from "./send-file.ts";
 import { deploymentOf, packageIdsFor } from "./source.ts";
@@ -27,19 +27,19 @@ const pathLengthMax = 1_024;
 
 /** What else the path holds has been resolved by the access. */
 const within = <Shape extends z.ZodRawShape>(
-  params: RegistryPlace["params"],
+  params: RegistryScope["params"],
   shape: Shape,
 ): z.ZodType<z.output<z.ZodObject<Shape>>> =>
   params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
 
 const repositoryUuid = RegistryRepositoryId;
 
-function routesAt(place: RegistryPlace): readonly Route[] {
-  const { noun, params, read, write } = place;
+function routesAt(scope: RegistryScope): readonly Route[] {
+  const { noun, params, read, write } = scope;
   return [
     route({
       method: "put",
-      path: `${place.path}/{repositoryUuid}/conda/{fileName}`,
+      path: `${scope.path}/{repositoryUuid}/conda/{fileName}`,
       operationId: `store${noun}CondaPackage`,
       summary: "Store a package of conda",
       description: "A virtual repository stores it in its default repository for deployment.",
@@ -59,9 +59,9 @@ function routesAt(place: RegistryPlace): readonly Route[] {
         storeConda({ ...given, nodePath: query.nodePath }, request, deps),
     }),
     route({
-      ...anonymously(place),
+      ...anonymously(scope),
       method: "get",
-      path: `${place.path}/{repositoryUuid}/conda/{platform}/{fileName}`,
+      path: `${scope.path}/{repositoryUuid}/conda/{platform}/{fileName}`,
       operationId: `download${noun}CondaPackage`,
       summary: "Download a package of conda",
       tag,
@@ -82,9 +82,9 @@ function routesAt(place: RegistryPlace): readonly Route[] {
       },
     }),
     route({
-      ...anonymously(place),
+      ...anonymously(scope),
       method: "get",
-      path: `${place.path}/{repositoryUuid}/cargo/{packageName}/{packageVersion}`,
+      path: `${scope.path}/{repositoryUuid}/cargo/{packageName}/{packageVersion}`,
       operationId: `download${noun}Crate`,
       summary: "Download a crate",
       tag,
@@ -102,7 +102,7 @@ function routesAt(place: RegistryPlace): readonly Route[] {
   ];
 }
 
-export const registryArtifactRoutes: readonly Route[] = registryPlaces.flatMap(routesAt);
+export const registryArtifactRoutes: readonly Route[] = registryScopes.flatMap(routesAt);
 
 /** @throws Refusal 404, also for a repository of another type */
 async function mustFindOfType(id: string, type: PackageType, request: RequestContext, deps: Deps) {

@@ -27,9 +27,9 @@ export type NativeDeps = RegistryAccessDeps & Readonly<{ limit: ApiLimit }>;
 
 /** Where the repositories of each kind of owner are served to package managers. */
 const bases = [
-  /^\/registry\/(?<place>project)\/(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
-  /^\/registry\/(?<place>company)\/(?<companyAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
-  /^\/registry\/(?<place>instance)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<scope>project)\/(?<ownerAlias>[^/]+)\/(?<projectAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<scope>company)\/(?<companyAlias>[^/]+)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
+  /^\/registry\/(?<scope>instance)\/repository\/(?<repository>[^/]+)(?:\/(?<rest>.*))?$/,
 ];
 
 const pathLengthMax = 4_096;
@@ -56,9 +56,9 @@ export function nativeRegistry(deps: NativeDeps): Middleware {
 
 function nameOf(path: string): Named | undefined {
   for (const form of bases) {
-    const { place, repository = "", rest = "", ...params } = form.exec(path)?.groups ?? {};
-    if (place === undefined) continue;
-    return { place: place as NativeName["place"], params, repository, rest };
+    const { scope, repository = "", rest = "", ...params } = form.exec(path)?.groups ?? {};
+    if (scope === undefined) continue;
+    return { scope: scope as NativeName["scope"], params, repository, rest };
   }
   return undefined;
 }

@@ -7,7 +7,7 @@ import type { RequestContext } from "../core/request.ts";
 import type { RoutePath } from "../core/route.ts";
 
 /** Projects, companies and the instance have repositories in the same way. This says what differs. */
-export type RegistryPlace = Readonly<{
+export type RegistryScope = Readonly<{
   /** In an operationId: `list{Project}RegistryRepositories`. */
   noun: "Project" | "Company" | "Instance";
   /** Where its repositories are listed. */
@@ -22,7 +22,7 @@ export type RegistryPlace = Readonly<{
   write: Access;
 }>;
 
-const projectPlace = {
+const projectScope = {
   noun: "Project",
   path: "/project/{ownerAlias}/{projectAlias}/repositories",
   alsoAt: "/registry/project/{ownerAlias}/{projectAlias}/repositories",
@@ -30,9 +30,9 @@ const projectPlace = {
   read: "project:GUEST",
   manage: "project:ADMIN",
   write: "project:DEVELOPER",
-} as const satisfies RegistryPlace;
+} as const satisfies RegistryScope;
 
-const companyPlace = {
+const companyScope = {
   noun: "Company",
   path: "/company/{companyAlias}/repositories",
   alsoAt: "/registry/company/{companyAlias}/repositories",
@@ -40,18 +40,18 @@ const companyPlace = {
   read: "company:GUEST",
   manage: "company:ADMIN",
   write: "company:DEVELOPER",
-} as const satisfies RegistryPlace;
+} as const satisfies RegistryScope;
 
-export const instancePlace = {
+export const instanceScope = {
   noun: "Instance",
   path: "/registry/instance/repositories",
   params: z.object({}),
   read: "user:READER",
   manage: "admin",
   write: "admin",
-} as const satisfies RegistryPlace;
+} as const satisfies RegistryScope;
 
-export const registryPlaces: readonly RegistryPlace[] = [projectPlace, companyPlace, instancePlace];
+export const registryScopes: readonly RegistryScope[] = [projectScope, companyScope, instanceScope];
 
 /** The documented form of the instance's path that names any existing project. */
 export const instanceByProject = {

@@ -28,7 +28,7 @@ import {
   presentPackageVersions,
 } from "../package/view.ts";
 import { stateOfRepository } from "./document.ts";
-import { ownerOf, type RegistryPlace, registryPlaces } from "./owner.ts";
+import { ownerOf, type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
 import { provedStamp } from "./stamp.ts";
@@ -65,29 +65,29 @@ const DeletedVersionView = z
 
 /** What else the path holds has been resolved by the access. */
 const within = <Shape extends z.ZodRawShape>(
-  { params }: RegistryPlace,
+  { params }: RegistryScope,
   shape: Shape,
 ): z.ZodType<z.output<z.ZodObject<Shape>>> =>
   params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
 
-const at = ({ path, alsoAt }: RegistryPlace, rest: string) => {
+const at = ({ path, alsoAt }: RegistryScope, rest: string) => {
   const all = `/{registryRepositoryUuid}/${rest}`;
   const also: RoutePath[] = alsoAt === undefined ? [] : [`${alsoAt}${all}`];
   return { path: `${path}${all}` as RoutePath, ...(also.length > 0 && { alsoAt: also }) };
 };
 
-function readingAt(place: RegistryPlace): readonly Route[] {
-  const { noun, read } = place;
-  const reading = { ...anonymously(place), tag, scope: "READ_REGISTRY", access: read } as const;
+function readingAt(scope: RegistryScope): readonly Route[] {
+  const { noun, read } = scope;
+  const reading = { ...anonymously(scope), tag, scope: "READ_REGISTRY", access: read } as const;
   return [
     route({
       ...reading,
-      ...at(place, "package"),
+      ...at(scope, "package"),
       method: "get",
       operationId: `list${noun}RepositoryPackages`,
       summary: "List the packages of a repository by name",
       description: "Of a virtual repository, those of the local repositories that it is made of.",
-      params: within(place, repositoryParam),
+      params: within(scope, repositoryParam),
       list: "simplePackageInfoModelList",
       reply: PackageView,
       errors: [403, 404],
@@ -96,11 +96,11 @@ function readingAt(place: RegistryPlace): readonly Route[] {
     }),
     route({
       ...reading,
-      ...at(place, "package/{packageUuid}/version"),
+      ...at(scope, "package/{packageUuid}/version"),
       method: "get",
       operationId: `list${noun}RepositoryPackageVersions`,
       summary: "List the versions of a package of a repository, newest first",
-      params: within(place, packageParam),
+      params: within(scope, packageParam),
       list: "simplePackageVersionModelList",
       reply: PackageVersionView,
       errors: [403, 404],
@@ -114,11 +114,11 @@ function readingAt(place: RegistryPlace): readonly Route[] {
     }),
     route({
       ...reading,
-      ...at(place, "trash"),
+      ...at(scope, "trash"),
       method: "get",
       operationId: `list${noun}RepositoryTrash`,
       summary: "List the deleted versions that can be restored, newest first",
-      params: within(place, repositoryParam),
+      params: within(scope, repositoryParam),
       list: "deletedPackageVersionList",
       reply: DeletedVersionView,
       errors: [403, 404],
@@ -140,18 +140,18 @@ function readingAt(place: RegistryPlace): readonly Route[] {
   ];
 }
 
-function writingAt(place: RegistryPlace): readonly Route[] {
-  const { noun, write } = place;
+function writingAt(scope: RegistryScope): readonly Route[] {
+  const { noun, write } = scope;
   const writing = { tag, scope: "WRITE_REGISTRY", access: write } as const;
   return [
     route({
       ...writing,
-      ...at(place, "package/{packageUuid}"),
+      ...at(scope, "package/{packageUuid}"),
       method: "delete",
       operationId: `delete${noun}RepositoryPackage`,
       summary: "Delete all versions of a package of a repository",
       description: "They go to the trash. 403 unless the repository lets packages be deleted.",
-      params: within(place, packageParam),
+      params: within(scope, packageParam),
       reply: "empty",
       status: 204,
       errors: [403, 404],
@@ -159,12 +159,12 @@ function writingAt(place: RegistryPlace): readonly Route[] {
     }),
     route({
       ...writing,
-      ...at(place, "package/{packageUuid}/version/{versionUuid}"),
+      ...at(scope, "package/{packageUuid}/version/{versionUuid}"),
       method: "delete",
       operationId: `delete${noun}RepositoryPackageVersion`,
       summary: "Delete a version of a package of a repository",
       description: "It goes to the trash. 403 unless the repository lets packages be deleted.",
-      params: within(place, { ...packageParam, versionUuid: PackageVersionId }),
+      params: within(scope, { ...packageParam, versionUuid: PackageVersionId }),
       reply: "empty",
       status: 204,
       errors: [403, 404],
@@ -177,11 +177,11 @@ function writingAt(place: RegistryPlace): readonly Route[] {
     }),
     route({
       ...writing,
-      ...at(place, "trash/{versionUuid}/restore"),
+      ...at(scope, "trash/{versionUuid}/restore"),
       method: "post",
       operationId: `restore${noun}RepositoryPackageVersion`,
       summary: "Restore a deleted version of a package",
-      params: within(place, { ...repositoryParam, versionUuid: PackageVersionId }),
+      params: within(scope, { ...repositoryParam, versionUuid: PackageVersionId }),
       reply: PackageVersionView,
       errors: [403, 404],
       handle: ({ params, request }, deps) => restore(params, request, deps),
@@ -189,9 +189,9 @@ function writingAt(place: RegistryPlace): readonly Route[] {
   ];
 }
 
-export const registryPackageRoutes: readonly Route[] = registryPlaces.flatMap((place) => [
-  ...readingAt(place),
-  ...writingAt(place),
+export const registryPackageRoutes: readonly Route[] = registryScopes.flatMap((scope) => [
+  ...readingAt(scope),
+  ...writingAt(scope),
 ]);
 
 /** Ids of the local repositories that a repository is made of. @throws Refusal 404 */

@@ -26,10 +26,10 @@ import { type Route, type RoutePath, route } from "../core/route.ts";
 import { ChangedRepository, NewRepository } from "./body.ts";
 import {
   instanceByProject,
-  instancePlace,
+  instanceScope,
   ownerOf,
-  type RegistryPlace,
-  registryPlaces,
+  type RegistryScope,
+  registryScopes,
 } from "./owner.ts";
 import { changedSettings, mustBeNamable, settingsOf } from "./settings.ts";
 import { provedStamp } from "./stamp.ts";
@@ -41,32 +41,32 @@ const reading = { tag, scope: "READ_REGISTRY", reply: RegistryRepositoryView } a
 const writing = { tag, scope: "WRITE_REGISTRY", reply: RegistryRepositoryView } as const;
 
 /** Opens the repositories of the instance to callers without a token. */
-export const anonymously = ({ read }: RegistryPlace) =>
+export const anonymously = ({ read }: RegistryScope) =>
   read === "user:READER" ? ({ anonymousWhen: "globalRegistryAnonymousAccess" } as const) : {};
 
 const at = (
-  place: RegistryPlace,
+  scope: RegistryScope,
   rest = "",
 ): Readonly<{ path: RoutePath; alsoAt?: RoutePath[] }> => ({
-  path: `${place.path}${rest}`,
-  ...(place.alsoAt && { alsoAt: [`${place.alsoAt}${rest}`] }),
+  path: `${scope.path}${rest}`,
+  ...(scope.alsoAt && { alsoAt: [`${scope.alsoAt}${rest}`] }),
 });
 
 const idParam = { registryRepositoryUuid: RegistryRepositoryId };
 type IdParam = Readonly<{ registryRepositoryUuid: RegistryRepositoryId }>;
 
 /** What else the path holds has been resolved by the access. */
-const withId = (params: RegistryPlace["params"]): z.ZodType<IdParam> =>
+const withId = (params: RegistryScope["params"]): z.ZodType<IdParam> =>
   params.extend(idParam) as unknown as z.ZodType<IdParam>;
 
-function readingAt(place: RegistryPlace): readonly Route[] {
-  const { noun, params, read } = place;
-  const one = at(place, "/{registryRepositoryUuid}");
+function readingAt(scope: RegistryScope): readonly Route[] {
+  const { noun, params, read } = scope;
+  const one = at(scope, "/{registryRepositoryUuid}");
   return [
     route({
       ...reading,
-      ...anonymously(place),
-      ...at(place),
+      ...anonymously(scope),
+      ...at(scope),
       method: "get",
       operationId: `list${noun}RegistryRepositories`,
       summary: "List the repositories of packages, oldest first",
@@ -78,7 +78,7 @@ function readingAt(place: RegistryPlace): readonly Route[] {
     }),
     route({
       ...reading,
-      ...anonymously(place),
+      ...anonymously(scope),
       ...one,
       method: "get",
       operationId: `get${noun}RegistryRepository`,
@@ -92,13 +92,13 @@ function readingAt(place: RegistryPlace): readonly Route[] {
   ];
 }
 
-function writingAt(place: RegistryPlace): readonly Route[] {
-  const { noun, params, manage } = place;
-  const one = at(place, "/{registryRepositoryUuid}");
+function writingAt(scope: RegistryScope): readonly Route[] {
+  const { noun, params, manage } = scope;
+  const one = at(scope, "/{registryRepositoryUuid}");
   return [
     route({
       ...writing,
-      ...at(place),
+      ...at(scope),
       method: "post",
       operationId: `create${noun}RegistryRepository`,
       summary: "Create a repository of packages",
@@ -140,14 +140,14 @@ function writingAt(place: RegistryPlace): readonly Route[] {
   ];
 }
 
-const { read: instanceRead, manage: instanceManage } = instancePlace;
+const { read: instanceRead, manage: instanceManage } = instanceScope;
 const { path: projectForm, params: ProjectFormParams } = instanceByProject;
 
 /** The same repositories as at the instance's own path. */
 const byProject: readonly Route[] = [
   route({
     ...reading,
-    ...anonymously(instancePlace),
+    ...anonymously(instanceScope),
     method: "get",
     path: projectForm,
     operationId: "listInstanceRegistryRepositoriesByProject",
@@ -163,7 +163,7 @@ const byProject: readonly Route[] = [
   }),
   route({
     ...reading,
-    ...anonymously(instancePlace),
+    ...anonymously(instanceScope),
     method: "get",
     path: `${projectForm}/{registryRepositoryUuid}`,
     operationId: "getInstanceRegistryRepositoryByProject",
@@ -197,7 +197,7 @@ const byProject: readonly Route[] = [
 ];
 
 export const registryRepositoryRoutes: readonly Route[] = [
-  ...registryPlaces.flatMap((place) => [...readingAt(place), ...writingAt(place)]),
+  ...registryScopes.flatMap((scope) => [...readingAt(scope), ...writingAt(scope)]),
   ...byProject,
 ];
 

@@ -2,12 +2,12 @@ import type { Knex } from "knex";
 
 import type { UserId } from "../../events/core/ids.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import type { ProjectPlace } from "../../projections/team/member-role.ts";
+import type { ProjectScope } from "../../projections/team/member-role.ts";
 import { possibleReaders } from "../../projections/team/reader.ts";
 
 /** People that a body chooses for a thing of a project. */
 export type PeopleChoice = Readonly<{
-  project: ProjectPlace;
+  project: ProjectScope;
   choices: readonly Readonly<{ id: string }>[];
   /** Chosen already: they may stay also when they cannot read the project any more. */
   present: readonly UserId[];

@@ -113,10 +113,10 @@ const kinds = [
 
 function dependenciesOf(toml: Readonly<Record<string, unknown>>): readonly Dependency[] {
   const targets = isRecord(toml["target"]) ? Object.entries(toml["target"]) : [];
-  const places = [[null, toml] as const, ...targets];
-  return places.flatMap(([target, place]) =>
+  const tables = [[null, toml] as const, ...targets];
+  return tables.flatMap(([target, table]) =>
     kinds.flatMap(([field, kind]) => {
-      const all = isRecord(place) ? place[field] : undefined;
+      const all = isRecord(table) ? table[field] : undefined;
       if (!isRecord(all)) return [];
       return Object.entries(all).map(([name, spec]) => dependency({ name, spec, kind, target }));
     }),

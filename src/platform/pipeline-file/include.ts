@@ -45,7 +45,7 @@ const Entry = z.preprocess(
 const Includes = oneOrMany(Entry, includesMax);
 
 /** One file to read, and where its own local files are. */
-type Place = Readonly<{ name: string; text: string | undefined; from: Origin }>;
+type IncludedFile = Readonly<{ name: string; text: string | undefined; from: Origin }>;
 type Origin = Readonly<{ project: string; ref: string | null }> | undefined;
 
 export type Included = Readonly<{ value: YamlMap; mark: Mark; warnings: readonly string[] }>;
@@ -80,28 +80,28 @@ class Reading {
 
   /** The mark is that of the `include` which names the file; the main file has none. */
   async read(
-    place: Place,
+    file: IncludedFile,
     chain: readonly string[],
     includedAt: Mark | undefined,
   ): Promise<YamlMap> {
-    this.#count(place, includedAt);
-    const document = readDocument(place.text ?? "", place.name);
+    this.#count(file, includedAt);
+    const document = readDocument(file.text ?? "", file.name);
     this.warnings.push(...document.warnings);
     const own = mapOf(document);
     let merged = newMap();
-    for (const included of await this.#includedBy(own, document.mark, place.from)) {
+    for (const included of await this.#includedBy(own, document.mark, file.from)) {
       const mark = markAt(own, ["include"], document.mark);
-      if (chain.includes(included.name) || included.name === place.name) {
+      if (chain.includes(included.name) || included.name === file.name) {
         failAt(mark, "include", `${included.name} includes itself.`);
       }
-      merged = mergeMaps(merged, await this.read(included, [...chain, place.name], mark));
+      merged = mergeMaps(merged, await this.read(included, [...chain, file.name], mark));
     }
     const whole = mergeMaps(merged, own);
     delete whole["include"];
     return whole;
   }
 
-  #count({ text }: Place, includedAt: Mark | undefined): void {
+  #count({ text }: IncludedFile, includedAt: Mark | undefined): void {
     this.#files += 1;
     this.#bytes += Buffer.byteLength(text ?? "");
     if (includedAt !== undefined && this.#files > includesMax + 1) {
@@ -112,7 +112,7 @@ class Reading {
     }
   }
 
-  async #includedBy(own: YamlMap, root: Mark, from: Origin): Promise<readonly Place[]> {
+  async #includedBy(own: YamlMap, root: Mark, from: Origin): Promise<readonly IncludedFile[]> {
     if (own["include"] === undefined || own["include"] === null) return [];
     const checked = Includes.safeParse(own["include"]);
     const mark = markAt(own, ["include"], root);
@@ -121,21 +121,21 @@ class Reading {
       const at = markAt(own, ["include", ...(issue?.path ?? [])], root);
       return failAt(at, "include", issue?.message ?? "It is malformed.");
     }
-    const places: Place[] = [];
+    const files: IncludedFile[] = [];
     for (const entry of checked.data) {
       if (entry.rules !== undefined) {
         const rule = await ruleFor(entry.rules, this.variables, this.paths);
         if (rule === undefined || rule.when === "never") continue;
       }
       const isLocal = "local" in entry;
-      places.push(
+      files.push(
         ...(isLocal ? await this.#local(entry.local, from, mark) : await this.#other(entry, mark)),
       );
     }
-    return places;
+    return files;
   }
 
-  async #local(written: string, from: Origin, mark: Mark): Promise<readonly Place[]> {
+  async #local(written: string, from: Origin, mark: Mark): Promise<readonly IncludedFile[]> {
     const path = this.#expand(written).replace(/^\//, "");
     if (/^https?:/.test(path)) failAt(mark, "include", "Files of other servers are not included.");
     if (from !== undefined) return [await this.#fromProject(from, path, mark)];
@@ -148,20 +148,20 @@ class Reading {
     return Promise.all(found.map((each) => this.#fromCommit(each, mark)));
   }
 
-  async #fromCommit(path: string, mark: Mark): Promise<Place> {
+  async #fromCommit(path: string, mark: Mark): Promise<IncludedFile> {
     const content = await this.facts.readFile(path);
     if (content === undefined) failAt(mark, "include", `There is no file ${path}.`);
     return { name: path, text: content, from: undefined };
   }
 
-  #other({ project, file, ref }: OtherProject, mark: Mark): Promise<readonly Place[]> {
+  #other({ project, file, ref }: OtherProject, mark: Mark): Promise<readonly IncludedFile[]> {
     const from = { project: this.#expand(project), ref: ref ? this.#expand(ref) : null };
     return Promise.all(
       file.map((path) => this.#fromProject(from, this.#expand(path).replace(/^\//, ""), mark)),
     );
   }
 
-  async #fromProject(from: NonNullable<Origin>, path: string, mark: Mark): Promise<Place> {
+  async #fromProject(from: NonNullable<Origin>, path: string, mark: Mark): Promise<IncludedFile> {
     const content = await this.facts.readProjectFile(from.project, from.ref, path);
     if (content === undefined) {
       failAt(mark, "include", `There is no file ${path} in ${from.project} that may be read.`);

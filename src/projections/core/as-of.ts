@@ -17,7 +17,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
  * Runs queries against read models as some events make them, in a transaction that is rolled back. Names of
  * their tables mean the ones of the past there; all other tables are those of today.
  *
- * @param place of which the events are: who asks for the same one waits, because two transactions
+ * @param ownerId of which the events are: who asks for the same one waits, because two transactions
  *   cannot write the same rows at once
  * @param events in the order of the log; given to each read model that handles their types
  * @throws Refusal 503 when it takes too long
@@ -25,7 +25,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
 export async function withReadModelsOf<Result>(
   db: Knex,
   projections: readonly Projection[],
-  { place, events, context, runMaxMs = runMaxMsDefault }: Past,
+  { ownerId, events, context, runMaxMs = runMaxMsDefault }: Past,
   run: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
   // One order for everybody, so that no two wait for each other.
@@ -33,7 +33,7 @@ export async function withReadModelsOf<Result>(
   await prepareTables(db, sorted);
   const tx = await db.transaction();
   try {
-    await tx.raw(beginningOf(place, sorted));
+    await tx.raw(beginningOf(ownerId, sorted));
     const until = performance.now() + applyMaxMs;
     const mayGoOn = (): void => {
       if (performance.now() > until) throw busy();
@@ -53,7 +53,7 @@ export async function withReadModelsOf<Result>(
 }
 
 export type Past = Readonly<{
-  place: string;
+  ownerId: string;
   events: readonly Recorded[];
   context: ProjectionContext;
   /** For tests; 30 s unless given. */
@@ -99,11 +99,11 @@ function busy(): Refusal {
  * path, the turn of the place, and the tables. Without one of them its name would mean the table of today; held, none
  * can be dropped meanwhile.
  */
-function beginningOf(place: string, projections: readonly Projection[]): string {
+function beginningOf(ownerId: string, projections: readonly Projection[]): string {
   const tables = projections.flatMap((projection) =>
     projection.tables.map((table) => `"${schemaOf(projection)}"."${table}"`),
   );
-  const turn = createHash("sha256").update(`as of ${place}`).digest().readBigInt64BE();
+  const turn = createHash("sha256").update(`as of ${ownerId}`).digest().readBigInt64BE();
   return `do $beginning$ begin
     perform set_config('statement_timeout', '${statementMaxMs}', true),
       set_config('lock_timeout', '${lockMaxMs}', true),

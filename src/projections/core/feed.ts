@@ -108,9 +108,9 @@ async function feedAll(
   const names = new Set(live.map(({ name }) => name));
   const stored = [...rows.values()].filter((row) => row.feed === feed);
   // Who caught up outside of the feed may be ahead of it, and waits for it without taking an event twice.
-  const place = fed > batch.upTo ? fed : batch.upTo;
+  const reached = fed > batch.upTo ? fed : batch.upTo;
   const isJoining = ({ name, position }: Fed) =>
-    names.has(name) && position !== null && position <= place;
+    names.has(name) && position !== null && position <= reached;
   // What another release has built follows the feed of that release alone.
   const isLeft = ({ name, position }: Fed) => !names.has(name) && position === null;
   await leaveFeed(

@@ -101,7 +101,7 @@ async function prepare(db: Knex, projections: CatchUpDeps["projections"]): Promi
     }
     const known = new Set(projections.map(({ name }) => name));
     const others = rows.filter(({ name }) => !known.has(name));
-    for (const row of others) await place(tx, row, { state: "behind" });
+    for (const row of others) await moveCheckpoint(tx, row, { state: "behind" });
     return starts[0] ?? beforeEverything;
   });
 }
@@ -121,7 +121,7 @@ async function prepareFeed(
   );
   for (const row of rows) {
     const live = current.includes(row) && row.position === after;
-    await place(tx, row, { state: live ? "live" : "behind", feed });
+    await moveCheckpoint(tx, row, { state: live ? "live" : "behind", feed });
   }
   // Nothing follows it now, and it may have been ahead of a log that was restored.
   await tx("projection_feed").where({ name: feed }).update({ position: after });
@@ -129,7 +129,7 @@ async function prepareFeed(
 }
 
 /** With a position of its own, whatever the feed does next. */
-async function place(
+async function moveCheckpoint(
   tx: Tx,
   { name, position }: CheckpointRow,
   as: Readonly<{ state: CheckpointState; feed?: FeedName }>,

@@ -40,7 +40,7 @@ export async function listPipelines(
   return { rows: rows as PipelineRow[], total };
 }
 
-export type MergeRequestPlace = Readonly<{
+export type MergeRequestKey = Readonly<{
   /** Of the target branch. */
   projectId: string;
   localId: number;
@@ -59,7 +59,7 @@ export async function pipelinesOfMergeRequest(
   }: Readonly<{
     projectIds: readonly string[];
     commitIds: readonly string[];
-    mergeRequest: MergeRequestPlace;
+    mergeRequest: MergeRequestKey;
   }>,
   part: Part,
 ): Promise<Readonly<{ rows: readonly PipelineRow[]; total: number }>> {
@@ -80,7 +80,7 @@ export async function pipelinesOfMergeRequest(
   return { rows: rows as PipelineRow[], total };
 }
 
-const ofMergeRequest = ({ projectId, localId }: MergeRequestPlace) => ({
+const ofMergeRequest = ({ projectId, localId }: MergeRequestKey) => ({
   merge_request_project_id: projectId,
   merge_request_number: localId,
 });
@@ -91,11 +91,11 @@ const ofMergeRequest = ({ projectId, localId }: MergeRequestPlace) => ({
  */
 export async function lastMergeRequestPipeline(
   db: Knex,
-  place: MergeRequestPlace,
+  key: MergeRequestKey,
   { sourceCommit, targetCommit }: Readonly<{ sourceCommit: string; targetCommit?: string }>,
 ): Promise<Pick<PipelineRow, "id" | "status"> | undefined> {
   const query = db("pipeline")
-    .where(ofMergeRequest(place))
+    .where(ofMergeRequest(key))
     .whereRaw("merge_request->>'sourceCommit' = ?", [sourceCommit])
     .whereNull("parent_pipeline_id")
     .whereNotNull("local_id");

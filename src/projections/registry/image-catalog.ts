@@ -27,34 +27,34 @@ const readableByUser = `(
   project.id is not null and (not project.is_private
     or ${hasRole("owner.user_id", "project.id, project.owner_id, owner.company_id")})
   or company.id is not null and (not company.is_private or ${hasRole("company.owner_id", "company.id")})
-  or place.owner_type = 'INSTANCE'
+  or registry.owner_type = 'INSTANCE'
 )`;
 
 const readableByAll = `(
-  (place.settings ->> 'hasAnonymousAccess')::boolean
-  or (place.owner_type = 'INSTANCE' and :isInstanceOpen)
+  (registry.settings ->> 'hasAnonymousAccess')::boolean
+  or (registry.owner_type = 'INSTANCE' and :isInstanceOpen)
 )`;
 
 /** The local repositories of container images that the caller may read. */
-function places(reader: CatalogReader): string {
+function repositories(reader: CatalogReader): string {
   const ofProject = reader.projectId === undefined ? "true" : "project.id = :projectId";
-  const byPlace = reader.projectId === undefined ? readableByAll : "true";
-  const readable = reader.userId === null ? byPlace : readableByUser;
+  const condition = reader.projectId === undefined ? readableByAll : "true";
+  const readable = reader.userId === null ? condition : readableByUser;
   return `
-    select place.id::text as registry_id, lower(
+    select registry.id::text as registry_id, lower(
       case
         when project.id is not null then owner.alias || '/' || project.alias
         when company.id is not null then 'company/' || company.alias
-        when place.owner_type = 'INSTANCE' then 'instance'
-      end || '/' || place.name
+        when registry.owner_type = 'INSTANCE' then 'instance'
+      end || '/' || registry.name
     ) collate "C" as path
-    from registry_repository as place
+    from registry_repository as registry
     left join project on project.deleted_at is null
-      and project.id = case when place.owner_type = 'PROJECT' then place.owner_id::uuid end
+      and project.id = case when registry.owner_type = 'PROJECT' then registry.owner_id::uuid end
     left join ${owners} on owner.id = project.owner_id
     left join company on company.deleted_at is null
-      and company.id = case when place.owner_type = 'COMPANY' then place.owner_id::uuid end
-    where place.package_type = 'container' and place.settings ->> 'type' = 'LOCAL'
+      and company.id = case when registry.owner_type = 'COMPANY' then registry.owner_id::uuid end
+    where registry.package_type = 'container' and registry.settings ->> 'type' = 'LOCAL'
       and ${ofProject} and ${readable}`;
 }
 
@@ -71,10 +71,10 @@ export async function listCatalog(
   const { rows } = await db.raw<{ rows: readonly CatalogName[] }>(
     `select repository.path, image.name as image
      from (
-       select registry_id, path from (${places(reader)}) as place
+       select registry_id, path from (${repositories(reader)}) as registry
        where path >= :path and exists (
          select from package
-         where registry_id = place.registry_id and is_live and (place.path > :path or name > :image)
+         where registry_id = registry.registry_id and is_live and (registry.path > :path or name > :image)
        )
        order by path limit :limit
      ) as repository

@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import type { Role } from "../../events/core/role.ts";
 import { findUserById, findUsersById } from "../user/user.ts";
-import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
+import { type ProjectScope, projectRole, projectRoles } from "./member-role.ts";
 
 /**
  * The role in whose right a change is made now that was requested earlier. A banned account keeps its
@@ -10,7 +10,7 @@ import { type ProjectPlace, projectRole, projectRoles } from "./member-role.ts";
  */
 export async function actingRole(
   db: Knex,
-  project: ProjectPlace,
+  project: ProjectScope,
   userId: string | null,
 ): Promise<Role | undefined> {
   if (userId === null) return projectRole(db, project, null);
@@ -25,7 +25,7 @@ export async function actingRole(
 /** The same for several users; who does not act, or has no right at all, is left out. */
 export async function actingRoles(
   db: Knex,
-  project: ProjectPlace,
+  project: ProjectScope,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, Role>> {
   if (userIds.length === 0) return new Map();

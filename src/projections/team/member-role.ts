@@ -7,7 +7,7 @@ import { highestRole, highestRoles } from "./member.ts";
 import type { TeamRow } from "./team.ts";
 
 /** What decides about roles: where membership counts, who owns it in the end, who may look at it. */
-type Place = Readonly<{
+type RoleScope = Readonly<{
   parentIds: readonly (string | null)[];
   ownerUserId: string;
   isPrivate: boolean;
@@ -18,53 +18,57 @@ type Place = Readonly<{
  * thing itself, the team and the company above it give; everybody is a GUEST of what is public.
  * Undefined: no right at all.
  */
-async function roleIn(db: Knex, place: Place, userId: string | null): Promise<Role | undefined> {
-  const { ownerUserId, isPrivate } = place;
+async function roleIn(
+  db: Knex,
+  scope: RoleScope,
+  userId: string | null,
+): Promise<Role | undefined> {
+  const { ownerUserId, isPrivate } = scope;
   const everybody = isPrivate ? undefined : Role.enum.GUEST;
   if (userId === null) return everybody;
   if (userId === ownerUserId) return "ADMIN";
-  return (await highestRole(db, userId, parentsOf(place))) ?? everybody;
+  return (await highestRole(db, userId, parentsOf(scope))) ?? everybody;
 }
 
 /** The same for several users; who has no right at all is left out. */
 async function rolesIn(
   db: Knex,
-  place: Place,
+  scope: RoleScope,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, Role>> {
-  const given = await highestRoles(db, userIds, parentsOf(place));
+  const given = await highestRoles(db, userIds, parentsOf(scope));
   const roles = new Map<string, Role>();
   for (const id of userIds) {
-    const role = id === place.ownerUserId ? "ADMIN" : given.get(id);
-    if (role !== undefined || !place.isPrivate) roles.set(id, role ?? "GUEST");
+    const role = id === scope.ownerUserId ? "ADMIN" : given.get(id);
+    if (role !== undefined || !scope.isPrivate) roles.set(id, role ?? "GUEST");
   }
   return roles;
 }
 
-const parentsOf = ({ parentIds }: Place): readonly string[] =>
+const parentsOf = ({ parentIds }: RoleScope): readonly string[] =>
   parentIds.filter((id) => id !== null);
 
-export type ProjectPlace = Pick<
+export type ProjectScope = Pick<
   ProjectRow,
   "id" | "owner_id" | "owner_user_id" | "owner_company_id" | "is_private"
 >;
 
 /** The highest of the project's own role, its owner team's and its owner company's. */
-export const projectRole = (db: Knex, project: ProjectPlace, userId: string | null) =>
-  roleIn(db, placeOf(project), userId);
+export const projectRole = (db: Knex, project: ProjectScope, userId: string | null) =>
+  roleIn(db, scopeOf(project), userId);
 
-export const projectRoles = (db: Knex, project: ProjectPlace, userIds: readonly string[]) =>
-  rolesIn(db, placeOf(project), userIds);
+export const projectRoles = (db: Knex, project: ProjectScope, userIds: readonly string[]) =>
+  rolesIn(db, scopeOf(project), userIds);
 
-const placeOf = (project: ProjectPlace): Place => ({
+const scopeOf = (project: ProjectScope): RoleScope => ({
   parentIds: [project.id, project.owner_id, project.owner_company_id],
   ownerUserId: project.owner_user_id,
   isPrivate: project.is_private,
 });
 
-export type TeamPlace = Pick<TeamRow, "id" | "owner_user_id" | "owner_company_id" | "is_private">;
+export type TeamScope = Pick<TeamRow, "id" | "owner_user_id" | "owner_company_id" | "is_private">;
 
-export const teamRole = (db: Knex, team: TeamPlace, userId: string | null) =>
+export const teamRole = (db: Knex, team: TeamScope, userId: string | null) =>
   roleIn(
     db,
     {
@@ -75,9 +79,9 @@ export const teamRole = (db: Knex, team: TeamPlace, userId: string | null) =>
     userId,
   );
 
-export type CompanyPlace = Pick<CompanyRow, "id" | "owner_id" | "is_private">;
+export type CompanyScope = Pick<CompanyRow, "id" | "owner_id" | "is_private">;
 
-export const companyRole = (db: Knex, company: CompanyPlace, userId: string | null) =>
+export const companyRole = (db: Knex, company: CompanyScope, userId: string | null) =>
   roleIn(
     db,
     { parentIds: [company.id], ownerUserId: company.owner_id, isPrivate: company.is_private },

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 
 import type { UserId } from "../../events/core/ids.ts";
-import type { ProjectPlace } from "./member-role.ts";
+import type { ProjectScope } from "./member-role.ts";
 
 /** The users of these ids who exist and were not forgotten, and whether they may read a project. */
 export type PossibleReaders = ReadonlyMap<string, Readonly<{ id: UserId; reads: boolean }>>;
@@ -9,7 +9,7 @@ export type PossibleReaders = ReadonlyMap<string, Readonly<{ id: UserId; reads: 
 /** Decides as `projectRole` does, for many users in one query; who is banned reads nothing. */
 export async function possibleReaders(
   db: Knex,
-  project: ProjectPlace,
+  project: ProjectScope,
   userIds: readonly string[],
 ): Promise<PossibleReaders> {
   if (userIds.length === 0) return new Map();

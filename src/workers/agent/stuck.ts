@@ -20,7 +20,7 @@ const jobsAtOnce = 500;
 export async function sweepJobsWithoutAgent({ db, store, now }: StuckDeps): Promise<void> {
   const queuedBefore = new Date(now().getTime() - noAgentAfterMs);
   for (const row of await jobsWithoutAgent(db, { queuedBefore, limit: jobsAtOnce })) {
-    await order({ store, now }, row, { ...placeOf(row), type: "BlockJob", reason: "NO_AGENT" });
+    await order({ store, now }, row, { ...idsOf(row), type: "BlockJob", reason: "NO_AGENT" });
   }
 }
 
@@ -35,11 +35,11 @@ export async function sweepStuckJobs({ db, store, now }: StuckDeps): Promise<voi
     if (rules === undefined) continue;
     const what = { type: "RecordJobFailed", reason: "stuck_or_timeout_failure" } as const;
     const of = { exitCode: null, rules, agentId: null, attempt: row.attempt };
-    await order({ store, now }, row, { ...placeOf(row), ...what, ...of });
+    await order({ store, now }, row, { ...idsOf(row), ...what, ...of });
   }
 }
 
-const placeOf = (row: JobRow) => ({
+const idsOf = (row: JobRow) => ({
   jobId: row.id,
   pipelineId: row.pipeline_id,
   projectId: row.project_id,

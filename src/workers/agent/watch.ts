@@ -140,8 +140,8 @@ async function send(
   order: Order,
 ): Promise<void> {
   const at = now().toISOString();
-  const place = { jobId: row.id, pipelineId: row.pipeline_id, projectId: row.project_id, at };
-  const command = { ...order, ...place } as JobCommand;
+  const ids = { jobId: row.id, pipelineId: row.pipeline_id, projectId: row.project_id, at };
+  const command = { ...order, ...ids } as JobCommand;
   const commandId = deterministicId("agent watch", row.id, row.token_hash ?? "", order.type);
   try {
     await handle(store, jobSlice, { id: row.id, command, metadata: bySystem({ commandId }, at) });

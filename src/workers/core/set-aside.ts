@@ -50,8 +50,8 @@ export function patiently(reactor: Reactor, deps: WorkerDeps): PatientReaction {
       if (!isPermanent(error) && (attempts < attemptsMax || isOutage(error))) throw error;
       await setAside(deps.db, reactor, event, error);
       const { type, stream, revision } = event;
-      const place = { reactor: reactor.name, type, stream, revision: String(revision) };
-      deps.log.error({ err: error, ...place }, "event set aside");
+      const key = { reactor: reactor.name, type, stream, revision: String(revision) };
+      deps.log.error({ err: error, ...key }, "event set aside");
       return [];
     }
   };

@@ -53,14 +53,14 @@ export async function pipelineVerdicts(
 ): Promise<PipelineVerdicts> {
   const { projectId, sourceProjectId, sourceCommit, localId, targetHead, isUpToDate } = question;
   const projectIds = [...new Set([sourceProjectId, projectId])];
-  const place = { projectId, localId };
+  const key = { projectId, localId };
   const branching = Promise.all(
     projectIds.map((id) => lastPipeline(db, id, { commitId: sourceCommit, ofBranch: true })),
   );
   const [branches, own, result, ...others] = await Promise.all([
     branching,
-    lastMergeRequestPipeline(db, place, { sourceCommit }),
-    targetHead && lastMergeRequestPipeline(db, place, { sourceCommit, targetCommit: targetHead }),
+    lastMergeRequestPipeline(db, key, { sourceCommit }),
+    targetHead && lastMergeRequestPipeline(db, key, { sourceCommit, targetCommit: targetHead }),
     ...projectIds.map((id) => {
       const believed = id === projectId ? undefined : developersOf(db, projectId);
       return commitCheck(db, id, sourceCommit, believed);

@@ -20,22 +20,22 @@ export const discussionPayload: PayloadBuilder = {
     const { type, data } = decode(discussionEvents, recorded);
     if (type === "DiscussionStarted") {
       const { discussionId: id, message, startedById: userId, line } = data;
-      const place = { mergeRequestId: data.mergeRequestId, position: recorded.position };
+      const ref = { mergeRequestId: data.mergeRequestId, position: recorded.position };
       const note = { id, rootId: null, message, userId, line };
       return {
         projectId: data.projectId,
         topic: "DISCUSSION_CREATE",
-        fields: () => fieldsOf(note, place, deps),
+        fields: () => fieldsOf(note, ref, deps),
       };
     }
     if (type !== "DiscussionReplied") return undefined;
     const { noteId: id, message, repliedById: userId } = data;
-    const place = { mergeRequestId: data.mergeRequestId, position: recorded.position };
+    const ref = { mergeRequestId: data.mergeRequestId, position: recorded.position };
     const note = { id, rootId: idInStream(recorded.stream), message, userId, line: null };
     return {
       projectId: data.projectId,
       topic: "DISCUSSION_COMMENT_CREATE",
-      fields: () => fieldsOf(note, place, deps),
+      fields: () => fieldsOf(note, ref, deps),
     };
   },
 };

@@ -108,7 +108,7 @@ async function presentInPayload(
   { db, publicUrl }: WorkerDeps,
 ) {
   const project = await findProjectById(db, state.projectId);
-  const place = `${project?.owner_alias}/${project?.alias}`;
+  const projectPath = `${project?.owner_alias}/${project?.alias}`;
   return {
     id: state.mergeRequestId,
     local_id: localId,
@@ -123,7 +123,7 @@ async function presentInPayload(
     source_branch: state.sourceBranch,
     target_project_id: state.projectId,
     target_branch: state.targetBranch,
-    url: `${publicUrl}/project/${place}/merge-request/${localId}`,
+    url: `${publicUrl}/project/${projectPath}/merge-request/${localId}`,
     can_merge: canMerge,
   };
 }

@@ -50,8 +50,8 @@ export async function claimNextJob(
       lost.push(jobId);
       if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
       const at = now().toISOString();
-      const place = { jobId, pipelineId, projectId, at };
-      const command = { type: "ClaimJob", ...place, agentId, attempt, tokenHash } as const;
+      const ids = { jobId, pipelineId, projectId, at };
+      const command = { type: "ClaimJob", ...ids, agentId, attempt, tokenHash } as const;
       const commandId = deterministicId("claim", jobId, tokenHash);
       claiming.add(jobId);
       try {

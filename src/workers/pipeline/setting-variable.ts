@@ -6,7 +6,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 
 export type SettingVariable = Readonly<{ value: string; masked: boolean; file: boolean }>;
 
-export type VariablePlace = Readonly<{
+export type VariableScope = Readonly<{
   project: Owned;
   /** Of the branch or tag: only then protected variables are given. */
   isProtected: boolean;
@@ -29,7 +29,7 @@ export function variableParents({ id, owner_id, owner_company_id }: Owned): read
  */
 export async function settingVariables(
   { db, vault }: Pick<WorkerDeps, "db" | "vault">,
-  { project, isProtected, environment }: VariablePlace,
+  { project, isProtected, environment }: VariableScope,
   known?: readonly VariableRow[],
 ): Promise<ReadonlyMap<string, SettingVariable>> {
   const parentIds = variableParents(project);

@@ -75,8 +75,8 @@ async function recordStop(
   { id, project_id: projectId, name, state }: EnvironmentRow,
   { by, metadata }: Initiator,
 ): Promise<bigint | undefined> {
-  const place = { environmentId: id, projectId, name, state, at: now().toISOString() };
-  const command = { type: "StopEnvironment", ...place, by } as const;
+  const fields = { environmentId: id, projectId, name, state, at: now().toISOString() };
+  const command = { type: "StopEnvironment", ...fields, by } as const;
   return (await handle(store, environment, { id, command, metadata })).position;
 }
 

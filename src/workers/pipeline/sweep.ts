@@ -19,8 +19,8 @@ const overdueAfterMs = 30_000;
 export async function sweepExpiredPipelines({ db, store, now }: WorkerDeps): Promise<void> {
   for (const row of await expiredPipelines(db, now(), deletedAtOnce)) {
     const at = now().toISOString();
-    const place = { pipelineId: row.id, projectId: row.project_id, at };
-    const command = { type: "DeletePipeline", ...place, by: null, status: row.status } as const;
+    const ids = { pipelineId: row.id, projectId: row.project_id, at };
+    const command = { type: "DeletePipeline", ...ids, by: null, status: row.status } as const;
     const commandId = deterministicId("expired pipeline", row.id);
     await handle(store, pipeline, { id: row.id, command, metadata: bySystem({ commandId }, at) });
   }

@@ -86,9 +86,10 @@ async function wantedBy(
   const text = sealed === null ? null : await deps.vault.open(sealed);
   if (text !== null) Object.assign(given, JSON.parse(text));
   if (trigger.forwardYaml) for (const { key, value } of spec.variables) given[key] = value;
-  const place = await placeOf(deps, trigger, parent, given);
-  if (place === undefined) return { why: "The project, its branch or the right to it is missing." };
-  const { project, ref, isTag, commitId } = place;
+  const target = await targetOf(deps, trigger, parent, given);
+  if (target === undefined)
+    return { why: "The project, its branch or the right to it is missing." };
+  const { project, ref, isTag, commitId } = target;
   const origin = {
     ref,
     isTag,
@@ -112,15 +113,15 @@ async function wantedBy(
   return { project, origin, variables: given, metadata, ...(own && { file }) };
 }
 
-type Place = Readonly<{ project: ProjectRow; ref: string; isTag: boolean; commitId: string }>;
+type Target = Readonly<{ project: ProjectRow; ref: string; isTag: boolean; commitId: string }>;
 
 /** A child pipeline runs on the commit of its parent; another project is for its developers. */
-async function placeOf(
+async function targetOf(
   { db, git }: WorkerDeps,
   { include, project: name, branch }: JobTrigger,
   parent: PipelineRow,
   variables: Readonly<Record<string, string>>,
-): Promise<Place | undefined> {
+): Promise<Target | undefined> {
   if (include.some((each) => "artifact" in each)) return undefined;
   if (name === null) {
     const project = await findProjectById(db, parent.project_id);

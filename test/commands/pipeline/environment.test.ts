@@ -5,20 +5,20 @@ import { at } from "../../support/history.ts";
 import { projectId, userId } from "../../support/pipeline.ts";
 
 const given = specify(environment.decider);
-const place = {
+const fields = {
   environmentId: deterministicId("environment"),
   projectId,
   name: "review/search",
 } as const;
 
 describe("an environment", () => {
-  const stop = { type: "StopEnvironment", ...place, by: userId, at } as const;
-  const remove = { type: "DeleteEnvironment", ...place, by: userId, inUse: false, at } as const;
+  const stop = { type: "StopEnvironment", ...fields, by: userId, at } as const;
+  const remove = { type: "DeleteEnvironment", ...fields, by: userId, inUse: false, at } as const;
 
   it("is stopped unless it is", () => {
     const stopped = {
       type: "EnvironmentStopped",
-      data: { ...place, stoppedById: userId, stoppedAt: at },
+      data: { ...fields, stoppedById: userId, stoppedAt: at },
     } as const;
     given()
       .when({ ...stop, state: "STOPPING" })
@@ -33,7 +33,7 @@ describe("an environment", () => {
       .when({ ...remove, state: "STOPPED" })
       .gives({
         type: "EnvironmentDeleted",
-        data: { ...place, deletedById: userId, deletedAt: at },
+        data: { ...fields, deletedById: userId, deletedAt: at },
       });
     given()
       .when({ ...remove, state: "AVAILABLE" })

@@ -14,35 +14,35 @@ import {
 } from "../../support/pipeline.ts";
 
 const given = specify(job.decider);
-const place = { jobId: jobIdOf("build"), pipelineId, projectId };
-const within = { ...place, at } as const;
+const ids = { jobId: jobIdOf("build"), pipelineId, projectId };
+const within = { ...ids, at } as const;
 const otherAgent = deterministicId("other agent");
 const token = "a".repeat(64);
 
 const queued = (attempt = 1): JobEvent => ({
   type: "JobQueued",
-  data: { ...place, attempt, queuedAt: at },
+  data: { ...ids, attempt, queuedAt: at },
 });
 const assigned = (attempt = 1): JobEvent => ({
   type: "JobAssigned",
-  data: { ...place, attempt, agentId, tokenHash: token, assignedAt: at },
+  data: { ...ids, attempt, agentId, tokenHash: token, assignedAt: at },
 });
 const returned: JobEvent = {
   type: "JobReturned",
-  data: { ...place, attempt: 1, agentId, returnedAt: at },
+  data: { ...ids, attempt: 1, agentId, returnedAt: at },
 };
 const started = (attempt = 1): JobEvent => ({
   type: "JobStarted",
-  data: { ...place, attempt, agentId, startedAt: at },
+  data: { ...ids, attempt, agentId, startedAt: at },
 });
 const succeeded: JobEvent = {
   type: "JobSucceeded",
-  data: { ...place, attempt: 1, finishedAt: at },
+  data: { ...ids, attempt: 1, finishedAt: at },
 };
 const failed = (change = {}): JobEvent => ({
   type: "JobFailed",
   data: {
-    ...place,
+    ...ids,
     attempt: 1,
     reason: "script_failure",
     exitCode: 1,
@@ -53,22 +53,22 @@ const failed = (change = {}): JobEvent => ({
 });
 const canceled: JobEvent = {
   type: "JobCanceled",
-  data: { ...place, canceledById: userId, canceledAt: at },
+  data: { ...ids, canceledById: userId, canceledAt: at },
 };
 const reset = (resetById: typeof userId | null = null): JobEvent => ({
   type: "JobReset",
-  data: { ...place, resetById, resetAt: at },
+  data: { ...ids, resetById, resetAt: at },
 });
-const held: JobEvent = { type: "JobHeld", data: { ...place, heldAt: at } };
-const skipped: JobEvent = { type: "JobSkipped", data: { ...place, skippedAt: at } };
-const delayed: JobEvent = { type: "JobDelayed", data: { ...place, until: at, delayedAt: at } };
+const held: JobEvent = { type: "JobHeld", data: { ...ids, heldAt: at } };
+const skipped: JobEvent = { type: "JobSkipped", data: { ...ids, skippedAt: at } };
+const delayed: JobEvent = { type: "JobDelayed", data: { ...ids, until: at, delayedAt: at } };
 const played: JobEvent = {
   type: "JobPlayed",
-  data: { ...place, playedById: userId, variables: null, playedAt: at },
+  data: { ...ids, playedById: userId, variables: null, playedAt: at },
 };
 const blocked = (reason: "NO_AGENT" | "RESOURCE_GROUP"): JobEvent => ({
   type: "JobBlocked",
-  data: { ...place, reason, blockedAt: at },
+  data: { ...ids, reason, blockedAt: at },
 });
 
 const rules = {
@@ -177,7 +177,7 @@ describe("claiming a job", () => {
       .when({ ...claim, agentId: otherAgent })
       .gives({
         type: "JobAssigned",
-        data: { ...place, attempt: 1, agentId: otherAgent, tokenHash: token, assignedAt: at },
+        data: { ...ids, attempt: 1, agentId: otherAgent, tokenHash: token, assignedAt: at },
       });
   });
 
@@ -314,7 +314,7 @@ describe("a job of the service itself", () => {
   const childPipelineId = PipelineId.parse(deterministicId("child"));
   const triggered: JobEvent = {
     type: "JobTriggered",
-    data: { ...place, childPipelineId, triggeredAt: at },
+    data: { ...ids, childPipelineId, triggeredAt: at },
   };
 
   it("starts without an agent, and names the pipeline it started once", () => {
@@ -323,7 +323,7 @@ describe("a job of the service itself", () => {
       .when(byService)
       .gives({
         type: "JobStarted",
-        data: { ...place, attempt: 1, agentId: null, startedAt: at },
+        data: { ...ids, attempt: 1, agentId: null, startedAt: at },
       });
     const trigger = { type: "RecordJobTriggered", ...within, childPipelineId } as const;
     given(queued()).when(trigger).gives(triggered);
@@ -349,7 +349,7 @@ describe("a job for an environment", () => {
   it("is queued with it", () => {
     given()
       .when({ type: "QueueJob", ...within, environment })
-      .gives({ type: "JobQueued", data: { ...place, attempt: 1, environment, queuedAt: at } });
+      .gives({ type: "JobQueued", data: { ...ids, attempt: 1, environment, queuedAt: at } });
   });
 
   it("is refused in its turn, and not tried again by itself", () => {

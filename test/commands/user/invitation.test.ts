@@ -10,10 +10,10 @@ const given = specify(invitation.decider);
 const by = UserId.parse("0b9f2d3a-6f0e-4c35-8a9e-0d1f2a3b4c5d");
 const userId = UserId.parse("9a8b7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d");
 const later = "2026-02-02T00:00:00.000Z";
-const place = { parentId: "p", parentType: "TEAM", invitedById: by } as const;
+const fields = { parentId: "p", parentType: "TEAM", invitedById: by } as const;
 
 const facts = (invitationId: string, role: Role = "GUEST") => ({
-  ...place,
+  ...fields,
   invitationId,
   role,
   email: Sealed.parse("sealed.invitation-1.AAAA"),
@@ -32,7 +32,7 @@ const revoked = (invitationId: string, revokedById: UserId | null = by, when = a
   }) satisfies InvitationEvent;
 const accepted: InvitationEvent = {
   type: "InvitationAccepted",
-  data: { ...place, invitationId: "i1", role: "GUEST", userId, acceptedAt: at },
+  data: { ...fields, invitationId: "i1", role: "GUEST", userId, acceptedAt: at },
 };
 const invite = (id: string, role?: Role, when = at) =>
   ({ type: "Invite", invitation: facts(id, role), at: when }) as const;

@@ -17,7 +17,7 @@ const company = await app.post("/company", {
 const url = "https://registry.example.org/npm/";
 const secret = "very-secret-token";
 
-const places = [
+const scopes = [
   {
     name: "a project",
     forms: ["/registry/project/anna/forge/repositories", "/project/anna/forge/repositories"],
@@ -37,7 +37,7 @@ const places = [
 
 before(() => expect(company.status, company.text).to.equal(200));
 
-for (const { name, forms, token } of places) {
+for (const { name, forms, token } of scopes) {
   const [first, second] = forms;
   const at = repositoriesAt(app, second, token);
 
@@ -135,9 +135,9 @@ for (const { name, forms, token } of places) {
 }
 
 describe("a repository of packages", () => {
-  const project = repositoriesAt(app, places[0].forms[1], anna.token);
-  const acme = repositoriesAt(app, places[1].forms[1], anna.token);
-  const instance = repositoriesAt(app, places[2].forms[1], root.token);
+  const project = repositoriesAt(app, scopes[0].forms[1], anna.token);
+  const acme = repositoriesAt(app, scopes[1].forms[1], anna.token);
+  const instance = repositoriesAt(app, scopes[2].forms[1], root.token);
   const base = "/project/anna/forge/repositories";
   const refusedBody = async (body: object) => {
     const head = await app.head();
@@ -255,7 +255,7 @@ describe("a repository of packages", () => {
 
   it("of the instance is read with any token, without one while the setting is on", async () => {
     const { repositoryUuid: id } = await instance.local("common", "npm");
-    const forms = places[2].forms.map((form) => `${form}/${id}`);
+    const forms = scopes[2].forms.map((form) => `${form}/${id}`);
     const open = async (globalRegistryAnonymousAccess: boolean) => {
       const body = { globalRegistryAnonymousAccess };
       await app.post("/admin/settings/registry", { token: root.token, body });

@@ -58,7 +58,7 @@ const log = (count: number, data: object = {}): readonly Recorded[] =>
 /** The rows that the events make, and how often they were applied for them. */
 async function rowsOf(events: readonly Recorded[], opened = "in clear") {
   const before = applied;
-  const past = { place: "here", events, context: { open: async () => opened } };
+  const past = { ownerId: "here", events, context: { open: async () => opened } };
   const rows = await withReadModelsOf(db, [probe], past, async (tx) =>
     tx("fold_probe").orderBy("position").select("*", tx.raw("said = 'null' as null_said")),
   );
@@ -88,7 +88,7 @@ describe("rows that events of the past made", () => {
 
   it("are given up when what reads them takes too long", async () => {
     const context = { open: async () => null };
-    const past = { place: "here", events: log(1), context, runMaxMs: 20 };
+    const past = { ownerId: "here", events: log(1), context, runMaxMs: 20 };
     const never = withReadModelsOf(db, [probe], past, () => new Promise(() => undefined));
     await expect(never).to.be.rejectedWith("could not be made in time");
     expect((await rowsOf(log(1))).rows).to.have.length(1);

@@ -35,10 +35,10 @@ const Query = z.object({
   after: Optional,
 });
 
-type Place = Readonly<{
+type AuditScope = Readonly<{
   /** Of the operation and of the page. */
   path: `/${string}`;
-  asks: string;
+  apiOperation: string;
   /** What takes an event of it back; none where there is no such operation. */
   undo?: string;
   operationId: string;
@@ -46,10 +46,10 @@ type Place = Readonly<{
   params: readonly string[];
 }>;
 
-const places: readonly Place[] = [
+const auditScopes: readonly AuditScope[] = [
   {
     path: "/project/{ownerAlias}/{projectAlias}/audit",
-    asks: "listProjectAudit",
+    apiOperation: "listProjectAudit",
     undo: "undoInProject",
     operationId: "showProjectAudit",
     title: "Audit",
@@ -57,7 +57,7 @@ const places: readonly Place[] = [
   },
   {
     path: "/team/{teamAlias}/audit",
-    asks: "listTeamAudit",
+    apiOperation: "listTeamAudit",
     undo: "undoInTeam",
     operationId: "showTeamAudit",
     title: "Audit of the team",
@@ -65,7 +65,7 @@ const places: readonly Place[] = [
   },
   {
     path: "/company/{companyAlias}/audit",
-    asks: "listCompanyAudit",
+    apiOperation: "listCompanyAudit",
     undo: "undoInCompany",
     operationId: "showCompanyAudit",
     title: "Audit of the company",
@@ -73,47 +73,47 @@ const places: readonly Place[] = [
   },
   {
     path: "/admin/audit",
-    asks: "listAudit",
+    apiOperation: "listAudit",
     operationId: "showAudit",
     title: "Audit of the instance",
     params: [],
   },
   {
     path: "/user/audit",
-    asks: "listOwnAudit",
+    apiOperation: "listOwnAudit",
     operationId: "showOwnAudit",
     title: "Audit of my account",
     params: [],
   },
 ];
 
-const addressOf = ({ path, params: names }: Place, params: Readonly<Record<string, string>>) =>
+const addressOf = ({ path, params: names }: AuditScope, params: Readonly<Record<string, string>>) =>
   names.reduce(
     (text, name) => text.replace(`{${name}}`, encodeURIComponent(params[name] ?? "")),
     path as string,
   );
 
-const paramsOf = ({ params }: Place) =>
+const paramsOf = ({ params }: AuditScope) =>
   z.object(Object.fromEntries(params.map((name) => [name, z.string()])));
 
-function auditPage(place: Place): PageRoute {
-  const { path, asks, undo, operationId, title, params: names } = place;
+function auditPage(scope: AuditScope): PageRoute {
+  const { path, apiOperation, undo, operationId, title, params: names } = scope;
   return page({
     method: "get",
     path,
     operationId,
     besides: true,
     access: "anonymous",
-    params: paramsOf(place),
+    params: paramsOf(scope),
     query: Query,
     async handle({ params, query, visit }, deps) {
       const base = baseOf(deps);
       const input = { params, query: { ...query, size } };
-      const { _embedded, page: cursor } = await visit.ask.one(asks, AuditEntryList, input);
-      const at = addressOf(place, params);
+      const { _embedded, page: cursor } = await visit.ask.one(apiOperation, AuditEntryList, input);
+      const at = addressOf(scope, params);
       const mayUndo = undo !== undefined && (await mayPress(visit, undo, params));
       const undoAt = mayUndo ? `${base}/page${at}/undo` : undefined;
-      const ways = { undo: undoAt, past: past(base, place, at), visit };
+      const ways = { undo: undoAt, past: past(base, scope, at), visit };
       const { before, after, ...filter } = query;
       const entries = _embedded.auditEntryList;
       const older =
@@ -167,7 +167,7 @@ type Ways = Readonly<{
 
 const shownAsOf: ReadonlySet<string> = new Set(["ISSUE", "MERGE_REQUEST"]);
 
-function past(base: string, { params }: Place, at: string): Ways["past"] {
+function past(base: string, { params }: AuditScope, at: string): Ways["past"] {
   if (!params.includes("projectAlias")) return undefined;
   return ({ subject, position }) =>
     shownAsOf.has(subject.kind)
@@ -214,16 +214,16 @@ function valuePiece(value: unknown): Html {
 }
 
 /** Takes an event back; the audit, which it leads back to, begins with what was done. */
-const undoForms = places.flatMap((place) =>
-  place.undo === undefined
+const undoForms = auditScopes.flatMap((scope) =>
+  scope.undo === undefined
     ? []
     : simpleAct({
-        path: `${place.path}/undo`,
-        operationId: `${place.undo}ByPage`,
-        params: paramsOf(place),
-        asks: place.undo,
+        path: `${scope.path}/undo`,
+        operationId: `${scope.undo}ByPage`,
+        params: paramsOf(scope),
+        apiOperation: scope.undo,
         body: ({ eventId }) => ({ eventId: eventId ?? "" }),
-        back: (params) => addressOf(place, params),
+        back: (params) => addressOf(scope, params),
       }),
 );
 
@@ -252,4 +252,8 @@ const showThen = page({
   },
 });
 
-export const auditPages: readonly PageRoute[] = [...places.map(auditPage), ...undoForms, showThen];
+export const auditPages: readonly PageRoute[] = [
+  ...auditScopes.map(auditPage),
+  ...undoForms,
+  showThen,
+];

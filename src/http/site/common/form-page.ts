@@ -43,10 +43,10 @@ export function formPages<Params>({
   show,
   send,
 }: FormPages<Params>): readonly PageRoute[] {
-  const place = { path: `/page${path}`, access: "session", params } as const;
+  const common = { path: `/page${path}`, access: "session", params } as const;
   return [
     page({
-      ...place,
+      ...common,
       method: "get",
       operationId: showId,
       query: Filled,
@@ -56,7 +56,7 @@ export function formPages<Params>({
       },
     }),
     page({
-      ...place,
+      ...common,
       method: "post",
       operationId: sendId,
       form: FormFields,

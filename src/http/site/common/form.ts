@@ -128,15 +128,15 @@ async function refusedPage<Params>(
   const errors = all.map((one) => (one.field === textIs ? { ...one, field: "text" } : one));
   const sheet = { typed, failure: { ...failure, errors } };
   const base = baseOf(deps);
-  const place = isInProject(params) ? await inProject(visit.ask, params) : undefined;
+  const project = isInProject(params) ? await inProject(visit.ask, params) : undefined;
   const shown = again({ action: base + visit.here, sheet, visit });
   return {
     title: "Not done",
     wide: true,
-    ...(place !== undefined && { lead: place.lead() }),
+    ...(project !== undefined && { lead: project.lead() }),
     status: failure.status,
     body: () => html`<section>${sheetNotice(sheet, ["text"])}${shown}
-<p><a href="${base}${back({ ...params, ...place?.names }, firstOf(typed))}">Back</a></p></section>`,
+<p><a href="${base}${back({ ...params, ...project?.names }, firstOf(typed))}">Back</a></p></section>`,
   };
 }
 
@@ -156,14 +156,14 @@ function sameText({
 
 /** A form that asks one operation with what the path names. */
 export const simpleAct = <Params extends NonNullable<Given["params"]>>({
-  asks,
+  apiOperation,
   body,
   ...of
 }: Omit<Act<Params>, "run"> &
-  Readonly<{ asks: string; body?: (fields: Fields) => unknown }>): PageRoute =>
+  Readonly<{ apiOperation: string; body?: (fields: Fields) => unknown }>): PageRoute =>
   act({
     ...of,
     async run({ params, fields, visit }) {
-      await visit.ask.run(asks, { params, body: body?.(fields) });
+      await visit.ask.run(apiOperation, { params, body: body?.(fields) });
     },
   });

@@ -176,7 +176,7 @@ const commentOn = simpleAct({
   path: `${at}/{localId}/comment`,
   operationId: "commentOnIssueByPage",
   params: IssueParams,
-  asks: "createIssueComment",
+  apiOperation: "createIssueComment",
   textIs: "note",
   body: ({ text }) => ({ note: text ?? "" }),
   back: (params) => issuePath(params, params.localId),

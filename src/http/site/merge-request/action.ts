@@ -85,8 +85,14 @@ const back = (params: Names & Readonly<{ localId: string }>): string =>
 const backTo = (params: Parameters<typeof back>[0], { discussionUuid = "" }: Fields): string =>
   `${back(params)}${/^[\da-f-]{36}$/i.test(discussionUuid) ? `#d-${discussionUuid}` : ""}`;
 
-const one = (verb: string, operationId: string, asks: string): PageRoute =>
-  simpleAct({ path: `${at}/{localId}/${verb}`, operationId, params: LocalParams, asks, back });
+const one = (verb: string, operationId: string, apiOperation: string): PageRoute =>
+  simpleAct({
+    path: `${at}/{localId}/${verb}`,
+    operationId,
+    params: LocalParams,
+    apiOperation,
+    back,
+  });
 
 /** What the box of a form says that stands for a choice of the request. */
 const isChecked = (value: string | undefined): boolean => value === "true";
@@ -95,7 +101,7 @@ const mergeOne = simpleAct({
   path: `${at}/{localId}/merge`,
   operationId: "mergeMergeRequestByPage",
   params: LocalParams,
-  asks: "mergeMergeRequest",
+  apiOperation: "mergeMergeRequest",
   body: (fields) => ({
     // Not said when it is not checked: the settings of the project may ask for it.
     ...(isChecked(fields["squashCommit"]) && { squashCommit: true }),
@@ -123,7 +129,7 @@ const approveOne = simpleAct({
   path: `${at}/{localId}/approve`,
   operationId: "approveMergeRequestByPage",
   params: LocalParams,
-  asks: "approveMergeRequest",
+  apiOperation: "approveMergeRequest",
   body: ({ password, sha }) => ({ password: password || null, sha: sha || null }),
   back,
   again: ({ action, sheet, visit }) =>
@@ -138,7 +144,7 @@ const commentOn = simpleAct({
   path: `${at}/{localId}/comment`,
   operationId: "commentOnMergeRequestByPage",
   params: LocalParams,
-  asks: "createDiscussion",
+  apiOperation: "createDiscussion",
   textIs: "message",
   body: ({ text, newPath, oldPath, newLine, oldLine }) => ({
     message: text ?? "",
@@ -151,7 +157,7 @@ const replyTo = simpleAct({
   path: `${at}/{localId}/reply`,
   operationId: "replyToDiscussionByPage",
   params: LocalParams,
-  asks: "replyToDiscussion",
+  apiOperation: "replyToDiscussion",
   textIs: "message",
   body: ({ text, discussionUuid }) => ({ message: text ?? "", discussionUuid }),
   back: backTo,

@@ -54,7 +54,7 @@ const redeliver = simpleAct({
   path: `${below}/delivery/{deliveryId}/redeliver`,
   operationId: "redeliverWebhookByAdministrator",
   params: OneParams.extend({ deliveryId: z.string() }),
-  asks: "redeliverWebhook",
+  apiOperation: "redeliverWebhook",
   back: () => operations,
 });
 

@@ -89,7 +89,7 @@ const redeliver = simpleAct({
   path: `${at}/{id}/delivery/{deliveryId}/redeliver`,
   operationId: "redeliverWebhookByPage",
   params: OneParams.extend({ deliveryId: z.string() }),
-  asks: "redeliverWebhook",
+  apiOperation: "redeliverWebhook",
   back: (params) => deliveriesPath(params, params.id),
 });
 

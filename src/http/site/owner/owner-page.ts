@@ -102,7 +102,7 @@ const showSelf = page({
 });
 
 type Group = z.output<typeof TeamView> | z.output<typeof CompanyView>;
-type Place = Readonly<{
+type GroupScope = Readonly<{
   noun: "Team" | "Company";
   params: Readonly<Record<string, string>>;
   at: string;
@@ -110,15 +110,15 @@ type Place = Readonly<{
 
 async function groupPage(
   group: Group,
-  place: Place,
+  scope: GroupScope,
   number: number,
   visit: Visit,
   deps: Deps,
 ): Promise<PageAnswer> {
   const base = baseOf(deps);
-  const input = { params: place.params, page: { number: 0, size: membersMax } };
-  const members = await visit.ask.list(`list${place.noun}Members`, MemberView, input);
-  const projects = await projectsOf(base, group.id, base + place.at, number, deps);
+  const input = { params: scope.params, page: { number: 0, size: membersMax } };
+  const members = await visit.ask.list(`list${scope.noun}Members`, MemberView, input);
+  const projects = await projectsOf(base, group.id, base + scope.at, number, deps);
   const rows = members.items.map((one) => row(person(base, one), one.role.toLowerCase()));
   return {
     title: seen(group.title),
@@ -126,7 +126,7 @@ async function groupPage(
     body: () => html`${group.description && html`<p>${group.description}</p>`}${projects}
 <section aria-labelledby="members"><h2 id="members">Members</h2>${tableOf("Members", ["Person", "Role"], rows)}
 ${members.totalElements > rows.length && html`<p class="hint">The first ${rows.length} of ${members.totalElements}.</p>`}
-<p><a href="${base}${place.at}/audit">Audit</a></p></section>`,
+<p><a href="${base}${scope.at}/audit">Audit</a></p></section>`,
   };
 }
 
@@ -166,18 +166,22 @@ const lists = [
   ["/project", "listProjects", "Public projects"],
 ] as const;
 
-const projectList = ([path, asks, title]: (typeof lists)[number]): PageRoute =>
+const projectList = ([path, apiOperation, title]: (typeof lists)[number]): PageRoute =>
   page({
     method: "get",
     path,
-    operationId: asks.replace("list", "show"),
+    operationId: apiOperation.replace("list", "show"),
     besides: true,
     access: "anonymous",
     query: Paged.extend({ q: Optional }),
     async handle({ query: { page: number, q }, visit }, deps) {
       const base = baseOf(deps);
       const input = { query: { q }, page: { number, size: pageSize } };
-      const { items, totalElements: total } = await visit.ask.list(asks, ProjectView, input);
+      const { items, totalElements: total } = await visit.ask.list(
+        apiOperation,
+        ProjectView,
+        input,
+      );
       const shown = items.map((one) => ({
         ...one,
         ownerAlias: one.owner.alias,

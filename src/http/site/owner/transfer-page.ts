@@ -49,7 +49,7 @@ const answer = (verb: "accept" | "decline"): PageRoute =>
     path: `${at}/{transferUuid}/${verb}`,
     operationId: `${verb}TransferByPage`,
     params: z.object({ transferUuid: z.uuid() }),
-    asks: `${verb}Transfer`,
+    apiOperation: `${verb}Transfer`,
     back: () => at,
   });
 

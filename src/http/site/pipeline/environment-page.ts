@@ -147,7 +147,7 @@ const stopOne = simpleAct({
   path: `${at}/{environmentId}/stop`,
   operationId: "stopEnvironmentByPage",
   params: OneParams,
-  asks: "stopEnvironment",
+  apiOperation: "stopEnvironment",
   body: ({ force }) => ({ force: force === "true" }),
   back: (params) => environmentPath(params, params.environmentId),
   again: ({ action, visit }) =>

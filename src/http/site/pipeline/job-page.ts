@@ -119,7 +119,7 @@ const change = (verb: "play" | "restart" | "cancel"): PageRoute =>
     path: `${at}/job/{localId}/${verb}`,
     operationId: `${verb}JobByPage`,
     params: LocalParams,
-    asks: `${verb}Job`,
+    apiOperation: `${verb}Job`,
     back: (params) => jobPath(params, params.localId),
   });
 

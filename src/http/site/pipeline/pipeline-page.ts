@@ -204,7 +204,7 @@ const change = (verb: "restart" | "cancel"): PageRoute =>
     path: `${at}/pipeline/{localId}/${verb}`,
     operationId: `${verb}PipelineByPage`,
     params: LocalParams,
-    asks: `${verb}Pipeline`,
+    apiOperation: `${verb}Pipeline`,
     back: (params) => pipelinePath(params, params.localId),
   });
 

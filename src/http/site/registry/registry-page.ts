@@ -4,7 +4,7 @@ import { PackageView } from "../../package/view.ts";
 import { type Html, html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
 import { row, tableOf } from "../../page/table.ts";
-import { registryPlaces } from "../../registry/owner.ts";
+import { registryScopes } from "../../registry/owner.ts";
 import { RegistryRepositoryView } from "../../registry/view.ts";
 import { inProject } from "../common/frame.ts";
 import { PageNumber, pager, pageSize } from "../common/pager.ts";
@@ -13,15 +13,12 @@ import { baseOf } from "../common/text.ts";
 import { type ClientLines, clientLines, type Named } from "./install.ts";
 
 type Params = Readonly<Record<string, string>>;
-type RegistryPlace = (typeof registryPlaces)[number];
+type PageScope = (typeof registryScopes)[number];
 
 const filled = (path: string, params: Params): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
-const paramsOf = (
-  { params }: RegistryPlace,
-  more: Readonly<Record<string, z.ZodType<string>>> = {},
-) =>
+const paramsOf = ({ params }: PageScope, more: Readonly<Record<string, z.ZodType<string>>> = {}) =>
   z.object({
     ...Object.fromEntries(Object.keys(params.shape).map((name) => [name, z.string()])),
     ...more,
@@ -32,29 +29,29 @@ const names = (params: Params) => ({
   projectAlias: params["projectAlias"] ?? "",
 });
 
-const showRepositories = (place: RegistryPlace): PageRoute =>
+const showRepositories = (scope: PageScope): PageRoute =>
   page({
     method: "get",
-    path: place.path,
-    operationId: `show${place.noun}RegistryRepositories`,
+    path: scope.path,
+    operationId: `show${scope.noun}RegistryRepositories`,
     besides: true,
     access: "anonymous",
-    params: paramsOf(place),
+    params: paramsOf(scope),
     query: z.object({ page: PageNumber }),
     async handle({ params, query: { page: number }, visit }, deps) {
       const of: Params = params;
       const lead =
-        place.noun === "Project"
+        scope.noun === "Project"
           ? (await inProject(visit.ask, names(of))).lead("packages")
           : undefined;
       const input = { params: of, page: { number, size: pageSize } };
-      const asks = `list${place.noun}RegistryRepositories`;
+      const asks = `list${scope.noun}RegistryRepositories`;
       const { items, totalElements: total } = await visit.ask.list(
         asks,
         RegistryRepositoryView,
         input,
       );
-      const address = baseOf(deps) + filled(place.path, of);
+      const address = baseOf(deps) + filled(scope.path, of);
       const rows = items.map((one) =>
         row(
           html`<a href="${address}/${one.repositoryUuid}">${seen(one.title)}</a>`,
@@ -67,38 +64,38 @@ const showRepositories = (place: RegistryPlace): PageRoute =>
         title: "Packages",
         wide: true,
         ...(lead && { lead }),
-        body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(place.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages", "Kind", "Description"], rows)}
+        body: () => html`<section>${rows.length === 0 ? empty("No repositories.", html`One is created by <code>POST ${filled(scope.path, of)}</code>; its page shows how clients use it.`) : tableOf("Repositories", ["Repository", "Packages", "Kind", "Description"], rows)}
 ${pager({ address, number, total })}</section>`,
       };
     },
   });
 
-const showRepository = (place: RegistryPlace): PageRoute =>
+const showRepository = (scope: PageScope): PageRoute =>
   page({
     method: "get",
-    path: `${place.path}/{registryRepositoryUuid}`,
-    operationId: `show${place.noun}RegistryRepository`,
+    path: `${scope.path}/{registryRepositoryUuid}`,
+    operationId: `show${scope.noun}RegistryRepository`,
     besides: true,
     access: "anonymous",
-    params: paramsOf(place, { registryRepositoryUuid: z.string() }),
+    params: paramsOf(scope, { registryRepositoryUuid: z.string() }),
     query: z.object({ page: PageNumber }),
     async handle({ params, query: { page: number }, visit }, deps) {
       const of: Params = params;
       const lead =
-        place.noun === "Project"
+        scope.noun === "Project"
           ? (await inProject(visit.ask, names(of))).lead("packages")
           : undefined;
-      const asks = `get${place.noun}RegistryRepository`;
+      const asks = `get${scope.noun}RegistryRepository`;
       const repository = await visit.ask.one(asks, RegistryRepositoryView, { params: of });
       const input = { params: of, page: { number, size: pageSize } };
       const listed = await visit.ask.list(
-        `list${place.noun}RepositoryPackages`,
+        `list${scope.noun}RepositoryPackages`,
         PackageView,
         input,
       );
-      const address = `${baseOf(deps)}${filled(place.path, of)}/${repository.repositoryUuid}`;
+      const address = `${baseOf(deps)}${filled(scope.path, of)}/${repository.repositoryUuid}`;
       const rows = listed.items.map(({ name, version }) => row(seen(name), seen(version)));
-      const lines = clientLines(namedBy(place, of, repository, deps.publicUrl));
+      const lines = clientLines(namedBy(scope, of, repository, deps.publicUrl));
       return {
         title: brief(repository.title),
         wide: true,
@@ -119,7 +116,7 @@ const clientPiece = ({ setUp, install, publish }: ClientLines, takes: boolean, a
 <p class="hint">TOKEN is an access token with READ_REGISTRY, or WRITE_REGISTRY to publish: <a href="${at}">make one</a>. Words in capitals stand for your own.</p>`;
 
 function namedBy(
-  place: RegistryPlace,
+  scope: PageScope,
   params: Params,
   { title, packageType }: z.output<typeof RegistryRepositoryView>,
   publicUrl: string,
@@ -128,14 +125,14 @@ function namedBy(
     Project: `project/${params["ownerAlias"]}/${params["projectAlias"]}`,
     Company: `company/${params["companyAlias"]}`,
     Instance: "instance",
-  }[place.noun];
+  }[scope.noun];
   const address = `${publicUrl}/registry/${owner}/repository/${encodeURIComponent(title)}/`;
   const host = publicUrl.replace(/^\w+:\/\//, "");
   const images = `${host}/${owner.replace(/^project\//, "")}/${title}`.toLowerCase();
   return { type: packageType, title, address, images };
 }
 
-export const registryPages: readonly PageRoute[] = registryPlaces.flatMap((place) => [
-  showRepositories(place),
-  showRepository(place),
+export const registryPages: readonly PageRoute[] = registryScopes.flatMap((scope) => [
+  showRepositories(scope),
+  showRepository(scope),
 ]);
