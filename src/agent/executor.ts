@@ -111,9 +111,9 @@ async function mustWork(sandbox: Executor): Promise<void> {
   const onOutput = (data: Buffer) => output.push(data);
   const ended = await runToEnd(command, { onOutput, signal: AbortSignal.timeout(probeMs) });
   if (ended.code === 0) return;
-  const said = Buffer.concat(output).toString().trim();
+  const outputText = Buffer.concat(output).toString().trim();
   throw new ConfigError(
-    `bubblewrap cannot make a sandbox here (${said}). Allow user namespaces, or use --executor shell.`,
+    `bubblewrap cannot make a sandbox here (${outputText}). Allow user namespaces, or use --executor shell.`,
   );
 }
 

@@ -26,7 +26,7 @@ export async function noteRun(root: string, { id, token }: NotedRun): Promise<vo
 }
 
 /** A service that is away finds out by itself that nothing is heard of the job. */
-const tellMs = 10_000;
+const reportMs = 10_000;
 
 type Leftovers = Readonly<{
   client: Client;
@@ -77,7 +77,7 @@ async function fail(root: string, { client, executor, report }: Leftovers): Prom
     const of = { client, job: run, log, info: agentInfo(executor.name) };
     const trace = new TraceUpload({ ...of, onAbort: nothing, onCancel: nothing });
     const end = { state: "failed", reason: "runner_system_failure" } as const;
-    if (await trace.finish(end, tellMs)) report(`Job ${run.id} failed: the agent was killed.`);
+    if (await trace.finish(end, reportMs)) report(`Job ${run.id} failed: the agent was killed.`);
   } finally {
     log.close();
   }

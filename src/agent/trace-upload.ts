@@ -91,7 +91,7 @@ export class TraceUpload {
       },
     });
     await answer.body?.cancel();
-    this.#heard(answer);
+    this.#noteAnswer(answer);
     if (answer.status === 202) this.#sent += data.length;
     if (answer.status === 416) {
       const [, next = "0"] = /-(\d+)$/.exec(answer.headers.get("range") ?? "") ?? [];
@@ -111,11 +111,11 @@ export class TraceUpload {
       ...(signal && { signal }),
     });
     await answer.body?.cancel();
-    this.#heard(answer);
+    this.#noteAnswer(answer);
     return answer;
   }
 
-  #heard({ status, headers }: Response): void {
+  #noteAnswer({ status, headers }: Response): void {
     this.#spokeAt = Date.now();
     const seconds = Number(headers.get("x-gitlab-trace-update-interval") ?? 0);
     this.#intervalMs = seconds > 0 ? Math.min(seconds * 1_000, intervalMsMax) : intervalMsDefault;

@@ -58,7 +58,7 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   const blobs = await openBlobs({ dataDir, blobUrl }, db);
   const refs = refRecorder({ store, db, git, now: () => new Date(), log });
   let [found, left] = [0, 0];
-  const tell = ({ subject, problem, repaired }: Finding): void => {
+  const report = ({ subject, problem, repaired }: Finding): void => {
     found += 1;
     if (!repaired) left += 1;
     clear();
@@ -69,11 +69,11 @@ async function examine(stores: Stores, options: Options): Promise<number> {
   };
   try {
     for await (const finding of examineRepositories({ db, git, blobs, refs }, options)) {
-      tell(finding);
+      report(finding);
     }
-    for await (const finding of examineBlobs({ db, blobs }, options)) tell(finding);
-    for await (const finding of examineLog(stores, options)) tell(finding);
-    for await (const finding of examineDeliveries(stores, options)) tell(finding);
+    for await (const finding of examineBlobs({ db, blobs }, options)) report(finding);
+    for await (const finding of examineLog(stores, options)) report(finding);
+    for await (const finding of examineDeliveries(stores, options)) report(finding);
   } finally {
     clear();
     blobs.close();

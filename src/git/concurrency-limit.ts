@@ -97,7 +97,7 @@ export class ConcurrencyLimit {
     else this.#held.set(caller, held);
     const index = this.#waiters.findIndex((waiter) => this.#free(waiter.caller));
     const [next] = index < 0 ? [] : this.#waiters.splice(index, 1);
-    if (this.#taken === 0 && next === undefined) for (const tell of this.#emptied) tell();
+    if (this.#taken === 0 && next === undefined) for (const notify of this.#emptied) notify();
     if (next === undefined) return;
     this.#take(next.caller);
     next.enter();

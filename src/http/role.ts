@@ -77,7 +77,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const counters = await openCounters(config);
   const lockout = loginLockout(counters, settings);
   const second = secondFactor({ db, store, vault, visible, settings, lockout, now });
-  const heard = {
+  const machinery = {
     visible,
     onChange,
     onPosition,
@@ -96,7 +96,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     const deps = {
       config: { ...config, sendsMail },
       ...stores,
-      ...heard,
+      ...machinery,
       ...out,
       now,
       log,

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 import { networkOf } from "../platform/network.ts";
 
-export type DoorLimits = Readonly<{
+export type AdmissionLimits = Readonly<{
   connectionsMax: number;
   /** Of these, how many may be there without having proved who they are. */
   unprovedMax: number;
@@ -11,7 +11,7 @@ export type DoorLimits = Readonly<{
   proofMs: number;
 }>;
 
-export const doorLimitsDefault: DoorLimits = {
+export const admissionLimitsDefault: AdmissionLimits = {
   connectionsMax: 512,
   unprovedMax: 100,
   unprovedMaxPerNetwork: 25,
@@ -31,14 +31,14 @@ export type Entry = Readonly<{
  * Counts connections before anything is computed for them: an SSH handshake costs the server more
  * than the client, and one that is never finished costs memory.
  */
-export class Door {
-  readonly #limits: DoorLimits;
+export class ConnectionLimit {
+  readonly #limits: AdmissionLimits;
   readonly #entries = new Set<Entry>();
   readonly #unproved = new Map<string, number>();
   #unprovedCount = 0;
 
-  constructor(limits: Partial<DoorLimits> = {}) {
-    this.#limits = { ...doorLimitsDefault, ...limits };
+  constructor(limits: Partial<AdmissionLimits> = {}) {
+    this.#limits = { ...admissionLimitsDefault, ...limits };
   }
 
   get size(): number {

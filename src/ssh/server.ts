@@ -4,7 +4,7 @@ import ssh2, { type AuthContext, type Connection, type Session } from "ssh2";
 
 import type { SshLoginRow } from "../projections/user/ssh-key.ts";
 import type { Proof } from "./authentication.ts";
-import { Door, type DoorLimits, type Entry } from "./connection-limit.ts";
+import { type AdmissionLimits, ConnectionLimit, type Entry } from "./connection-limit.ts";
 import { offeredKeys } from "./host-key.ts";
 
 export type ConnectionLimits = Readonly<{
@@ -30,7 +30,7 @@ export type SshServerOptions = Readonly<{
   /** 0: any that is free. */
   port: number;
   hostKeys: readonly string[];
-  limits?: Partial<DoorLimits & ConnectionLimits>;
+  limits?: Partial<AdmissionLimits & ConnectionLimits>;
   prove: (attempt: AuthContext) => Promise<Proof>;
   log: Logger;
 }>;
@@ -64,7 +64,7 @@ export async function startSshServer(
   onSession: (proved: Proved) => OnSession,
 ): Promise<SshServer> {
   const { hostKeys, limits = {} } = options;
-  const door = new Door(limits);
+  const connections = new ConnectionLimit(limits);
   /** By address and port of the peer, under which the library knows them. */
   const entries = new Map<string, Entry>();
   const server = new ssh2.Server({
@@ -89,7 +89,7 @@ export async function startSshServer(
 
   const listener = createServer({ noDelay: true }, (socket) => {
     socket.on("error", () => undefined);
-    const entry = door.enter(socket);
+    const entry = connections.enter(socket);
     if (entry === undefined) return;
     const key = `${socket.remoteAddress} ${socket.remotePort}`;
     entries.set(key, entry);
@@ -111,7 +111,7 @@ export async function startSshServer(
     port,
     async close() {
       const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-      door.closeAll();
+      connections.closeAll();
       await closed;
     },
   };

@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../support/git.ts";
 import { startReceiver } from "../support/receiver.ts";
 
-/** Family 15: who loses a right loses it at every door, copies and histories included. */
+/** Family 15: who loses a right loses it at every entry point, copies and histories included. */
 
 const app = await startTestApp({ workers: true });
 const receiver = await startReceiver();
@@ -172,7 +172,7 @@ describe("a project that is made private", () => {
 });
 
 describe("who is blocked", () => {
-  it("comes in by no door, and by all of them once unblocked", async () => {
+  it("comes in by no entry point, and by all of them once unblocked", async () => {
     await given({ private: true });
     await invite("DEVELOPER");
     const root = await app.givenUser(`root-${count}`, { admin: true });

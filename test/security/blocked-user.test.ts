@@ -7,7 +7,7 @@ import { basicOf } from "../support/two-factor.ts";
 
 /**
  * Ways around authentication: headers that only a proxy of ours could be believed, and people who are
- * blocked but find a door. SSH and single sign-on have the same test beside their own.
+ * blocked but find an entry point. SSH and single sign-on have the same test beside their own.
  */
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
@@ -97,13 +97,13 @@ describe("a blocked user", () => {
     });
     transport = String(made.body["token"]);
     expect(transport).to.match(/^lftt_/);
-    const open = await Promise.all(doors().map(async ([, knock]) => await knock()));
-    expect(open, "all doors are open before").not.to.include(false);
+    const open = await Promise.all(entryPoints().map(async ([, knock]) => await knock()));
+    expect(open, "all entry points are open before").not.to.include(false);
     expect((await app.post(`${account}/ban`, { token: root.token })).status).to.equal(200);
   });
 
   /** Each says whether it opened. */
-  const doors = (): readonly (readonly [string, () => Promise<boolean>])[] => [
+  const entryPoints = (): readonly (readonly [string, () => Promise<boolean>])[] => [
     [
       "an access token",
       async () => (await app.get("/user/me", { token: anna.token })).status === 200,
@@ -152,11 +152,11 @@ describe("a blocked user", () => {
     ],
   ];
 
-  for (const [index, name] of doors()
+  for (const [index, name] of entryPoints()
     .map(([name]) => name)
     .entries()) {
     it(`does not come in by ${name}`, async () => {
-      const [, knock] = doors()[index] ?? expect.fail();
+      const [, knock] = entryPoints()[index] ?? expect.fail();
       expect(await knock()).to.equal(false);
     });
   }
@@ -180,7 +180,7 @@ describe("a blocked user", () => {
   it("comes in again by tokens after the end of it, but by no old session", async () => {
     await app.post(`${account}/unban`, { token: root.token });
     const opened = new Map<string, boolean>();
-    for (const [name, knock] of doors()) opened.set(name, await knock());
+    for (const [name, knock] of entryPoints()) opened.set(name, await knock());
     const closed = [...opened].filter(([, open]) => !open).map(([name]) => name);
     expect(closed).to.deep.equal(["a session", "the consent page"]);
   });

@@ -41,7 +41,7 @@ type Way = (user: TestUser, name: string) => Promise<boolean>;
 const ok = ({ status }: Readonly<{ status: number }>): boolean => status === 200;
 const push = async (user: TestUser, ...args: string[]): Promise<boolean> =>
   (await tryGit(world.copy, ["push", world.remote(user), ...args])).exitCode === 0;
-/** With a key of the user, by the other door. */
+/** With a key of the user, by the other transport. */
 const pushBySsh = async (user: TestUser, ...args: string[]): Promise<boolean> => {
   const environment = gitWithKey(keys.get(user.alias) ?? "", app.sshPort);
   const remote = sshRemote("anna", world.project.alias);

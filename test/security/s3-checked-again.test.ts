@@ -60,22 +60,22 @@ beforeEach(async () => {
 });
 
 type Half = Readonly<{ finish: () => Promise<string> }>;
-type Door = (command: Buffer, pack: Buffer) => Promise<Half>;
+type Transport = (command: Buffer, pack: Buffer) => Promise<Half>;
 
 /** A push of which the commands and half of the pack have arrived; `finish` sends the rest. */
-async function halfPushed(door: Door, ref: string, before: string): Promise<Half> {
+async function halfPushed(transport: Transport, ref: string, before: string): Promise<Half> {
   const input = `${head}\n^${old}\n`;
   const pack = execFileSync("git", ["pack-objects", "--revs", "--stdout", "-q"], {
     ...{ cwd: copy, input },
   });
   const line = `${before} ${head} ${ref}\0report-status side-band-64k`;
-  const half = await door(Buffer.concat([packet(line), Buffer.from("0000")]), pack);
+  const half = await transport(Buffer.concat([packet(line), Buffer.from("0000")]), pack);
   const begun = () => app.deps.db("push_intent").where({ project_id: project.id }).first();
   await eventually(async () => (await begun()) !== undefined);
   return half;
 }
 
-const overHttp: Door = async (command, pack) => {
+const overHttp: Transport = async (command, pack) => {
   const sending: ClientRequest = request(`${app.url}${at(".git/git-receive-pack")}`, {
     method: "POST",
     auth: `${bob.alias}:${bob.token}`,
@@ -98,7 +98,7 @@ const overHttp: Door = async (command, pack) => {
   };
 };
 
-const overSsh: Door = async (command, pack) => {
+const overSsh: Transport = async (command, pack) => {
   const client = new ssh2.Client();
   client.on("error", () => undefined);
   const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
@@ -170,14 +170,14 @@ const changes: readonly (readonly [string, () => Promise<unknown>, string])[] = 
   ],
 ];
 
-for (const [way, door] of [
+for (const [way, transport] of [
   ["HTTP", overHttp],
   ["SSH", overSsh],
 ] as const) {
   describe(`security class S3: a push over ${way}`, () => {
     for (const [what, change, why] of changes) {
       it(`changes nothing when ${what} while its pack arrives`, async () => {
-        const half = await halfPushed(door, "refs/heads/new", none);
+        const half = await halfPushed(transport, "refs/heads/new", none);
         await change();
         expect(await half.finish()).to.contain(why);
         const repository = await app.platform.git.find(project.id);
@@ -186,7 +186,7 @@ for (const [way, door] of [
     }
 
     it("has to be sent again when a rule against lost commits is added meanwhile", async () => {
-      const half = await halfPushed(door, "refs/heads/main", old);
+      const half = await halfPushed(transport, "refs/heads/main", old);
       const rule = { branchTemplate: "main", allowedToPush: "DEVELOPER", allowForcePush: false };
       const made = await app.post(at("/branch-protection/create"), as(anna, rule));
       expect(made.status, made.text).to.equal(200);
@@ -196,7 +196,7 @@ for (const [way, door] of [
     });
 
     it("goes through when nothing of this happens", async () => {
-      const half = await halfPushed(door, "refs/heads/new", none);
+      const half = await halfPushed(transport, "refs/heads/new", none);
       expect(await half.finish()).to.contain("ok refs/heads/new");
     });
   });

@@ -57,7 +57,7 @@ async function onCodePage(user: TestUser) {
 }
 
 describe("a code of the second factor", () => {
-  it("is good once, by whatever door it comes again", async () => {
+  it("is good once, at every entry point", async () => {
     const { secret } = await enrolled(app, anna);
     const code = codeAt(secret);
     expect((await create(anna, code)).status).to.equal(200);
@@ -74,7 +74,7 @@ describe("a code of the second factor", () => {
     expect((await create(anna, codeAt(secret))).body["code"]).to.equal("auth.otp_wrong");
   });
 
-  it("opens one door when it comes to many at once, in two processes", async () => {
+  it("is accepted once when many requests use it at once, in two processes", async () => {
     const { secret } = await enrolled(app, anna);
     const code = codeAt(secret);
     const answers = await Promise.all(

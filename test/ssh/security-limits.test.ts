@@ -25,7 +25,7 @@ import {
 const limits = { unprovedMaxPerNetwork: 10, attemptsMax: 4, sessionsMax: 2 };
 needsProgram("ssh", "ssh-keygen");
 const closing: (() => Promise<void>)[] = [];
-// Registered before the hooks of the app, whose stores the doors beside it need.
+// Registered before the hooks of the app, whose stores the servers beside it need.
 after(() => Promise.all(closing.map((close) => close())));
 const app = await startTestApp({ ssh: { limits, slots: { perCallerMax: 2, waitMs: 500 } } });
 /** A busy machine may need seconds to log in: only who is to be cut off meets a short limit. */
@@ -51,9 +51,9 @@ async function doorBeside(own: SshRoleOptions): Promise<SshServer> {
   const { url: publicUrl, dataDir, databaseUrl } = app;
   const config = { ...app.platform.config, publicUrl, dataDir, databaseUrl };
   const listening = { ...config, sshHost: "127.0.0.1", sshPort: 0 };
-  const door = await startSsh({ ...app.platform, config: listening }, own);
-  closing.push(door.close);
-  return door;
+  const server = await startSsh({ ...app.platform, config: listening }, own);
+  closing.push(server.close);
+  return server;
 }
 
 async function raw(port = app.sshPort): Promise<Socket> {
@@ -66,7 +66,7 @@ async function raw(port = app.sshPort): Promise<Socket> {
 const closed = (socket: Socket) =>
   eventually(() => socket.destroyed || socket.readableEnded, 60_000);
 
-describe("security family 24: the door of SSH", () => {
+describe("security family 24: the connection limit of SSH", () => {
   it("closes handshakes that stall, wherever they do", async () => {
     const silent = await raw(stalling.port);
     const dripping = await raw(stalling.port);

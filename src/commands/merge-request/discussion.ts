@@ -117,8 +117,8 @@ const decider: Decider<DiscussionState, DiscussionCommand, DiscussionEvent> = {
         const notes = new Map([[discussionId as string, message]]);
         const bytes = jsonBytes(message);
         const sizes = { messageBytes: bytes, historyBytes: bytes };
-        const said = { notes, ...sizes, deleted: new Set<string>(), resolved: false };
-        return { status: "started", discussionId, mergeRequestId, ...said };
+        const started = { notes, ...sizes, deleted: new Set<string>(), resolved: false };
+        return { status: "started", discussionId, mergeRequestId, ...started };
       }
       case "DiscussionReplied":
       case "DiscussionNoteEdited": {

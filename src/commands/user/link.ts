@@ -59,7 +59,7 @@ export function decideLink(state: UserState, command: UserLinkCommand): readonly
     }
     case "RequestPasswordReset": {
       // An address that nobody has proved gives no way into the account, and who comes in by another
-      // service has no password to forget: a new one would be a second door.
+      // service has no password to forget: a new one would be a second way to log in.
       if (active === undefined || !active.confirmed || !active.hasPassword) return [];
       const { type: _, at: requestedAt, parts: offered, ...link } = command;
       const formers = openFormers(active, requestedAt);

@@ -59,8 +59,8 @@ export function eventDigest(event: Recorded): Buffer {
   const known = digests.get(event);
   if (known !== undefined) return known;
   const { id, stream, revision, type, data, metadata } = event;
-  const said = { data, id, metadata, revision: String(revision), stream, type };
-  const digest = hash("sha256", canonicalJson(said), "buffer");
+  const fields = { data, id, metadata, revision: String(revision), stream, type };
+  const digest = hash("sha256", canonicalJson(fields), "buffer");
   digests.set(event, digest);
   return digest;
 }

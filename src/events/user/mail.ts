@@ -34,8 +34,8 @@ export const MailKind = z.enum([...LinkMailKind.options, ...NotificationKind.opt
 export type MailKind = z.output<typeof MailKind>;
 
 /** Where the event stands whose text the mail quotes. */
-export const SaidAt = z.object({ stream: z.string(), revision: z.int().nonnegative() });
-export type SaidAt = Readonly<z.output<typeof SaidAt>>;
+export const TextSource = z.object({ stream: z.string(), revision: z.int().nonnegative() });
+export type TextSource = Readonly<z.output<typeof TextSource>>;
 
 export const mailEvents = {
   MailScheduled: z.object({
@@ -51,7 +51,7 @@ export const mailEvents = {
      */
     requestId: z.uuid(),
     /** Of a mention, the event whose text it is: later edits are by others and may not mention the recipient. */
-    said: SaidAt.optional(),
+    said: TextSource.optional(),
     /** Later than this it is of no use. */
     expiresAt: IsoInstant,
     scheduledAt: IsoInstant,

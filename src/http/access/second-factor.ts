@@ -10,7 +10,7 @@ import { findTwoFactor, type TwoFactorRow } from "../../projections/access/two-f
 import type { Deps } from "../core/deps.ts";
 
 /** Who says a code, and from where. */
-export type Said = Readonly<{
+export type CodeAttempt = Readonly<{
   user: Readonly<{ id: UserId; alias: string }>;
   code: string;
   ip: string;
@@ -26,9 +26,9 @@ export type SecondFactor = Readonly<{
    *
    * @throws Refusal 403 `auth.otp_wrong`, `auth.locked`
    */
-  prove: (said: Said) => Promise<void>;
+  prove: (attempt: CodeAttempt) => Promise<void>;
   /** The same for a user whose set-up is not finished, or whatever the settings say. */
-  check: (said: Said, row: TwoFactorRow) => Promise<void>;
+  check: (attempt: CodeAttempt, row: TwoFactorRow) => Promise<void>;
 }>;
 
 type SecondFactorDeps = Pick<
@@ -39,10 +39,10 @@ type SecondFactorDeps = Pick<
 export function secondFactor(deps: SecondFactorDeps): SecondFactor {
   const { db, settings, lockout } = deps;
 
-  async function check(said: Said, row: TwoFactorRow): Promise<void> {
-    const attempt = { account: `${said.user.id}:otp`, ip: said.ip, always: true };
-    const right = await lockout.guard(attempt, async () =>
-      (await isRight(said, row, deps)) ? true : null,
+  async function check(attempt: CodeAttempt, row: TwoFactorRow): Promise<void> {
+    const counted = { account: `${attempt.user.id}:otp`, ip: attempt.ip, always: true };
+    const right = await lockout.guard(counted, async () =>
+      (await isRight(attempt, row, deps)) ? true : null,
     );
     if (right === null) throw wrongCode();
   }
@@ -53,22 +53,26 @@ export function secondFactor(deps: SecondFactorDeps): SecondFactor {
       return (await findTwoFactor(db, userId))?.is_enabled === true;
     },
     check,
-    async prove(said) {
-      const row = await findTwoFactor(db, said.user.id);
+    async prove(attempt) {
+      const row = await findTwoFactor(db, attempt.user.id);
       if (row === undefined || !row.is_enabled) throw wrongCode();
-      await check(said, row);
+      await check(attempt, row);
     },
   };
 }
 
-async function isRight(said: Said, row: TwoFactorRow, deps: SecondFactorDeps): Promise<boolean> {
-  const code = normaliseCode(said.code);
+async function isRight(
+  attempt: CodeAttempt,
+  row: TwoFactorRow,
+  deps: SecondFactorDeps,
+): Promise<boolean> {
+  const code = normaliseCode(attempt.code);
   const secret = await deps.vault.open(row.secret);
   if (secret === null) return false;
   const step = otpStep(secret, code, deps.now());
-  if (step !== undefined) return await isFirst(said.user.id, step, deps);
-  const digest = recoveryDigest(deps.vault, said.user.id, code);
-  return row.recovery_digests.includes(digest) && (await useRecovery(said, digest, deps));
+  if (step !== undefined) return await isFirst(attempt.user.id, step, deps);
+  const digest = recoveryDigest(deps.vault, attempt.user.id, code);
+  return row.recovery_digests.includes(digest) && (await useRecovery(attempt, digest, deps));
 }
 
 /** One statement decides between all who come with the same code, in whatever process. */
@@ -81,8 +85,12 @@ async function isFirst(userId: UserId, step: number, { db }: SecondFactorDeps): 
   return rowCount === 1;
 }
 
-async function useRecovery(said: Said, digest: string, deps: SecondFactorDeps): Promise<boolean> {
-  const { user, ip, requestId } = said;
+async function useRecovery(
+  attempt: CodeAttempt,
+  digest: string,
+  deps: SecondFactorDeps,
+): Promise<boolean> {
+  const { user, ip, requestId } = attempt;
   const at = deps.now().toISOString();
   const command = { type: "UseRecoveryCode", recoveryDigest: digest, at } as const;
   const metadata = {

@@ -255,8 +255,8 @@ async function readNumbered(
   if (below !== undefined) {
     const types = typesOf([below.readModel]);
     const found = await idsBelow(below, { placeId, id: String(number.data["subjectId"]) }, deps);
-    const said = { placeId, types, until, countMax, ...(found && { subjectIds: found }) };
-    await reading.add(await happenedIn(deps.db, said));
+    const filter = { placeId, types, until, countMax, ...(found && { subjectIds: found }) };
+    await reading.add(await happenedIn(deps.db, filter));
   }
   reading.events.push(number);
 }

@@ -67,7 +67,7 @@ export type AskAs = Readonly<{
   /** @throws Refusal when the caller is not who they were any more */
   stillThem: () => Promise<unknown>;
   /** The setting that lets callers without an account read what guests read. */
-  strangersWhen?: keyof Settings | undefined;
+  anonymousWhen?: keyof Settings | undefined;
   /** Of a form that is sent under a key: every attempt asks the same operations as the same commands. */
   command?: Readonly<{ id: string; progress: Progress }> | undefined;
 }>;
@@ -147,14 +147,14 @@ type Params = Readonly<Record<string, unknown>>;
 async function enter(
   route: Route,
   params: Params,
-  { ctx, caller, stillThem, strangersWhen }: AskAs,
+  { ctx, caller, stillThem, anonymousWhen }: AskAs,
   {
     deps,
     gate,
     commandIdOf,
   }: Readonly<{ deps: Deps; gate: Gate; commandIdOf: (operationId: string) => string }>,
 ) {
-  const isLetIn = await letsStrangersRead(route, strangersWhen, deps);
+  const isLetIn = await letsAnonymousRead(route, anonymousWhen, deps);
   const isOpen = isLetIn || (await isOpenToAll(route, deps));
   if (caller.userId === null && !isOpen && route.access !== "anonymous") throw tokenNeeded();
   const { first, admission: ask } = await admission(async (before) => {
@@ -175,7 +175,7 @@ async function enter(
   return requestContext(ctx, deps, made);
 }
 
-async function letsStrangersRead(
+async function letsAnonymousRead(
   { method, access }: Route,
   setting: keyof Settings | undefined,
   { settings }: Deps,

@@ -202,17 +202,17 @@ function keyTable(db: Knex, vault: Vault) {
   };
 }
 
-const strangerPrefix = "address ";
+const anonymousPrefix = "address ";
 
 /**
  * Whose the key of a caller without a token is. People behind one address share their keys: the
  * request has to be the same as well, so one never gets the answer to another's password.
  */
-export const strangerOf = (ip: string): string => `${strangerPrefix}${ip}`;
+export const anonymousCallerOf = (ip: string): string => `${anonymousPrefix}${ip}`;
 
 /** Answers to callers without an account share a key of the vault. */
 const subjectOf = (callerId: string): string =>
-  callerId.startsWith(strangerPrefix) ? "idempotency" : userSubject(callerId);
+  callerId.startsWith(anonymousPrefix) ? "idempotency" : userSubject(callerId);
 
 /**
  * Takes the key when it is free, past its time, or held by an owner whose lease ran out on the same

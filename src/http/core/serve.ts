@@ -16,7 +16,7 @@ import { type Admitted, admission } from "./admission.ts";
 import { type Answer, emptyAnswer, send } from "./answer.ts";
 import { type BodyLimits, bodyLimitsDefault, readForm, readJson } from "./body.ts";
 import type { Deps } from "./deps.ts";
-import { type Progress, strangerOf } from "./idempotency.ts";
+import { anonymousCallerOf, type Progress } from "./idempotency.ts";
 import { readInput } from "./input.ts";
 import type { Machinery } from "./mount.ts";
 import { isOpenToAll, mustBeFor, neededHere, resolveOwner, runRoute } from "./operation.ts";
@@ -207,7 +207,7 @@ function once(
   const streams = route.upload !== undefined || route.attachment === true;
   return idempotency.once(
     {
-      callerId: caller.userId ?? strangerOf(peerOf(ctx)),
+      callerId: caller.userId ?? anonymousCallerOf(peerOf(ctx)),
       jobProjectId: caller.job?.projectId,
       operationId: route.operationId,
       key,

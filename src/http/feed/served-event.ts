@@ -16,7 +16,7 @@ const versions: Readonly<Record<string, number>> = { MergeRequestEdited: 2 };
 
 export const versionOf = (type: string): number => versions[type] ?? 1;
 
-/** What opens doors, tells people apart or may hold such a thing is not served. */
+/** Secrets, what identifies a person, and fields that may hold either are not served. */
 const withheld = /password|secret|^variables$|challenge|(?:Hash|Digests?)$/i;
 
 /**

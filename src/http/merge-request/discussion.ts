@@ -139,8 +139,8 @@ const createDiscussion = route({
       targetCommit: ObjectId.parse(sourceCommit),
     };
     const { message } = body;
-    const said = { type: "StartDiscussion", discussionId, message, line, commits } as const;
-    await request.execute(discussion, discussionId, { ...said, ...within(row, request, deps) });
+    const fields = { type: "StartDiscussion", discussionId, message, line, commits } as const;
+    await request.execute(discussion, discussionId, { ...fields, ...within(row, request, deps) });
     return shownNote(deps, request, row, discussionId);
   },
 });
@@ -158,8 +158,8 @@ const replyToDiscussion = route({
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const { discussion_id } = await mustFindNote(deps, row, body.discussionUuid);
     const noteId = deterministicId(request.commandId, "reply");
-    const said = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
-    await request.execute(discussion, discussion_id, { ...said, ...within(row, request, deps) });
+    const fields = { type: "ReplyToDiscussion", noteId, message: body.message } as const;
+    await request.execute(discussion, discussion_id, { ...fields, ...within(row, request, deps) });
     return shownNote(deps, request, row, noteId);
   },
 });
@@ -177,9 +177,9 @@ const editNote = route({
   async handle({ params, body, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
-    const said = { type: "EditNote", noteId: note.id, message: body.message } as const;
+    const fields = { type: "EditNote", noteId: note.id, message: body.message } as const;
     await request.execute(discussion, note.discussion_id, {
-      ...said,
+      ...fields,
       ...within(row, request, deps),
     });
     return shownNote(deps, request, row, note.id);
@@ -199,9 +199,9 @@ const deleteNote = route({
   async handle({ params, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);
     const note = await mustOwnNote(deps, row, params.noteUuid, request);
-    const said = { type: "DeleteNote", noteId: note.id } as const;
+    const fields = { type: "DeleteNote", noteId: note.id } as const;
     await request.execute(discussion, note.discussion_id, {
-      ...said,
+      ...fields,
       ...within(row, request, deps),
     });
   },

@@ -81,7 +81,7 @@ type Declaration = Readonly<{
   /** It stands at an address of the REST interface: browsers get the page, programs the answer. */
   besides?: true;
   /** The setting that lets those who are not logged in read what guests of a project read. */
-  strangersWhen?: keyof Settings & `${string}Anon${string}`;
+  anonymousWhen?: keyof Settings & `${string}Anon${string}`;
   /** All it needs is in its address; a body of any type is not read. */
   ignoresBody?: true;
 }>;

@@ -164,10 +164,10 @@ async function servePage(
   // Not spread: spreading would evaluate the lazy properties of the context each time.
   const given = { params, ...inputOf(route, ctx, fields) };
   const known = { session, csrf, cookie: (name: CookieName) => cookies.read(ctx, name) };
-  const { strangersWhen } = route;
+  const { anonymousWhen } = route;
   const share = caller.userId ?? neighbourhoodOf(peerOf(ctx));
   const run = (command?: AskAs["command"]): Promise<PageAnswer> => {
-    const asks = machinery.asker({ ctx, caller, stillThem, strangersWhen, command });
+    const asks = machinery.asker({ ctx, caller, stillThem, anonymousWhen, command });
     const here = { here: ctx.path + ctx.search, ask: asks };
     const reportingDeps = command === undefined ? deps : reportingTo(deps, command.progress);
     const under = { ...made, commandId: command?.id ?? made.commandId };

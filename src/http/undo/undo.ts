@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type Data, isChanging, saidAfter } from "../../projections/audit/change.ts";
+import { type Data, dataAfter, isChanging } from "../../projections/audit/change.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-query.ts";
 import { auditJson } from "../../projections/audit/format.ts";
@@ -95,7 +95,7 @@ async function opposite(
   await mustBeLast(event, row, deps);
   const undone: Undone = {
     ...{ event, data: event.data, ownerScope, db, open: vault.open },
-    before: () => saidBefore(event, deps),
+    before: () => dataBefore(event, deps),
     readAt: (other) => eventAt(deps, other),
   };
   return inverse(undone);
@@ -124,15 +124,15 @@ async function mustBeLast(event: Recorded, row: AuditEntryRow, { db }: Deps): Pr
   throw impossible(message, { eventId: last.event_id });
 }
 
-async function saidBefore({ stream, revision, data }: Recorded, { store }: Deps): Promise<Data> {
-  let said: Data = {};
-  if (revision === 0n) return said;
+async function dataBefore({ stream, revision, data }: Recorded, { store }: Deps): Promise<Data> {
+  let fields: Data = {};
+  if (revision === 0n) return fields;
   for await (const event of store.readStream(stream, 0n, Number(revision))) {
     // Whatever was edited stands at the top, as it was created.
-    said = { ...saidAfter(said, event), ...partOf(event.data, "details") };
+    fields = { ...dataAfter(fields, event), ...partOf(event.data, "details") };
   }
-  const variable = said[`variable ${String(data["variableId"])}`];
-  return variable === undefined ? said : (variable as Data);
+  const variable = fields[`variable ${String(data["variableId"])}`];
+  return variable === undefined ? fields : (variable as Data);
 }
 
 async function eventAt({ store }: Pick<Deps, "store">, row: AuditEntryRow): Promise<Recorded> {

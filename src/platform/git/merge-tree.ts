@@ -44,10 +44,10 @@ export async function mergeTrees(
   if (sides.base === sides.ours) return { treeId: sides.theirs, ...took };
   const timeoutMs = Math.ceil(limits.timeoutMs - spentMs);
   if (timeoutMs <= 0) withinLimits({ refused: "time" }, limits);
-  const said = { author: nobody, committer: nobody, message: "merge" };
-  const base = newCommit({ ...said, treeId: sides.base, parentIds: [] });
-  const ours = newCommit({ ...said, treeId: sides.ours, parentIds: [base.id] });
-  const theirs = newCommit({ ...said, treeId: sides.theirs, parentIds: [base.id] });
+  const commit = { author: nobody, committer: nobody, message: "merge" };
+  const base = newCommit({ ...commit, treeId: sides.base, parentIds: [] });
+  const ours = newCommit({ ...commit, treeId: sides.ours, parentIds: [base.id] });
+  const theirs = newCommit({ ...commit, treeId: sides.theirs, parentIds: [base.id] });
   await writeObjects(repository, [emptyTree, base, ours, theirs]);
   const heads = { ours: ours.id, theirs: theirs.id };
   const { outcome, tookMs } = await runMerge(repository.gitDir, heads, { ...limits, timeoutMs });

@@ -60,8 +60,8 @@ const stalled = { bytes: "100", seconds: "60" };
 const mirrored = "refs/mirror/";
 
 /**
- * Every connection of git goes through a door of the proxy that leads to this URL's host alone.
- * Credentials are a header that git sends there; they and the door's are in the child's environment,
+ * Every connection of git goes through the proxy under a grant that leads to this URL's host alone.
+ * Credentials are a header that git sends there; they and those of the grant are in the child's environment,
  * never on a command line.
  *
  * @throws RemoteFailure
@@ -69,12 +69,12 @@ const mirrored = "refs/mirror/";
 export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const { url, credentials, proxy, bytesMax, signal } = options;
   const { gitDir } = options.repository;
-  const door = await proxy.open(url, bytesMax).catch((error: unknown) => {
+  const grant = await proxy.open(url, bytesMax).catch((error: unknown) => {
     throw error instanceof OutboundRefused
       ? new RemoteFailure("remote.refused", error.message)
       : error;
   });
-  const env = environment(door.proxyUrl, credentials);
+  const env = environment(grant.proxyUrl, credentials);
   const run = async (
     args: readonly [command: string, ...rest: string[]],
     limitMs: number,
@@ -86,7 +86,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
       return stdout.toString();
     } catch (error) {
       signal.throwIfAborted();
-      throw failureOf(error, door.refusal(), credentials);
+      throw failureOf(error, grant.refusal(), credentials);
     }
   };
 
@@ -124,7 +124,7 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
       );
     },
 
-    close: door.close,
+    close: grant.close,
   };
 }
 
@@ -185,11 +185,11 @@ function failureOf(
     return new RemoteFailure("remote.unreachable", "The server cannot be reached.");
   }
   if (!(error instanceof GitFailure)) return error;
-  const said = error.stderr;
+  const stderr = error.stderr;
   for (const [pattern, code, message] of meanings) {
-    if (pattern.test(said)) return new RemoteFailure(code, message);
+    if (pattern.test(stderr)) return new RemoteFailure(code, message);
   }
-  return new RemoteFailure("remote.failed", `git: ${lastWords(said, credentials)}`);
+  return new RemoteFailure("remote.failed", `git: ${lastWords(stderr, credentials)}`);
 }
 
 /** What git prints, in the C locale, since 2.20. */
@@ -217,8 +217,8 @@ const meanings: readonly (readonly [RegExp, string, string])[] = [
 ];
 
 /** The last line it printed, without anything secret or unprintable. */
-function lastWords(said: string, credentials: RemoteCredentials | null): string {
-  const line = said.trim().split("\n").at(-1) ?? "";
+function lastWords(stderr: string, credentials: RemoteCredentials | null): string {
+  const line = stderr.trim().split("\n").at(-1) ?? "";
   const secrets = credentials === null ? [] : [credentials.token, basic(credentials).slice(21)];
   const hidden = secrets.reduce((text, secret) => text.replaceAll(secret, "***"), line);
   return hidden.replaceAll(/\p{Cc}/gu, " ").slice(0, 300) || "no reason given";

@@ -112,12 +112,13 @@ function bearerOf(
   { acsUrl, now, clockSkewMs }: Expected,
 ): Confirmed {
   for (const { $, SubjectConfirmationData: data } of confirmations) {
-    const said = data?.[0].$;
-    if ($.Method !== bearer || said?.Recipient !== acsUrl) continue;
-    const { NotOnOrAfter, InResponseTo } = said;
+    const attributes = data?.[0].$;
+    if ($.Method !== bearer || attributes?.Recipient !== acsUrl) continue;
+    const { NotOnOrAfter, InResponseTo } = attributes;
     // The profile forbids NotBefore here; one that is sent all the same is checked.
     const begun =
-      said.NotBefore === undefined || time(said.NotBefore) <= now.getTime() + clockSkewMs;
+      attributes.NotBefore === undefined ||
+      time(attributes.NotBefore) <= now.getTime() + clockSkewMs;
     if (NotOnOrAfter === undefined || !begun) continue;
     if (time(NotOnOrAfter) + clockSkewMs > now.getTime()) return { NotOnOrAfter, InResponseTo };
   }

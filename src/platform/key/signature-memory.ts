@@ -34,14 +34,14 @@ const entryBytes = 400;
 const rowsAtOnce = 1_000;
 
 /** Checks that this process has made or read: a page that is requested again needs no other query. */
-export class HeardChecks {
+export class CheckCache {
   readonly kept = new BoundedCache<Kept>(4 * 1024 ** 2);
   /** Concurrent requests for one check share one run of git. */
   readonly asking = new Map<string, Promise<SignatureCheck>>();
 }
 
-const heardHere = new HeardChecks();
-const asksAtOnce = new Limiter(4);
+const processChecks = new CheckCache();
+const checksAtOnce = new Limiter(4);
 
 /**
  * The answers, in the order of the questions. Whether a key made a signature never changes, so git
@@ -52,9 +52,9 @@ export async function checkSignatures(
   db: Knex,
   questions: readonly SignatureQuestion[],
   now: Date,
-  heard = heardHere,
+  cache = processChecks,
 ): Promise<readonly SignatureCheck[]> {
-  const { kept: here, asking } = heard;
+  const { kept: here, asking } = cache;
   const keyed = questions.map((question) => ({ ...question, keys: keysOf(question) }));
   const nameOf = (objectId: string, keys: string): string => `${objectId} ${keys}`;
   const holding = (kept: Kept | undefined) =>
@@ -73,7 +73,7 @@ export async function checkSignatures(
       const name = nameOf(objectId, keys);
       const known = holding(here.get(name));
       if (known !== undefined) return known;
-      const running = asking.get(name) ?? asksAtOnce.run(ask).finally(() => asking.delete(name));
+      const running = asking.get(name) ?? checksAtOnce.run(ask).finally(() => asking.delete(name));
       asking.set(name, running);
       const check = await running;
       const row = rowOf(objectId, keys, check, now);
@@ -99,7 +99,7 @@ const keysOf = ({ keyIds }: SignatureQuestion): string =>
 const checkOf = ({ kind, key_id }: Kept): SignatureCheck => ({ kind, keyId: key_id });
 
 function keepHere(
-  here: HeardChecks["kept"],
+  here: CheckCache["kept"],
   name: string,
   { kind, key_id, holds_until }: Kept,
 ): void {

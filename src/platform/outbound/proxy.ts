@@ -9,8 +9,8 @@ import { allowedFor, guardedLookup } from "./http.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";
 import { bareHost, checkOutboundUrl, OutboundRefused, portOf } from "./url.ts";
 
-export type OutboundDoor = Readonly<{
-  /** What a program is given as its proxy, with the credentials that open this door alone. */
+export type ProxyGrant = Readonly<{
+  /** What a program is given as its proxy, with the credentials of this grant alone. */
   proxyUrl: string;
   /** Why a connection was refused or cut here: what the program says of it means little. */
   refusal: () => Error | undefined;
@@ -25,16 +25,16 @@ export type OutboundProxy = Readonly<{
    * @param bytesMax that may come in through it
    * @throws OutboundRefused
    */
-  open: (url: string, bytesMax: number) => Promise<OutboundDoor>;
+  open: (url: string, bytesMax: number) => Promise<ProxyGrant>;
   close: () => Promise<void>;
 }>;
 
-/** More came through a door than was agreed. */
+/** More bytes came than the grant allows. */
 export class OutboundTooLarge extends Error {
   override readonly name = "OutboundTooLarge";
 }
 
-type Door = {
+type Grant = {
   readonly url: URL;
   readonly password: string;
   readonly bytesMax: number;
@@ -56,30 +56,30 @@ const hopHeaders = new Set([
  * The way out for programs that make their own connections, such as git: an HTTP proxy on loopback
  * that resolves the name, looks at every address of the answer and connects to one of them itself.
  * What a program makes of a name, a redirect or another spelling of an address does not count: it
- * reaches what its door was opened for, or nothing.
+ * reaches what its grant was opened for, or nothing.
  */
 export function openOutboundProxy(
   options: Readonly<{ allow: OutboundAllow; resolve?: Resolve }>,
 ): OutboundProxy {
   const { allow, resolve = systemResolve } = options;
   const guard: Resolved = { allow, resolve };
-  const doors = new Map<string, Door>();
-  const doorOf = (message: IncomingMessage): Door | undefined => {
+  const grants = new Map<string, Grant>();
+  const grantOf = (message: IncomingMessage): Grant | undefined => {
     const [, text = ""] = /^basic (\S+)$/i.exec(message.headers["proxy-authorization"] ?? "") ?? [];
     const [name = "", password] = Buffer.from(text, "base64").toString("utf8").split(":");
-    const door = doors.get(name);
-    return door !== undefined && door.password === password ? door : undefined;
+    const grant = grants.get(name);
+    return grant !== undefined && grant.password === password ? grant : undefined;
   };
   const server = createServer((incoming, outgoing) => {
-    const door = doorOf(incoming);
-    if (door === undefined) return void answer(outgoing, 407);
-    forward(door, incoming, outgoing, guard);
+    const grant = grantOf(incoming);
+    if (grant === undefined) return void answer(outgoing, 407);
+    forward(grant, incoming, outgoing, guard);
   });
   server.on("connect", (incoming: IncomingMessage, client: Duplex, head: Buffer) => {
     client.on("error", () => client.destroy());
-    const door = doorOf(incoming);
-    if (door === undefined) return void client.end("HTTP/1.1 407 Refused\r\n\r\n");
-    tunnel(door, incoming.url ?? "", { client, head }, guard);
+    const grant = grantOf(incoming);
+    if (grant === undefined) return void client.end("HTTP/1.1 407 Refused\r\n\r\n");
+    tunnel(grant, incoming.url ?? "", { client, head }, guard);
   });
   // A push of a large repository is one long request.
   server.requestTimeout = 0;
@@ -93,20 +93,20 @@ export function openOutboundProxy(
       await listening;
       const [name, password] = [randomBytes(8).toString("hex"), randomBytes(16).toString("hex")];
       const connections = new Set<Duplex>();
-      const door: Door = { url, password, bytesMax, connections, bytes: 0, refusal: undefined };
-      doors.set(name, door);
+      const grant: Grant = { url, password, bytesMax, connections, bytes: 0, refusal: undefined };
+      grants.set(name, grant);
       const { port } = server.address() as AddressInfo;
       return {
         proxyUrl: `http://${name}:${password}@127.0.0.1:${port}`,
-        refusal: () => door.refusal,
+        refusal: () => grant.refusal,
         close() {
-          doors.delete(name);
-          for (const connection of door.connections) connection.destroy();
+          grants.delete(name);
+          for (const connection of grant.connections) connection.destroy();
         },
       };
     },
     async close() {
-      for (const { connections } of doors.values()) for (const each of connections) each.destroy();
+      for (const { connections } of grants.values()) for (const each of connections) each.destroy();
       if (listening === undefined) return;
       server.closeAllConnections();
       server.close();
@@ -116,37 +116,37 @@ export function openOutboundProxy(
 
 /** A request in clear: taken apart and made again. */
 function forward(
-  door: Door,
+  grant: Grant,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   guard: Resolved,
 ): void {
   const refuse = (error: Error): void => {
-    door.refusal ??= error;
+    grant.refusal ??= error;
     if (outgoing.headersSent) outgoing.destroy();
     else answer(outgoing, 403);
   };
   const target = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : undefined;
-  if (target?.protocol !== "http:" || target.origin !== door.url.origin) {
+  if (target?.protocol !== "http:" || target.origin !== grant.url.origin) {
     refuse(elsewhere());
     return;
   }
   const headers = Object.entries(incoming.headers).filter(([name]) => !hopHeaders.has(name));
   const onward = request({
     method: incoming.method,
-    hostname: bareHost(door.url),
-    port: portOf(door.url),
+    hostname: bareHost(grant.url),
+    port: portOf(grant.url),
     path: `${target.pathname}${target.search}`,
-    headers: { ...Object.fromEntries(headers), host: door.url.host },
-    lookup: guardedLookup(guard.resolve, allowedFor(door.url, guard.allow)),
+    headers: { ...Object.fromEntries(headers), host: grant.url.host },
+    lookup: guardedLookup(guard.resolve, allowedFor(grant.url, guard.allow)),
     agent: false,
   });
-  onward.once("socket", (socket) => watch(door, socket, guard, refuse));
+  onward.once("socket", (socket) => watch(grant, socket, guard, refuse));
   onward.once("error", refuse);
   onward.once("response", (response) => {
     const kept = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
     outgoing.writeHead(response.statusCode ?? 502, Object.fromEntries(kept));
-    response.pipe(counted(door, refuse)).pipe(outgoing);
+    response.pipe(counted(grant, refuse)).pipe(outgoing);
     response.once("aborted", () => outgoing.destroy());
   });
   outgoing.once("close", () => onward.destroy());
@@ -156,26 +156,26 @@ function forward(
 type Client = Readonly<{ client: Duplex; head: Buffer }>;
 
 /** An encrypted connection: bytes both ways, unseen. */
-function tunnel(door: Door, authority: string, { client, head }: Client, guard: Resolved): void {
+function tunnel(grant: Grant, authority: string, { client, head }: Client, guard: Resolved): void {
   const refuse = (error: Error): void => {
-    door.refusal ??= error;
+    grant.refusal ??= error;
     client.end("HTTP/1.1 403 Refused\r\n\r\n");
   };
   const url = URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`) : undefined;
-  if (door.url.protocol !== "https:" || url?.origin !== door.url.origin) {
+  if (grant.url.protocol !== "https:" || url?.origin !== grant.url.origin) {
     refuse(elsewhere());
     return;
   }
-  const lookup = guardedLookup(guard.resolve, allowedFor(door.url, guard.allow));
-  const onward = connect({ host: bareHost(door.url), port: portOf(door.url), lookup });
-  watch(door, onward, guard, refuse);
+  const lookup = guardedLookup(guard.resolve, allowedFor(grant.url, guard.allow));
+  const onward = connect({ host: bareHost(grant.url), port: portOf(grant.url), lookup });
+  watch(grant, onward, guard, refuse);
   onward.once("error", refuse);
   onward.once("connect", () => {
     if (onward.destroyed) return;
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     if (head.length > 0) onward.write(head);
-    const count = counted(door, (error) => {
-      door.refusal ??= error;
+    const count = counted(grant, (error) => {
+      grant.refusal ??= error;
       onward.destroy();
     });
     onward.pipe(count).pipe(client);
@@ -185,14 +185,19 @@ function tunnel(door: Door, authority: string, { client, head }: Client, guard: 
   onward.once("close", () => client.destroy());
 }
 
-/** The connection made is held against the guard once more, and ends with its door. */
-function watch(door: Door, socket: Socket, guard: Resolved, refuse: (error: Error) => void): void {
-  const isAllowed = allowedFor(door.url, guard.allow);
+/** The connection made is held against the guard once more, and ends with its grant. */
+function watch(
+  grant: Grant,
+  socket: Socket,
+  guard: Resolved,
+  refuse: (error: Error) => void,
+): void {
+  const isAllowed = allowedFor(grant.url, guard.allow);
   const late = setTimeout(() => socket.destroy(new Error("No connection in time.")), connectMsMax);
-  door.connections.add(socket);
+  grant.connections.add(socket);
   socket.once("close", () => {
     clearTimeout(late);
-    door.connections.delete(socket);
+    grant.connections.delete(socket);
   });
   socket.once("connect", () => {
     clearTimeout(late);
@@ -202,12 +207,12 @@ function watch(door: Door, socket: Socket, guard: Resolved, refuse: (error: Erro
   });
 }
 
-function counted(door: Door, refuse: (error: Error) => void): Transform {
+function counted(grant: Grant, refuse: (error: Error) => void): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      door.bytes += chunk.length;
-      if (door.bytes <= door.bytesMax) return done(null, chunk);
-      refuse(new OutboundTooLarge(`More than ${door.bytesMax} bytes came.`));
+      grant.bytes += chunk.length;
+      if (grant.bytes <= grant.bytesMax) return done(null, chunk);
+      refuse(new OutboundTooLarge(`More than ${grant.bytesMax} bytes came.`));
       done();
     },
   });

@@ -33,7 +33,7 @@ const isName = (field: string): boolean => names.test(field) && !values.test(fie
 const isOld = (field: string): boolean => field === "before" || /^previous(?:[A-Z]|$)/.test(field);
 
 /** What is known of a thing after an event, from what was known before it. */
-export function saidAfter(before: Data, { type, data }: AnyEvent): Data {
+export function dataAfter(before: Data, { type, data }: AnyEvent): Data {
   if (type === "SettingsChanged") {
     return { ...before, changes: { ...settingsBefore(before), ...fieldsOf(data["changes"]) } };
   }
@@ -58,13 +58,13 @@ const settingsBefore = (before: Data): Data => ({
  * What an event changed, field by field. It may say the old value itself, as `previous`,
  * `previousTitle` or `before`; of one that does not, the old value is in the events before it.
  *
- * @param before what was said in its stream before it, see saidAfter
+ * @param before what was said in its stream before it, see dataAfter
  */
 export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
   const fields = detailFields(data);
   const subject = subjectOf(data, fields);
   const thing = thingOf(data);
-  const said = thing === undefined ? before : fieldsOf(before[thing]);
+  const old = thing === undefined ? before : fieldsOf(before[thing]);
   return fields.flatMap((field): readonly Change[] => {
     const after = data[field];
     if (field === "after" || (field === "objectId" && "before" in data)) {
@@ -78,7 +78,7 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
       return [{ field, after: shown(field, after) }];
     }
     if (type === "SettingsChanged") return changed(field, settingsBefore(before), after);
-    return changed(field, said[field] ?? null, after);
+    return changed(field, old[field] ?? null, after);
   });
 }
 
@@ -89,7 +89,7 @@ const previousName = (field: string): string =>
   `previous${field.charAt(0).toUpperCase()}${field.slice(1)}`;
 
 /** Whether the old value of a field it changes stands in the events before it alone. */
-export function saysNoBefore({ type, data }: AnyEvent): boolean {
+export function lacksBefore({ type, data }: AnyEvent): boolean {
   if (!isChanging(type) || "before" in data) return false;
   const fields = detailFields(data);
   const subject = subjectOf(data, fields);
@@ -131,8 +131,8 @@ function shown(field: string, value: unknown): unknown {
   return value !== null && digests.test(field) ? marks.digest : value;
 }
 
-const opensDoors = /password|secret|token/i;
+const secretField = /password|secret|token/i;
 
 /** What is sealed for a person is theirs; for a project or the instance, and keys of all kinds, secret. */
 const kindOfSealed = (field: string, sealed: string): string =>
-  sealed.startsWith("sealed.user-") && !opensDoors.test(field) ? marks.personal : marks.secret;
+  sealed.startsWith("sealed.user-") && !secretField.test(field) ? marks.personal : marks.secret;

@@ -4,7 +4,7 @@ import type { EventStore } from "../../platform/event-store/event-store.ts";
 
 type Open = (sealed: Sealed) => Promise<string | null>;
 
-/** Fields that hold what opens doors; they are left out wherever they stand. */
+/** Fields that hold secrets; they are left out wherever they stand. */
 const secretField = /password|secret|tokenHash/i;
 
 /**

@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { type Data, saidAfter, saysNoBefore } from "./change.ts";
+import { type Data, dataAfter, lacksBefore } from "./change.ts";
 import type { AuditEntryRow } from "./entry.ts";
 
 export type ReadEntry = Readonly<{
@@ -73,11 +73,11 @@ async function readStreamEntries(
   const events = await readRevisions(store, stream, [0n, ...revisions]);
   const [, first] = at(events, stream, 0n);
   const wanted = revisions.map((revision) => at(events, stream, revision)[1]);
-  const upTo = wanted.findLast(saysNoBefore)?.revision;
-  const said = upTo === undefined ? new Map<bigint, Data>() : await saidBefore(store, stream, upTo);
+  const upTo = wanted.findLast(lacksBefore)?.revision;
+  const data = upTo === undefined ? new Map<bigint, Data>() : await dataBefore(store, stream, upTo);
   return new Map(
     wanted.map((event) => {
-      const before = said.get(event.revision) ?? {};
+      const before = data.get(event.revision) ?? {};
       return [event.position, { event, first, before }];
     }),
   );
@@ -121,16 +121,16 @@ function runsOf(revisions: readonly bigint[]): readonly RevisionRun[] {
 }
 
 /** What was said before each event that does not tell old values itself, up to a revision. */
-async function saidBefore(
+async function dataBefore(
   store: EventStore,
   stream: string,
   upTo: bigint,
 ): Promise<Map<bigint, Data>> {
   const before = new Map<bigint, Data>();
-  let said: Data = {};
+  let data: Data = {};
   for await (const event of store.readStream(stream, 0n, Number(upTo) + 1)) {
-    if (saysNoBefore(event)) before.set(event.revision, said);
-    said = saidAfter(said, event);
+    if (lacksBefore(event)) before.set(event.revision, data);
+    data = dataAfter(data, event);
   }
   return before;
 }

@@ -6,7 +6,7 @@ import { connectPostgres } from "../../platform/postgres.ts";
 /** Between tries that fail for a reason which does not pass by itself, such as rights that are missing. */
 const refusedPauseMs = 5_000;
 /** A failure that stays the same is reported again after this time. */
-const tellAgainMs = 60_000;
+const reportAgainMs = 60_000;
 
 /** How long a standby takes at most to notice that the leader is gone. */
 const standbyPollMs = 250;
@@ -41,10 +41,10 @@ export async function whileLeader(
   onError: (error: unknown) => void,
 ): Promise<void> {
   let reported: Readonly<{ message: string; at: number }> | undefined;
-  const tell = (error: unknown): void => {
+  const report = (error: unknown): void => {
     const message = String(error);
     const now = performance.now();
-    if (reported?.message === message && now - reported.at < tellAgainMs) return;
+    if (reported?.message === message && now - reported.at < reportAgainMs) return;
     reported = { message, at: now };
     onError(error);
   };
@@ -59,7 +59,7 @@ export async function whileLeader(
         await lead(held);
       });
     } catch (error) {
-      if (!signal.aborted) tell(error);
+      if (!signal.aborted) report(error);
       if (isDenied(error)) pauseMs = refusedPauseMs;
     }
     await pause(signal, pauseMs);

@@ -51,23 +51,23 @@ export async function watchProjections(deps: VisibleDeps): Promise<Watching> {
     if (position > reached) reached = position;
     for (const waiter of waiters) if (waiter.position <= reached) waiter.settle();
   };
-  const tell: OnChange = (subject) => listeners.forEach((listener) => void listener(subject));
+  const notify: OnChange = (subject) => listeners.forEach((listener) => void listener(subject));
   /** A position that was not heard of but read: changes on the way to it may not be heard of yet. */
   const seen = (position: bigint): void => {
-    if (position !== reached) tell(undefined);
+    if (position !== reached) notify(undefined);
     advance(position);
   };
   const look = oneAtATime(() => furthestOfAll(db).then(seen, () => undefined));
   const hear = (payload: string): void => {
     const subject = changedSubject(payload);
-    if (subject !== undefined) tell(subject);
+    if (subject !== undefined) notify(subject);
     else if (/^\d+$/.test(payload)) advance(BigInt(payload));
     else void look.start();
   };
   /** A crash of Postgres may have taken positions back that were heard of before it. */
   const relearn = (): void => {
     reached = beforeEverything;
-    tell(undefined);
+    notify(undefined);
     void look.start();
   };
 

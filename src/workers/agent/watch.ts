@@ -100,11 +100,11 @@ export async function lookAt(
   const now = deps.now().getTime();
   if (row.status === "RUNNING") {
     const run = await findRun(deps.db, { job_id: jobId, attempt });
-    const heardAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
+    const contactAt = Math.max(upSince, ...[run?.contact_at, row.started_at].map(Number));
     const rules = await findJobSpec(deps.db, jobId);
     if (rules === undefined) return undefined;
     const endMs = Number(row.started_at) + timeoutOf(rules, null) * 1_000 + overtimeMs;
-    const silentMs = silenceMs - (now - heardAt);
+    const silentMs = silenceMs - (now - contactAt);
     if (silentMs > 0 && endMs > now) return Math.min(silentMs, endMs - now);
     const reason = silentMs > 0 ? "job_execution_timeout" : "runner_system_failure";
     await failed(deps, row, { reason, rules });

@@ -7,7 +7,7 @@ import { issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
-import { type Notice, newMentions, notify, placeOf } from "../user/notify.ts";
+import { type Notice, newMentions, notify, textSourceOf } from "../user/notify.ts";
 
 /** Sends mail to those whom an event assigns or mentions, if they may read the project. */
 export const issueNotification: Reactor = {
@@ -39,7 +39,7 @@ function issueNotice(recorded: Recorded): Notice | undefined {
   const { type, stream, data } = decode(issueEvents, recorded);
   const of = {
     about: idInStream(stream),
-    said: placeOf(recorded),
+    said: textSourceOf(recorded),
     assignedKind: "ISSUE_ASSIGNED",
     mentionKind: "ISSUE_MENTIONED",
   } as const;
@@ -63,7 +63,7 @@ function issueNotice(recorded: Recorded): Notice | undefined {
 function commentNotice(recorded: Recorded): Notice | undefined {
   const { type, stream, data } = decode(issueCommentEvents, recorded);
   const kinds = { assignedKind: "ISSUE_ASSIGNED", mentionKind: "COMMENT_MENTIONED" } as const;
-  const of = { ...kinds, assigneeIds: [], said: placeOf(recorded) };
+  const of = { ...kinds, assigneeIds: [], said: textSourceOf(recorded) };
   const { projectId, message } = data;
   const about = idInStream(stream);
   if (type === "IssueCommentCreated") {

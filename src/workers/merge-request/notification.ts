@@ -11,7 +11,7 @@ import {
 import { mentionsIn } from "../../platform/text-reference.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
-import { type Notice, newMentions, notify, placeOf } from "../user/notify.ts";
+import { type Notice, newMentions, notify, textSourceOf } from "../user/notify.ts";
 
 /** Sends mail to assignees, reviewers and those whom a request or a note mentions, if they may read it. */
 export const mergeRequestNotification: Reactor = {
@@ -47,7 +47,7 @@ function requestNotice(recorded: Recorded): Notice | undefined {
   const { type, stream, data } = decode(mergeRequestEvents, recorded);
   const of = {
     about: idInStream(stream),
-    said: placeOf(recorded),
+    said: textSourceOf(recorded),
     assignedKind,
     mentionKind: "MERGE_REQUEST_MENTIONED",
   } as const;
@@ -70,7 +70,7 @@ const peopleOf = ({ assignedUserIds, reviewerIds }: EditedDetails): readonly str
 
 function noteNotice(recorded: Recorded): Notice | undefined {
   const { type, data } = decode(discussionEvents, recorded);
-  const said = placeOf(recorded);
+  const said = textSourceOf(recorded);
   const of = { assignedKind, mentionKind: "NOTE_MENTIONED", assigneeIds: [], said } as const;
   if (type === "DiscussionStarted") {
     const { discussionId: about, projectId, message, startedById: byId } = data;

@@ -79,7 +79,7 @@ export async function ownerDemands(
       ? tooComplex()
       : { demands: answer };
   } catch (error) {
-    if (error instanceof NoRoom) return noAnswer();
+    if (error instanceof TooManyQuestions) return noAnswer();
     if (!(error instanceof Unanswered)) throw error;
     unanswered.set(key, performance.now() + unansweredMs, 2 * key.length + 50);
     return noAnswer();
@@ -91,7 +91,7 @@ class Unanswered extends Error {
 }
 
 /** The caller has too many questions under way, which says nothing about this question. */
-class NoRoom extends Error {
+class TooManyQuestions extends Error {
   override readonly name = "NoRoom";
 }
 
@@ -101,7 +101,7 @@ async function askWithin(question: OwnerQuestion): Promise<OwnerAnswer | undefin
     const answer = askOwners({ ...question, stepsMax: atOnce.stepsMax });
     if (answer !== "too many steps") return answer;
   }
-  if (!thread.hasRoom()) throw new NoRoom("too many questions wait");
+  if (!thread.hasRoom()) throw new TooManyQuestions("too many questions wait");
   return thread.ask(question);
 }
 

@@ -5,7 +5,7 @@ import {
   LinkMailKind,
   type MailKind,
   NotificationKind,
-  type SaidAt,
+  type TextSource,
 } from "../../events/user/mail.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Vault } from "../../platform/key/vault.ts";
@@ -22,7 +22,7 @@ export type MailAbout = Readonly<{
   holderId: string;
   requestId: string;
   expiresAt: Date;
-  said?: SaidAt | undefined;
+  said?: TextSource | undefined;
 }>;
 
 export type MailTextDeps = Readonly<{

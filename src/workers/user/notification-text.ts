@@ -4,7 +4,7 @@ import { unsubscribeToken } from "../../commands/user/notification-preference.ts
 import { UserId } from "../../events/core/ids.ts";
 import { IssueId } from "../../events/issue/issue.ts";
 import { IssueCommentId } from "../../events/issue/issue-comment.ts";
-import type { NotificationKind, SaidAt } from "../../events/user/mail.ts";
+import type { NotificationKind, TextSource } from "../../events/user/mail.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import type { Vault } from "../../platform/key/vault.ts";
@@ -19,7 +19,7 @@ import { possibleReaders } from "../../projections/team/reader.ts";
 import { findTransfer } from "../../projections/team/transfer-offer.ts";
 import { wantsMail } from "../../projections/user/notification-preference.ts";
 import { findUserById } from "../../projections/user/user.ts";
-import { saidAt } from "./said.ts";
+import { textAt } from "./written-text.ts";
 
 export type WrittenMail = Pick<Message, "subject" | "text" | "unsubscribeUrl">;
 
@@ -35,7 +35,7 @@ type About = Readonly<{
   kind: NotificationKind;
   holderId: string;
   requestId: string;
-  said?: SaidAt | undefined;
+  said?: TextSource | undefined;
 }>;
 
 const titleMax = 100;
@@ -93,7 +93,7 @@ async function writeMention(
   { kind, holderId, requestId, said }: About & Readonly<{ kind: MentionKind }>,
 ): Promise<WrittenMail | undefined> {
   const found = await subjectOf(db, kind, requestId);
-  const then = said && (await saidAt(store, said));
+  const then = said && (await textAt(store, said));
   const about = found && { ...found, ...then };
   const project = about && (await findProjectById(db, about.projectId));
   if (about === undefined || project === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { user } from "../../commands/user/user.ts";
 import type { Recorded } from "../../events/core/event.ts";
-import type { NotificationKind, SaidAt } from "../../events/user/mail.ts";
+import type { NotificationKind, TextSource } from "../../events/user/mail.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { mentionsIn } from "../../platform/text-reference.ts";
@@ -26,7 +26,7 @@ export type Notice = Readonly<{
   /** Aliases. */
   mentions: readonly string[];
   /** Where they are mentioned. */
-  said: SaidAt;
+  said: TextSource;
 }>;
 
 /** Puts a mail to each of them into the outbox, if they may read the project and want such mails. */
@@ -47,7 +47,7 @@ export async function notify(
 }
 
 /** Where an event is. */
-export const placeOf = ({ stream, revision }: Recorded): SaidAt => ({
+export const textSourceOf = ({ stream, revision }: Recorded): TextSource => ({
   stream,
   revision: Number(revision),
 });
@@ -82,7 +82,7 @@ type Recipient = Readonly<{
   userId: string;
   kind: NotificationKind;
   about: string;
-  said: SaidAt | undefined;
+  said: TextSource | undefined;
 }>;
 
 async function schedule(

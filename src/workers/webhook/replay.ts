@@ -84,7 +84,7 @@ export const webhookReplayWorker = defineWorker({
     const { events, last } = await openEvents(job, requested, deps);
     if (job.after === undefined) {
       const total = await countOf(events, notificationFor, signal);
-      await tell(job, requested, { type: "StartReplay", replayId, total }, deps);
+      await recordStep(job, requested, { type: "StartReplay", replayId, total }, deps);
     }
     const part: Part = {
       job,
@@ -96,7 +96,12 @@ export const webhookReplayWorker = defineWorker({
     const next = await sendPart(events, part, deps, signal);
     if (next === "ended") return;
     if (next === "all" && (job.ahead === undefined || last === undefined)) {
-      await tell(job, requested, { type: "FinishReplay", replayId, outcome: "scheduled" }, deps);
+      await recordStep(
+        job,
+        requested,
+        { type: "FinishReplay", replayId, outcome: "scheduled" },
+        deps,
+      );
       return;
     }
     const { after, ahead } = next === "all" ? restAfter(events, job) : next;
@@ -248,7 +253,7 @@ async function goesOn(
   if (state.status === "absent" || state.status === "deleted") return false;
   if (state.status === "off") {
     const outcome = "webhook_switched_off";
-    await tell(job, requested, { type: "FinishReplay", replayId, outcome }, deps);
+    await recordStep(job, requested, { type: "FinishReplay", replayId, outcome }, deps);
     return false;
   }
   const status = replayStatus(state, replayId);
@@ -263,7 +268,7 @@ type Step =
       outcome: "scheduled" | "webhook_switched_off";
     }>;
 
-async function tell(
+async function recordStep(
   { webhookId }: ReplayJob,
   requested: ReplayRequested,
   step: Step,

@@ -110,7 +110,7 @@ describe("a login by LDAP", () => {
     expect((await basic("boris", "boris's secret")).status).to.equal(403);
   });
 
-  it("lets nobody in who is blocked, by no door", async () => {
+  it("logs no blocked user in, at any entry point", async () => {
     const visitor = browser(app.url);
     await logIn(visitor, "clara");
     const { id } = await whoByConsoleToken(app, visitor);

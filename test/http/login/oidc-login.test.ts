@@ -182,7 +182,7 @@ describe("a login by OpenID Connect", () => {
 describe("the settings of logins by OpenID Connect", () => {
   const link = `href="${at}?returnTo=`;
 
-  it("close the whole door (enableOidcLoginPage), also to who is on the way", async () => {
+  it("close the whole login (enableOidcLoginPage), also to who is on the way", async () => {
     const visitor = browser(app.url);
     expect((await visitor.open("/login?choose=1")).text).to.contain(link);
     const callback = await answerTo(visitor, person());

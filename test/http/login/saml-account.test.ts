@@ -131,7 +131,7 @@ describe("the settings of logins by SAML", () => {
     expect((await logIn(browser(app.url), person())).location).to.equal("/console");
   });
 
-  it("close the whole door (enableSamlLoginPage), also to who is on the way", async () => {
+  it("close the whole login (enableSamlLoginPage), also to who is on the way", async () => {
     const visitor = browser(app.url);
     const link = `href="${at}?returnTo=`;
     expect((await visitor.open("/login?choose=1")).text).to.contain(link);
@@ -164,7 +164,7 @@ describe("the settings of logins by SAML", () => {
     expect((await visitor.open("/login?choose=1")).text).to.contain("<form");
   });
 
-  it("leave a connection that is switched off, or is none, without a door", async () => {
+  it("leave a connection that is switched off, or is none, without a way to log in", async () => {
     const off = await connectionOf(app, root, "saml", body);
     await switchConnection(app, root, { kind: "saml", uuid: off }, false);
     for (const id of [off, randomUUID()]) {

@@ -2,8 +2,8 @@ import { expect } from "chai";
 
 import type { SignatureCheck } from "../../../src/platform/git/signature.ts";
 import {
+  CheckCache,
   checkSignatures,
-  HeardChecks,
   sweepSignatureChecks,
 } from "../../../src/platform/key/signature-memory.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -35,8 +35,8 @@ beforeEach(async () => {
 describe("what is remembered of signatures", () => {
   it("is checked by git once, for all processes", async () => {
     const questions = [question("c1", "k1"), question("c2", "k1")];
-    const heard = new HeardChecks();
-    for (const process of [heard, heard, new HeardChecks()]) {
+    const cache = new CheckCache();
+    for (const process of [cache, cache, new CheckCache()]) {
       expect(await checkSignatures(db, questions, now, process)).to.deep.equal([good, good]);
     }
     expect(checked).to.deep.equal(["c1", "c2"]);
@@ -44,19 +44,19 @@ describe("what is remembered of signatures", () => {
   });
 
   it("is checked once for concurrent callers", async () => {
-    const heard = new HeardChecks();
-    const ask = () => checkSignatures(db, [question("c1", "k1")], now, heard);
+    const cache = new CheckCache();
+    const ask = () => checkSignatures(db, [question("c1", "k1")], now, cache);
     await Promise.all([ask(), ask(), ask()]);
     expect(checked).to.deep.equal(["c1"]);
   });
 
   it("is of the signed and all of the keys, in any order", async () => {
-    await checkSignatures(db, [question("c1", "k1", "k2")], now, new HeardChecks());
-    await checkSignatures(db, [question("c1", "k2", "k1")], now, new HeardChecks());
+    await checkSignatures(db, [question("c1", "k1", "k2")], now, new CheckCache());
+    await checkSignatures(db, [question("c1", "k2", "k1")], now, new CheckCache());
     expect(checked).to.have.length(1);
     for (const other of [question("c1", "k1"), question("c1"), question("c2", "k1", "k2")]) {
       checked = [];
-      await checkSignatures(db, [other], now, new HeardChecks());
+      await checkSignatures(db, [other], now, new CheckCache());
       expect(checked).to.have.length(1);
     }
   });
@@ -69,16 +69,16 @@ describe("what is remembered of signatures", () => {
   ] as const) {
     it(`is ${what}`, async () => {
       answer = verdict;
-      const heard = new HeardChecks();
-      await checkSignatures(db, [question("c1", "k1")], now, heard);
-      for (const process of [heard, new HeardChecks()]) {
+      const cache = new CheckCache();
+      await checkSignatures(db, [question("c1", "k1")], now, cache);
+      for (const process of [cache, new CheckCache()]) {
         await checkSignatures(db, [question("c1", "k1")], later(holds), process);
       }
       expect(checked).to.have.length(1);
       await sweepSignatureChecks(db, later(holds));
       expect(await rows()).to.have.length(1);
 
-      await checkSignatures(db, [question("c1", "k1")], later(over), heard);
+      await checkSignatures(db, [question("c1", "k1")], later(over), cache);
       expect(checked).to.have.length(2);
       await rows().update({ holds_until: later(holds) });
       await sweepSignatureChecks(db, later(over));
@@ -92,7 +92,7 @@ describe("what is remembered of signatures", () => {
       { kind: "unfinished" },
     ] as const) {
       answer = verdict;
-      const [check] = await checkSignatures(db, [question("c1", "k1")], now, new HeardChecks());
+      const [check] = await checkSignatures(db, [question("c1", "k1")], now, new CheckCache());
       expect(check).to.deep.equal(verdict);
       expect(await rows()).to.deep.equal([]);
     }

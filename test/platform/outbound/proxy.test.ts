@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import { parseOutboundAllow } from "../../../src/platform/outbound/address.ts";
-import { type OutboundDoor, openOutboundProxy } from "../../../src/platform/outbound/proxy.ts";
+import { openOutboundProxy, type ProxyGrant } from "../../../src/platform/outbound/proxy.ts";
 import type { Resolve } from "../../../src/platform/outbound/resolve.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 
@@ -42,14 +42,14 @@ beforeEach(() => {
   seen.length = 0;
 });
 
-const credentials = ({ proxyUrl }: OutboundDoor): string => {
+const credentials = ({ proxyUrl }: ProxyGrant): string => {
   const { username, password } = new URL(proxyUrl);
   return basicAuth(username, password);
 };
 
 /** A request in clear, as a program sends it to its proxy. */
-async function ask(door: OutboundDoor, url: string, body = "", authorization = credentials(door)) {
-  const { port } = new URL(door.proxyUrl);
+async function ask(grant: ProxyGrant, url: string, body = "", authorization = credentials(grant)) {
+  const { port } = new URL(grant.proxyUrl);
   const asking = request({
     port,
     host: "127.0.0.1",
@@ -63,56 +63,56 @@ async function ask(door: OutboundDoor, url: string, body = "", authorization = c
 }
 
 /** The first line a tunnel is answered by, and the socket to go on with. */
-async function tunnel(door: OutboundDoor, authority: string) {
-  const { port } = new URL(door.proxyUrl);
+async function tunnel(grant: ProxyGrant, authority: string) {
+  const { port } = new URL(grant.proxyUrl);
   const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(
     `CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n` +
-      `proxy-authorization: ${credentials(door)}\r\n\r\n`,
+      `proxy-authorization: ${credentials(grant)}\r\n\r\n`,
   );
   const [chunk] = (await once(socket, "data")) as [Buffer];
   return { socket, line: chunk.toString().split("\r\n")[0] };
 }
 
 describe("the proxy for programs of our own", () => {
-  it("leads a request in clear to the host of its door, and hands redirects back", async () => {
-    const door = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
-    const found = await ask(door, `http://git.example:${webPort}/a?b=c`, "hello");
+  it("leads a request in clear to the host of its grant, and hands redirects back", async () => {
+    const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
+    const found = await ask(grant, `http://git.example:${webPort}/a?b=c`, "hello");
     expect([found.status, found.body, found.headers["x-kept"]]).to.deep.equal([
       200,
       "hello",
       "yes",
     ]);
     expect(seen).to.deep.equal([`POST /a?b=c git.example:${webPort}`]);
-    expect((await ask(door, `http://git.example:${webPort}/moved`)).status).to.equal(302);
-    door.close();
+    expect((await ask(grant, `http://git.example:${webPort}/moved`)).status).to.equal(302);
+    grant.close();
   });
 
   it("leads an encrypted connection there", async () => {
-    const door = await proxy.open(`https://git.example:${echoPort}/a.git`, 1_000);
-    const { socket, line } = await tunnel(door, `git.example:${echoPort}`);
+    const grant = await proxy.open(`https://git.example:${echoPort}/a.git`, 1_000);
+    const { socket, line } = await tunnel(grant, `git.example:${echoPort}`);
     expect(line).to.equal("HTTP/1.1 200 Connected");
     socket.write("hello");
     const [chunk] = (await once(socket, "data")) as [Buffer];
     expect(chunk.toString()).to.equal("hello");
     const closed = once(socket, "close");
-    door.close();
+    grant.close();
     await closed;
   });
 
   it("leads nowhere else", async () => {
-    const door = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
+    const grant = await proxy.open(`http://git.example:${webPort}/a.git`, 1_000);
     for (const url of [
       `http://other.example:${webPort}/`,
       `http://git.example:${echoPort}/`,
       `http://127.0.0.1:${webPort}/`,
       `https://git.example:${webPort}/`,
     ]) {
-      expect((await ask(door, url)).status, url).to.equal(403);
+      expect((await ask(grant, url)).status, url).to.equal(403);
     }
-    expect((await tunnel(door, `git.example:${webPort}`)).line).to.contain("403");
-    expect(door.refusal()?.message).to.equal("The host is not on the public internet.");
+    expect((await tunnel(grant, `git.example:${webPort}`)).line).to.contain("403");
+    expect(grant.refusal()?.message).to.equal("The host is not on the public internet.");
     expect(seen).to.deep.equal([]);
     const secure = await proxy.open(`https://git.example:${echoPort}/`, 1_000);
     expect((await tunnel(secure, `git.example:${webPort}`)).line).to.contain("403");
@@ -120,28 +120,28 @@ describe("the proxy for programs of our own", () => {
   });
 
   it("opens only to its own credentials, and not when it was closed", async () => {
-    const door = await proxy.open(`http://git.example:${webPort}/`, 1_000);
+    const grant = await proxy.open(`http://git.example:${webPort}/`, 1_000);
     const another = await proxy.open(`http://other.example:${webPort}/`, 1_000);
     const url = `http://git.example:${webPort}/`;
-    for (const wrong of ["", "Basic eDp5", credentials(door).slice(0, -4)]) {
-      expect((await ask(door, url, "", wrong)).status).to.equal(407);
+    for (const wrong of ["", "Basic eDp5", credentials(grant).slice(0, -4)]) {
+      expect((await ask(grant, url, "", wrong)).status).to.equal(407);
     }
-    expect((await ask(door, url, "", credentials(another))).status).to.equal(403);
-    door.close();
-    expect((await ask(door, url)).status).to.equal(407);
+    expect((await ask(grant, url, "", credentials(another))).status).to.equal(403);
+    grant.close();
+    expect((await ask(grant, url)).status).to.equal(407);
   });
 
   for (const bad of [["10.0.0.1"], ["127.0.0.1"], ["8.8.8.8", "169.254.169.254"], []]) {
     it(`refuses a name that is resolved to ${bad.join(" and ") || "nothing"}`, async () => {
       for (const scheme of ["http", "https"]) {
-        const door = await strict.open(`${scheme}://git.example:${webPort}/`, 1_000);
+        const grant = await strict.open(`${scheme}://git.example:${webPort}/`, 1_000);
         // Later than the URL was looked at: what the resolver says at the connection counts.
         answers = bad;
         const authority = `git.example:${webPort}`;
         if (scheme === "http")
-          expect((await ask(door, `http://${authority}/`)).status).to.equal(403);
-        else expect((await tunnel(door, authority)).line).to.contain("403");
-        expect(door.refusal()?.message).to.contain("not on the public internet");
+          expect((await ask(grant, `http://${authority}/`)).status).to.equal(403);
+        else expect((await tunnel(grant, authority)).line).to.contain("403");
+        expect(grant.refusal()?.message).to.contain("not on the public internet");
       }
       expect(seen).to.deep.equal([]);
     });
@@ -154,16 +154,16 @@ describe("the proxy for programs of our own", () => {
     "/tmp/x",
     "http://a:b@c.example",
   ]) {
-    it(`opens no door to ${url}`, async () => {
+    it(`opens no grant to ${url}`, async () => {
       await expect(proxy.open(url, 1)).to.be.rejectedWith(/URL|http/);
     });
   }
 
   it("cuts off what is larger than agreed", async () => {
-    const door = await proxy.open(`http://git.example:${webPort}/`, 10);
-    const request = ask(door, `http://git.example:${webPort}/`, "x".repeat(1_000));
+    const grant = await proxy.open(`http://git.example:${webPort}/`, 10);
+    const request = ask(grant, `http://git.example:${webPort}/`, "x".repeat(1_000));
     await expect(request).to.be.rejectedWith(/aborted|hang up|ECONNRESET|EPIPE/);
-    expect(door.refusal()?.message).to.equal("More than 10 bytes came.");
+    expect(grant.refusal()?.message).to.equal("More than 10 bytes came.");
     const secure = await proxy.open(`https://git.example:${echoPort}/`, 10);
     const { socket } = await tunnel(secure, `git.example:${echoPort}`);
     const closed = once(socket, "close");

@@ -8,9 +8,9 @@ import {
   type Change,
   changesOf,
   type Data,
+  dataAfter,
   isChanging,
   marks,
-  saidAfter,
 } from "../../../src/projections/audit/change.ts";
 
 /**
@@ -62,7 +62,7 @@ describe("every event that changes something", () => {
         let seen = 0;
         for (const event of examples) {
           const changes = changesOf(event.type, event.data, said);
-          said = saidAfter(said, event);
+          said = dataAfter(said, event);
           if (event.type !== type) continue;
           seen += 1;
           expectBothValues(changes);
@@ -118,7 +118,7 @@ describe("what changed", () => {
       { field: "sshPort", before: 22, after: 2222 },
       { field: "userApiCountLimit", before: userApiCountLimit, after: 5 },
     ]);
-    const said = saidAfter(saidAfter({}, first), second);
+    const said = dataAfter(dataAfter({}, first), second);
     const third = change({ userApiCountLimit: 7, sshPort: 23 });
     expect(changesOf(third.type, third.data, said)).to.deep.equal([
       { field: "userApiCountLimit", before: 5, after: 7 },
@@ -138,7 +138,7 @@ describe("what changed", () => {
       type: "PackageFileStored",
       data: { fileId, bytes },
     });
-    const said = [stored("a", 1), stored("b", 2)].reduce(saidAfter, {});
+    const said = [stored("a", 1), stored("b", 2)].reduce(dataAfter, {});
     const data = { fileId: "a", bytes: 3 };
     expect(changesOf("PackageFileReplaced", data, said)).to.deep.equal([
       { field: "fileId", after: "a" },
@@ -166,7 +166,7 @@ describe("what changed", () => {
     const said = [
       { type: "UserRegistered", data: { confirmed: false } },
       { type: "UserEmailConfirmed", data: {} },
-    ].reduce(saidAfter, {});
+    ].reduce(dataAfter, {});
     expect(changesOf("UserEmailChanged", { confirmed: false }, said)).to.deep.equal([
       { field: "confirmed", before: true, after: false },
     ]);

@@ -18,7 +18,7 @@ export const FileQuery = z.object({
 });
 
 /** Pages that show what a clone holds. */
-export const readable = { strangersWhen: "pullRepoFromAnonUserIsEnabled" } as const;
+export const readable = { anonymousWhen: "pullRepoFromAnonUserIsEnabled" } as const;
 
 export type FoundEntry = FoundCommit &
   Readonly<{ entry: TreeEntry | undefined; path: string; parts: readonly string[] }>;

@@ -111,13 +111,13 @@ async function count(
 
 /** Kills the child when it prints nothing for too long, or takes too much memory meanwhile. */
 function watchFor(child: ChildProcessByStdio<Writable, Readable, Readable>, silenceMs: number) {
-  let heardAt = Date.now();
+  let lastOutputAt = Date.now();
   let tooMuch = false;
   child.stdout.on("data", () => {
-    heardAt = Date.now();
+    lastOutputAt = Date.now();
   });
   const timer = setInterval(async () => {
-    const silent = Date.now() - heardAt > silenceMs;
+    const silent = Date.now() - lastOutputAt > silenceMs;
     tooMuch ||= silent || (await memoryOf(child)) > memoryBytesMax;
     if (tooMuch) child.kill("SIGKILL");
   }, watchMs);

@@ -5,11 +5,11 @@ import { issueEvents } from "../../events/issue/issue.ts";
 import { issueCommentEvents } from "../../events/issue/issue-comment.ts";
 import { discussionEvents } from "../../events/merge-request/discussion.ts";
 import { mergeRequestEvents } from "../../events/merge-request/merge-request.ts";
-import type { SaidAt } from "../../events/user/mail.ts";
+import type { TextSource } from "../../events/user/mail.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 
 /** Who wrote a text, and what it says; an edit of other fields says nothing of it. */
-export type Said = Readonly<{ byId: string; text?: string }>;
+export type WrittenText = Readonly<{ byId: string; text?: string }>;
 
 const textEvents = {
   ...issueEvents,
@@ -18,16 +18,16 @@ const textEvents = {
   ...discussionEvents,
 } as const;
 
-export async function saidAt(
+export async function textAt(
   store: Pick<EventStore, "readStream">,
-  { stream, revision }: SaidAt,
-): Promise<Said | undefined> {
-  for await (const event of store.readStream(stream, BigInt(revision))) return saidBy(event);
+  { stream, revision }: TextSource,
+): Promise<WrittenText | undefined> {
+  for await (const event of store.readStream(stream, BigInt(revision))) return writtenTextOf(event);
   return undefined;
 }
 
 /** Undefined for an event without a text in which people are mentioned. */
-function saidBy(recorded: Recorded): Said | undefined {
+function writtenTextOf(recorded: Recorded): WrittenText | undefined {
   const { type, data } = decode(textEvents, recorded);
   switch (type) {
     case "IssueCreated":
