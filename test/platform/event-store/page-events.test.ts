@@ -3,7 +3,6 @@ import { convertGrpcEvent } from "@eventstore/db-client/dist/utils/convertGrpcEv
 import streamsPb from "@eventstore/db-client/generated/streams_pb.js";
 import { expect } from "chai";
 
-import { type StoredEvent, tombstoneRevision } from "../../../src/embedded/event-store/event.ts";
 import { eventBytes } from "../../../src/embedded/event-store/event-bytes.ts";
 import type { Recorded } from "../../../src/events/core/event.ts";
 import { clientOf, openEventStore } from "../../../src/platform/event-store/eventstoredb.ts";
@@ -11,36 +10,8 @@ import { recordedOf } from "../../../src/platform/event-store/eventstoredb-recor
 import { eventsIn } from "../../../src/platform/event-store/page-events.ts";
 import { readPages } from "../../../src/platform/event-store/page-reader.ts";
 import { testEventStore } from "../../support/event-store.ts";
+import { storedEvent, storedEventCases } from "../../support/stored-events.ts";
 import { collect, newEvent, newStream } from "../../support/test-event.ts";
-
-const event: StoredEvent = {
-  id: "2f0c9a4e-7b7c-4f0a-9d3e-5a1b2c3d4e5f",
-  type: "IssueEdited",
-  isJson: true,
-  data: Buffer.from('{"title":"Ж"}'),
-  metadata: Buffer.from('{"from":"🙂"}'),
-  position: 7n,
-  stream: "issue-1",
-  revision: 0n,
-  created: 17_000_000_000_000_000n,
-};
-
-const over: Readonly<Record<string, Partial<StoredEvent>>> = {
-  "an ordinary one": {},
-  "numbers of each length": { position: 300n, revision: 2n ** 32n + 5n },
-  "numbers of 49 and 50 bits": { position: 2n ** 49n - 1n, revision: 2n ** 49n },
-  "the largest numbers": { position: 2n ** 62n + 129n, revision: tombstoneRevision },
-  "the start of the log": { position: 0n, revision: 0n },
-  "a time just before a millisecond": { created: 17_000_000_000_009_999n },
-  "a time that no double holds": { created: 17_000_000_000_019_999n },
-  "the earliest time": { created: 0n },
-  "bytes that are no JSON": { isJson: false, data: Buffer.from([0, 255]) },
-  "JSON that is none": { data: Buffer.from("{"), metadata: Buffer.from("{") },
-  "null as JSON": { data: Buffer.from("null"), metadata: Buffer.from("null") },
-  "no data and no metadata": { isJson: false, data: Buffer.alloc(0), metadata: Buffer.alloc(0) },
-  "long and foreign names": { stream: `поток-${"x🙂".repeat(250)}`, type: "Тип".repeat(50) },
-  "much data": { data: Buffer.from(JSON.stringify("x".repeat(300_000))) },
-};
 
 /** As the official client reads the same bytes. */
 function byClient(bytes: Buffer): Recorded {
@@ -58,16 +29,19 @@ const comparable = (read: Recorded) => ({
 });
 
 describe("the events of a page", () => {
-  for (const [name, changed] of Object.entries(over)) {
+  for (const [name, changed] of Object.entries(storedEventCases)) {
     it(`are those that the official client reads, of ${name}`, () => {
-      const bytes = eventBytes({ ...event, ...changed }, false);
+      const bytes = eventBytes({ ...storedEvent, ...changed }, false);
       const expected = comparable(byClient(bytes));
       expect(eventsIn(bytes).map(comparable)).to.deep.equal([expected]);
     });
   }
 
   it("come in their order, between fields that are not known", () => {
-    const stored = Object.values(over).map((changed) => ({ ...event, ...changed }));
+    const stored = Object.values(storedEventCases).map((changed) => ({
+      ...storedEvent,
+      ...changed,
+    }));
     // A number, a text, and numbers of 8 and 4 bytes, with the numbers 9 to 12.
     const unknown = Buffer.from([
       72,
@@ -92,7 +66,7 @@ describe("the events of a page", () => {
   });
 
   it("are none of half a message", () => {
-    const bytes = eventBytes(event, false);
+    const bytes = eventBytes(storedEvent, false);
     for (const length of [bytes.length - 1, 20]) {
       expect(() => eventsIn(bytes.subarray(0, length))).to.throw();
     }
