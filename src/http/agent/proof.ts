@@ -9,7 +9,7 @@ import { hashToken, isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { type AgentRow, findAgentByToken } from "../../projections/agent/agent.ts";
 import { type AgentContactRow, noteContact } from "../../projections/agent/contact.ts";
-import { type Remembered, remembered } from "../core/cached-query.ts";
+import { rememberedFor } from "../core/cached-query.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestContext } from "../core/request.ts";
 
@@ -70,19 +70,13 @@ export async function agentOf(
   return row;
 }
 
-const agents = new WeakMap<Deps["onChange"], Remembered<AgentRow>>();
-
 /** An agent that works asks many times a second. */
-function agentsByToken({ db, onChange }: Pick<Deps, "db" | "onChange">): Remembered<AgentRow> {
-  const known = agents.get(onChange);
-  if (known !== undefined) return known;
-  const made = remembered((tokenHash) => findAgentByToken(db, tokenHash));
-  onChange((subject) => {
-    if (subject === "agents" || subject === undefined) made.forget();
-  });
-  agents.set(onChange, made);
-  return made;
-}
+const agentsByToken = rememberedFor<AgentRow>(
+  (tokenHash, db) => findAgentByToken(db, tokenHash),
+  (agents, subject) => {
+    if (subject === "agents" || subject === undefined) agents.forget();
+  },
+);
 
 /**
  * The agent that a request proves to come from. Its contact is noted, and a new token that it uses for

@@ -1,4 +1,7 @@
+import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
+
+import type { Watching } from "../../projections/core/visible.ts";
 
 export type Remembered<Value> = Readonly<{
   /** From memory, or loaded. What is not there is looked for again each time. */
@@ -63,5 +66,28 @@ export function remembered<Value>(
       if (which === undefined) return entries.clear();
       for (const [key, { value }] of entries) if (which(value)) entries.delete(key);
     },
+  };
+}
+
+type Source = Readonly<{ db: Knex }> & Pick<Watching, "onChange">;
+
+/**
+ * One cache for each source of changes: a process has one, a process of tests several.
+ *
+ * @param forget drops what a change of this subject makes stale; undefined stands for any subject
+ */
+export function rememberedFor<Value>(
+  load: (key: string, db: Knex) => Promise<Value | undefined>,
+  forget: (cache: Remembered<Value>, subject: string | undefined) => void,
+  options: RememberedOptions<Value> = {},
+): (source: Source) => Remembered<Value> {
+  const caches = new WeakMap<Source["onChange"], Remembered<Value>>();
+  return ({ db, onChange }) => {
+    const known = caches.get(onChange);
+    if (known !== undefined) return known;
+    const cache = remembered((key) => load(key, db), options);
+    onChange((subject) => forget(cache, subject));
+    caches.set(onChange, cache);
+    return cache;
   };
 }
