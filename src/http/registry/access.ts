@@ -68,10 +68,28 @@ export async function accessOf(
     return { caller, ...found };
   }
   requireScope(caller, right === "read" ? "READ_REGISTRY" : "WRITE_REGISTRY");
-  const owner = await ownerFor(name, caller, right, deps);
-  const found = await repositoryOf(owner, name, deps);
+  const found =
+    right === "read" && caller.job === undefined
+      ? await foundByReader(name, caller, deps)
+      : await repositoryOf(await ownerFor(name, caller, right, deps), name, deps);
   if (found === undefined) throw registryRepositoryNotFound();
   return { caller, ...found };
+}
+
+/** What is open without a token is open with any. @throws Refusal 403, 404 */
+async function foundByReader(
+  name: NativeName,
+  caller: Caller,
+  deps: RegistryAccessDeps,
+): Promise<Found | undefined> {
+  try {
+    return await repositoryOf(await ownerFor(name, caller, "read", deps), name, deps);
+  } catch (error) {
+    const isDenied = error instanceof Refusal && error.kind === "forbidden";
+    const open = isDenied ? await openRepository(name, deps) : undefined;
+    if (open === undefined) throw error;
+    return open;
+  }
 }
 
 async function repositoryOf(

@@ -38,8 +38,10 @@ const readableByAll = `(
 /** The local repositories of container images that the caller may read. */
 function repositories(reader: CatalogReader): string {
   const ofProject = reader.projectId === undefined ? "true" : "project.id = :projectId";
-  const condition = reader.projectId === undefined ? readableByAll : "true";
-  const readable = reader.userId === null ? condition : readableByUser;
+  const isOfJob = reader.projectId !== undefined;
+  const ofAll = isOfJob ? "true" : readableByAll;
+  const ofUser = isOfJob ? readableByUser : `(${readableByUser} or ${readableByAll})`;
+  const readable = reader.userId === null ? ofAll : ofUser;
   return `
     select registry.id::text as registry_id, lower(
       case

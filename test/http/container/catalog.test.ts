@@ -163,6 +163,18 @@ describe("the list of images", () => {
     expect((await listed(await bearer(scope))).names).to.deep.equal(open.slice(1));
   });
 
+  it("holds an open image of a private project for every user", async () => {
+    const own = repositoriesAt(app, "/project/anna/secret/repositories", anna.token);
+    await own.local("shown", "container", { hasAnonymousAccess: true });
+    await pushed(anna, "anna/secret/shown/app");
+    for (const authorization of [basic(bob), await bearer(scope)]) {
+      const { names } = await listed(authorization);
+      expect(names.filter((name) => name.startsWith("anna/secret/"))).to.deep.equal([
+        "anna/secret/shown/app",
+      ]);
+    }
+  });
+
   it("reads no more images than a page needs, however many repositories there are", async () => {
     const { db } = app.deps;
     const [of, images] = [{ id: secret.id, count: 200 }, { count: 20 }];

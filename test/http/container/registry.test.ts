@@ -147,7 +147,10 @@ describe("the registry of containers", () => {
     const headers = { authorization: `Bearer ${token}` };
     const read = await fetch(`${app.url}/v2/anna/forge/open/app/manifests/1`, { headers });
     expect(read.status).to.equal(200);
+    const manifest = "/v2/anna/forge/open/app/manifests/1";
+    expect((await send("GET", manifest, { as: bob })).status, "to a stranger").to.equal(200);
     const path = "/v2/anna/forge/open/app/blobs/uploads/";
+    expect((await send("POST", path, { as: bob })).status).to.equal(403);
     expect((await fetch(app.url + path, { method: "POST", headers })).status).to.equal(401);
   });
 

@@ -127,6 +127,11 @@ describe("a native path of a repository", () => {
     expect((await put(path, "a")).status).to.equal(201);
     expect(await (await get(path, {})).text()).to.equal("a");
     expect((await put(path, "b", {})).status).to.equal(401);
+    expect((await get(path, basic(bob))).status, "with a token of a stranger").to.equal(200);
+    expect((await put(path, "b", basic(bob))).status).to.equal(403);
+    expect((await get(path, { authorization: "Bearer lfat_wrong" })).status).to.equal(401);
+    const other = { alias: "bob", token: await app.givenToken(bob.id, ["PROJECT_WRITE"]) };
+    expect((await get(path, basic(other))).status).to.equal(403);
     await put(`${base}/files/tool/2/a`, "a");
     expect((await get(`${base}/files/tool/2/a`, {})).status).to.equal(401);
   });
