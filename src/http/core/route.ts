@@ -71,6 +71,8 @@ type Declaration = Readonly<{
   secret?: true;
   /** With an access that ends in READER: the setting that lets callers without a token in. */
   anonymousWhen?: keyof Settings & `${string}Anon${string}`;
+  /** Of a read: whether what the path names is open to everybody, without a token and without a role. */
+  isOpen?: (params: Readonly<Record<string, unknown>>, deps: Deps) => Promise<boolean>;
   /** Key under which files come as `multipart/form-data`; the handler reads them as they come. */
   upload?: string;
   /** One file comes as the body, or as `multipart/form-data` under the key `file`. */

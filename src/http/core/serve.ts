@@ -121,8 +121,11 @@ async function admit(
   first?: Admitted,
 ): Promise<Admitted> {
   const { route, params } = matched;
-  const caller = await prove(ctx, matched, machinery);
-  const needed = neededHere(route, params, caller);
+  // A path whose parameters cannot be read is refused later, with its reason.
+  const isOpen = params !== undefined && (await route.isOpen?.(params, machinery.deps)) === true;
+  const caller = await prove(ctx, matched, machinery, isOpen);
+  const ofRoute = neededHere(route, params, caller);
+  const needed = isOpen && ofRoute ? { ...ofRoute, role: null } : ofRoute;
   const resolved = needed && (await resolveOwner(machinery.gate, params, caller, needed));
   // The path may name another one by now, in which the caller has other rights.
   if (first?.resolved && resolved) mustBeFound(sameId(first.resolved, resolved), needed.resource);
@@ -134,8 +137,9 @@ async function prove(
   ctx: Context,
   { route }: MatchedRoute,
   { deps, gate }: Pick<Machinery, "deps" | "gate">,
+  isOpenHere = false,
 ): Promise<Caller> {
-  const isOpen = await isOpenToAll(route, deps);
+  const isOpen = isOpenHere || (await isOpenToAll(route, deps));
   const caller = await gate.caller(ctx, isOpen ? "anonymous" : route.access, route.forJobs);
   if (caller.userId !== null) stateOf(ctx).userId = caller.userId;
   mustBeFor(caller, route, isOpen);

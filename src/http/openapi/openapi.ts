@@ -148,7 +148,8 @@ export function openApiFile(routes: readonly Route[]): string {
 
 function operation(route: Route, writer: SchemaWriter): Json {
   const closed = route.notForApplications === true && "Not for tokens of OAuth applications.";
-  const texts = [route.description, accessText(route), closed];
+  const open = route.isOpen && "What is open to everybody needs no token.";
+  const texts = [route.description, accessText(route), open, closed];
   const description = texts.filter(Boolean).join("\n\n");
   return {
     operationId: route.operationId,
@@ -243,12 +244,13 @@ function security(route: Route): readonly Json[] {
   return [...ofPeople(route), ...(route.forJobs === true ? [{ job: [] }] : [])];
 }
 
-function ofPeople({ access, scope }: Route): readonly Json[] {
+function ofPeople({ access, scope, isOpen }: Route): readonly Json[] {
   if (access === "basic") return [{ basic: [] }];
   if (access === "agent") return [{}, { agent: [] }];
   if (access === "client") return [{}, { client: [] }];
   const token = { token: scope === "none" ? [] : [scope] };
-  return access === "anonymous" || isReader(access) ? [{}, token] : [token];
+  const needsNone = access === "anonymous" || isReader(access) || isOpen !== undefined;
+  return needsNone ? [{}, token] : [token];
 }
 
 const idempotencyKey = {

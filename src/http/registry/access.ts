@@ -5,7 +5,10 @@ import type { RegistryOwner } from "../../events/registry/repository.ts";
 import { isToken } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findProject, type ProjectRow } from "../../projections/project/project.ts";
-import type { RegistryRepositoryRow } from "../../projections/registry/repository.ts";
+import {
+  findRegistryRepository,
+  type RegistryRepositoryRow,
+} from "../../projections/registry/repository.ts";
 import { type CompanyRow, findCompany } from "../../projections/team/company.ts";
 import { type Authenticate, anonymous, basicCredentials } from "../access/authenticate.ts";
 import { type Caller, type Gate, mustBeOfJob, requireScope } from "../access/gate.ts";
@@ -117,13 +120,27 @@ async function openRepository(
   deps: RegistryAccessDeps,
 ): Promise<Found | undefined> {
   const found = await repositoryOf(await ownerNamed(name, deps), name, deps);
-  if (found === undefined) return undefined;
-  const { settings, owner_type } = found.repository;
-  const isOpen = settings.type === "LOCAL" && settings.hasAnonymousAccess;
-  if (isOpen) return found;
-  const isOpenInstance = owner_type === "INSTANCE" && settings.type !== "PROXY";
-  const isOpened = isOpenInstance && (await deps.settings()).globalRegistryAnonymousAccess;
-  return isOpened ? found : undefined;
+  return found && (await isOpen(found.repository, deps)) ? found : undefined;
+}
+
+async function isOpen(
+  { settings, owner_type }: RegistryRepositoryRow,
+  deps: Pick<Deps, "settings">,
+): Promise<boolean> {
+  if (settings.type === "LOCAL" && settings.hasAnonymousAccess) return true;
+  const isOfInstance = owner_type === "INSTANCE" && settings.type !== "PROXY";
+  return isOfInstance && (await deps.settings()).globalRegistryAnonymousAccess;
+}
+
+/** Whether callers without a token may read the repository with this id, when it is of the owner that is named. */
+export async function isOpenRepository(
+  owner: Omit<NativeName, "repository">,
+  id: string,
+  deps: Deps,
+): Promise<boolean> {
+  const named = await ownerNamed(owner, deps);
+  const row = named && (await findRegistryRepository(deps.db, named, id));
+  return row !== undefined && (await isOpen(row, deps));
 }
 
 const instance: NamedOwner = { ...instanceOwner, path: "instance" };
@@ -140,7 +157,7 @@ const ofProject = ({ id, owner_alias, alias }: ProjectRow): NamedOwner => ({
 
 /** Without regard to roles: the repository itself says that it is open. */
 async function ownerNamed(
-  { scope, params }: NativeName,
+  { scope, params }: Omit<NativeName, "repository">,
   { db }: Pick<Deps, "db">,
 ): Promise<NamedOwner | undefined> {
   if (scope === "instance") return instance;

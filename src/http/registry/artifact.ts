@@ -12,6 +12,7 @@ import { receiveAttachedFile } from "../file/attached.ts";
 import { mustPresentVersion } from "../package/package.ts";
 import { orNotFound, packageParameters } from "../package/request.ts";
 import { PackageVersionView } from "../package/view.ts";
+import { isOpenRepository } from "./access.ts";
 import { type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { openFile } from "./send-file.ts";
@@ -33,6 +34,16 @@ const within = <Shape extends z.ZodRawShape>(
   params.extend(shape) as unknown as z.ZodType<z.output<z.ZodObject<Shape>>>;
 
 const repositoryUuid = RegistryRepositoryId;
+
+const scopes = { Project: "project", Company: "company", Instance: "instance" } as const;
+
+/** Of a download: whether the repository is open to everybody. */
+const openAt = ({ noun }: RegistryScope) => ({
+  isOpen: (params: Readonly<Record<string, unknown>>, deps: Deps): Promise<boolean> => {
+    const { repositoryUuid: id, ...texts } = params as Readonly<Record<string, string>>;
+    return isOpenRepository({ scope: scopes[noun], params: texts }, id ?? "", deps);
+  },
+});
 
 function routesAt(scope: RegistryScope): readonly Route[] {
   const { noun, params, read, write } = scope;
@@ -60,6 +71,7 @@ function routesAt(scope: RegistryScope): readonly Route[] {
     }),
     route({
       ...anonymously(scope),
+      ...openAt(scope),
       method: "get",
       path: `${scope.path}/{repositoryUuid}/conda/{platform}/{fileName}`,
       operationId: `download${noun}CondaPackage`,
@@ -83,6 +95,7 @@ function routesAt(scope: RegistryScope): readonly Route[] {
     }),
     route({
       ...anonymously(scope),
+      ...openAt(scope),
       method: "get",
       path: `${scope.path}/{repositoryUuid}/cargo/{packageName}/{packageVersion}`,
       operationId: `download${noun}Crate`,

@@ -72,6 +72,39 @@ describe("a package of conda", () => {
   });
 });
 
+describe("the download of a package over REST", () => {
+  const company = "/company/acme/repositories";
+  before(() =>
+    app.post("/company", { token, body: { title: "Acme", alias: "acme", isPrivate: true } }),
+  );
+
+  for (const base of [path, company]) {
+    it(`is for everybody where the repository is open, at ${base}`, async () => {
+      const bob = await app.givenUser(`bob-${base.split("/")[1]}`);
+      const own = repositoriesAt(app, base, token);
+      const { repositoryUuid: id } = await own.local("open", "conda");
+      await app.put(`${base}/${id}/conda/${name}`, { token, body: conda(tool) });
+      const at = `${base}/${id}/conda/linux-64/${name}`;
+      const statuses = async () => [
+        (await app.get(at)).status,
+        (await app.get(at, { token: bob.token })).status,
+        (await app.get(at, { token: "lfat_wrong" })).status,
+      ];
+      expect(await statuses()).to.deep.equal([403, 403, 403]);
+      await own.change(id, { type: "LOCAL", settings: { hasAnonymousAccess: true } });
+      expect(await statuses()).to.deep.equal([200, 200, 403]);
+      const noRead = await app.givenToken(bob.id, ["PROJECT_WRITE"]);
+      expectRefusal(await app.get(at, { token: noRead }), 403, "auth.scope_missing");
+      expect((await app.get(`${base}/${id}`)).status, "the repository itself").to.equal(403);
+      const put = await app.put(`${base}/${id}/conda/${name}`, { body: conda(tool) });
+      expectRefusal(put, 403, "auth.token_invalid");
+      const elsewhere = base === path ? company : path;
+      const wrong = await app.get(`${elsewhere}/${id}/conda/linux-64/${name}`);
+      expectRefusal(wrong, 403, "auth.token_invalid");
+    });
+  }
+});
+
 describe("a channel of conda", () => {
   const base = `${app.url}/registry/project/anna/forge/repository/channel`;
   const headers = { authorization: basicAuth("anna", token) };
