@@ -2,7 +2,10 @@ import type { Knex } from "knex";
 
 import { eventDigest } from "../../events/core/canonical.ts";
 import type { Recorded } from "../../events/core/event.ts";
+import { PackageId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import { packageVersionStream } from "../../events/package/version.ts";
+import { packageVersionIdOf } from "../../platform/package/coordinates.ts";
 import { arrayBytes } from "../../platform/postgres/array-bytes.ts";
 import { allOf } from "../../platform/postgres/pipelined.ts";
 import type { Statement } from "../../platform/postgres/together.ts";
@@ -47,7 +50,7 @@ export type AuditNameRow = Readonly<{ id: string; name: string }>;
 
 export const auditEntryProjection: Projection = {
   name: "audit_entry",
-  version: 2,
+  version: 3,
   tables: ["audit_entry", "audit_day", "audit_name"],
   async create(tx) {
     await tx.schema.createTable("audit_entry", (table) => {
@@ -193,10 +196,24 @@ function entriesPlaced(
   );
 }
 
-/** A package belongs where its repository does, or to the project whose registry it is in. */
-function parentStream({ data }: Recorded): string | undefined {
-  const { registryId } = data;
-  return typeof registryId === "string" ? `registryRepository-${registryId}` : undefined;
+/** Which field of a tag's event names the version that it is given to. */
+const versionFields: Readonly<Record<string, string>> = {
+  ContainerTagSet: "digest",
+  PackageTagSet: "version",
+};
+
+/**
+ * A package belongs where its repository does, or to the project whose registry it is in; the key of a repository where
+ * that does, and a tag where the version does that it is given to.
+ */
+function parentStream({ type, data }: Recorded): string | undefined {
+  const ofRepository = type === "RegistrySigningKeyCreated" ? data["repositoryId"] : undefined;
+  const registryId = data["registryId"] ?? ofRepository;
+  if (typeof registryId === "string") return `registryRepository-${registryId}`;
+  const version = data[versionFields[type] ?? ""];
+  const packageId = PackageId.safeParse(data["packageId"]);
+  if (typeof version !== "string" || !packageId.success) return undefined;
+  return packageVersionStream(packageVersionIdOf(packageId.data, { version, key: version }));
 }
 
 /**

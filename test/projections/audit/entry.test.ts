@@ -1,5 +1,8 @@
 import { expect } from "chai";
 import type { AnyEvent } from "../../../src/events/core/event.ts";
+import { PackageId } from "../../../src/events/core/ids.ts";
+import { packageVersionStream } from "../../../src/events/package/version.ts";
+import { packageVersionIdOf } from "../../../src/platform/package/coordinates.ts";
 import { type AuditEntryRow, auditEntryProjection } from "../../../src/projections/audit/entry.ts";
 import { type AuditFilter, listAuditEntries } from "../../../src/projections/audit/entry-query.ts";
 import { project } from "../../../src/projections/core/projection.ts";
@@ -30,7 +33,13 @@ const log = history(
 
 const oldest = (filter: AuditFilter, range: { after?: bigint; limit?: number } = {}) =>
   listAuditEntries(db, filter, { order: "oldest", limit: 100, ...range });
-const types = (rows: readonly AuditEntryRow[]) => rows.map(({ type }) => type);
+const types = (rows: readonly Pick<AuditEntryRow, "type">[]) => rows.map(({ type }) => type);
+
+type Batches = Parameters<typeof feedTogether>[2];
+
+async function feedInTurn(batches: Batches): Promise<void> {
+  for (const batch of batches) await project(db, auditEntryProjection, batch, context);
+}
 
 describe("the audit trail", () => {
   beforeEach(() => reset(db, auditEntryProjection));
@@ -80,6 +89,35 @@ describe("the audit trail", () => {
     });
     expect(read).to.be.within(1, 20);
     expect(await oldest({ placeId: projectId }, { after: 2_000n })).to.have.length(1);
+  });
+
+  it("knows the project of tags of packages and of the key of a repository", async () => {
+    const registryId = "9d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f";
+    const packageId = PackageId.parse("3d1c2b3a-4f5e-4d6c-9b8a-1a2b3c4d5e6f");
+    const streamOf = (version: string) =>
+      packageVersionStream(packageVersionIdOf(packageId, { version, key: version }));
+    const tagged = history(
+      [`registryRepository-${registryId}`, event("RegistryRepositoryCreated", { projectId })],
+      [
+        `registrySigningKey-${registryId}`,
+        event("RegistrySigningKeyCreated", { repositoryId: registryId }),
+      ],
+      [streamOf("1.0.0"), event("PackageVersionCreated", { registryId, packageId })],
+      [`package-${packageId}`, event("PackageTagSet", { packageId, tag: "a", version: "1.0.0" })],
+      [`package-${packageId}`, event("PackageTagRemoved", { packageId, tag: "a" })],
+      [streamOf("sha256:0"), event("PackageVersionCreated", { registryId, packageId })],
+      ["containerTag-1", event("ContainerTagSet", { packageId, tag: "a", digest: "sha256:0" })],
+      ["containerTag-1", event("ContainerTagRemoved", { packageId, tag: "a" })],
+    );
+    for (const batches of [[tagged], tagged.map((one) => [one])]) {
+      const together = () => feedTogether(db, auditEntryProjection, batches);
+      for (const feed of [together, () => feedInTurn(batches)]) {
+        await reset(db, auditEntryProjection);
+        await feed();
+        const found = await oldest({ placeId: projectId });
+        expect(types(found)).to.deep.equal(types(tagged));
+      }
+    }
   });
 
   it("is the same when PostgreSQL looks up the projects while it inserts", async () => {
