@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import { lfsObjectEvents } from "../../events/git/lfs-object.ts";
+import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { ownerOfPackage } from "../../projections/package/registry.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import {
@@ -36,7 +37,9 @@ const fileTypes = [
   "JobLogStored",
   "PackageFileReplaced",
   "PackageFileStored",
+  "PackageVersionPurged",
   "PipelineDeleted",
+  "RegistryRepositoryDeleted",
   "ReleaseFileAdded",
   "ReleaseFileRemoved",
 ];
@@ -46,9 +49,12 @@ export const fileSize: Reactor = {
   name: "file-size",
   types: new Set(fileTypes),
   gatherMs: 500,
-  async react(event, { db, visible }) {
+  async react(event, { db, store, visible }) {
     await visible(event.position);
-    const projectId = await projectOfFile(db, event);
+    const projectId =
+      event.type === "RegistryRepositoryDeleted"
+        ? await projectOfStream(store, event.stream)
+        : await projectOfFile(db, event);
     if (projectId === undefined) return [];
     return [{ queue, id: `${projectId}-${event.metadata.commandId}`, data: { projectId } }];
   },
@@ -63,6 +69,14 @@ async function projectOfFile(
   if (typeof projectId === "string") return projectId;
   if (type.startsWith("Release")) return projectOfRelease(db, idInStream(stream));
   return ownerOfPackage(db, String(packageId));
+}
+
+/** Of a repository of packages: nothing but its first event names it once it is deleted. */
+async function projectOfStream(store: EventStore, stream: string): Promise<string | undefined> {
+  for await (const { data } of store.readStream(stream, 0n, 1)) {
+    return data["ownerType"] === "PROJECT" ? String(data["ownerId"]) : undefined;
+  }
+  return undefined;
 }
 
 export const repositorySizeWorker = defineWorker({

@@ -5,7 +5,7 @@ import { type Send, startTestApp, type TestUser } from "../../support/app.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { eventually } from "../../support/eventually.ts";
 import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
-import { repositoriesAt } from "../../support/registry.ts";
+import { type RepositoryView, repositoriesAt } from "../../support/registry.ts";
 
 const app = await startTestApp({ workers: true, config: { projectBytesMax: 1_000_000 } });
 const parent = await temporaryDirectory();
@@ -134,11 +134,13 @@ describe("LFS objects", () => {
 
 describe("files that come by other ways than git", () => {
   const shelf = "/project/anna/shelf";
+  const at = () => repositoriesAt(app, `${shelf}/repositories`, anna.token);
   let id: string;
+  let goods: RepositoryView;
   let release: string;
   before(async () => {
     ({ id } = await app.givenProject(anna, "shelf"));
-    await repositoriesAt(app, `${shelf}/repositories`, anna.token).local("goods", "generic");
+    goods = await at().local("goods", "generic");
     const little = await workingCopy(parent, "little");
     await commit(little, "Little", { "a.txt": "a\n" });
     await git(little, "push", "--quiet", remote().replace("search.git", "shelf.git"), "main");
@@ -192,6 +194,13 @@ describe("files that come by other ways than git", () => {
     expect(await attached(release, "files", 1)).to.equal(413);
     await allow(null);
     expect(await holds()).to.equal(held);
+  });
+
+  it("count no more once their repository of packages is deleted", async () => {
+    await eventually(async () => (await used()) >= 370_000);
+    const before = await used();
+    expect((await at().remove(goods.repositoryUuid)).status).to.equal(204);
+    await eventually(async () => (await used()) <= before - 70_000);
   });
 });
 
