@@ -6,12 +6,13 @@ import { npmKeptPaths } from "../../../../src/http/registry/type/npm-proxy.ts";
 import { nugetKeptPaths } from "../../../../src/http/registry/type/nuget-proxy.ts";
 import { pypiKeptPaths } from "../../../../src/http/registry/type/pypi-proxy.ts";
 import { registryRepositoriesWithIds } from "../../../../src/projections/registry/repository.ts";
+import { packageUploads } from "../../../support/package-upload.ts";
 import { type RepositoryView, startRegistryApp } from "../../../support/registry.ts";
 import { startUpstream } from "../../../support/upstream.ts";
 
 const stranger = await startUpstream();
 const upstream = await startUpstream();
-const { app, at, headers } = await startRegistryApp({ reachesLoopback: true });
+const { app, anna, at, baseOf, headers } = await startRegistryApp({ reachesLoopback: true });
 const status = async (path: string): Promise<number> => {
   const url = `${app.url}/registry/project/anna/forge/repository/both/${path}`;
   return (await fetch(url, { headers })).status;
@@ -82,4 +83,48 @@ describe("proxies of one virtual repository", () => {
       expect([await owns(own), await owns(other)], path).to.deep.equal([true, false]);
     }
   });
+});
+
+describe("a name of a local member", () => {
+  const uploads = packageUploads("ours");
+  const spellings = {
+    npm: ["tool", "tool/9.9.9", "tool/-/tool-9.9.9.tgz"],
+    pypi: ["simple/tool/", "simple/Tool/", "simple/TOOL"],
+    nuget: ["flat/tool/index.json", "registration/TOOL/index.json", "flat/Tool/9/tool.9.nupkg"],
+    maven: ["org/acme/tool/maven-metadata.xml", "org/acme/tool/9.9/tool-9.9.jar"],
+  } as const;
+
+  for (const [type, paths] of Object.entries(spellings)) {
+    it(`is requested from no proxy before it or after it, not from the trash either: ${type}`, async () => {
+      const upload = uploads[type]!;
+      const ids = [
+        await at.proxy(`far-${type}`, type, { url: stranger.url }),
+        await at.local(`own-${type}`, type, { isDeletePackageAllowed: true }),
+      ].map(({ repositoryUuid }) => repositoryUuid);
+      const settings = { includedRepositoryUuids: ids, allowRemoteProxying: true };
+      await at.virtual(`all-${type}`, type, { ...settings, deploymentRepositoryUuid: ids[1] });
+      const { method, type: contentType, body } = upload;
+      const stored = await fetch(`${baseOf(`all-${type}`)}/${upload.path}`, {
+        method,
+        headers: { ...headers, "content-type": contentType },
+        body: new Uint8Array(body),
+      });
+      expect(stored.status, await stored.text()).to.be.within(200, 201);
+      const asked = async () => {
+        const before = stranger.requests.length;
+        for (const path of paths) await fetch(`${baseOf(`all-${type}`)}/${path}`, { headers });
+        return stranger.requests.slice(before).filter(({ url }) => /tool/i.test(url ?? ""));
+      };
+      expect(await asked()).to.have.length(0);
+      const place = `/project/anna/forge/repositories/${ids[1]}/package`;
+      const [found] = await app.deps.db("package").where("registry_id", ids[1]);
+      const removed = await app.delete(`${place}/${found.id}`, { token: anna.token });
+      expect(removed.status, removed.text).to.equal(204);
+      expect(await asked(), "in the trash").to.have.length(0);
+      const before = stranger.requests.length;
+      const other = paths[0].replace(/tool/i, "other");
+      await fetch(`${baseOf(`all-${type}`)}/${other}`, { headers });
+      expect(stranger.requests.length, "another name").to.be.greaterThan(before);
+    });
+  }
 });
