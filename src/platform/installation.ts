@@ -4,18 +4,18 @@ import { fileURLToPath } from "node:url";
 
 const thisFile = fileURLToPath(import.meta.url);
 
-/** The program runs as bundles made by `npm run build`; otherwise from the TypeScript sources. */
+/** The program runs compiled: as bundles made by `npm run build`, or in tests. Otherwise it is the TypeScript sources. */
 export const isBuilt = path.extname(thisFile) === ".js";
 
 /** The directory that holds package.json, `bin` and, after a build, `dist`. */
-export const packageRoot = rootAbove(path.dirname(thisFile));
+export const packageRoot = directoryAbove("package.json", path.dirname(thisFile));
 
-/** Where files of the program stand that are read or started by path: the sources, or the build. */
-export const programRoot = isBuilt ? path.join(packageRoot, "dist") : packageRoot;
+/** Where files of the program stand that are read or started by path: the sources, or what they were compiled to. */
+export const programRoot = directoryAbove("migrations", path.dirname(thisFile));
 
-function rootAbove(directory: string): string {
-  if (existsSync(path.join(directory, "package.json"))) return directory;
+function directoryAbove(name: string, directory: string): string {
+  if (existsSync(path.join(directory, name))) return directory;
   const parent = path.dirname(directory);
-  if (parent === directory) throw new Error(`No package.json above ${thisFile}.`);
-  return rootAbove(parent);
+  if (parent === directory) throw new Error(`No ${name} above ${thisFile}.`);
+  return directoryAbove(name, parent);
 }

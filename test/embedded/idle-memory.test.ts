@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { expect } from "chai";
 
 import { idleCollector } from "../../src/embedded/idle-memory.ts";
+import { compiled } from "../support/compiled.ts";
 
 describe("the memory of an idle process", () => {
   /** How often the heap is collected while the event loop is so busy at each look. */
@@ -30,8 +31,8 @@ describe("the memory of an idle process", () => {
   });
 
   it("does not keep a process alive that has nothing else to do", async () => {
-    const code = `import("./src/embedded/idle-memory.ts").then((m) => m.releaseIdleMemory())`;
-    const flags = ["--expose-gc", "--import", "tsx", "--eval", code];
+    const code = `import("${compiled("src/embedded/idle-memory.ts")}").then((m) => m.releaseIdleMemory())`;
+    const flags = ["--expose-gc", "--eval", code];
     const [exitCode] = await once(spawn(process.execPath, flags), "exit");
     expect(exitCode).to.equal(0);
   });

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { ConfigError } from "../../src/config.ts";
 import { type NodeChild, startNodeChild } from "../../src/embedded/node-child.ts";
 import { holderOf } from "../../src/embedded/pid-file.ts";
+import { compiledFile } from "../support/compiled.ts";
 import { eventually } from "../support/eventually.ts";
 import { forkProgram, isRunning, killHard } from "../support/process.ts";
 
@@ -29,7 +30,7 @@ describe("a child process", () => {
     closeTimeoutMs = 60_000,
   ) =>
     startNodeChild<Ready>({
-      program: "test/support/child-program.ts",
+      program: compiledFile("test/support/child-program.ts"),
       args: [manner],
       environment: {},
       settings,

@@ -10,6 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 
 import { ProgramOutputs } from "../../src/platform/program-output.ts";
+import { compiled } from "../support/compiled.ts";
 import { eventually } from "../support/eventually.ts";
 import { temporaryDirectory } from "../support/git.ts";
 
@@ -120,7 +121,7 @@ describe("what a program writes", () => {
     const script = `
       import { closeSync, openSync } from "node:fs";
       import { spawn } from "node:child_process";
-      import { ProgramOutputs } from ${JSON.stringify(path.resolve("src/platform/program-output.ts"))};
+      import { ProgramOutputs } from "${compiled("src/platform/program-output.ts")}";
       const outputs = new ProgramOutputs();
       const start = (end) => spawn("true", [], { stdio: ["ignore", end, "ignore"] }).on("error", () => {});
       for await (const _ of (await outputs.of(start)).pieces);
@@ -137,7 +138,7 @@ describe("what a program writes", () => {
       }
       await outputs.close();
       process.exit();`;
-    const node = `ulimit -n 128; exec "$0" --import tsx --input-type=module -e "$1"`;
+    const node = `ulimit -n 128; exec "$0" --input-type=module -e "$1"`;
     const child = spawn("sh", ["-c", node, process.execPath, script]);
     const said = (await text(child.stdout)).trim().split("\n");
     expect(said).to.have.length(8).and.include("failed").and.not.include("waits");

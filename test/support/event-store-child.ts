@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
+import { nodeArgs } from "./compiled.ts";
+
 export type EventStoreChild = Readonly<{
   url: string;
   port: number;
@@ -12,8 +14,8 @@ export type EventStoreChild = Readonly<{
 
 /** The embedded server in a process of its own; a free port when 0. The caller kills it. */
 export async function spawnEventStore(databaseUrl: string, port = 0): Promise<EventStoreChild> {
-  const script = new URL("./event-store-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--import=tsx", script, String(port)], {
+  const program = nodeArgs("test/support/event-store-process.ts");
+  const child = spawn(process.execPath, [...program, String(port)], {
     // Command lines are shown to every user of the machine.
     env: { ...process.env, DATABASE_URL: databaseUrl },
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,9 +1,10 @@
 import { startNodeChild } from "../../src/embedded/node-child.ts";
+import { compiledFile } from "./compiled.ts";
 
 // Run as a program of its own, so that a test can kill it: starts a child and reports its pid.
 const [dir = ""] = process.argv.slice(2);
 const child = await startNodeChild({
-  program: "test/support/child-program.ts",
+  program: compiledFile("test/support/child-program.ts"),
   args: ["well"],
   environment: {},
   settings: Promise.resolve({}),

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { compiledFile } from "./compiled.ts";
+
 const run = promisify(execFile);
 
 export type ProcessRow = Readonly<{ pid: number; parent: number; command: string }>;
@@ -48,7 +50,7 @@ export async function forkProgram<Message>(
   file: string,
   args: readonly string[],
 ): Promise<{ child: ChildProcess; message: Message }> {
-  const child = fork(file, [...args], { execArgv: ["--import", "tsx"] });
+  const child = fork(compiledFile(file), [...args], { execArgv: ["--enable-source-maps"] });
   const [message] = (await once(child, "message")) as [Message];
   return { child, message };
 }

@@ -4,18 +4,19 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
+import { compiled } from "./compiled.ts";
 import { skippedLines } from "./program.ts";
 
-const helper = path.resolve("test/support/program.ts");
+const helper = compiled("test/support/program.ts");
 const program = "no-such-program-here";
 
 const files = {
-  "whole.test.mts": `
+  "whole.test.mjs": `
     import { needsProgram } from ${JSON.stringify(helper)};
     needsProgram(${JSON.stringify(program)});
     before(() => { throw new Error("is not run"); });
     describe("a file", () => { it("is skipped", () => { throw new Error("is not run"); }); });`,
-  "part.test.mts": `
+  "part.test.mjs": `
     import { needsProgram } from ${JSON.stringify(helper)};
     describe("a part", () => {
       needsProgram(${JSON.stringify(program)});
@@ -39,7 +40,7 @@ describe("tests that need a program which is not installed", () => {
       TEST_DATABASE_TEMPLATE: "x",
       NO_COLOR: "1",
     };
-    const args = [mocha, "--parallel", "--jobs", "2", path.join(directory, "*.test.mts")];
+    const args = [mocha, "--parallel", "--jobs", "2", path.join(directory, "*.test.mjs")];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
       env: environment,
       encoding: "utf8",

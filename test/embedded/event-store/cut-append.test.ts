@@ -6,6 +6,7 @@ import { expect } from "chai";
 import pg from "pg";
 
 import { startEventStoreServer } from "../../../src/embedded/event-store/server.ts";
+import { nodeArgs } from "../../support/compiled.ts";
 import { beginAppend, streamsClient } from "../../support/cut-append.ts";
 import { testDatabase } from "../../support/database.ts";
 import { randomNumbers } from "../../support/random.ts";
@@ -109,8 +110,8 @@ describe("a plain append that is cut off", () => {
 
 /** A client in a process of its own, once it sends. */
 async function sending(streams: readonly string[]): Promise<ChildProcess> {
-  const script = new URL("../../support/cut-append-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--import=tsx", script, server.url, ...streams], {
+  const program = nodeArgs("test/support/cut-append-process.ts");
+  const child = spawn(process.execPath, [...program, server.url, ...streams], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(createInterface(child.stdout), "line");

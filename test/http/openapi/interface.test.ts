@@ -26,7 +26,7 @@ const Operation = z.object({
 });
 const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), Operation)) });
 
-const file = new URL("interface.json", import.meta.url);
+const file = "test/http/openapi/interface.json";
 const endpoints = z.array(Endpoint).parse(JSON.parse(await readFile(file, "utf8")));
 const { paths } = Document.parse(openApi(routes));
 const served = new Map(

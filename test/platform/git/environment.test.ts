@@ -6,6 +6,7 @@ import { expect } from "chai";
 
 import { gitEnvironment } from "../../../src/platform/git/environment.ts";
 import { runGit } from "../../../src/platform/git/run.ts";
+import { compiled } from "../../support/compiled.ts";
 import { commit, git, type Ran, temporaryDirectory, workingCopy } from "../../support/git.ts";
 
 const root = await temporaryDirectory();
@@ -92,12 +93,9 @@ describe("the environment of git", () => {
   it("is another program only where the system has its programs", async () => {
     const { program, ran } = await witness("git");
     const PATH = `${path.dirname(program)}:${process.env["PATH"]}`;
-    const module = path.resolve("src/platform/git/run.ts");
-    const code = `import(${JSON.stringify(module)}).then(({ runGit }) =>
+    const code = `import("${compiled("src/platform/git/run.ts")}").then(({ runGit }) =>
       runGit(${JSON.stringify(gitDir)}, ["rev-parse", "--git-dir"]))`;
-    await promisify(execFile)(process.execPath, ["--import", "tsx", "--eval", code], {
-      env: { PATH },
-    });
+    await promisify(execFile)(process.execPath, ["--eval", code], { env: { PATH } });
     expect(await ran()).to.equal(false);
   });
 });

@@ -1,0 +1,20 @@
+// Tests run from compiled files (test/support/compile.mjs); mocha lists and names the sources.
+const { execFileSync } = require("node:child_process");
+const path = require("node:path");
+
+// Mocha reads this once more in the process that it starts with the options of Node below.
+const compiledBy = "LEDGERFORGE_TESTS_COMPILED";
+if (process.env[compiledBy] !== __dirname) {
+  const script = path.join(__dirname, "test/support/compile.mjs");
+  execFileSync(process.execPath, [script], { stdio: "inherit" });
+  process.env[compiledBy] = __dirname;
+}
+
+const support = ["file-suites", "light-workers", "hooks", "global-setup"];
+
+module.exports = {
+  "node-option": ["enable-source-maps"],
+  require: support.map((name) => `.tmp/compiled/test/support/${name}.js`),
+  timeout: 240_000,
+  exit: false,
+};

@@ -1,0 +1,20 @@
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { isBuilt, packageRoot } from "../../src/platform/installation.ts";
+
+/** What compile.mjs makes of a TypeScript file of this project; any other file is itself. */
+export function compiledFile(file: string): string {
+  const name = path.relative(packageRoot, path.resolve(packageRoot, file));
+  if (name.startsWith("..") || !name.endsWith(".ts")) return path.resolve(file);
+  return path.join(packageRoot, ".tmp", "compiled", name.replace(/\.ts$/, ".js"));
+}
+
+/** The address to import it by. */
+export const compiled = (file: string): string => pathToFileURL(compiledFile(file)).href;
+
+/** Arguments by which Node runs a TypeScript file of this project, as this process runs: compiled, or by a loader. */
+export const nodeArgs = (file: string): readonly string[] =>
+  isBuilt
+    ? ["--enable-source-maps", compiledFile(file)]
+    : ["--import=tsx", path.resolve(packageRoot, file)];
