@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { HashPassword } from "../commands/user/register-user.ts";
 import { type Healer, healOften } from "../git/ref-healer.ts";
 import { openCounters } from "../platform/counter.ts";
 import { openDirectory } from "../platform/identity/directory.ts";
@@ -58,6 +59,8 @@ export type HttpPlatform = Omit<
     }> &
       Guards;
     now?: () => Date;
+    /** Of new passwords, for tests; see RegisterUserDeps. */
+    hash?: HashPassword | undefined;
     /** How long an answer waits for the read models; see VisibleDeps. For tests. */
     visibleWaitMaxMs?: number;
   }>;
@@ -67,7 +70,7 @@ export type RunningHttp = Readonly<{ url: string; deps: Deps; close: () => Promi
 /** Starts to answer requests, until closed; closing lets what was begun finish. */
 export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
   const { config, log, store, db, vault, blobs, git, queues } = platform;
-  const { now = () => new Date() } = platform;
+  const { now = () => new Date(), hash } = platform;
   const out = ways(config);
   const { visibleWaitMaxMs: waitMaxMs } = platform;
   const waiting = waitMaxMs === undefined ? {} : { waitMaxMs };
@@ -99,6 +102,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
       ...machinery,
       ...out,
       now,
+      hash,
       log,
       ...known,
     };

@@ -59,6 +59,8 @@ export type TestAppOptions = Readonly<{
   reachesLoopback?: boolean;
   /** How long an answer waits for the read models: longer than usual by default, as many tests run at once. */
   visibleWaitMaxMs?: number;
+  /** Passwords that are set by requests take next to no work to hash, as those of given users. */
+  cheapPasswords?: boolean;
   /** By name and port as well, which also lets them do without TLS. */
   outboundAllow?: readonly string[];
 }>;
@@ -92,7 +94,8 @@ export async function startTestApp(options: TestAppOptions = {}) {
   const platform = { config, log, store, db, vault, blobs, git, queues, visibleWaitMaxMs };
   closing.push(() => rm(dataDir, removal), git.close, queues.close);
   closing.push((await startProjections(platform)).close);
-  const http = await startHttp(platform);
+  const hash = options.cheapPasswords ? { hash: cheapHash } : {};
+  const http = await startHttp({ ...platform, ...hash });
   closing.push(http.close);
   if (options.workers === true) {
     const publicUrl = http.url;

@@ -104,7 +104,7 @@ export async function changeUserPassword(
 ): Promise<CommandResult> {
   await existing(deps, userId);
   await mustBeNewPassword(deps, userId, password, unlike);
-  const hash = await hashPassword(password);
+  const hash = await (deps.hash ?? hashPassword)(password);
   const passwordHash = await deps.vault.seal(userSubject(userId), hash);
   const command = { type: "ChangeUserPassword", passwordHash, by, at: deps.now() } as const;
   return write(deps, userId, command, metadata);

@@ -11,12 +11,14 @@ import { releaseName, reserveName } from "../core/reserve-name.ts";
 import { user } from "./user.ts";
 import { normaliseEmail, userAliasToReserve, userEmailToReserve } from "./user-name.ts";
 
+export type HashPassword = (password: string) => Promise<string>;
+
 export type RegisterUserDeps = Readonly<{
   store: EventStore;
   vault: Vault;
   now: () => string;
-  /** Hashes a new user's password; `hashPassword` by default. Tests with many users pass a cheaper one. */
-  hash?: (password: string) => Promise<string>;
+  /** Hashes new passwords; `hashPassword` by default. Tests with many of them pass a cheaper one. */
+  hash?: HashPassword | undefined;
 }>;
 
 export type NewUser = Readonly<{

@@ -56,7 +56,7 @@ export async function resetPassword(
   { tokens, password, unlike }: NewPassword,
   metadata: EventMetadata,
 ): Promise<CommandResult> {
-  const { store, vault, now } = deps;
+  const { store, vault, now, hash = hashPassword } = deps;
   const links = tokens.map((token) => readLink(token) ?? invalid());
   const id = links[0]?.holderId;
   if (id === undefined || links.some(({ holderId }) => holderId !== id)) throw invalidLink();
@@ -66,7 +66,7 @@ export async function resetPassword(
   if (state.status !== "active") throw invalidLink();
   mustMatchReset(state.reset, { tokenHashes, at: now() });
   await mustBeNewPassword(deps, id, password, unlike);
-  const passwordHash = await vault.seal(userSubject(id), await hashPassword(password));
+  const passwordHash = await vault.seal(userSubject(id), await hash(password));
   const command = { type: "ResetPassword", tokenHashes, passwordHash, at: now() } as const;
   return await handle(store, user, { id, command, metadata });
 }

@@ -2,8 +2,8 @@ import type { ProjectId, UserId } from "../../events/core/ids.ts";
 import type { Deps } from "./deps.ts";
 
 /** What processes over commands take, out of what handlers have. */
-export function commandDeps({ store, vault, now }: Deps) {
-  return { store, vault, now: () => now().toISOString() };
+export function commandDeps({ store, vault, now, hash }: Deps) {
+  return { store, vault, now: () => now().toISOString(), hash };
 }
 
 /** Who sends a command and when, as commands name it. */

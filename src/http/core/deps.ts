@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import type { Logger } from "pino";
 
+import type { HashPassword } from "../../commands/user/register-user.ts";
 import type { Blobs } from "../../platform/blob/blobs.ts";
 import type { Counters } from "../../platform/counter.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
@@ -77,6 +78,8 @@ export type Deps = Readonly<{
   /** Runs another declared operation on behalf of a request; see undo/perform.ts. */
   perform?: Perform;
   now: () => Date;
+  /** Of new passwords, for tests; see RegisterUserDeps. */
+  hash?: HashPassword | undefined;
   log: Logger;
   /** Address that clients know us by, without a slash at the end. */
   publicUrl: string;

@@ -19,13 +19,14 @@ import { openVault } from "../../../src/platform/key/vault.ts";
 import { testDatabase } from "../../support/database.ts";
 import { testEventStore } from "../../support/event-store.ts";
 import { metadataFor } from "../../support/history.ts";
+import { cheapHash } from "../../support/password.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();
 const vault = openVault(db, "a secret key of the test suite");
 
 let nowMs = Date.parse("2026-01-02T03:04:05.678Z");
-const deps = { store, vault, now: () => new Date(nowMs).toISOString() };
+const deps = { store, vault, now: () => new Date(nowMs).toISOString(), hash: cheapHash };
 
 async function registered(alias: string, mailbox: string = randomUUID()): Promise<UserId> {
   const userId = UserId.parse(randomUUID());

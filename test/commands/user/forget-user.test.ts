@@ -12,12 +12,13 @@ import { findUserById, userProjection } from "../../../src/projections/user/user
 import { testDatabase } from "../../support/database.ts";
 import { testEventStore } from "../../support/event-store.ts";
 import { metadataFor } from "../../support/history.ts";
+import { cheapHash } from "../../support/password.ts";
 import { reset } from "../../support/projection.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();
 const vault = openVault(db, "a secret key of the test suite");
-const deps = { store, vault, now: () => new Date().toISOString() };
+const deps = { store, vault, now: () => new Date().toISOString(), hash: cheapHash };
 
 describe("forgetting a user", () => {
   const person = (alias: string, email: string) => ({

@@ -13,6 +13,7 @@ import { openVault } from "../../../src/platform/key/vault.ts";
 import { testDatabase } from "../../support/database.ts";
 import { testEventStore } from "../../support/event-store.ts";
 import { metadataFor } from "../../support/history.ts";
+import { cheapHash } from "../../support/password.ts";
 
 const { db } = await testDatabase();
 const { store } = await testEventStore();
@@ -20,7 +21,8 @@ const vault = openVault(db, "a secret key of the test suite");
 
 describe("registering a user", () => {
   let nowMs = Date.parse("2026-01-02T03:04:05.678Z");
-  const deps = () => ({ store, vault, now: () => new Date(nowMs).toISOString() });
+  const now = () => new Date(nowMs).toISOString();
+  const deps = () => ({ store, vault, now, hash: cheapHash });
 
   const fresh = (alias: string, email = `${alias}@example.org`) => ({
     userId: UserId.parse(randomUUID()),
@@ -43,7 +45,7 @@ describe("registering a user", () => {
 
   it("keeps e-mail and password out of the log's clear text", async () => {
     const newUser = fresh("olga", "Olga@Example.org ");
-    await register(newUser);
+    await registerUser({ store, vault, now }, newUser, metadataFor(randomUUID()));
     const data = await registration(newUser.userId);
     expect(JSON.stringify(data)).not.to.match(/example|long password|scrypt/i);
     expect(await vault.open(data!.email)).to.equal("Olga@Example.org");

@@ -8,7 +8,7 @@ import { eventually } from "../../support/eventually.ts";
 import { startMailbox } from "../../support/mailbox.ts";
 
 const mailbox = await startMailbox();
-const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });
+const app = await startTestApp({ workers: true, smtpUrl: mailbox.url, cheapPasswords: true });
 const root = await app.givenUser("root", { admin: true });
 const password = "correct horse battery";
 let alias: string;

@@ -6,7 +6,7 @@ import { browser } from "../../support/browser.ts";
 import { startMailbox } from "../../support/mailbox.ts";
 
 const mailbox = await startMailbox();
-const app = await startTestApp({ workers: true, smtpUrl: mailbox.url });
+const app = await startTestApp({ workers: true, smtpUrl: mailbox.url, cheapPasswords: true });
 const root = await app.givenUser("root", { admin: true });
 const password = "correct horse battery";
 let alias: string;
