@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { waitingFor } from "../../src/http/agent/queue.ts";
 import { info } from "./agent.ts";
 import type { Answer, TestApp } from "./app.ts";
 
@@ -48,4 +49,32 @@ export function agentTalk(app: Pick<TestApp, "send" | "post" | "put">, agentToke
   }
 
   return { poll, put, take, begin, patch };
+}
+
+/** Waits for a job until one is queued, or the signal aborts. */
+export async function heldPoll(
+  app: Pick<TestApp, "url">,
+  agentToken: string,
+  signal: AbortSignal,
+): Promise<TakenJob> {
+  const response = await fetch(`${app.url}/api/v4/jobs/request`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token: agentToken, info }),
+    signal,
+  });
+  return response.json() as Promise<TakenJob>;
+}
+
+/** Counts the requests that begin to wait for a job. */
+export function countHeldPolls({ onChange }: Pick<TestApp["deps"], "onChange">) {
+  const waiting = waitingFor(onChange);
+  const { next } = waiting;
+  let held = 0;
+  const counted: typeof next = (...args) => {
+    held += 1;
+    return next(...args);
+  };
+  Object.assign(waiting, { next: counted });
+  return { count: () => held, end: () => Object.assign(waiting, { next }) };
 }

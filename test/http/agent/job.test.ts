@@ -1,9 +1,9 @@
 import { expect } from "chai";
 
-import { endHeldPolls, waitingFor } from "../../../src/http/agent/queue.ts";
+import { endHeldPolls } from "../../../src/http/agent/queue.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
 import { givenAgent, info } from "../../support/agent.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
+import { agentTalk, countHeldPolls, heldPoll, type TakenJob } from "../../support/agent-job.ts";
 import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
@@ -29,30 +29,6 @@ const jobOf = async (pipeline: Readonly<Record<string, unknown>>, name = "build"
   (await at.jobs(pipeline["localId"])).find((job) => job["name"] === name) ?? {};
 const logOf = (job: Readonly<Record<string, unknown>>, headers = {}) =>
   app.get(`${at.base}/cicd/job/${job["localId"]}/log`, { token, headers });
-
-/** A poll that may be left. */
-async function polling(agentToken: string, signal: AbortSignal): Promise<TakenJob> {
-  const response = await fetch(`${app.url}/api/v4/jobs/request`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ token: agentToken, info }),
-    signal,
-  });
-  return response.json() as Promise<TakenJob>;
-}
-
-/** Counts the requests that begin to wait for a job. */
-function countHeld() {
-  const waiting = waitingFor(app.deps.onChange);
-  const { next } = waiting;
-  let count = 0;
-  const counted: typeof next = (...args) => {
-    count += 1;
-    return next(...args);
-  };
-  Object.assign(waiting, { next: counted });
-  return { count: () => count, end: () => Object.assign(waiting, { next }) };
-}
 
 describe("asking for a job", () => {
   it("answers the job with all that an agent needs, in the types of the protocol", async () => {
@@ -136,7 +112,7 @@ describe("asking for a job", () => {
       Array.from({ length: 5 }, () => givenAgent(app, runners, { tag_list: "linux" })),
     );
     const leave = new AbortController();
-    const polls = others.map((each) => polling(each.token, leave.signal));
+    const polls = others.map((each) => heldPoll(app, each.token, leave.signal));
     const pipeline = await givenPipeline(oneJob);
     const job = await Promise.any(polls);
     leave.abort();
@@ -158,8 +134,8 @@ describe("asking for a job", () => {
     };
     app.deps.db.on("query", count);
     const leave = new AbortController();
-    const held = countHeld();
-    const polls = others.map((each) => polling(each.token, leave.signal));
+    const held = countHeldPolls(app.deps);
+    const polls = others.map((each) => heldPoll(app, each.token, leave.signal));
     await eventually(() => held.count() >= many);
     held.end();
     looks = 0;

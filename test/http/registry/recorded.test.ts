@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import http from "node:http";
+import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect } from "chai";
 import { z } from "zod";
 
+import { packageRoot } from "../../../src/platform/installation.ts";
 import { isRecord } from "../../../src/platform/is-record.ts";
 import { startRegistryApp } from "../../support/registry.ts";
 
@@ -32,13 +34,13 @@ type Exchange = z.output<typeof Recorded>["exchanges"][number];
 type Reply = Readonly<{ status: number; content: Buffer }>;
 
 const { app, anna, at, baseOf } = await startRegistryApp();
-const told: Readonly<Record<string, string>> = {
+const values: Readonly<Record<string, string>> = {
   host: new URL(app.url).host,
   token: anna.token,
   basic: Buffer.from(`anna:${anna.token}`).toString("base64"),
 };
 const filled = (text: string): string =>
-  text.replaceAll(/\{(host|token|basic)\}/g, (_, name: string) => told[name] ?? "");
+  text.replaceAll(/\{(host|token|basic)\}/g, (_, name: string) => values[name] ?? "");
 
 function send(base: string, { method, path, headers, body }: Exchange): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -79,7 +81,7 @@ function common(found: unknown, recorded: unknown): unknown {
 describe("a recorded client", () => {
   for (const type of ["nuget", "conda"]) {
     it(`of ${type} gets the answers that it was content with`, async () => {
-      const file = new URL(`./recorded/${type}.json`, import.meta.url);
+      const file = path.join(packageRoot, `test/http/registry/recorded/${type}.json`);
       const { exchanges } = Recorded.parse(JSON.parse(await readFile(file, "utf8")));
       await at.local(type, type, { packageReuploadType: "NONE", isDeletePackageAllowed: true });
       for (const exchange of exchanges) {

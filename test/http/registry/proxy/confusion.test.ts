@@ -110,17 +110,17 @@ describe("a name of a local member", () => {
         body: new Uint8Array(body),
       });
       expect(stored.status, await stored.text()).to.be.within(200, 201);
-      const asked = async () => {
+      const requested = async () => {
         const before = stranger.requests.length;
         for (const path of paths) await fetch(`${baseOf(`all-${type}`)}/${path}`, { headers });
         return stranger.requests.slice(before).filter(({ url }) => /tool/i.test(url ?? ""));
       };
-      expect(await asked()).to.have.length(0);
+      expect(await requested()).to.have.length(0);
       const place = `/project/anna/forge/repositories/${ids[1]}/package`;
       const [found] = await app.deps.db("package").where("registry_id", ids[1]);
       const removed = await app.delete(`${place}/${found.id}`, { token: anna.token });
       expect(removed.status, removed.text).to.equal(204);
-      expect(await asked(), "in the trash").to.have.length(0);
+      expect(await requested(), "in the trash").to.have.length(0);
       const before = stranger.requests.length;
       const other = paths[0].replace(/tool/i, "other");
       await fetch(`${baseOf(`all-${type}`)}/${other}`, { headers });
