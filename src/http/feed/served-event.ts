@@ -16,8 +16,8 @@ const versions: Readonly<Record<string, number>> = { MergeRequestEdited: 2 };
 
 export const versionOf = (type: string): number => versions[type] ?? 1;
 
-/** Secrets, what identifies a person, and fields that may hold either are not served. */
-const withheld = /password|secret|^variables$|challenge|(?:Hash|Digests?)$/i;
+/** Secrets, what identifies a person, and fields that may hold either are not served. A mere `digest` is public. */
+const withheld = /password|secret|^variables$|challenge|(?:Hash|.Digests?)$/i;
 
 /**
  * The schema of an event type's data as it is served: that of the stored form without what is sealed,

@@ -70,7 +70,7 @@ describe("the served form of events", () => {
     const all = servedTypes.flatMap((type) => linesOf(servedSchema(type) ?? {}));
     expect(all.length).to.be.greaterThan(500);
     for (const line of all) {
-      expect(line).not.to.match(/(?:password|secret|hash|digests?|[^t]email)\??(?:\.|:)/i);
+      expect(line).not.to.match(/(?:password|secret|hash|\wdigests?|[^t]email)\??(?:\.|:)/i);
     }
   });
 });
