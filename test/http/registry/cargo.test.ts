@@ -7,7 +7,7 @@ import { expect } from "chai";
 import { tgz } from "../../support/archive.ts";
 import { temporaryDirectory } from "../../support/git.ts";
 import { needsProgram } from "../../support/program.ts";
-import { startRegistryApp } from "../../support/registry.ts";
+import { repositoriesAt, startRegistryApp } from "../../support/registry.ts";
 
 const { app, anna, at } = await startRegistryApp();
 const base = `${app.url}/registry/project/anna/forge/repository/crates`;
@@ -124,6 +124,31 @@ describe("the registry of crates", () => {
     });
     expect(file.status).to.equal(200);
     expect(Buffer.from(await file.arrayBuffer())).to.deep.equal(crate("made", "0.1.0", more));
+  });
+
+  it("is downloaded over REST without a token where the repository is open", async () => {
+    const root = await app.givenUser("root", { admin: true });
+    for (const [path, native, { token }] of [
+      ["/project/anna/forge/repositories", "/registry/project/anna/forge/repository", anna],
+      ["/registry/instance/repositories", "/registry/instance/repository", root],
+    ] as const) {
+      const own = repositoriesAt(app, path, token);
+      const { repositoryUuid: id } = await own.local("open-crates", "cargo");
+      const content = crate("open", "1.0.0");
+      const stored = await fetch(`${app.url}${native}/open-crates/api/v1/crates/new`, {
+        method: "PUT",
+        headers: { authorization: token },
+        body: new Uint8Array(framed({ name: "open", vers: "1.0.0" }, content)),
+      });
+      expect(stored.status, await stored.text()).to.equal(200);
+      const file = `${app.url}${path}/${id}/cargo/open/1.0.0`;
+      expect((await fetch(file)).status, path).to.equal(403);
+      await own.change(id, { type: "LOCAL", settings: { hasAnonymousAccess: true } });
+      const answer = await fetch(file);
+      expect(answer.status, path).to.equal(200);
+      expect(Buffer.from(await answer.arrayBuffer()).equals(content)).to.equal(true);
+      expect((await fetch(`${file}.0`)).status, path).to.equal(404);
+    }
   });
 
   it("names those who may publish as owners, and lets roles say who they are", async () => {

@@ -79,7 +79,7 @@ function common(found: unknown, recorded: unknown): unknown {
 }
 
 describe("a recorded client", () => {
-  for (const type of ["nuget", "conda"]) {
+  for (const type of ["nuget", "conda", "helm", "conan"]) {
     it(`of ${type} gets the answers that it was content with`, async () => {
       const file = path.join(packageRoot, `test/http/registry/recorded/${type}.json`);
       const { exchanges } = Recorded.parse(JSON.parse(await readFile(file, "utf8")));
