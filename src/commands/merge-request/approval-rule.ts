@@ -97,7 +97,7 @@ const decider: Decider<State, ApprovalCommand, ApprovalEvent> = {
 /** More approvals than people who may give them would never come. */
 export function mustBeReachable({ minimalApprovals, allowedApproverIds }: ApprovalRule): void {
   if (minimalApprovals <= new Set(allowedApproverIds).size) return;
-  const message = "There are fewer approvers than approvals are asked for.";
+  const message = "There are fewer approvers than required approvals.";
   throw new Refusal("unprocessable", "approval.unreachable", message, {
     errors: [{ field: "minimalApprovals", code: "approval.unreachable", message }],
   });

@@ -97,7 +97,7 @@ const download = route({
   path: `${base}/job/{localId}/artifact/{artifactUuid}/download`,
   operationId: "downloadArtifact",
   summary: "Download an artifact",
-  description: "Answers parts of it when asked by Range.",
+  description: "Answers parts of it to a request with Range.",
   params: OneParams,
   reply: "stream",
   errors: [403, 404],

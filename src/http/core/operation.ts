@@ -103,7 +103,7 @@ export async function runRoute(
   if (reply === "stream") return streamAnswer(status, result as StreamReply);
   if (result instanceof Streamed) return streamAnswer(status, result.reply);
   if (list === undefined) return jsonAnswer(status, result);
-  invariant(input.page !== undefined, "a list is always asked for by page");
+  invariant(input.page !== undefined, "a list is always requested by page");
   // The declaration has a list, so the handler's type was Listed.
   const encoded = result as Listed<unknown>;
   const answer = jsonAnswer(status, envelope(list, input.page, encoded));

@@ -53,7 +53,7 @@ const getIssues = route({
   path,
   operationId: "listIssues",
   summary: "List the issues of a project",
-  description: "The newest first, unless asked otherwise.",
+  description: "The newest first, unless the parameters say otherwise.",
   params: z.object(names),
   query: IssueQuery,
   list: "issueModelList",

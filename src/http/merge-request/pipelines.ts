@@ -24,7 +24,7 @@ export const getMergeRequestPipelines: Route = route({
   operationId: "listMergeRequestPipelines",
   summary: "List the pipelines of a merge request and of the commits that it brings",
   description:
-    "Newest first, of the target project and of a source project that the caller may read. The total is counted to 500 beyond the page that is asked for.",
+    "Newest first, of the target project and of a source project that the caller may read. The total is counted to 500 beyond the requested page.",
   list: "restPipelineModelList",
   reply: PipelineView,
   async handle({ params, page: { size: limit, offset }, request }, deps) {

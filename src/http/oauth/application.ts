@@ -106,7 +106,7 @@ const create = route({
   operationId: "createOAuthApplication",
   notForApplications: true,
   summary: "Create an OAuth application",
-  description: "It must be registered as well before users can be asked to authorise it.",
+  description: "It must be registered as well before it can request the authorisation of users.",
   body: NewApplication,
   reply: ApplicationView,
   errors: [403, 422],

@@ -31,7 +31,7 @@ const { packageName, packageVersion, groupId, artifactId } = packageParameters;
 const downloading = {
   ...reading,
   method: "get",
-  description: "Answers parts of it when asked by Range.",
+  description: "Answers parts of it to a request with Range.",
   reply: "stream",
   errors: [403, 404],
 } as const;

@@ -112,7 +112,7 @@ const getEnvironments = route({
   operationId: "listEnvironments",
   summary: "List the environments of a project",
   description:
-    "By name, each with its last deployment. The total is counted to 500 beyond the page that is asked for.",
+    "By name, each with its last deployment. The total is counted to 500 beyond the requested page.",
   params: ProjectParams,
   query: z.object({
     state: EnvironmentState.optional(),
@@ -147,7 +147,7 @@ const getDeployments = route({
   path: `${one}/deployment`,
   operationId: "listDeployments",
   summary: "List the deployments to an environment",
-  description: "Newest first. The total is counted to 500 beyond the page that is asked for.",
+  description: "Newest first. The total is counted to 500 beyond the requested page.",
   params: Params,
   query: z.object({ status: PipelineStatus.optional() }),
   list: "deploymentList",

@@ -50,7 +50,7 @@ const getPipelines = route({
   operationId: "listPipelines",
   summary: "List the pipelines of a project",
   description:
-    "Newest first. With a filter, the total is counted to 500 beyond the page that is asked for.",
+    "Newest first. With a filter, the total is counted to 500 beyond the requested page.",
   params: ProjectParams,
   query: Filter,
   list: "restPipelineModelList",

@@ -79,7 +79,7 @@ const downloadFile = route({
   path: `${path}/{fileUuid}/{fileName}`,
   operationId: "downloadUploadedFile",
   summary: "Download an uploaded file",
-  description: "For those who may read the project. Answers parts of it when asked by Range.",
+  description: "For those who may read the project. Answers parts of it to a request with Range.",
   params: z.object({ ...names, fileUuid: UploadedFileId, fileName: z.string() }),
   reply: "stream",
   errors: [403, 404],

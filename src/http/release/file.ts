@@ -71,7 +71,7 @@ const downloadReleaseFile = route({
   path: `${path}/{fileUuid}`,
   operationId: "downloadReleaseFile",
   summary: "Download a file of a release",
-  description: "Answers parts of it when asked by Range.",
+  description: "Answers parts of it to a request with Range.",
   tag: writing.tag,
   scope: "PROJECT_READ",
   access: "project:READER",

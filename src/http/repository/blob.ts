@@ -77,7 +77,7 @@ const downloadBlob = route({
   path: "/project/{ownerAlias}/{projectAlias}/blob/download",
   operationId: "downloadBlob",
   summary: "Download a file of a commit",
-  description: "Answers parts of it when asked by Range.",
+  description: "Answers parts of it to a request with Range.",
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",

@@ -60,7 +60,7 @@ export const ChangedFileView = z
     isImg: z.boolean(),
     isCollapsed: z
       .boolean()
-      .meta({ description: "Many changes: its diff is asked for by itself." }),
+      .meta({ description: "Many changes: its diff needs a request of its own." }),
     isLarge: z.boolean().meta({
       description: "Too many changes to be shown: the file has to be opened. It has no lines.",
     }),
@@ -69,7 +69,7 @@ export const ChangedFileView = z
     headers: z.array(z.string()).meta({ description: "As git prints them above the changes." }),
     lines: z.array(DiffLineView),
     linesTotal: z.int().optional().meta({
-      description: "Lines of the whole diff; there when a part of them was asked for.",
+      description: "Lines of the whole diff; there when a part of them was requested.",
     }),
     links,
   })

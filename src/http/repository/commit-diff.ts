@@ -88,7 +88,7 @@ const getLastCommit = route({
   path: "/project/{ownerAlias}/{projectAlias}/commit/{commitId}/for-file",
   operationId: "getLastCommitForFile",
   summary: "Get the last commit that touched a file, as seen from a commit",
-  description: "The commit that removed the file counts. A directory can be asked for as well.",
+  description: "The commit that removed the file counts. A directory is possible as well.",
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",

@@ -29,7 +29,7 @@ function postUndo(ownerScope: OwnerScope): Route {
     operationId: `undoIn${ownerScope.noun}`,
     summary: `Take back one change in a ${ownerScope.resource} by making its opposite`,
     description:
-      "The rights of the opposite are asked for. The answer is the audit entry of what was done, which can " +
+      "It requires the rights of the opposite operation. The answer is the audit entry of what was done, which can " +
       "be undone itself. What cannot be taken back, or not any more: 409 `undo.impossible` with the reason.",
     tag: ownerScope.tag,
     scope: ownerScope.write,

@@ -23,7 +23,7 @@ const Code = z.object({ code: z.string().min(1).max(64) }).meta({ id: "TwoFactor
 
 export const TwoFactorView = z
   .object({
-    enabled: z.boolean().meta({ description: "Codes are asked for." }),
+    enabled: z.boolean().meta({ description: "Logging in requires codes." }),
     available: z.boolean().meta({ description: "The administrator lets it be used." }),
     recoveryCodesLeft: z.int(),
   })
@@ -59,7 +59,7 @@ const begin = route({
   operationId: "prepareTwoFactor",
   notForApplications: true,
   summary: "Begin to set up a second factor",
-  description: "Nothing is asked for until a code of the secret came back to `…/enable`.",
+  description: "No codes are required until one of this secret was sent to `…/enable`.",
   body: z.object({ password: z.string().max(512).default("") }).meta({ id: "PrepareTwoFactor" }),
   reply: Prepared,
   secret: true,

@@ -250,7 +250,7 @@ async function wholeOf(
   const isKnown = encoding === "identity" || encoding === "gzip";
   if (!isKnown || Number(headers["content-length"] ?? 0) > bytesMax) {
     body.on("error", () => undefined).destroy();
-    throw failed("The external registry sends what was not asked for, or too much.");
+    throw failed("The external registry sends what was not requested, or too much.");
   }
   const content = encoding === "gzip" ? unpacked(body) : body;
   const chunks: Buffer[] = [];

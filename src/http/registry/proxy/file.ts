@@ -176,7 +176,7 @@ function lengthOf({ headers, body, status }: Upstream, bytesMax: number): number
   const encoding = headers["content-encoding"] ?? "identity";
   if (status !== 304 && encoding === "identity" && (bytes ?? 0) <= bytesMax) return bytes;
   body.on("error", () => undefined).destroy();
-  throw failed("The external registry sends what was not asked for, or too much.");
+  throw failed("The external registry sends what was not requested, or too much.");
 }
 
 /** Of the room on this machine; what has no length takes it as it comes. @throws Refusal 503 `registry.busy` */

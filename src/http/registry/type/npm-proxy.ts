@@ -100,7 +100,7 @@ async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
 }
 
 function jsonOf(answer: PackumentAnswer, type: string): Answer {
-  invariant(answer.kind === "json", "a document was asked for");
+  invariant(answer.kind === "json", "a document was requested");
   const { buffer, byteOffset, byteLength } = answer.bytes;
   const body = Buffer.from(buffer, byteOffset, byteLength);
   return { status: 200, headers: { "Content-Type": type }, body };
@@ -141,7 +141,7 @@ const getTarball: ProxyCall = {
     const { name } = orNotFound(() => names(native.params));
     const want = { kind: "dist", file } as const;
     const answer = await packument(native, { isShort: undefined, want }, deps);
-    invariant(answer.kind === "dist", "a file was asked for");
+    invariant(answer.kind === "dist", "a file was requested");
     const promised = promisedBy(answer.dist);
     const of = { fileName: file, url: answer.dist.tarball, promised };
     const path = `file/${name}/${file}/${promised?.hex ?? ""}`;

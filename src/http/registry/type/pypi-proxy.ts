@@ -59,7 +59,7 @@ const getProject: ProxyCall = {
     const isJson = wantsJson(native);
     const want = { kind: "list", form: isJson ? "json" : "html", name, base } as const;
     const answer = await simpleIndex(native, want, deps);
-    invariant(answer.kind === "list", "a list was asked for");
+    invariant(answer.kind === "list", "a list was requested");
     const { buffer, byteOffset, byteLength } = answer.bytes;
     const body = Buffer.from(buffer, byteOffset, byteLength);
     return { status: 200, headers: { "Content-Type": isJson ? jsonType : htmlPageType }, body };

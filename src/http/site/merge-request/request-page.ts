@@ -20,7 +20,7 @@ import { requestRights } from "./rights.ts";
 export type Request = z.output<typeof MergeRequestView>;
 
 const requirementWords: Readonly<Record<string, string>> = {
-  LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded, where that is asked",
+  LAST_PIPELINE_SUCCESS: "The last pipeline has succeeded, where that is required",
   WORK_NOT_IN_PROGRESS: "It is not a draft",
   RIGHTS_TO_MERGE: "You may merge",
   NO_CONFLICTS: "There are no conflicts",
@@ -28,7 +28,7 @@ const requirementWords: Readonly<Record<string, string>> = {
   HAS_ALL_APPROVERS: "It has the approvals that it needs",
   HAS_ALL_CODEOWNERS: "Code owners have approved what they must",
   MERGE_RESULTS_PIPELINE_SUCCESS:
-    "The pipeline of the merge result has succeeded, where that is asked",
+    "The pipeline of the merge result has succeeded, where that is required",
 };
 
 const showRequest = page({
