@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Refusal } from "../../platform/refusal.ts";
 import { typesOfKind } from "../../projections/audit/subject.ts";
 import { projectScope } from "../access/owner-scope.ts";
+import { mustSuffice } from "../access/role-access.ts";
 import { Position, Types } from "../audit/query.ts";
 import { Streamed } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
@@ -146,7 +147,8 @@ const getProjectEvents = route({
     const filter = filterOf(query, role === "ADMIN" ? undefined : visibleToAll);
     const mustStillMay = async (): Promise<void> => {
       await request.mustStillMay();
-      const now = await hubOf(deps).roleIn(project, userId);
+      const found = await hubOf(deps).roleIn(project, userId);
+      const now = mustSuffice(found, { resource: "project", role: "GUEST" });
       // Another role sees other events: the client comes back with it.
       if (now !== role) throw rightsChanged();
     };
