@@ -20,7 +20,7 @@ const specs = tableOf<SpecRow>({ name: "pipeline_job_spec", key: ["job_id"] });
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 4,
+  version: 5,
   tables: pipelineTables,
   create: createPipelineTables,
   events,

@@ -4,6 +4,7 @@ import type { JobId } from "../../events/pipeline/id.ts";
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
 import { isFinished, PipelineStatus } from "../../events/pipeline/status.ts";
 import { countedNear } from "../core/total.ts";
+import { someNeeding, stageGoesOn } from "./some-job.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
 
 type Part = Readonly<{ limit: number; offset: number }>;
@@ -209,14 +210,8 @@ export async function followedByNone(
     // Postgres keeps a plan for one id, and makes one anew for each list.
     `select id, resource_group from pipeline_job as job
      where id = ${ids.length === 1 ? "?" : "any(?)"} and status in (${finished})
-       and exists (
-         select from pipeline_job as other
-         where other.pipeline_id = job.pipeline_id and other.stage_index = job.stage_index
-           and other.status in ('CREATED', 'PENDING', 'WAITING_FOR_RESOURCE', 'RUNNING'))
-       and not exists (
-         select from pipeline_job as other
-         where other.pipeline_id = job.pipeline_id and other.status = 'CREATED'
-           and other.needs @> array[job.name])`,
+       and ${stageGoesOn}
+       and not ${someNeeding("job.pipeline_id", "other.needs @> array[job.name]")}`,
     [ids.length === 1 ? only : [...ids]],
   );
   return rows;
@@ -232,13 +227,16 @@ export async function jobsWithArtifacts(
   pipeline_id: string,
   of: Readonly<{ names: readonly string[] } | { stageBefore: number }>,
 ): Promise<readonly JobRow[]> {
-  const query = db("pipeline_job")
-    .where({ pipeline_id })
-    .whereIn("id", db("job_artifact").where({ pipeline_id }).select("job_id"))
-    .orderBy("place");
-  if ("names" in of) query.whereRaw("name = any(?)", [[...of.names]]);
-  else query.where("stage_index", "<", of.stageBefore);
-  return query;
+  const [condition, value] =
+    "names" in of ? ["job.name = any(?)", [...of.names]] : ["job.stage_index < ?", of.stageBefore];
+  // Few pipelines have artifacts: their jobs are looked up, not all jobs of the pipeline.
+  const { rows } = await db.raw<{ rows: readonly JobRow[] }>(
+    `select job.* from pipeline_job as job
+     where job.id = any(array(select distinct job_id from job_artifact where pipeline_id = ?))
+       and job.pipeline_id = ? and ${condition} order by job.place`,
+    [pipeline_id, pipeline_id, value],
+  );
+  return rows;
 }
 
 /** All jobs of a pipeline, in the order of stages. */

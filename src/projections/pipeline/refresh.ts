@@ -1,6 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { JobEvent } from "../../events/pipeline/job.ts";
 import type { Writes } from "../core/writes.ts";
+import { someActive, someJob, someNeeding, someStaged } from "./some-job.ts";
 
 /** What a batch says of a pipeline. */
 export type Touched = {
@@ -38,22 +39,21 @@ export function refreshPipelines(rows: Writes, touched: ReadonlyMap<string, Touc
 const firstStart =
   "(select min(job.started_at) from pipeline_job as job where job.pipeline_id = pipeline.id)";
 
-/** Whether the pipeline has a job that meets the condition; `exists` would gather those of all pipelines first. */
-const some = (condition: string): string =>
-  `(select true from pipeline_job as job
-    where job.pipeline_id = pipeline.id and ${condition} limit 1) is not null`;
+const ofPipeline = { projectId: "pipeline.project_id", pipelineId: "pipeline.id" };
+const isActive = (status: Parameters<typeof someActive>[1]): string =>
+  someActive(ofPipeline, status);
 
-/** Which an index of active jobs has. */
-const isActive = (status: string): string =>
-  some(`job.project_id = pipeline.project_id and job.status = '${status}'`);
+const hasBegun = someJob(
+  "other.pipeline_id = pipeline.id and other.status in ('SUCCESS', 'FAILED', 'WARNING')",
+);
+const waitsForPerson = someJob(
+  "other.pipeline_id = pipeline.id and other.status = 'MANUAL' and not other.may_fail",
+);
+const waits = `(${someStaged("pipeline.id")} or ${someNeeding("pipeline.id")})`;
 
-const begun = "job.status in ('SUCCESS', 'FAILED', 'WARNING')";
-
-/** Where no job is active; null where there is none at all. */
-const ofRest = `(
+/** Where all jobs have ended, or may stay undone; null where there is none at all. */
+const ofEnded = `(
   select case
-    when bool_or(job.status = 'MANUAL' and not job.may_fail) then 'MANUAL'
-    when bool_or(job.status = 'CREATED') then case when bool_or(${begun}) then 'RUNNING' else 'CREATED' end
     when bool_or(job.status = 'FAILED') then 'FAILED'
     when bool_or(job.status = 'CANCELED') then 'CANCELED'
     when bool_or(job.status = 'WARNING') then 'WARNING'
@@ -66,10 +66,12 @@ const ofRest = `(
 /** `pipelineStatus` in SQL, which reads a few jobs of a pipeline that goes on. */
 const status = `case
   when ${isActive("RUNNING")} then 'RUNNING'
-  when ${isActive("PENDING")} then case when ${some(begun)} then 'RUNNING' else 'PENDING' end
+  when ${isActive("PENDING")} then case when ${hasBegun} then 'RUNNING' else 'PENDING' end
   when ${isActive("WAITING_FOR_RESOURCE")} then
-    case when ${some(begun)} then 'RUNNING' else 'WAITING_FOR_RESOURCE' end
-  else ${ofRest}
+    case when ${hasBegun} then 'RUNNING' else 'WAITING_FOR_RESOURCE' end
+  when ${waitsForPerson} then 'MANUAL'
+  when ${waits} then case when ${hasBegun} then 'RUNNING' else 'CREATED' end
+  else ${ofEnded}
 end`;
 
 const refresh = (are: string, startedAt: string): string =>

@@ -187,8 +187,6 @@ async function createJobTable(tx: Tx): Promise<void> {
     table.timestamp("created_at").notNullable();
     table.index(["pipeline_id", "place"]);
     table.index(["project_id", "local_id"]);
-    table.index(["agent_id", "status"]);
-    table.index(["child_pipeline_id"]);
   });
   await tx.schema.createTable("pipeline_job_spec", (table) => {
     table.uuid("job_id").primary();
@@ -198,6 +196,7 @@ async function createJobTable(tx: Tx): Promise<void> {
   });
 }
 
+/** A job moves several times, and each time into all indexes that have it: most have few jobs. */
 async function createJobIndexes(tx: Tx): Promise<void> {
   // The queue is a small part of all jobs: an index of it alone stays small.
   await tx.raw(
@@ -210,5 +209,24 @@ async function createJobIndexes(tx: Tx): Promise<void> {
   await tx.raw(
     `create index pipeline_job_active on pipeline_job (project_id, status, pipeline_id)
      where status in ('PENDING', 'RUNNING', 'WAITING_FOR_RESOURCE')`,
+  );
+  // What waits for whole stages, for jobs by their names, and for a person.
+  await tx.raw(
+    `create index pipeline_job_staged on pipeline_job (pipeline_id, stage_index)
+     where status = 'CREATED' and needs is null`,
+  );
+  await tx.raw(
+    `create index pipeline_job_needing on pipeline_job (pipeline_id, stage_index)
+     where status = 'CREATED' and needs is not null`,
+  );
+  await tx.raw(
+    "create index pipeline_job_manual on pipeline_job (pipeline_id) where status = 'MANUAL'",
+  );
+  await tx.raw(
+    "create index pipeline_job_agent on pipeline_job (agent_id, status) where agent_id is not null",
+  );
+  await tx.raw(
+    `create index pipeline_job_child on pipeline_job (child_pipeline_id)
+     where child_pipeline_id is not null`,
   );
 }
