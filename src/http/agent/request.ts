@@ -81,7 +81,7 @@ async function heldPoll(
       const before = waiting.seen();
       const find = (filter: QueueFilter) =>
         waiting.find(kind, filter, (all) => queuedJobs(deps.db, all));
-      const next = await nextJob(deps, { ...now, find });
+      const next = await nextJob(deps, { ...now, find, taken: waiting.noteTaken });
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     });
@@ -102,7 +102,7 @@ function kindOf({ agent, features }: Asking): string {
 /** Claims a job that fits and puts together what the agent needs to run it. */
 async function nextJob(
   deps: Deps,
-  { agent, features, find }: Asking & Required<Pick<Claim, "find">>,
+  { agent, features, find, taken }: Asking & Required<Pick<Claim, "find" | "taken">>,
 ): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
   const tokenHash = hashToken(token);
@@ -116,7 +116,8 @@ async function nextJob(
     if (featuresNeeded(queued.spec).some((name) => !features.has(name))) return false;
     return !agent.protected || isOfProtectedRef(deps, queued);
   };
-  const claimed = await claimNextJob(deps, { agentId: agent.id, filter, find, mayTake, tokenHash });
+  const by = { agentId: agent.id, tokenHash };
+  const claimed = await claimNextJob(deps, { ...by, filter, find, taken, mayTake });
   if (claimed === undefined) return "none";
   return begun(deps, { agent, features }, { ...claimed, token });
 }

@@ -14,6 +14,8 @@ export type Claim = Readonly<{
   filter: Omit<QueueFilter, "limit" | "except">;
   /** Finds the jobs that fit; see queuedJobs, which it is unless given. */
   find?: (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
+  /** Called for each job that is not in the queue any more, as soon as that is known. */
+  taken?: (jobId: string) => void;
   /** Called for each job before it is claimed: is its ref protected, does the agent have the features? */
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
@@ -24,50 +26,65 @@ export type Claim = Readonly<{
 export type ClaimedJob = QueuedJob;
 
 /** A few are enough, but for an agent that may not take them. */
-const [candidatesFirst, candidates] = [5, 20];
+const [candidatesFirst, candidates] = [10, 20];
 
 /** Ids of jobs that polls of this process claim now: of those that look at one moment, each tries another one. */
 const claiming = new Set<string>();
+
+type ClaimDeps = Pick<WorkerDeps, "db" | "store" | "now" | "visible">;
 
 /**
  * Gives the agent the next job that fits, and gives it to no other one: the append to the job's
  * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim then.
  */
-export async function claimNextJob(
-  { db, store, now, visible }: Pick<WorkerDeps, "db" | "store" | "now" | "visible">,
-  { agentId, filter, find = (wanted) => queuedJobs(db, wanted), mayTake, tokenHash }: Claim,
-): Promise<ClaimedJob | undefined> {
+export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<ClaimedJob | undefined> {
+  const { filter, find = (wanted) => queuedJobs(deps.db, wanted), mayTake } = claim;
   const lost: string[] = [];
   for (;;) {
-    const queued = await find({
-      ...filter,
-      except: lost,
-      limit: lost.length === 0 ? candidatesFirst : candidates,
-    });
+    const limit = lost.length === 0 ? candidatesFirst : candidates;
+    const queued = await find({ ...filter, except: lost, limit });
     if (queued.length === 0) return undefined;
     for (const each of queued) {
-      const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = each.job;
+      const { id: jobId } = each.job;
       lost.push(jobId);
       if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
-      const at = now().toISOString();
-      const ids = { jobId, pipelineId, projectId, at };
-      const command = { type: "ClaimJob", ...ids, agentId, attempt, tokenHash } as const;
-      const commandId = deterministicId("claim", jobId, tokenHash);
       claiming.add(jobId);
       try {
-        const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
-        // The append is refused where more than that has happened to it.
-        const { position } = await handleKept(store, job, order, queuedFirst);
-        // Until then it is in the queue for others.
-        await visible(position);
-        return { ...each, job: assigned(each.job, { agentId, tokenHash, at }) };
-      } catch (error) {
-        const isTaken = error instanceof Refusal && error.code === "job.taken";
-        if (!isTaken && !(error instanceof RevisionConflict)) throw error;
+        const job = await claimJob(deps, claim, each.job);
+        if (job !== undefined) return { ...each, job };
       } finally {
         claiming.delete(jobId);
       }
+      // What the queue showed has changed: the rest of it is probably taken as well.
+      break;
     }
+  }
+}
+
+/** Undefined when the job is not in the queue any more. */
+async function claimJob(
+  { store, now, visible }: ClaimDeps,
+  { agentId, tokenHash, taken }: Claim,
+  row: JobRow,
+): Promise<JobRow | undefined> {
+  const { id: jobId, pipeline_id: pipelineId, project_id: projectId, attempt } = row;
+  const at = now().toISOString();
+  const ids = { jobId, pipelineId, projectId, at };
+  const command = { type: "ClaimJob", ...ids, agentId, attempt, tokenHash } as const;
+  const commandId = deterministicId("claim", jobId, tokenHash);
+  try {
+    const order = { id: jobId, command, metadata: bySystem({ commandId }, at) };
+    // The append is refused where more than that has happened to it.
+    const { position } = await handleKept(store, job, order, queuedFirst);
+    taken?.(jobId);
+    // Until then it is in the queue for others.
+    await visible(position);
+    return assigned(row, { agentId, tokenHash, at });
+  } catch (error) {
+    const isTaken = error instanceof Refusal && error.code === "job.taken";
+    if (!isTaken && !(error instanceof RevisionConflict)) throw error;
+    taken?.(jobId);
+    return undefined;
   }
 }
 

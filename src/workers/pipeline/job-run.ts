@@ -11,7 +11,7 @@ import { type VariableRow, variablesOf } from "../../projections/pipeline/variab
 import { findProjectById, type ProjectRow } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { isProtectedRef } from "./create.ts";
-import { mergeRequestVariables } from "./merge-request-variable.ts";
+import { mergeRequestVariables, openRequestVariables } from "./merge-request-variable.ts";
 import { variableParents } from "./setting-variable.ts";
 
 export type VariableDeps = Pick<WorkerDeps, "db" | "git" | "vault" | "blobs" | "publicUrl">;
@@ -23,6 +23,8 @@ export type PipelineFacts = Readonly<{
   isProtected: boolean;
   /** Of its project and what this belongs to. */
   settings: readonly VariableRow[];
+  /** See openRequestVariables. */
+  openRequests: Readonly<Record<string, string>>;
 }>;
 
 /** A job and what it belongs to. */
@@ -54,11 +56,12 @@ export async function pipelineFacts(
   ]);
   if (pipeline === undefined || project === undefined) return undefined;
   const { ref, is_tag: isTag, merge_request: mergeRequest } = pipeline;
-  const [isProtected, settings] = await Promise.all([
+  const [isProtected, settings, openRequests] = await Promise.all([
     isProtectedRef({ db }, project, { ref, isTag, mergeRequest }),
     variablesOf(db, variableParents(project)),
+    openRequestVariables({ db }, project, originOf(pipeline)),
   ]);
-  return { pipeline, project, isProtected, settings };
+  return { pipeline, project, isProtected, settings, openRequests };
 }
 
 /** What was read of a job before. */
@@ -81,7 +84,7 @@ export async function findJobRun(
   if (facts === undefined || spec === undefined) return undefined;
   const [dependencies, more] = await Promise.all([
     dependenciesOf(deps, job, spec),
-    mergeRequestVariables(deps, facts.project, originOf(facts.pipeline)),
+    mergeRequestVariables(deps, facts.project, originOf(facts.pipeline), facts.openRequests),
   ]);
   return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };
 }

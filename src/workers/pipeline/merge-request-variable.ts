@@ -23,13 +23,13 @@ export async function mergeRequestVariables(
   deps: VariableDeps,
   project: Pick<ProjectRow, "id" | "owner_alias" | "owner_user_id" | "alias">,
   origin: PipelineOrigin,
+  knownOpen?: Readonly<Record<string, string>>,
 ): Promise<ReadonlyMap<string, string>> {
-  const { mergeRequest, isTag, ref } = origin;
+  const { mergeRequest, isTag, userId } = origin;
   if (isTag) return new Map();
-  const branch = mergeRequest?.sourceBranch ?? ref;
   const [own, open] = await Promise.all([
-    mergeRequest === null ? {} : ofRequest(deps, { project, userId: origin.userId, mergeRequest }),
-    openRequests(deps, { projectId: project.id, branch, userId: origin.userId }),
+    mergeRequest === null ? {} : ofRequest(deps, { project, userId, mergeRequest }),
+    knownOpen ?? openRequestVariables(deps, project, origin),
   ]);
   return new Map(Object.entries({ ...own, ...open }));
 }
@@ -88,17 +88,19 @@ const ofProject = (prefix: string, project: ProjectRow, publicUrl: string) => ({
   [`${prefix}_URL`]: `${publicUrl}/project/${pathOf(project)}`,
 });
 
-/** Of targets that the person behind the pipeline may see, as `owner/alias!7`. */
-async function openRequests(
-  { db }: VariableDeps,
-  {
-    projectId,
-    branch,
-    userId,
-  }: Readonly<{ projectId: string; branch: string; userId: string | null }>,
+/**
+ * `CI_OPEN_MERGE_REQUESTS` of a branch, where there are any: of targets that the person behind the pipeline may see, as
+ * `owner/alias!7`.
+ */
+export async function openRequestVariables(
+  { db }: Pick<VariableDeps, "db">,
+  project: Pick<ProjectRow, "id">,
+  { mergeRequest, isTag, ref, userId }: PipelineOrigin,
 ): Promise<Readonly<Record<string, string>>> {
+  if (isTag) return {};
   const names: string[] = [];
-  const source = { projectId, branch, countMax: lookedAtMax };
+  const branch = mergeRequest?.sourceBranch ?? ref;
+  const source = { projectId: project.id, branch, countMax: lookedAtMax };
   for (const row of await openMergeRequestsFrom(db, source)) {
     if (names.length === openMax) break;
     const target = await findProjectById(db, row.project_id);

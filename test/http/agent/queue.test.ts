@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { waitingFor } from "../../../src/http/agent/queue.ts";
 import type { QueuedJob, QueueFilter } from "../../../src/projections/pipeline/queue.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const filter: QueueFilter = { tags: [], runUntagged: true, except: [], limit: 5 };
 
@@ -14,19 +15,64 @@ function given() {
   });
   const find = (kind: string, change: Partial<QueueFilter> = {}) =>
     waiting.find(kind, { ...filter, ...change }, () => new Promise((found) => answers.push(found)));
-  return { find, answers, queue: () => changed("jobs") };
+  const queue = () => changed("jobs");
+  return { find, answers, queue, change: () => changed("access"), taken: waiting.noteTaken };
 }
 
-describe("looks into the queue at one moment", () => {
-  it("are one for agents of one kind", async () => {
+const queuedJob = (id: string) => ({ job: { id } }) as QueuedJob;
+const queued = (count: number) => Array.from({ length: count }, (_, n) => queuedJob(`j${n}`));
+const idsOf = async (found: Promise<readonly QueuedJob[]>) =>
+  (await found).map(({ job }) => job.id);
+
+describe("looks into the queue of one process", () => {
+  it("are one for agents of one kind, at one moment and shortly after", async () => {
     const { find, answers } = given();
     const both = [find("kind"), find("kind")];
+    answers[0]?.(queued(2));
+    for (const found of [...both, find("kind")])
+      expect(await idsOf(found)).to.deep.equal(["j0", "j1"]);
     expect(answers).to.have.length(1);
+  });
+
+  it("leave out what was given out since", async () => {
+    const { find, answers, taken } = given();
+    const first = find("kind");
+    taken("j0");
+    answers[0]?.(queued(3));
+    expect(await idsOf(first)).to.deep.equal(["j1", "j2"]);
+    taken("j2");
+    expect(await idsOf(find("kind"))).to.deep.equal(["j1"]);
+    taken("j1");
+    expect(await idsOf(find("kind")), "there were no more than three").to.deep.equal([]);
+    expect(answers).to.have.length(1);
+  });
+
+  it("are apart when all that a full one showed was given out", async () => {
+    const { find, answers, taken } = given();
+    const first = find("kind");
+    answers[0]?.(queued(filter.limit));
+    await first;
+    for (const { job } of queued(filter.limit)) taken(job.id);
+    const second = find("kind");
+    await eventually(() => expect(answers).to.have.length(2));
+    answers[1]?.([queuedJob("more")]);
+    expect(await idsOf(second)).to.deep.equal(["more"]);
+  });
+
+  it("are apart after a change of rights, and after a quarter of a second", async () => {
+    const { find, answers, change } = given();
+    const first = find("kind");
     answers[0]?.([]);
-    const [one, other] = await Promise.all(both);
-    expect(one).to.equal(other);
+    await first;
+    change();
     void find("kind");
     expect(answers).to.have.length(2);
+    answers[1]?.([]);
+    await eventually(() => {
+      void find("kind");
+      return answers.length > 2;
+    });
+    expect(answers).to.have.length(3);
   });
 
   it("are apart for other kinds, and for jobs that one has lost", () => {
@@ -44,10 +90,12 @@ describe("looks into the queue at one moment", () => {
     queue();
     void find("kind");
     expect(answers).to.have.length(2);
-    // The end of the first does not end the second.
-    answers[0]?.([]);
-    await first;
-    void find("kind");
+    // What the first finds is for those who asked before.
+    answers[0]?.(queued(1));
+    expect(await idsOf(first)).to.deep.equal(["j0"]);
+    const later = find("kind");
+    answers[1]?.([]);
+    expect(await idsOf(later)).to.deep.equal([]);
     expect(answers).to.have.length(2);
   });
 
