@@ -137,12 +137,12 @@ type Begun = ClaimedJob & Readonly<{ token: string }>;
 async function begun(
   deps: Deps,
   { agent, features }: Asking,
-  { job, token, spec }: Begun,
+  { job, token, spec, hasArtifacts }: Begun,
 ): Promise<JobAnswer | undefined> {
   const facts = await factsOf(deps, job);
   if (facts === undefined) return undefined;
   const [payload] = await Promise.all([
-    jobPayload(deps, job, token, { spec, facts }),
+    jobPayload(deps, job, token, { spec, facts, hasArtifacts }),
     beginRun(deps.db, {
       job_id: job.id,
       attempt: job.attempt,

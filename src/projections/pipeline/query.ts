@@ -233,8 +233,8 @@ export async function jobsWithArtifacts(
   const { rows } = await db.raw<{ rows: readonly JobRow[] }>(
     `select job.* from pipeline_job as job
      where job.id = any(array(select distinct job_id from job_artifact where pipeline_id = ?))
-       and job.pipeline_id = ? and ${condition} order by job.place`,
-    [pipeline_id, pipeline_id, value],
+       and ${condition} order by job.place`,
+    [pipeline_id, value],
   );
   return rows;
 }

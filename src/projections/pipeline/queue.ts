@@ -22,6 +22,8 @@ export type QueuedJob = Readonly<{
   ref: string;
   isTag: boolean;
   mergeRequest: PipelineOrigin["mergeRequest"];
+  /** Whether a job of its pipeline has left artifacts; those it waited for have ended. */
+  hasArtifacts: boolean;
 }>;
 
 type Row = JobRow &
@@ -30,6 +32,7 @@ type Row = JobRow &
     "job:ref": string;
     "job:is_tag": boolean;
     "job:merge_request": PipelineOrigin["mergeRequest"];
+    "job:has_artifacts": boolean;
   }>;
 
 /** Jobs at the head of the queue that are compared for fairness. */
@@ -65,7 +68,9 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
        limit ${Math.trunc(filter.limit)}
      )
      select job.*, spec.spec as "job:spec", first.ref as "job:ref",
-       first.is_tag as "job:is_tag", first.merge_request as "job:merge_request"
+       first.is_tag as "job:is_tag", first.merge_request as "job:merge_request",
+       (select true from job_artifact where job_artifact.pipeline_id = job.pipeline_id limit 1)
+         is not null as "job:has_artifacts"
      from first join pipeline_job as job on job.id = first.id
      join pipeline_job_spec as spec on spec.job_id = first.id
      order by first.turn, first.queued_at, first.place, first.id`,
@@ -89,10 +94,11 @@ function fitting({ projectIds, tags, runUntagged, except = [] }: QueueFilter) {
 
 function queuedJob(row: Row): QueuedJob {
   const { "job:spec": stored, "job:ref": ref, ...rest } = row;
-  const { "job:is_tag": isTag, "job:merge_request": mergeRequest, ...job } = rest;
+  const { "job:is_tag": isTag, "job:merge_request": mergeRequest, ...more } = rest;
+  const { "job:has_artifacts": hasArtifacts, ...job } = more;
   let spec: JobSpec | undefined;
   return {
-    ...{ job, ref, isTag, mergeRequest },
+    ...{ job, ref, isTag, mergeRequest, hasArtifacts },
     // Most candidates are not looked at.
     get spec() {
       spec ??= JobSpec.parse(stored);

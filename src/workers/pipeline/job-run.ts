@@ -69,6 +69,8 @@ export type KnownOfJob = Readonly<{
   /** It never changes. */
   spec?: JobSpec | undefined;
   facts?: PipelineFacts | undefined;
+  /** See QueuedJob. */
+  hasArtifacts?: boolean | undefined;
 }>;
 
 /** Undefined when the job's plan, its pipeline or its project is gone. */
@@ -83,7 +85,7 @@ export async function findJobRun(
   ]);
   if (facts === undefined || spec === undefined) return undefined;
   const [dependencies, more] = await Promise.all([
-    dependenciesOf(deps, job, spec),
+    known.hasArtifacts === false ? [] : dependenciesOf(deps, job, spec),
     mergeRequestVariables(deps, facts.project, originOf(facts.pipeline), facts.openRequests),
   ]);
   return { ...facts, deps, job, spec, number: facts.pipeline.number ?? 0n, dependencies, more };

@@ -10,6 +10,7 @@ import {
 } from "../../../src/events/pipeline/number.ts";
 import { pipelineStream } from "../../../src/events/pipeline/pipeline.ts";
 import { PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/status.ts";
+import { artifactProjection } from "../../../src/projections/agent/artifact.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { Writes } from "../../../src/projections/core/writes.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
@@ -107,7 +108,9 @@ const apply = (events: readonly Written[]) =>
   project(db, pipelineProjection, history(...events), context);
 
 describe("the pipeline read model", () => {
-  beforeEach(() => reset(db, pipelineProjection));
+  beforeEach(async () => {
+    for (const each of [pipelineProjection, artifactProjection]) await reset(db, each);
+  });
 
   it("shows a pipeline once it has a number, with a status that follows from its jobs", async () => {
     await apply(begun.slice(0, 2));
@@ -247,7 +250,9 @@ describe("the numbers that agents know", () => {
 });
 
 describe("whether something follows the end of a job", () => {
-  beforeEach(() => reset(db, pipelineProjection));
+  beforeEach(async () => {
+    for (const each of [pipelineProjection, artifactProjection]) await reset(db, each);
+  });
 
   const given = (
     jobs: readonly ReturnType<typeof specOf>[],
