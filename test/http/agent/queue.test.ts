@@ -90,7 +90,7 @@ describe("looks into the queue of one process", () => {
     queue();
     void find("kind");
     expect(answers).to.have.length(2);
-    // What the first finds is for those who asked before.
+    // What the first finds is for those who looked before.
     answers[0]?.(queued(1));
     expect(await idsOf(first)).to.deep.equal(["j0"]);
     const later = find("kind");
