@@ -85,6 +85,11 @@ function collect(rows: Writes, batch: readonly Handled[]): void {
       purge(rows, event.data.projectId);
       continue;
     }
+    // An assigned job stays pending, so its pipeline shows what it did.
+    if (event.type === "JobAssigned") {
+      applyJobEvent(rows, event);
+      continue;
+    }
     const { pipelineId } = event.data;
     const known = touched.get(pipelineId) ?? { startedAt: null, isReset: false };
     touched.set(pipelineId, known);
