@@ -33,19 +33,29 @@ function formsOf(value: Buffer): string[] {
 
 /** Replaces every form by a mark of the same length, so that offsets into the log stay valid. */
 export function mask(log: Buffer, forms: MaskedForms): Buffer {
+  return maskAll(log, forms).masked;
+}
+
+type Place = Readonly<{ from: number; to: number }>;
+
+function maskAll(log: Buffer, forms: MaskedForms) {
   const masked = Buffer.from(log);
+  const places: Place[] = [];
   for (const form of forms) {
     for (let at = masked.indexOf(form); at >= 0; at = masked.indexOf(form, at + form.length)) {
       masked.fill(star, at, at + form.length);
       mark.copy(masked, at);
+      places.push({ from: at, to: at + form.length });
     }
   }
-  return masked;
+  return { masked, places };
 }
 
 /**
  * Masks what has come and says how much of it is final: the end may be the beginning of a value that
  * continues in the next piece. Only bytes that may be one are held back, so that readers see the rest.
+ *
+ * A value that is whole may be part of a longer one that is not: it is held back as it came, with all of that.
  *
  * @param joined what was not final before, and the new piece
  */
@@ -53,9 +63,14 @@ export function maskPiece(
   joined: Buffer,
   forms: MaskedForms,
 ): Readonly<{ final: Buffer; tail: Buffer }> {
-  const masked = mask(joined, forms);
-  const cut = Math.min(...forms.map((form) => beginningOf(form, masked)), masked.length);
-  return { final: masked.subarray(0, cut), tail: masked.subarray(cut) };
+  const { masked, places } = maskAll(joined, forms);
+  const open = Math.min(...forms.map((form) => beginningOf(form, joined)), masked.length);
+  // No part of a value is final without the rest of it.
+  const cut = places.reduce(
+    (first, { from, to }) => (to > open ? Math.min(first, from) : first),
+    open,
+  );
+  return { final: masked.subarray(0, cut), tail: joined.subarray(cut) };
 }
 
 /** Where the longest end of a text begins that is the beginning of a form, but not all of it. */

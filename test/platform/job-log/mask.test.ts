@@ -1,10 +1,27 @@
 import { expect } from "chai";
 
-import { mask, maskedForms, maskPiece } from "../../../src/platform/job-log/mask.ts";
+import {
+  type MaskedForms,
+  mask,
+  maskedForms,
+  maskPiece,
+} from "../../../src/platform/job-log/mask.ts";
 
 const secret = "correct horse battery";
 const forms = maskedForms([secret, "hunter2-and-more", "short"]);
 const masked = (text: string) => mask(Buffer.from(text), forms).toString();
+
+/** The log that becomes of a text that comes in pieces of so many bytes. */
+function inPieces(text: Buffer, size: number, some: MaskedForms): string {
+  let tail: Buffer = Buffer.alloc(0);
+  const finals: Buffer[] = [];
+  for (let from = 0; from < text.length; from += size) {
+    const piece = maskPiece(Buffer.concat([tail, text.subarray(from, from + size)]), some);
+    finals.push(piece.final);
+    tail = piece.tail;
+  }
+  return Buffer.concat([...finals, mask(tail, some)]).toString();
+}
 
 describe("masking", () => {
   it("replaces values by marks of the same length", () => {
@@ -31,16 +48,20 @@ describe("masking", () => {
   it("finds a value that is cut anywhere, whatever the pieces are", () => {
     const text = Buffer.from(`before ${secret} between ${secret}${secret} after`);
     for (let size = 1; size <= text.length; size += 1) {
-      let tail: Buffer = Buffer.alloc(0);
-      const finals: Buffer[] = [];
-      for (let from = 0; from < text.length; from += size) {
-        const joined = Buffer.concat([tail, text.subarray(from, from + size)]);
-        const piece = maskPiece(joined, forms);
-        finals.push(piece.final);
-        tail = piece.tail;
-      }
-      const whole = Buffer.concat([...finals, mask(tail, forms)]).toString();
-      expect(whole, `pieces of ${size}`).to.equal(masked(text.toString()));
+      expect(inPieces(text, size, forms), `pieces of ${size}`).to.equal(masked(text.toString()));
+    }
+  });
+
+  it("finds a long value whose beginning or middle is another one, whatever the pieces are", () => {
+    const inner = "hunter2-and-more";
+    const nested = maskedForms([inner, `${inner}: the rest of it`, `before ${inner}, and behind`]);
+    const text = Buffer.from(
+      `a ${inner}: the rest of it b ${inner} c before ${inner}, and behind d ${inner}: the`,
+    );
+    const expected = mask(text, nested).toString();
+    expect(expected).not.to.match(/rest|before|behind/);
+    for (let size = 1; size <= text.length; size += 1) {
+      expect(inPieces(text, size, nested), `pieces of ${size}`).to.equal(expected);
     }
   });
 
