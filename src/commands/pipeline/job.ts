@@ -19,8 +19,15 @@ import type { Known } from "../core/handle.ts";
 /** The identity that every event of a job carries. */
 export type JobIds = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId: ProjectId }>;
 
-/** What one agent says of the run it was given; `agentId` is null for the service itself. */
-type ByAgent = Readonly<{ agentId: string | null; attempt: number }>;
+/**
+ * What one agent says of the run it was given; `agentId` is null for the service itself. A run that was returned may be
+ * given to the same agent again: the hash of its token tells which of them is meant, where it is known.
+ */
+type ByAgent = Readonly<{
+  agentId: string | null;
+  attempt: number;
+  tokenHash?: string | null | undefined;
+}>;
 
 type Order = Readonly<
   | { type: "QueueJob"; environment?: RunEnvironment | undefined }
@@ -257,8 +264,7 @@ function report(
   const { agentId, attempt, at } = command;
   if (isFinished(state.status) && state.attempt === attempt) return alreadyFinished();
   if (command.type === "RecordJobStarted") {
-    const isRunning = state.status === "RUNNING" && state.attempt === attempt;
-    if (isRunning && state.agentId === agentId) return [];
+    if (state.status === "RUNNING" && isOfRun(state, command)) return [];
     const mayStart = agentId === null ? state.queued : isAssignedTo(state, command);
     if (!mayStart) return notYours();
     return [
@@ -267,8 +273,7 @@ function report(
   }
   const isStuck = agentId === null && state.queued && state.attempt === attempt;
   if (isStuck && command.type === "RecordJobFailed") return fail(state, command, job);
-  const isHis = state.agentId === agentId && state.attempt === attempt;
-  if (state.status !== "RUNNING" || !isHis) return notYours();
+  if (state.status !== "RUNNING" || !isOfRun(state, command)) return notYours();
   if (command.type === "RecordJobSucceeded") {
     const { environmentUrl: url } = command;
     const known = url === undefined ? {} : { environmentUrl: url };
@@ -304,8 +309,13 @@ function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): rea
 
 type Assigned = JobState & Readonly<{ agentId: string }>;
 
-function isAssignedTo(state: JobState, { agentId, attempt }: ByAgent): state is Assigned {
-  const isHis = state.agentId !== null && state.agentId === agentId && state.attempt === attempt;
+const isOfRun = (state: JobState, { agentId, attempt, tokenHash = null }: ByAgent): boolean =>
+  state.agentId === agentId &&
+  state.attempt === attempt &&
+  (tokenHash === null || state.tokenHash === tokenHash);
+
+function isAssignedTo(state: JobState, given: ByAgent): state is Assigned {
+  const isHis = state.agentId !== null && isOfRun(state, given);
   const isUnconfirmed = state.status === "PENDING" || state.status === "WAITING_FOR_RESOURCE";
   return isHis && isUnconfirmed && !state.queued;
 }

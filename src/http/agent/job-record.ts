@@ -46,6 +46,7 @@ export async function record(
     projectId: job.project_id,
     agentId: run.agent_id,
     attempt: run.attempt,
+    tokenHash: run.token_hash,
     at: deps.now().toISOString(),
   };
   try {

@@ -113,7 +113,8 @@ export async function lookAt(
   if (row.token_hash === null || row.assigned_at === null) return undefined;
   const left = confirmMs - (now - Math.max(upSince, Number(row.assigned_at)));
   if (left > 0) return left;
-  await send(deps, row, { type: "ReturnJob", agentId: row.agent_id, attempt });
+  const { agent_id: agentId, token_hash: tokenHash } = row;
+  await send(deps, row, { type: "ReturnJob", agentId, attempt, tokenHash });
   return undefined;
 }
 
@@ -122,9 +123,9 @@ async function failed(
   row: JobRow,
   { reason, rules }: Readonly<{ reason: JobFailureReason; rules: JobSpec }>,
 ): Promise<void> {
-  const { agent_id: agentId, attempt } = row;
+  const { agent_id: agentId, attempt, token_hash: tokenHash } = row;
   const what = { type: "RecordJobFailed", reason, exitCode: null, rules } as const;
-  await send(deps, row, { ...what, agentId, attempt });
+  await send(deps, row, { ...what, agentId, attempt, tokenHash });
 }
 
 type Order = JobCommand extends infer Each

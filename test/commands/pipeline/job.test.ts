@@ -224,6 +224,30 @@ describe("what an agent reports", () => {
     given(queued(), assigned()).when(succeed).refuses("job.not_yours");
   });
 
+  it("is refused of a run that was returned, and then given to the same agent with another token", () => {
+    const later = "b".repeat(64);
+    const again = { ...assigned(), data: { ...assigned().data, tokenHash: later } } as JobEvent;
+    const past = [queued(), assigned(), returned, again] as const;
+    given(...past)
+      .when({ ...start, tokenHash: token })
+      .refuses("job.not_yours");
+    given(...past)
+      .when({ ...start, tokenHash: later })
+      .gives(started());
+    given(...past, started())
+      .when({ ...start, tokenHash: token })
+      .refuses("job.not_yours");
+    for (const report of [succeed, fail()]) {
+      given(...past, started())
+        .when({ ...report, tokenHash: token })
+        .refuses("job.not_yours");
+    }
+    const giveBack = { type: "ReturnJob", ...within, agentId, attempt: 1 } as const;
+    given(...past)
+      .when({ ...giveBack, tokenHash: token })
+      .givesNothing();
+  });
+
   it("makes a warning of a failure that the file allows", () => {
     const codes = { ...rules, allowFailure: { always: false, exitCodes: [3] } };
     const always = { ...rules, allowFailure: { always: true, exitCodes: [] } };
