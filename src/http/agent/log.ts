@@ -51,7 +51,8 @@ const streamLog = route({
   summary: "Follow the log of a job as server-sent events",
   description:
     "`data` is a JSON text, a piece of the log; `id` is the offset of the byte behind it, with which " +
-    "`Last-Event-ID` continues. The last event is `end`.",
+    "`Last-Event-ID` continues. The last event is `end`, also when the job is run once more: that run has a log of " +
+    "its own.",
   params: LocalIdParams,
   reply: "stream",
   errors: [403, 404],
@@ -88,7 +89,7 @@ export async function* follow(
 }
 
 /**
- * The log of a job as it grows, until the job is over or gone; undefined each time that all there is was
+ * The log of a job as it grows, until the job is over, gone or run once more; undefined each time that all there is was
  * given. `at` is the byte behind a piece.
  */
 export async function* followedLog(
@@ -97,13 +98,17 @@ export async function* followedLog(
 ): AsyncGenerator<LogPiece | undefined> {
   let at = from;
   let watchedAt = 0;
+  let attempt: number | undefined;
   while (!signal.aborted) {
     // A reader who loses the right to read gets no more of the log.
     await mustStillMay();
     // The end is looked at first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
-    const isOver = job === undefined || (await isLogOver(deps, job));
-    const found = job && (await findLog(deps, { job_id: jobId, attempt: job.attempt }));
+    // Bytes are counted in the log of one run: the next one has a log of its own.
+    attempt = at === 0 ? job?.attempt : (attempt ?? job?.attempt);
+    const isOver = job?.attempt !== attempt || job === undefined || (await isLogOver(deps, job));
+    const found =
+      attempt === undefined ? undefined : await findLog(deps, { job_id: jobId, attempt });
     for await (const piece of found === undefined ? [] : logPieces(deps, found, at)) {
       at = piece.at;
       yield piece;

@@ -1,0 +1,45 @@
+import { expect } from "chai";
+
+import { follow } from "../../../src/http/agent/log.ts";
+import { findJob } from "../../../src/projections/pipeline/query.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const { token } = anna;
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
+const { put, begin, patch } = agentTalk(app, agent.token);
+
+describe("following the log of a job that is run once more", () => {
+  it("ends with the log of the run that was followed", async () => {
+    await at.commit({ ".forge-ci.yaml": "build: {script: make}" }, "Add [skip ci]");
+    const pipeline = await at.start();
+    const first = await begin();
+    await patch(first, 0, "first\n");
+    const [view] = await at.jobs(pipeline["localId"]);
+    const localId = Number(view?.["localId"]);
+    const row = await findJob(app.deps.db, search.id, localId);
+    const mustStillMay = async (): Promise<void> => undefined;
+    const { signal } = new AbortController();
+    const read: string[] = [];
+    for await (const event of follow(app.deps, { jobId: row!.id, from: 0, signal, mustStillMay })) {
+      read.push(event);
+      if (!event.includes("first")) continue;
+      await patch(first, 6, "made\n");
+      await put(first, { state: "failed", failure_reason: "script_failure" });
+      const path = `${at.base}/cicd/job/${localId}/restart`;
+      expect((await app.post(path, { token })).status).to.equal(200);
+      const second = await begin();
+      await patch(second, 0, "a log of its own, and longer\n");
+      await put(second, { state: "success" });
+    }
+    const text = read.join("");
+    expect(text).to.include("made").and.not.include("longer");
+    expect(text.endsWith("event: end\nid: 11\ndata:\n\n")).to.equal(true);
+  });
+});
