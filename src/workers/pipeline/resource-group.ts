@@ -1,4 +1,5 @@
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { underLock } from "../../platform/postgres/lock.ts";
 import { groupIsBusy, nextInGroup } from "../../projections/pipeline/resource-group.ts";
 import type { JobRow } from "../../projections/pipeline/table.ts";
 import { type AdvanceDeps, type Cause, orderJob } from "./advance.ts";
@@ -15,10 +16,9 @@ export async function queueInGroup(
   queue: Extract<TurnOrder["order"], { type: "QueueJob" }>,
   cause: Cause,
 ): Promise<Readonly<{ status: PipelineStatus; position: bigint | undefined }>> {
-  return deps.db.transaction(async (tx) => {
-    const key = `resource group ${row.project_id} ${row.resource_group}`;
-    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [key]);
-    const isBusy = await groupIsBusy(deps.db, row);
+  const key = `resource group ${row.project_id} ${row.resource_group}`;
+  return underLock(deps.db, key, async (tx) => {
+    const isBusy = await groupIsBusy(tx, row);
     const order = isBusy ? ({ type: "BlockJob", reason: "RESOURCE_GROUP" } as const) : queue;
     const position = await orderJob(deps, row, order, cause);
     await deps.visible(position);

@@ -312,6 +312,19 @@ deploy: {stage: deploy, script: x, needs: [release]}
     );
   });
 
+  it("is the only one of its resource group that is queued, of many whose turn comes at once", async () => {
+    const ci = await givenPipelines();
+    const names = Array.from({ length: 16 }, (_, number) => `job${number}`);
+    const jobs = names.map((name) => `${name}: {script: x, resource_group: prod}`);
+    await ci.commit({ [file]: jobs.join("\n") }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const statuses = Object.values(await ci.statuses(localId)).sort();
+    expect(statuses).to.deep.equal([
+      "PENDING",
+      ...Array.from({ length: 15 }, () => "WAITING_FOR_RESOURCE"),
+    ]);
+  });
+
   it("is given to one agent, however many ask at once", async () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" }, "Add [skip ci]");
