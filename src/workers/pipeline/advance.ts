@@ -11,6 +11,7 @@ import { bySystem } from "../../events/core/system.ts";
 import { isFinished, type PipelineStatus, pipelineStatus } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
+import { underLock } from "../../platform/postgres/lock.ts";
 import type { Job } from "../../platform/queue/queue.ts";
 import { followersOf } from "../../projections/pipeline/follower.ts";
 import {
@@ -98,7 +99,39 @@ async function advance(
     const reached = await takeSteps(deps, steps, known, jobs, cause);
     position = later(position, reached);
   }
-  return later(position, await finish(deps, row, [...jobs.values()], cause));
+  return later(position, await end(deps, row, [...jobs.values()], { cause, position }));
+}
+
+/** Under this lock jobs of a pipeline start anew, or its end is recorded. */
+export const endLock = (pipelineId: string): string => `end of pipeline ${pipelineId}`;
+
+const statusOf = (jobs: readonly JobInOrder[]): PipelineStatus =>
+  pipelineStatus(
+    jobs.map(({ status, may_fail }) => ({
+      status,
+      required: status === "MANUAL" && !may_fail,
+      count: 1,
+    })),
+  );
+
+/**
+ * Records the end of a pipeline of which no job is left. Its jobs are looked at once more under the lock: they may be
+ * about to start anew, one after the other, and show former ends until then.
+ *
+ * @param position of what was ordered before
+ */
+async function end(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  jobs: readonly JobInOrder[],
+  { cause, position }: Readonly<{ cause: Cause; position: bigint | undefined }>,
+): Promise<bigint | undefined> {
+  if (!isFinished(statusOf(jobs))) return undefined;
+  // Where they do not show it in time, the last of these steps brings another look.
+  await deps.visible(position).catch(() => undefined);
+  return underLock(deps.db, endLock(row.id), async () =>
+    finish(deps, row, await settledJobs(deps, row.id), cause),
+  );
 }
 
 /**
@@ -248,12 +281,7 @@ async function finish(
   jobs: readonly JobInOrder[],
   cause: Cause,
 ): Promise<bigint | undefined> {
-  const counts = jobs.map(({ status, may_fail }) => ({
-    status,
-    required: status === "MANUAL" && !may_fail,
-    count: 1,
-  }));
-  const status = pipelineStatus(counts);
+  const status = statusOf(jobs);
   if (!isFinished(status)) return undefined;
   const at = now();
   const starts = jobs.flatMap(({ started_at }) => started_at ?? []).map(Number);

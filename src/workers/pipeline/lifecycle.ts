@@ -8,9 +8,10 @@ import type { Sealed } from "../../events/core/sealed.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
+import { underLock } from "../../platform/postgres/lock.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import { type AdvanceDeps, advancePipeline, waiting } from "./advance.ts";
+import { type AdvanceDeps, advancePipeline, endLock, waiting } from "./advance.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
 /** The user who requests a change of a pipeline or a job, and the envelope of the resulting events. */
@@ -58,7 +59,8 @@ export async function restartPipeline(
     // What others alone may deploy is left to them.
     if (isOver && (await mayRun(deps, each, initiator.by))) again.push(each);
   }
-  return again.length === 0 ? undefined : resetJobs(deps, row, jobs, again, initiator);
+  if (again.length === 0) return undefined;
+  return startAnew(deps, row, initiator, () => resetJobs(deps, row, jobs, again, initiator));
 }
 
 /**
@@ -74,9 +76,11 @@ export async function restartJob(
 ): Promise<bigint | undefined> {
   await mustMayDeploy(deps, restarted, initiator.by);
   const order = { type: "ResetJob", by: initiator.by, quietly: false } as const;
-  const position = await orderJobs(deps, [restarted], order, initiator);
-  const jobs = await allJobs(deps.db, row.id);
-  return later(position, await resetJobs(deps, row, jobs, [restarted], initiator));
+  return startAnew(deps, row, initiator, async () => {
+    const position = await orderJobs(deps, [restarted], order, initiator);
+    const jobs = await allJobs(deps.db, row.id);
+    return later(position, await resetJobs(deps, row, jobs, [restarted], initiator));
+  });
 }
 
 /** @throws Refusal 422 `job.finished` */
@@ -106,8 +110,27 @@ export async function playJob(
   const position = await orderJobs(deps, [played], play, initiator);
   // What is next is computed from the read model, which must show that it was played.
   await deps.visible(position);
-  const jobs = await allJobs(deps.db, row.id);
-  return later(position, await resetJobs(deps, row, jobs, [played], initiator));
+  const reset = async () =>
+    resetJobs(deps, row, await allJobs(deps.db, row.id), [played], initiator);
+  return later(position, await startAnew(deps, row, initiator, reset));
+}
+
+/**
+ * Jobs start anew one after the other. Until all of them show it, a look at the pipeline would find former ends
+ * beside them, and take it for ended: who records its end waits.
+ */
+async function startAnew(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  initiator: Initiator,
+  reset: () => Promise<bigint | undefined>,
+): Promise<bigint | undefined> {
+  const position = await underLock(deps.db, endLock(row.id), async () => {
+    const reached = await reset();
+    await deps.visible(reached);
+    return reached;
+  });
+  return goOn(deps, row.id, initiator, position);
 }
 
 async function resetJobs(
@@ -126,7 +149,7 @@ async function resetJobs(
   for (const turn of turnsOf(jobs, reset)) {
     position = later(position, await orderJobs(deps, turn, order, initiator));
   }
-  return goOn(deps, row.id, initiator, position);
+  return position;
 }
 
 /** Some jobs of a pipeline in groups, each behind those that its jobs wait for. */

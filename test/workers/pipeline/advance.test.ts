@@ -5,6 +5,7 @@ import { jobStream } from "../../../src/events/pipeline/job.ts";
 import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
 import { pipelineAdvance } from "../../../src/workers/pipeline/advance-worker.ts";
 import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
 const app = await startTestApp();
@@ -89,6 +90,58 @@ describe("advancing a pipeline", () => {
     await Promise.all(ends.map((cause) => advancePipeline(deps, id, cause)));
     expect(streams).to.have.length(3);
     expect(new Set(streams)).to.have.property("size", 3);
+  });
+});
+
+describe("restarting a pipeline", () => {
+  const byHand = `
+stages: [build, test]
+one: {stage: build, script: x, when: manual, allow_failure: true}
+two: {stage: test, script: x}
+`;
+  const locks = "select from pg_locks join pg_database on pg_database.oid = database";
+  const waits = async () => {
+    const here = "locktype = 'advisory' and not granted and datname = current_database()";
+    return (await db.raw(`${locks} where ${here}`)).rows.length > 0;
+  };
+
+  it("is not ended by a look at it while some of its jobs have not started anew", async () => {
+    await at.commit({ ".forge-ci.yaml": byHand }, "Add by hand [skip ci]");
+    const { localId } = await at.start();
+    const path = `${at.base}/cicd/pipeline/${localId}`;
+    expect((await app.post(`${path}/cancel`, { token: at.token })).status).to.equal(200);
+    const row = await db("pipeline")
+      .where({ local_id: Number(localId) })
+      .first();
+    const one = await db("pipeline_job").where({ pipeline_id: row.id, name: "one" }).first();
+    expect(row).to.include({ status: "CANCELED" });
+    const before = await store.head();
+    const append = store.append.bind(store);
+    let looking: Promise<unknown> | undefined;
+    const hooked: Partial<typeof store> = {
+      append: async (stream, ...more) => {
+        const done = await append(stream, ...more);
+        if (stream !== jobStream(one.id) || looking !== undefined) return done;
+        looking = Promise.resolve();
+        await app.deps.visible(done.position);
+        const cause = { id: "a look in between", correlationId: "a look" };
+        looking = advancePipeline(app.deps, row.id, cause);
+        await Promise.race([looking, eventually(waits)]);
+        return done;
+      },
+    };
+    Object.assign(store, hooked);
+    try {
+      const answer = await app.post(`${path}/restart`, { token: at.token });
+      expect(answer.status, answer.text).to.equal(200);
+      await looking;
+    } finally {
+      Object.assign(store, { append });
+    }
+    expect(await typesAfter(before))
+      .to.include("JobHeld")
+      .and.not.include("PipelineFinished");
+    expect(await at.pipeline(localId)).to.include({ status: "PENDING", finishedAt: null });
   });
 });
 
