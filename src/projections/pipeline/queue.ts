@@ -35,7 +35,7 @@ type Row = JobRow &
     "job:has_artifacts": boolean;
   }>;
 
-/** Jobs at the head of the queue that are compared for fairness. */
+/** Jobs at the head of the queue that are compared for fairness. Projects that have none of them come with their first. */
 const headMax = 1_000;
 
 /**
@@ -46,25 +46,33 @@ const headMax = 1_000;
  */
 export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonly QueuedJob[]> {
   const { conditions, values } = fitting(filter);
+  const fits = `queued and not is_trigger and ${conditions.join(" and ")}`;
   // A plan is kept for a text whose limits are known; to plan it took longer than to run it.
   const { rows } = await db.raw<{ rows: readonly Row[] }>(
-    `with head as (
+    `with head as materialized (
        select id, pipeline_id, project_id, place, queued_at
-       from pipeline_job
-       where queued and not is_trigger and ${conditions.join(" and ")}
+       from pipeline_job where ${fits}
        order by queued_at, place, id limit ${headMax}
+     ), behind as (
+       select distinct on (project_id) id, pipeline_id, project_id, place, queued_at
+       from pipeline_job
+       where (select count(*) from head) = ${headMax} and ${fits}
+         and project_id not in (select project_id from head)
+       order by project_id, queued_at, place, id
+     ), compared as materialized (
+       select * from head union all select * from behind
      ), busy as (
        select project_id, count(*)::int as running from pipeline_job
-       where status = 'RUNNING' and project_id in (select project_id from head)
+       where status = 'RUNNING' and project_id in (select project_id from compared)
        group by project_id
      ), first as (
-       select head.id, head.queued_at, head.place, pipeline.ref, pipeline.is_tag, pipeline.merge_request,
+       select compared.id, compared.queued_at, compared.place, pipeline.ref, pipeline.is_tag, pipeline.merge_request,
          coalesce(busy.running, 0) + row_number() over
-           (partition by head.project_id order by head.queued_at, head.place, head.id) as turn
-       from head join pipeline on pipeline.id = head.pipeline_id
-       left join busy on busy.project_id = head.project_id
+           (partition by compared.project_id order by compared.queued_at, compared.place, compared.id) as turn
+       from compared join pipeline on pipeline.id = compared.pipeline_id
+       left join busy on busy.project_id = compared.project_id
        where pipeline.number is not null
-       order by turn, head.queued_at, head.place, head.id
+       order by turn, compared.queued_at, compared.place, compared.id
        limit ${Math.trunc(filter.limit)}
      )
      select job.*, spec.spec as "job:spec", first.ref as "job:ref",
@@ -74,7 +82,7 @@ export async function queuedJobs(db: Knex, filter: QueueFilter): Promise<readonl
      from first join pipeline_job as job on job.id = first.id
      join pipeline_job_spec as spec on spec.job_id = first.id
      order by first.turn, first.queued_at, first.place, first.id`,
-    values,
+    [...values, ...values],
   );
   return rows.map(queuedJob);
 }
