@@ -1,5 +1,6 @@
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Limiter } from "../../platform/limiter.ts";
+import { takeLock } from "../../platform/postgres/lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { countRunningReplays } from "../../projections/webhook/replay.ts";
 import type { Deps } from "../core/deps.ts";
@@ -28,7 +29,7 @@ export function withinRunningLimit<Result>(
   const inTransaction = () =>
     db.transaction(async (tx) => {
       const lock = `webhook replays of ${projectId}`;
-      await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [lock]);
+      await takeLock(tx, lock);
       await visible(await store.head());
       if ((await countRunningReplays(db, projectId, replayId)) < runningMax) return append();
       const message = `At most ${runningMax} replays of a project run at once.`;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { Knex } from "knex";
-
+import { takeLock } from "../postgres/lock.ts";
 import { type Digests, type SpoolOptions, spool, spoolPlain } from "./spool.ts";
 import type { BlobDigest, BlobInfo, BlobRange, BlobStorage, Spooled } from "./store.ts";
 
@@ -153,7 +153,7 @@ function inTurn<Result>(
   run: (tx: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   return db.transaction(async (tx) => {
-    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [lockOf(digest)]);
+    await takeLock(tx, lockOf(digest));
     return run(tx);
   });
 }

@@ -6,6 +6,11 @@ import { Limiter } from "../limiter.ts";
 const locksAtOnce = 3;
 const limiters = new WeakMap<Knex, Limiter>();
 
+/** Waits for the lock of a key, which the transaction holds until its end: no other one has it meanwhile, in any process. */
+export async function takeLock(tx: Knex.Transaction, key: string): Promise<void> {
+  await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [key]);
+}
+
 /**
  * Runs a task while no other one of the same key runs, in any process. A task under a lock requests no other lock:
  * a few of them are requested at one time, and the rest wait for these.
@@ -19,7 +24,7 @@ export function underLock<Result>(
   limiters.set(db, limiter);
   return limiter.run(() =>
     db.transaction(async (tx) => {
-      await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [key]);
+      await takeLock(tx, key);
       return task(tx);
     }),
   );

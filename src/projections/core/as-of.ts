@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Knex } from "knex";
 
 import type { Recorded } from "../../events/core/event.ts";
+import { takeLock } from "../../platform/postgres/lock.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { inSchema } from "./install.ts";
 import { fill } from "./kept-fold.ts";
@@ -147,7 +148,7 @@ async function makeMissing(db: Knex, projections: readonly Projection[]): Promis
 async function makeTables(db: Knex, projection: Projection): Promise<void> {
   const schema = schemaOf(projection);
   await db.transaction(async (tx) => {
-    await tx.raw("select pg_advisory_xact_lock(hashtextextended(?, 0))", [schema]);
+    await takeLock(tx, schema);
     const { rows } = await tx.raw<{ rows: { nspname: string }[] }>(
       "select nspname from pg_namespace where nspname ~ ?",
       [`^as_of_${projection.name}_v[0-9]+$`],

@@ -52,7 +52,7 @@ describe("masking", () => {
     }
   });
 
-  it("finds a long value whose beginning or middle is another one, whatever the pieces are", () => {
+  it("masks a value that contains another masked value, at every size of the pieces", () => {
     const inner = "hunter2-and-more";
     const nested = maskedForms([inner, `${inner}: the rest of it`, `before ${inner}, and behind`]);
     const text = Buffer.from(

@@ -250,9 +250,7 @@ describe("the numbers that agents know", () => {
 });
 
 describe("whether something follows the end of a job", () => {
-  beforeEach(async () => {
-    for (const each of [pipelineProjection, artifactProjection]) await reset(db, each);
-  });
+  beforeEach(() => reset(db, pipelineProjection));
 
   const given = (
     jobs: readonly ReturnType<typeof specOf>[],
