@@ -126,15 +126,22 @@ export async function listTransfersTo(
 }
 
 /** The one that is pending of a project or team, or has this id. */
-export function findTransfer(
+export async function findTransfer(
   db: Knex,
   by: Readonly<{ thingId: string } | { id: string }>,
   now: Date,
 ): Promise<PendingTransferRow | undefined> {
+  // Each read of a project by its administrators comes here, and nearly none has an offer: the join is saved.
+  if ("thingId" in by && !(await isOffered(db, by.thingId))) return undefined;
   const where = "id" in by ? { "offer.id": by.id } : { "offer.thing_id": by.thingId };
   return pending(db, now)
     .where(where)
     .first<PendingTransferRow | undefined>(...shown, db.raw(shownRaw));
+}
+
+async function isOffered(db: Knex, thingId: string): Promise<boolean> {
+  const row = await db("transfer_offer").where({ thing_id: thingId }).first("id");
+  return row !== undefined;
 }
 
 export function transfersExpired(
