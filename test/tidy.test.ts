@@ -202,7 +202,7 @@ const unbundled: ReadonlySet<string> = new Set(["ioredis"]);
 
 describe("packages that are loaded late", () => {
   for (const file of sources) {
-    it(`${file} asks bundled ones in CommonJS for their default export alone`, async () => {
+    it(`${file} imports bundled CommonJS packages by their default export only`, async () => {
       const text = await readFile(file, "utf8");
       const loads = text.matchAll(/\{([^{}]*)\} = await import\("([^."][^"]*)"\)/g);
       for (const [, names = "", name = ""] of loads) {
