@@ -34,7 +34,7 @@ export type NodeChild<Ready> = Running & Readonly<{ pid: number; ready: Ready }>
 const arenasMax = "2";
 const readyTimeoutMs = 60_000;
 /** EX_CONFIG of sysexits.h: the child says what is wrong with its configuration. */
-export const exitConfig = 78;
+const exitConfig = 78;
 const closeTimeoutMsDefault = 7_000;
 
 /**

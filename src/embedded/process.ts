@@ -10,7 +10,7 @@ const pollMs = 20;
  * The command line of a running process, arguments joined by spaces; undefined when there is no such
  * process or only its zombie is left (a container without an init process never reaps orphans).
  */
-export async function commandLine(pid: number): Promise<string | undefined> {
+async function commandLine(pid: number): Promise<string | undefined> {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   try {
     if (process.platform === "linux") {

@@ -9,7 +9,7 @@ export type ConcurrencyOptions = Readonly<{
   waitersMax: number;
 }>;
 
-export const concurrencyDefault: ConcurrencyOptions = {
+const concurrencyDefault: ConcurrencyOptions = {
   slotsMax: 16,
   perCallerMax: 6,
   // Git's clients wait as long as the line lives, and do not come again by themselves.

@@ -11,7 +11,7 @@ export type AdmissionLimits = Readonly<{
   proofMs: number;
 }>;
 
-export const admissionLimitsDefault: AdmissionLimits = {
+const admissionLimitsDefault: AdmissionLimits = {
   connectionsMax: 512,
   unprovedMax: 100,
   unprovedMaxPerNetwork: 25,

@@ -18,7 +18,7 @@ export type ConnectionLimits = Readonly<{
   sessionsMaxInAll: number;
 }>;
 
-export const connectionLimitsDefault: ConnectionLimits = {
+const connectionLimitsDefault: ConnectionLimits = {
   unusedMs: 60_000,
   attemptsMax: 10,
   sessionsMax: 8,

@@ -135,7 +135,7 @@ export const wheel = (name: string, version: string, more = ""): Buffer =>
   ]);
 
 /** A frame of zstd that holds the bytes as they are (RFC 8878, 3.1.1: raw blocks). */
-export function zstd(content: Buffer): Buffer {
+function zstd(content: Buffer): Buffer {
   const size = Buffer.alloc(4);
   size.writeUInt32LE(content.length);
   const header = Buffer.concat([Buffer.from("28b52ffda0", "hex"), size]);

@@ -196,5 +196,3 @@ export async function startGitApp(options: Partial<GitHttpDeps> = {}) {
     },
   };
 }
-
-export type GitApp = Awaited<ReturnType<typeof startGitApp>>;

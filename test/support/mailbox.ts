@@ -5,7 +5,6 @@ import { SMTPServer } from "smtp-server";
 
 import { eventually } from "./eventually.ts";
 
-export type Mailbox = Awaited<ReturnType<typeof startMailbox>>;
 export type Mail = Email & Readonly<{ raw: string; recipients: readonly string[] }>;
 
 /** A real SMTP server on a free loopback port that keeps what it takes; closed after the calling file. */

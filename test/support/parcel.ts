@@ -21,8 +21,6 @@ export const parcelEvents = {
 export const receiver = "7d9c5f0e-8a55-4b5e-9a62-2a1a6f3c8a01";
 export const sent = (to: string): AnyEvent => ({ type: "ParcelSent", data: { to } });
 export const received: AnyEvent = { type: "ParcelReceived", data: { by: receiver } };
-/** Stored by a writer with a fault: no projection of parcels can take it. */
-export const malformed: AnyEvent = { type: "ParcelSent", data: { to: 1 } };
 
 export const parcel = parcelsInto("parcel");
 

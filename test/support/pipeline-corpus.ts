@@ -1,5 +1,5 @@
 /** Keywords of a job, each with lines that use it. Jobs `first` and `second` of the stage `build` come before. */
-export const ofJob: Readonly<Record<string, string>> = {
+const ofJob: Readonly<Record<string, string>> = {
   stage: "stage: deploy",
   image: "image: {name: node:20, entrypoint: ['']}",
   services: "services: [postgres:16, {name: redis, alias: cache}]",
@@ -34,7 +34,7 @@ export const ofJob: Readonly<Record<string, string>> = {
 };
 
 /** Keywords of a whole file. */
-export const ofFile: Readonly<Record<string, string>> = {
+const ofFile: Readonly<Record<string, string>> = {
   stages: "stages: [lint, build, test, deploy]",
   variables: "variables: {SHARED: file, GLOBAL: {value: g, description: d}}",
   default: "default: {before_script: [default], tags: [small], retry: 1, timeout: 2h}",

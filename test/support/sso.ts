@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
 import type { TestApp, TestUser } from "./app.ts";
-import { type Browser, browser, hiddenFields, type Shown } from "./browser.ts";
+import { type Browser, browser } from "./browser.ts";
 
 /** Every login page is on; what a test changes it puts back by calling this again. */
 export async function openLoginPages(app: TestApp, root: TestUser, over: object = {}) {
@@ -61,8 +61,4 @@ export function sameBrowser(base: string, visitor: Browser): Browser {
   const twin = browser(base);
   for (const [name, value] of visitor.cookies) twin.cookies.set(name, value);
   return twin;
-}
-
-export function csrfIn(page: Shown, action: string): string {
-  return hiddenFields(page.text, action)["csrf"] ?? "";
 }

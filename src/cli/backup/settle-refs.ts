@@ -47,7 +47,7 @@ export async function hadBegun(
  *
  * @returns refs that cannot be moved there, because what they led to was removed meanwhile
  */
-export async function settleRefs(
+async function settleRefs(
   repository: Repository,
   { store, projectId, end }: Moment,
 ): Promise<readonly string[]> {

@@ -4,7 +4,7 @@ import type { Knex } from "knex";
  * Tables that cannot be made from the log again, with the columns by which they are read in order. What is
  * missing here are caches, counters of limits and work under way, which is begun again.
  */
-export const keptTables: Readonly<Record<string, readonly string[]>> = {
+const keptTables: Readonly<Record<string, readonly string[]>> = {
   vault_key: ["subject"],
   token_use: ["token_id"],
   session_use: ["session_id"],

@@ -108,8 +108,7 @@ export const issue: Slice<IssueState, IssueCommand, typeof issueEvents> = {
 };
 
 /** Work on it has ended. */
-export const isOver = (status: IssueStatus): boolean =>
-  status === "CLOSED" || status === "COMPLETED";
+const isOver = (status: IssueStatus): boolean => status === "CLOSED" || status === "COMPLETED";
 
 export function issueNotFound(): Refusal {
   return new Refusal("not_found", "issue.not_found", "Issue not found.");

@@ -146,7 +146,7 @@ async function wasForgotten({ store }: RegisterUserDeps, userId: UserId): Promis
 }
 
 /** `anna`, `anna-2`, `anna-3`, …, as far as they may be aliases. */
-export function* aliasesFor(wish: string): Generator<Alias> {
+function* aliasesFor(wish: string): Generator<Alias> {
   const plain = wish
     .normalize("NFKD")
     .replaceAll(/[^A-Za-z0-9._-]+/g, "-")

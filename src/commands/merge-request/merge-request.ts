@@ -21,7 +21,7 @@ import {
 } from "./merge-request-state.ts";
 
 /** A merge that began this long ago is over, whatever became of it. */
-export const mergeMaxMs = 20_000;
+const mergeMaxMs = 20_000;
 
 type Events = readonly MergeRequestEvent[];
 

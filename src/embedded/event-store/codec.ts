@@ -23,7 +23,7 @@ type StreamIdentifier = Message<typeof sharedPb.StreamIdentifier>;
 const streamBytesMax = 1_024;
 
 /** What the server of the protocol allows by default. */
-export const appendBytesMax = 1024 * 1024;
+const appendBytesMax = 1024 * 1024;
 /** Of everything that an append holds, for the memory it takes here. */
 export const heldBytesMax = 64 * 1024 * 1024;
 

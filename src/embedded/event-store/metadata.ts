@@ -10,7 +10,7 @@ export type Retention = Readonly<{
   truncateBefore: bigint;
 }>;
 
-export const keepAll: Retention = {
+const keepAll: Retention = {
   countMax: undefined,
   ageMaxSeconds: undefined,
   truncateBefore: 0n,

@@ -14,7 +14,7 @@ export async function readPostmasterPid(pgDir: string): Promise<PostmasterPid | 
 }
 
 /** A fast shutdown ends within this unless the disk is very slow; then the next signal follows. */
-export const stopTimeoutMs = 20_000;
+const stopTimeoutMs = 20_000;
 
 /**
  * Clears what an earlier run left in the data directory: a server still running is shut down; a pid

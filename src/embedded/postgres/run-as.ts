@@ -29,7 +29,7 @@ export async function chooseRunAs(): Promise<RunAs> {
 // 65534 is nobody and nogroup everywhere, though some distributions call the group otherwise.
 const unshare = ["unshare", "--user", "--map-user=65534", "--map-group=65534", "--"];
 
-export async function userNamespace(): Promise<RunAs | undefined> {
+async function userNamespace(): Promise<RunAs | undefined> {
   const [program = "", ...args] = unshare;
   try {
     await run(program, [...args, "true"]);
@@ -39,7 +39,7 @@ export async function userNamespace(): Promise<RunAs | undefined> {
   }
 }
 
-export async function postgresUser(): Promise<RunAs | undefined> {
+async function postgresUser(): Promise<RunAs | undefined> {
   try {
     const uid = Number((await run("id", ["-u", "postgres"])).stdout);
     const gid = Number((await run("id", ["-g", "postgres"])).stdout);

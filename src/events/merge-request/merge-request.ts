@@ -129,6 +129,6 @@ export type MergeRequestEvent = EventOf<typeof mergeRequestEvents>;
 export const mergeRequestStream = (id: string): string => streamName("mergeRequest", id);
 
 /** Versions of the source are kept in the target project under this ref, which nobody can push. */
-export const mergeRequestPrefix = "refs/merge-requests/";
+const mergeRequestPrefix = "refs/merge-requests/";
 export const headRefOf = (localId: number): string => `${mergeRequestPrefix}${localId}/head`;
 export const mergeRefOf = (localId: number): string => `${mergeRequestPrefix}${localId}/merge`;

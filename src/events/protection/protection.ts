@@ -9,12 +9,12 @@ import { streamName } from "../core/stream.ts";
 export const ProtectionLevel = z.enum(["NO_ONE", "DEVELOPER", "ADMINS"]);
 export type ProtectionLevel = z.output<typeof ProtectionLevel>;
 
-export const TagProtection = z.object({
+const TagProtection = z.object({
   kind: z.literal("TAG"),
   template: z.string(),
   allowToCreate: ProtectionLevel,
 });
-export const EnvironmentProtection = z.object({
+const EnvironmentProtection = z.object({
   kind: z.literal("ENVIRONMENT"),
   template: z.string(),
   allowToDeploy: ProtectionLevel,

@@ -5,7 +5,7 @@ import { GpgKeyId, IsoInstant, UserId } from "../core/ids.ts";
 import { Sealed } from "../core/sealed.ts";
 import { streamName } from "../core/stream.ts";
 
-export const GpgFingerprint = z.string().regex(/^(?:[0-9A-F]{40}|[0-9A-F]{64})$/);
+const GpgFingerprint = z.string().regex(/^(?:[0-9A-F]{40}|[0-9A-F]{64})$/);
 
 export const gpgKeyEvents = {
   GpgKeyAdded: z.object({

@@ -8,7 +8,7 @@ import { streamName } from "../core/stream.ts";
  * A kind of file as it is counted: what follows the last dot of the name, in lower case, without the
  * dot; empty when there is nothing of that form.
  */
-export const FileExtension = z.string().regex(/^[a-z0-9+#~-]{0,20}$/);
+const FileExtension = z.string().regex(/^[a-z0-9+#~-]{0,20}$/);
 
 /** What pushes to one repository brought, commit by commit, each commit once. */
 export const pushCountEvents = {

@@ -6,7 +6,7 @@ export type { Role } from "../../events/core/role.ts";
 export const roles = Role.options;
 
 /** What a path can name that has members and so roles. */
-export const resources = ["project", "team", "company"] as const;
+const resources = ["project", "team", "company"] as const;
 export type Resource = (typeof resources)[number];
 
 /**

@@ -112,7 +112,7 @@ export async function runRoute(
 }
 
 /** Runs the handler; what it gives back holds nothing but what the reply declares. */
-export async function resultOf(route: Route, input: HandlerInput, deps: Deps): Promise<unknown> {
+async function resultOf(route: Route, input: HandlerInput, deps: Deps): Promise<unknown> {
   const { reply, list } = route;
   const result = await route.handle(input, deps);
   if (reply === "empty" || reply === "stream" || result instanceof Streamed) return result;

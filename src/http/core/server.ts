@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { keepAsking } from "./expect-continue.ts";
 
 /** Headers slower than this are an attack or a dead line. */
-export const headersTimeoutMs = 10_000;
+const headersTimeoutMs = 10_000;
 /**
  * Longer than proxies keep an idle connection (60 s in most), so that they close it first: a request
  * that is sent while this end closes is reset, and one that changes something may not be repeated.

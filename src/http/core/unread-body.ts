@@ -10,7 +10,7 @@ const smallBytesMax = 256 * 1024;
 const lingerMsMax = 2_000;
 
 export type LingerLimits = Readonly<{ smallBytesMax: number; lingerMsMax: number }>;
-export const lingerDefault: LingerLimits = { smallBytesMax, lingerMsMax };
+const lingerDefault: LingerLimits = { smallBytesMax, lingerMsMax };
 
 /**
  * Lets the client read an answer that is ready before its body came in (403, 413, …). Closing a

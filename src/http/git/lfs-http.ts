@@ -19,7 +19,7 @@ export type LfsHttpDeps = Deps & GitAccessDeps & Pick<LfsRequest, "bytesLeft">;
 const path = /^\/project\/([^/]+)\/([^/]+?)(?:\.git)?\/info\/lfs\/(.+)$/;
 /** A line that is silent for so long is dead; the largest object on a slow one takes hours. */
 const limits = { idleMs: 60_000, totalMs: 6 * 60 * 60_000 } as const;
-export const lfsType = "application/vnd.git-lfs+json";
+const lfsType = "application/vnd.git-lfs+json";
 
 const calls: readonly LfsCall[] = [...objectCalls, ...lockCalls];
 

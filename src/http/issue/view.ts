@@ -37,7 +37,7 @@ const statuses: Readonly<Record<IssueStatus, Readonly<{ title: string; hexColor:
   COMPLETED: { title: "Completed", hexColor: "#495057" },
 };
 
-export const presentStatus = (id: IssueStatus): SelectorObject =>
+const presentStatus = (id: IssueStatus): SelectorObject =>
   selectorObject({ id, ...statuses[id], color: statuses[id].hexColor });
 
 /** Issues of one project; people and labels of all of them are looked up at once. */

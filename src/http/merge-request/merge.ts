@@ -26,7 +26,7 @@ import { MergeRequestView, seenHead } from "./schema.ts";
 const messageLengthMax = 64 * 1024;
 const Message = z.string().max(messageLengthMax).nullish();
 
-export const MergeBody = z
+const MergeBody = z
   .object({
     mergeStrategy: MergeStrategy.nullish().meta({
       description: "That of the project when not given.",
@@ -106,7 +106,7 @@ async function waits(row: MergeRequestRow, request: Writing, deps: Deps): Promis
 }
 
 /** @throws Refusal 422 for a strategy, a squash or a message that the project does not allow */
-export async function choiceOf(
+async function choiceOf(
   body: MergeBody,
   row: MergeRequestRow,
   { project }: Writing,

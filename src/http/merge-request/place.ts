@@ -17,7 +17,7 @@ const localIdMax = 2 ** 31 - 1;
 export const LocalParams = z.object({ ...names, localId: int({ min: 1, max: localIdMax }) });
 
 /** Declarations that operations on one merge request share. */
-export const declared = {
+const declared = {
   tag: "Merge requests",
   access: "project:GUEST",
   params: LocalParams,

@@ -13,8 +13,7 @@ const intervalSecondsMax = 366 * 24 * 3_600;
 const expireHoursMax = 10 * 366 * 24;
 
 /** What the documented kinds are created as; the others come into being by themselves. */
-export const RepositoryKind = z.enum(["LOCAL", "PROXY", "VIRTUAL"]);
-export type RepositoryKind = z.output<typeof RepositoryKind>;
+const RepositoryKind = z.enum(["LOCAL", "PROXY", "VIRTUAL"]);
 
 const Description = z.string().trim().max(descriptionLengthMax).nullish();
 

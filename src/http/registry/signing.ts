@@ -21,7 +21,7 @@ import type { NativeCall } from "./type.ts";
 const signers = new LRUCache<string, Signer>({ max: 100 });
 
 /** The repository's key, which is made when it is first needed. */
-export async function signingKeyOf(
+async function signingKeyOf(
   repository: RegistryRepositoryRow,
   deps: Deps,
 ): Promise<RegistrySigningKeyRow> {

@@ -26,7 +26,7 @@ import { provedStamp } from "./stamp.ts";
 const inspections = new Limiter(2);
 
 /** Of the JSON that indexes are made from; it is part of an event, whose size is bounded. */
-export const metadataBytesMax = 256 * 1024;
+const metadataBytesMax = 256 * 1024;
 
 /** What a file turned out to be. `metadata` is what the indexes of its type show of it. */
 export type Inspected = PackageFileName & Readonly<{ metadata?: unknown }>;

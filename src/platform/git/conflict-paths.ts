@@ -2,7 +2,7 @@
 type PathLimits = Readonly<{ countMax: number; bytesMax: number }>;
 
 /** Of each merge. */
-export const conflictsMax: PathLimits = { countMax: 1_000, bytesMax: 64 * 1024 };
+const conflictsMax: PathLimits = { countMax: 1_000, bytesMax: 64 * 1024 };
 /** Where several merges are listed. */
 export const conflictsListedMax: PathLimits = { countMax: 100, bytesMax: 8 * 1024 };
 

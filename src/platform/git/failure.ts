@@ -13,12 +13,3 @@ export class GitFailure extends Error {
     super(`git ${command} ended with ${exitCode ?? "a signal"}: ${stderr.trim().slice(0, 500)}`);
   }
 }
-
-/** The requested object is not in the repository. */
-export class ObjectMissing extends Error {
-  override readonly name = "ObjectMissing";
-
-  constructor(readonly objectId: string) {
-    super(`No object ${objectId}`);
-  }
-}

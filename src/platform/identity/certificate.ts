@@ -5,7 +5,7 @@ export class BadCertificate extends Error {
   override readonly name = "BadCertificate";
 }
 
-export const certificateTextMax = 65_536;
+const certificateTextMax = 65_536;
 const certificatesMax = 10;
 const rsaBitsMin = 2_048;
 

@@ -39,7 +39,7 @@ const answerBytesMax = 1024 * 1024;
 const subjectLengthMax = 255;
 
 /** A provider answered what cannot be believed. The message is for the log. */
-export class OidcRefused extends Error {
+class OidcRefused extends Error {
   override readonly name = "OidcRefused";
 }
 

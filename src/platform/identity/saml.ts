@@ -18,7 +18,7 @@ export type SamlParties = Readonly<{
 }>;
 
 /** Clocks of two machines may differ by this. */
-export const clockSkewMs = 60_000;
+const clockSkewMs = 60_000;
 /** An older assertion is refused as a replay, even while its own conditions still hold. */
 const assertionAgeMaxMs = 10 * 60_000;
 

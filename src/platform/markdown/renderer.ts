@@ -7,7 +7,7 @@ import type { Place } from "./render.ts";
 export type MarkdownQuestion = Readonly<{ text: string; place: Place }>;
 
 /** Longer texts are shown as they are. */
-export const markdownLengthMax = 512 * 1024;
+const markdownLengthMax = 512 * 1024;
 
 const cacheBytesMax = 16 * 1024 ** 2;
 const limits = { startTimeoutMs: 20_000, timeoutMs: 3_000, mebibytesMax: 256, waitingMax: 64 };

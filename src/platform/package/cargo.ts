@@ -35,7 +35,7 @@ export function cargoVersion(text: string): PackageVersionName {
   return { version: version.raw, key: version.version };
 }
 
-export const crateFileName = ({ name }: PackageName, { version }: PackageVersionName): string =>
+const crateFileName = ({ name }: PackageName, { version }: PackageVersionName): string =>
   `${name}-${version}.crate`;
 
 /** Where the index has the line of a crate: doc.rust-lang.org/cargo/reference/registry-index.html */

@@ -115,7 +115,7 @@ export function compareGo(a: string, b: string): number {
 }
 
 /** In paths, a capital is written as its small letter after an exclamation mark. */
-export const escapedGo = (text: string): string =>
+const escapedGo = (text: string): string =>
   text.replaceAll(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`);
 
 /** Undefined for what is no escaped text. */

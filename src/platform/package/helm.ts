@@ -68,7 +68,7 @@ export function helmVersion(version: string): PackageVersionName {
   return { version, key: version };
 }
 
-export const chartFileName = ({ name }: PackageName, { version }: PackageVersionName): string =>
+const chartFileName = ({ name }: PackageName, { version }: PackageVersionName): string =>
   `${name}-${version}.tgz`;
 
 /** What a chart is by its Chart.yaml. @throws Refusal 422 */

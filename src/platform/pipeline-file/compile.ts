@@ -21,9 +21,9 @@ import {
   type YamlMap,
 } from "./value.ts";
 
-export const jobsMax = 2_000;
+const jobsMax = 2_000;
 /** Of all jobs as they are stored. */
-export const specBytesMax = 4 * 1024 * 1024;
+const specBytesMax = 4 * 1024 * 1024;
 const nameLengthMax = 255;
 
 /** Keywords that stood for `default` before there was one; others of `default` may name jobs. */

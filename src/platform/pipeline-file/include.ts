@@ -8,7 +8,7 @@ import { globMatcher } from "./pattern.ts";
 import { type PathMatcher, Rules, ruleFor } from "./rules.ts";
 import { isMap, type Mark, newMap, type YamlMap } from "./value.ts";
 
-export const includesMax = 100;
+const includesMax = 100;
 const includedBytesMax = 2 * fileBytesMax;
 
 export type IncludeFacts = Readonly<{

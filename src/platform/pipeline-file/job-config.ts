@@ -183,7 +183,7 @@ export const Environment = z.preprocess(
     })),
 );
 
-export const retryReasons = [
+const retryReasons = [
   "always",
   "unknown_failure",
   "script_failure",
@@ -238,9 +238,8 @@ const Matrix = z
 export const Parallel = z.union([count(1, 200), z.strictObject({ matrix: Matrix })], {
   error: "It must be a number from 1 to 200, or {matrix: …}.",
 });
-export type ParallelConfig = z.output<typeof Parallel>;
 
-export const Need = z.preprocess(
+const Need = z.preprocess(
   (value) => (typeof value === "string" ? { job: value } : value),
   z
     .strictObject({

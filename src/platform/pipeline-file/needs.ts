@@ -3,7 +3,7 @@ import { cellsOf, type Instance } from "./job.ts";
 import type { NeedConfig } from "./job-config.ts";
 
 /** Edges that the graph of one pipeline may have. */
-export const needsMax = 50_000;
+const needsMax = 50_000;
 
 export type GraphProblem = Readonly<{
   job: string;

@@ -89,7 +89,7 @@ export type RepositoryFacts = Readonly<{
 }>;
 
 /** Comparisons of paths with globs that one pipeline may make. */
-export const comparisonsMax = 2_000_000;
+const comparisonsMax = 2_000_000;
 
 /** Matches globs against paths, and remembers the answers. */
 export class PathMatcher {

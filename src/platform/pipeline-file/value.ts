@@ -35,7 +35,7 @@ export class PipelineFileError extends Error {
 
 export const problemsMax = 20;
 
-export function problemText({ file, line, column, key, message }: FileProblem): string {
+function problemText({ file, line, column, key, message }: FileProblem): string {
   const where = `${file}:${line}:${column}`;
   return key === "" ? `${where}: ${message}` : `${where}: ${key}: ${message}`;
 }

@@ -18,7 +18,7 @@ const lookMs = 5_000;
 type LogAgeDeps = Readonly<{ db: Knex; store: Pick<EventStore, "end">; log: Log }>;
 
 /** The log ends before something that was made from it: it was restored from an older backup. */
-export class LogTooOld extends Error {
+class LogTooOld extends Error {
   override readonly name = "LogTooOld";
 
   constructor(end: bigint, reached: bigint) {

@@ -85,7 +85,7 @@ export type MergeRequestMergeRow = Readonly<{
 }>;
 
 /** The title marks a draft in one of the usual ways. */
-export const isDraftTitle = (title: string): boolean => /^(?:draft|wip):/i.test(title.trimStart());
+const isDraftTitle = (title: string): boolean => /^(?:draft|wip):/i.test(title.trimStart());
 
 /** Those of an edit, which may leave the description as it is. */
 export const editedColumnsOf = (details: EditedDetails) => ({

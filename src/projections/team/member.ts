@@ -61,7 +61,7 @@ export const memberProjection = defineRowProjection({
   },
 });
 
-export const rankOf = (role: Role): number => Role.options.indexOf(role);
+const rankOf = (role: Role): number => Role.options.indexOf(role);
 
 /**
  * The highest role that membership in any of these parents gives, in one look at one index; undefined

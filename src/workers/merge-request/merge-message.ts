@@ -61,8 +61,6 @@ const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<st
   },
 };
 
-export const messageVariables: readonly string[] = Object.keys(variables);
-
 /**
  * Puts what variables stand for in their place. What they bring is not read again, and a line that held
  * nothing but variables without a value is left out.

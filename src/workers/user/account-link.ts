@@ -14,8 +14,8 @@ import type { Reactor } from "../core/reactor.ts";
 
 const hourMs = 60 * 60_000;
 /** Long enough to be found the next morning; a way into an account is open for as short as it can. */
-export const confirmationLifeMs = 48 * hourMs;
-export const resetLifeMs = hourMs;
+const confirmationLifeMs = 48 * hourMs;
+const resetLifeMs = hourMs;
 
 /**
  * Creates the links that prove an address: when a user registers or changes to an unconfirmed

@@ -35,16 +35,12 @@ export function healthNotes(deps: WorkerDeps): HealthNotes {
 type HealthRow = Readonly<{ webhook_id: string; failing_since: Date }>;
 
 /** Something arrived: what failed before counts no more. */
-export async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promise<void> {
+async function noteSuccess({ db }: WorkerDeps, webhookId: string): Promise<void> {
   await db<HealthRow>("webhook_health").where({ webhook_id: webhookId }).delete();
 }
 
 /** An attempt failed: since when has everything? */
-export async function noteFailure(
-  deps: WorkerDeps,
-  webhookId: string,
-  cause: Cause,
-): Promise<void> {
+async function noteFailure(deps: WorkerDeps, webhookId: string, cause: Cause): Promise<void> {
   const { db, store } = deps;
   const now = deps.now();
   await db<HealthRow>("webhook_health")

@@ -49,7 +49,7 @@ const downloadFile = page({
  *
  * @param destination Sec-Fetch-Dest of the request
  */
-export function shownRaw(file: StreamReply, path: string, destination: string): StreamReply {
+function shownRaw(file: StreamReply, path: string, destination: string): StreamReply {
   const extension = path.split(".").at(-1)?.toLowerCase() ?? "";
   const { fileName: _, ...open } = file;
   const image = Object.hasOwn(imageTypes, extension) ? imageTypes[extension] : undefined;
