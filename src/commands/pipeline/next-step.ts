@@ -10,7 +10,7 @@ export type WaitingJob = Readonly<{
   when: JobWhen;
   /** Names of jobs; null: all of earlier stages. */
   needs: readonly string[] | null;
-  /** Whether it may fail: a manual job that may is passed over by those behind it. */
+  /** Whether it may fail: a manual or canceled job that may is passed over by those behind it. */
   mayFail: boolean;
   /** A user started it, or its time has come. */
   released: boolean;
@@ -96,6 +96,10 @@ function outcomesOfStages(jobs: readonly WaitingJob[]): ReadonlyMap<number, Outc
   return outcomes;
 }
 
+/** A job that may fail and is canceled is passed over, as one that fails is. */
+const hasFailed = ({ status, mayFail }: WaitingJob): boolean =>
+  status === "FAILED" || (status === "CANCELED" && !mayFail);
+
 /**
  * @param needed they are named one by one: one that was skipped, or waits to be started by hand
  *   although it may fail, then has not passed
@@ -104,7 +108,7 @@ function outcomeOf(jobs: readonly WaitingJob[], needed: boolean): Outcome {
   const isPassedOver = ({ status, mayFail }: WaitingJob): boolean => status === "MANUAL" && mayFail;
   const left = jobs.filter((job) => !isPassedOver(job));
   if (left.some(({ status }) => !isFinished(status))) return "waiting";
-  if (left.some(({ status }) => status === "FAILED" || status === "CANCELED")) return "failed";
+  if (left.some(hasFailed)) return "failed";
   const isLeftOut =
     needed && (left.length < jobs.length || left.some(({ status }) => status === "SKIPPED"));
   return isLeftOut ? "skipped" : "passed";

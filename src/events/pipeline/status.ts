@@ -26,27 +26,32 @@ const finished: ReadonlySet<PipelineStatus> = new Set([
 /** Nothing happens to it any more by itself. */
 export const isFinished = (status: PipelineStatus): boolean => finished.has(status);
 
-/** How many jobs of a pipeline are in a status; `required` manual jobs hold the pipeline. */
-export type JobCount = Readonly<{ status: PipelineStatus; required: boolean; count: number }>;
+/** How many jobs of a pipeline are in a status; `mayFail`: the others go on without their success. */
+export type JobCount = Readonly<{ status: PipelineStatus; mayFail: boolean; count: number }>;
 
 /**
  * The status of a pipeline, out of those of its jobs. A manual job that may fail does not hold the
- * pipeline; a required one does once nothing else can go on.
+ * pipeline; a required one does once nothing else can go on. A canceled job that may fail counts as a warning, unless
+ * the pipeline itself was canceled.
  */
-export function pipelineStatus(jobs: readonly JobCount[]): PipelineStatus {
+export function pipelineStatus(
+  jobs: readonly JobCount[],
+  { isCanceled }: Readonly<{ isCanceled: boolean }>,
+): PipelineStatus {
   const counted = jobs.filter(({ count }) => count > 0);
   const has = (...statuses: readonly PipelineStatus[]): boolean =>
     counted.some(({ status }) => statuses.includes(status));
-  const heldByManual = counted.some(({ status, required }) => status === "MANUAL" && required);
+  const hasRequired = (wanted: PipelineStatus): boolean =>
+    counted.some(({ status, mayFail }) => status === wanted && !mayFail);
 
   if (has("RUNNING")) return "RUNNING";
   if (has("PENDING")) return begun(has) ? "RUNNING" : "PENDING";
   if (has("WAITING_FOR_RESOURCE")) return begun(has) ? "RUNNING" : "WAITING_FOR_RESOURCE";
-  if (heldByManual) return "MANUAL";
+  if (hasRequired("MANUAL")) return "MANUAL";
   if (has("CREATED")) return begun(has) ? "RUNNING" : "CREATED";
   if (has("FAILED")) return "FAILED";
-  if (has("CANCELED")) return "CANCELED";
-  if (has("WARNING")) return "WARNING";
+  if (isCanceled ? has("CANCELED") : hasRequired("CANCELED")) return "CANCELED";
+  if (has("WARNING", "CANCELED")) return "WARNING";
   if (has("SUCCESS")) return "SUCCESS";
   return has("SKIPPED") ? "SKIPPED" : "SUCCESS";
 }

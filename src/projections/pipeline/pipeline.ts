@@ -2,7 +2,7 @@ import type { EventOf, Recorded } from "../../events/core/event.ts";
 import { localIdEvents } from "../../events/core/local-id.ts";
 import { jobEvents } from "../../events/pipeline/job.ts";
 import { type PipelineEvent, pipelineEvents } from "../../events/pipeline/pipeline.ts";
-import { defineProjection, ignore, type Tx } from "../core/projection.ts";
+import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
 import { tableOf, Writes } from "../core/writes.ts";
 import { applyJobEvent, jobs } from "./job-row.ts";
@@ -20,7 +20,7 @@ const specs = tableOf<SpecRow>({ name: "pipeline_job_spec", key: ["job_id"] });
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 5,
+  version: 6,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -29,7 +29,7 @@ export const pipelineProjection = defineProjection({
     PipelineJobsPlanned: one,
     PipelineFinished: one,
     PipelineRestarted: one,
-    PipelineCanceled: ignore,
+    PipelineCanceled: one,
     PipelineDeleted: one,
     JobQueued: one,
     JobHeld: one,
@@ -131,11 +131,13 @@ function applyPipelineEvent(rows: Writes, { type, data }: PipelineEvent): void {
     }
     case "PipelineRestarted": {
       const unfinished = { finished_at: null, duration_seconds: null, failure_reason: null };
-      rows.change(pipelines, { id: data.pipelineId }, unfinished);
+      rows.change(pipelines, { id: data.pipelineId }, { ...unfinished, canceled: false });
       return;
     }
-    case "PipelineDeleted":
     case "PipelineCanceled":
+      rows.change(pipelines, { id: data.pipelineId }, { canceled: true });
+      return;
+    case "PipelineDeleted":
       return;
   }
 }
@@ -165,6 +167,7 @@ function createdRow(data: Data<"PipelineCreated">) {
     jobs: data.jobs,
     failure_reason: data.failureReason,
     status: failed ? ("FAILED" as const) : ("CREATED" as const),
+    canceled: false,
     finished_at: null,
     duration_seconds: null,
     created_at: new Date(data.createdAt),

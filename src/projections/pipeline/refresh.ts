@@ -55,8 +55,8 @@ const waits = `(${someStaged("pipeline.id")} or ${someNeeding("pipeline.id")})`;
 const ofEnded = `(
   select case
     when bool_or(job.status = 'FAILED') then 'FAILED'
-    when bool_or(job.status = 'CANCELED') then 'CANCELED'
-    when bool_or(job.status = 'WARNING') then 'WARNING'
+    when bool_or(job.status = 'CANCELED' and (pipeline.canceled or not job.may_fail)) then 'CANCELED'
+    when bool_or(job.status in ('WARNING', 'CANCELED')) then 'WARNING'
     when bool_or(job.status = 'SUCCESS') then 'SUCCESS'
     when bool_or(job.status = 'SKIPPED') then 'SKIPPED'
     when count(*) > 0 then 'SUCCESS'

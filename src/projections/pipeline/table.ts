@@ -36,6 +36,8 @@ export type PipelineRow = Readonly<{
   jobs: number;
   failure_reason: string | null;
   status: PipelineStatus;
+  /** As a whole, and not restarted since. */
+  canceled: boolean;
   /** Of its first job. */
   started_at: Date | null;
   finished_at: Date | null;
@@ -132,6 +134,7 @@ async function createPipelineTable(tx: Tx): Promise<void> {
     table.integer("jobs").notNullable();
     table.text("failure_reason");
     table.text("status").notNullable();
+    table.boolean("canceled").notNullable();
     table.timestamp("started_at");
     table.timestamp("finished_at");
     table.integer("duration_seconds");

@@ -105,13 +105,13 @@ async function advance(
 /** Under this lock jobs of a pipeline start anew, or its end is recorded. */
 export const endLock = (pipelineId: string): string => `end of pipeline ${pipelineId}`;
 
-const statusOf = (jobs: readonly JobInOrder[]): PipelineStatus =>
+const statusOf = (
+  { canceled: isCanceled }: Pick<PipelineRow, "canceled">,
+  jobs: readonly JobInOrder[],
+): PipelineStatus =>
   pipelineStatus(
-    jobs.map(({ status, may_fail }) => ({
-      status,
-      required: status === "MANUAL" && !may_fail,
-      count: 1,
-    })),
+    jobs.map(({ status, may_fail: mayFail }) => ({ status, mayFail, count: 1 })),
+    { isCanceled },
   );
 
 /**
@@ -126,12 +126,15 @@ async function end(
   jobs: readonly JobInOrder[],
   { cause, position }: Readonly<{ cause: Cause; position: bigint | undefined }>,
 ): Promise<bigint | undefined> {
-  if (!isFinished(statusOf(jobs))) return undefined;
+  if (!isFinished(statusOf(row, jobs))) return undefined;
   // Where they do not show it in time, the last of these steps brings another look.
   await deps.visible(position).catch(() => undefined);
-  return underLock(deps.db, endLock(row.id), async () =>
-    finish(deps, row, await settledJobs(deps, row.id), cause),
-  );
+  return underLock(deps.db, endLock(row.id), async () => {
+    const settled = await settledJobs(deps, row.id);
+    // A pipeline is canceled before its jobs are: what shows their ends shows its own.
+    const now = await findPipelineById(deps.db, row.id);
+    return now && finish(deps, now, settled, cause);
+  });
 }
 
 /**
@@ -281,7 +284,7 @@ async function finish(
   jobs: readonly JobInOrder[],
   cause: Cause,
 ): Promise<bigint | undefined> {
-  const status = statusOf(jobs);
+  const status = statusOf(row, jobs);
   if (!isFinished(status)) return undefined;
   const at = now();
   const starts = jobs.flatMap(({ started_at }) => started_at ?? []).map(Number);

@@ -62,6 +62,13 @@ describe("what is next in a pipeline", () => {
     expect(steps(manual(false), second())).to.deep.equal([]);
   });
 
+  it("passes a canceled job over that may fail", () => {
+    const canceled = jobOf("a", { status: "CANCELED", mayFail: true });
+    expect(steps(canceled, second())).to.deep.equal(["queue second"]);
+    expect(steps(canceled, second({ needs: ["a"] }))).to.deep.equal(["queue second"]);
+    expect(steps(canceled, second({ when: "on_failure" }))).to.deep.equal(["skip second"]);
+  });
+
   it("queues jobs that a user started, and delayed ones once they are due", () => {
     expect(steps(jobOf("a", { when: "manual", released: true }))).to.deep.equal(["queue a"]);
     const until = (ms: number) =>
@@ -103,13 +110,13 @@ describe("the jobs that depend on others", () => {
 });
 
 describe("the status of a pipeline", () => {
-  const of = (...statuses: readonly (PipelineStatus | "REQUIRED")[]) =>
+  const of = (words: readonly string[], isCanceled = false) =>
     pipelineStatus(
-      statuses.map((status) =>
-        status === "REQUIRED"
-          ? { status: "MANUAL" as const, required: true, count: 1 }
-          : { status, required: false, count: 1 },
-      ),
+      words.map((word) => {
+        const [status = "", mayFail] = word.split(" ");
+        return { status: status as PipelineStatus, mayFail: mayFail !== undefined, count: 1 };
+      }),
+      { isCanceled },
     );
 
   for (const [statuses, expected] of [
@@ -124,18 +131,25 @@ describe("the status of a pipeline", () => {
     [["SUCCESS", "WARNING"], "WARNING"],
     [["SUCCESS", "WARNING", "FAILED", "CANCELED"], "FAILED"],
     [["SUCCESS", "CANCELED"], "CANCELED"],
+    [["SUCCESS", "CANCELED mayFail"], "WARNING"],
+    [["CANCELED", "CANCELED mayFail"], "CANCELED"],
     [["SKIPPED"], "SKIPPED"],
-    [["SUCCESS", "MANUAL"], "SUCCESS"],
-    [["WARNING", "MANUAL"], "WARNING"],
-    [["MANUAL"], "SUCCESS"],
-    [["SUCCESS", "REQUIRED"], "MANUAL"],
-    [["REQUIRED", "CREATED"], "MANUAL"],
-    [["REQUIRED", "RUNNING"], "RUNNING"],
+    [["SUCCESS", "MANUAL mayFail"], "SUCCESS"],
+    [["WARNING", "MANUAL mayFail"], "WARNING"],
+    [["MANUAL mayFail"], "SUCCESS"],
+    [["SUCCESS", "MANUAL"], "MANUAL"],
+    [["MANUAL", "CREATED"], "MANUAL"],
+    [["MANUAL", "RUNNING"], "RUNNING"],
   ] as const) {
     it(`is ${expected} with jobs ${statuses.join(", ")}`, () => {
-      expect(of(...statuses)).to.equal(expected);
+      expect(of(statuses)).to.equal(expected);
     });
   }
+
+  it("is CANCELED for a canceled pipeline, whether or not its jobs may fail", () => {
+    expect(of(["SUCCESS", "CANCELED mayFail"], true)).to.equal("CANCELED");
+    expect(of(["SUCCESS", "WARNING"], true)).to.equal("WARNING");
+  });
 });
 
 describe("jobs that start anew", () => {

@@ -267,6 +267,28 @@ deploy: {stage: deploy, script: x, needs: [release]}
     );
   });
 
+  it("is passed over when it is canceled and may fail", async () => {
+    const ci = await givenPipelines();
+    const jobs = twoStages.replace("script: make}", "script: make, allow_failure: true}");
+    await ci.commit({ [file]: jobs }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const [{ localId: job } = {}] = await ci.jobs(localId);
+    await app.post(`${ci.base}/cicd/job/${job}/cancel`, { token: ci.token });
+    expect(await ci.statuses(localId)).to.deep.equal({
+      compile: "CANCELED",
+      unit: "PENDING",
+      lint: "PENDING",
+    });
+    await ci.run();
+    await ci.run();
+    await eventually(async () =>
+      expect(await ci.pipeline(localId)).to.include({ status: "WARNING" }),
+    );
+    const next = await ci.start();
+    await app.post(`${ci.base}/cicd/pipeline/${next["localId"]}/cancel`, { token: ci.token });
+    expect(await ci.pipeline(next["localId"])).to.include({ status: "CANCELED" });
+  });
+
   it("is canceled and restarted by itself", async () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" }, "Add [skip ci]");

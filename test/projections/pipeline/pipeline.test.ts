@@ -223,18 +223,17 @@ describe("the pipeline read model", () => {
         may_fail: below(2) === 0,
       }));
       for (const { id, ...change } of jobs) await db("pipeline_job").where({ id }).update(change);
+      const isCanceled = below(2) === 0;
+      await db("pipeline").update({ canceled: isCanceled });
       await db.transaction(async (tx) => {
         const rows = new Writes(tx);
         refreshPipelines(rows, new Map([[pipelineId, { startedAt: null, isReset: false }]]));
         await rows.written();
       });
-      const counts = jobs.map(({ status, may_fail }) => ({
-        ...{ status, count: 1 },
-        required: status === "MANUAL" && !may_fail,
-      }));
-      const what = JSON.stringify(counts);
+      const counts = jobs.map(({ status, may_fail: mayFail }) => ({ status, mayFail, count: 1 }));
+      const what = JSON.stringify([isCanceled, counts]);
       const shown = await db("pipeline").first("status");
-      expect(shown, what).to.deep.equal({ status: pipelineStatus(counts) });
+      expect(shown, what).to.deep.equal({ status: pipelineStatus(counts, { isCanceled }) });
     }
   });
 });
