@@ -55,7 +55,9 @@ type Order = Readonly<
       rules: Pick<JobSpec, "allowFailure" | "retry">;
     } & ByAgent)
   /** `quietly`: nothing happens to a job that has ended, instead of a refusal. */
-  | { type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }
+  | { type: "CancelJob"; by: UserId | null; quietly: boolean }
+  /** `release`: a manual or delayed job of which the user requests another run; see JobReset. */
+  | { type: "ResetJob"; by: UserId | null; quietly: boolean; release?: boolean }
   | { type: "RecordJobTriggered"; childPipelineId: PipelineId }
 >;
 export type JobCommand = Order & JobIds & Readonly<{ at: string }>;
@@ -70,7 +72,8 @@ export type JobState = Readonly<{
   tokenHash: string | null;
   /** Waits for its time. */
   delayed: boolean;
-  played: boolean;
+  /** A user has started it, or its time has come. */
+  released: boolean;
   /** Failures since a user last restarted it. */
   failures: number;
   childPipelineId: PipelineId | null;
@@ -83,7 +86,7 @@ const initialState: JobState = {
   agentId: null,
   tokenHash: null,
   delayed: false,
-  played: false,
+  released: false,
   failures: 0,
   childPipelineId: null,
 };
@@ -140,7 +143,8 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
           if (command.quietly) return [];
           throw new Refusal("unprocessable", "job.not_finished", "The job has not ended yet.");
         }
-        return [{ type: "JobReset", data: { ...job, resetById: command.by, resetAt: at } }];
+        // The turn of a job that was skipped has not come.
+        return [reset(job, command, command.release === true && state.status !== "SKIPPED")];
       case "RecordJobTriggered": {
         if (state.childPipelineId !== null) return [];
         const { childPipelineId } = command;
@@ -156,7 +160,9 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
     switch (event.type) {
       case "JobQueued": {
         const { attempt } = event.data;
-        return { ...next, attempt, queued: true, delayed: false, agentId: null, tokenHash: null };
+        const released = state.released || state.delayed;
+        const run = { attempt, queued: true, agentId: null, tokenHash: null };
+        return { ...next, ...run, released, delayed: false };
       }
       case "JobAssigned": {
         const { agentId, tokenHash } = event.data;
@@ -169,15 +175,16 @@ const decider: Decider<JobState, JobCommand, JobEvent> = {
       case "JobDelayed":
         return { ...next, delayed: true };
       case "JobPlayed":
-        return { ...next, delayed: false, played: true };
+        return { ...next, delayed: false, released: true };
       case "JobFailed":
         return { ...next, failures: state.failures + 1, queued: false };
       case "JobCanceled":
       case "JobSkipped":
         return { ...next, queued: false, delayed: false };
       case "JobReset": {
-        const failures = event.data.resetById === null ? state.failures : 0;
-        return { ...initialState, attempt: state.attempt, failures };
+        const { resetById, released = false } = event.data;
+        const failures = resetById === null ? state.failures : 0;
+        return { ...initialState, attempt: state.attempt, failures, released };
       }
       case "JobTriggered":
         return { ...next, childPipelineId: event.data.childPipelineId };
@@ -215,11 +222,20 @@ export const queuedFirst: Known<JobState> = {
 type Of<Type extends JobCommand["type"]> = Extract<JobCommand, { type: Type }>;
 
 /** Its turn has not come, or not been noticed. */
-const isNew = ({ status, delayed, played }: JobState): boolean =>
-  status === "CREATED" && !delayed && !played;
+const isNew = ({ status, delayed, released }: JobState): boolean =>
+  status === "CREATED" && !delayed && !released;
 
 const isWaiting = ({ status, queued }: JobState): boolean =>
   (status === "CREATED" || status === "WAITING_FOR_RESOURCE") && !queued;
+
+function reset(
+  job: JobIds,
+  { by: resetById, at: resetAt }: Readonly<{ by: UserId | null; at: string }>,
+  released: boolean,
+): JobEvent {
+  const again = released ? { released } : {};
+  return { type: "JobReset", data: { ...job, resetById, ...again, resetAt } };
+}
 
 function takeTurn(
   state: JobState,
@@ -304,7 +320,7 @@ function fail(state: JobState, command: Of<"RecordJobFailed">, job: JobIds): rea
     (retry.when.includes("runner_system_failure") && alsoRunnerFailures.has(reason)) ||
     (exitCode !== null && retry.exitCodes.includes(exitCode));
   if (!isNamed || state.failures >= retry.max) return [failed];
-  return [failed, { type: "JobReset", data: { ...job, resetById: null, resetAt: at } }];
+  return [failed, reset(job, { by: null, at }, state.released)];
 }
 
 type Assigned = JobState & Readonly<{ agentId: string }>;

@@ -98,6 +98,8 @@ export const jobEvents = {
   JobReset: Job.extend({
     /** Null: the file says to try again, or what it waits for is run again. */
     resetById: UserId.nullable(),
+    /** A manual or delayed job: it begins at once, with what it was given when it was started by hand. */
+    released: z.boolean().optional(),
     resetAt: IsoInstant,
   }),
   /** The pipeline that a trigger job started. */

@@ -23,14 +23,11 @@ const freshRun = {
   finished_at: null,
 } as const;
 
-/** A job as it was planned. */
-const fresh = {
-  ...freshRun,
-  released: false,
-  played_by_id: null,
-  variables: null,
-  child_pipeline_id: null,
-} as const;
+/** A job that has not begun. */
+const fresh = { ...freshRun, child_pipeline_id: null } as const;
+
+/** One that nobody has started by hand. */
+const unreleased = { released: false, played_by_id: null, variables: null } as const;
 
 export function applyJobEvent(rows: Writes, event: Recorded<JobEvent>): void {
   const status = jobStatusAfter(event);
@@ -79,8 +76,11 @@ function changeOf(event: JobEvent): Partial<JobRow> {
     case "JobSkipped":
       return { ...noRun };
     case "JobReset": {
-      const { resetById: reset_by_id } = event.data;
-      return { ...fresh, ...(reset_by_id !== null && { reset_by_id }) };
+      const { resetById: reset_by_id, released = false } = event.data;
+      const again = { ...fresh, ...(released ? { released } : unreleased) };
+      if (reset_by_id === null) return again;
+      // The next run has the rights of who requested it, not those of who started the one before.
+      return { ...again, reset_by_id, played_by_id: null };
     }
     case "JobTriggered":
       return { child_pipeline_id: event.data.childPipelineId };

@@ -5,6 +5,7 @@ import { pipeline } from "../../commands/pipeline/pipeline.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
+import type { JobWhen } from "../../events/pipeline/job-spec.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
@@ -63,6 +64,9 @@ export async function restartPipeline(
   return startAnew(deps, row, initiator, () => resetJobs(deps, row, jobs, again, initiator));
 }
 
+/** Jobs that wait for a user or a time: who requests another run of one does not wait for these again. */
+const isByHand: ReadonlySet<JobWhen> = new Set(["manual", "delayed"]);
+
 /**
  * Runs one job again, and what depends on it and was skipped or did not succeed.
  *
@@ -75,7 +79,8 @@ export async function restartJob(
   initiator: Initiator,
 ): Promise<bigint | undefined> {
   await mustMayDeploy(deps, restarted, initiator.by);
-  const order = { type: "ResetJob", by: initiator.by, quietly: false } as const;
+  const release = isByHand.has(restarted.job_when);
+  const order = { type: "ResetJob", by: initiator.by, quietly: false, release } as const;
   return startAnew(deps, row, initiator, async () => {
     const position = await orderJobs(deps, [restarted], order, initiator);
     const jobs = await allJobs(deps.db, row.id);
@@ -182,7 +187,12 @@ async function orderPipeline(
 }
 
 type Order =
-  | Readonly<{ type: "CancelJob" | "ResetJob"; by: UserId | null; quietly: boolean }>
+  | Readonly<{
+      type: "CancelJob" | "ResetJob";
+      by: UserId | null;
+      quietly: boolean;
+      release?: boolean;
+    }>
   | Pick<Extract<JobCommand, { type: "PlayJob" }>, "type" | "by" | "variables">;
 
 /** Runs before the jobs are canceled: from then on their agents receive the stop, and no log may be lost in between. */

@@ -5,71 +5,27 @@ import { deterministicId } from "../../../src/platform/deterministic-id.ts";
 import { specify } from "../../support/decider.ts";
 import { at } from "../../support/history.ts";
 import {
-  agentId,
-  commitId,
-  jobIdOf,
-  pipelineId,
-  projectId,
-  userId,
-} from "../../support/pipeline.ts";
+  assigned,
+  blocked,
+  canceled,
+  delayed,
+  failed,
+  held,
+  ids,
+  played,
+  queued,
+  reset,
+  returned,
+  skipped,
+  started,
+  succeeded,
+  token,
+} from "../../support/job-events.ts";
+import { agentId, commitId, userId } from "../../support/pipeline.ts";
 
 const given = specify(job.decider);
-const ids = { jobId: jobIdOf("build"), pipelineId, projectId };
 const within = { ...ids, at } as const;
 const otherAgent = deterministicId("other agent");
-const token = "a".repeat(64);
-
-const queued = (attempt = 1): JobEvent => ({
-  type: "JobQueued",
-  data: { ...ids, attempt, queuedAt: at },
-});
-const assigned = (attempt = 1): JobEvent => ({
-  type: "JobAssigned",
-  data: { ...ids, attempt, agentId, tokenHash: token, assignedAt: at },
-});
-const returned: JobEvent = {
-  type: "JobReturned",
-  data: { ...ids, attempt: 1, agentId, returnedAt: at },
-};
-const started = (attempt = 1): JobEvent => ({
-  type: "JobStarted",
-  data: { ...ids, attempt, agentId, startedAt: at },
-});
-const succeeded: JobEvent = {
-  type: "JobSucceeded",
-  data: { ...ids, attempt: 1, finishedAt: at },
-};
-const failed = (change = {}): JobEvent => ({
-  type: "JobFailed",
-  data: {
-    ...ids,
-    attempt: 1,
-    reason: "script_failure",
-    exitCode: 1,
-    allowed: false,
-    finishedAt: at,
-    ...change,
-  },
-});
-const canceled: JobEvent = {
-  type: "JobCanceled",
-  data: { ...ids, canceledById: userId, canceledAt: at },
-};
-const reset = (resetById: typeof userId | null = null): JobEvent => ({
-  type: "JobReset",
-  data: { ...ids, resetById, resetAt: at },
-});
-const held: JobEvent = { type: "JobHeld", data: { ...ids, heldAt: at } };
-const skipped: JobEvent = { type: "JobSkipped", data: { ...ids, skippedAt: at } };
-const delayed: JobEvent = { type: "JobDelayed", data: { ...ids, until: at, delayedAt: at } };
-const played: JobEvent = {
-  type: "JobPlayed",
-  data: { ...ids, playedById: userId, variables: null, playedAt: at },
-};
-const blocked = (reason: "NO_AGENT" | "RESOURCE_GROUP"): JobEvent => ({
-  type: "JobBlocked",
-  data: { ...ids, reason, blockedAt: at },
-});
 
 const rules = {
   allowFailure: { always: false, exitCodes: [] as number[] },
@@ -287,6 +243,11 @@ describe("what an agent reports", () => {
         .when(fail({ rules: systemOnly, reason }))
         .gives(failed({ reason }), reset());
     }
+    for (const past of [[held, played], [delayed]]) {
+      given(...past, ...running)
+        .when(fail({ rules: retry() }))
+        .gives(failed(), reset(null, { released: true }));
+    }
     const byCode = retry({ when: [], exitCodes: [7] });
     given(...running)
       .when(fail({ rules: byCode }))
@@ -331,6 +292,25 @@ describe("restarting a job", () => {
         .when({ ...restart, quietly: true })
         .givesNothing();
     }
+  });
+
+  it("lets a manual job begin at once, unless its turn has not come", () => {
+    const again = { ...restart, release: true };
+    const queue = { type: "QueueJob", ...within } as const;
+    const released = reset(userId, { released: true });
+    for (const past of [
+      [held, played, ...running, succeeded],
+      [held, canceled],
+    ]) {
+      given(...past)
+        .when(again)
+        .gives(released);
+    }
+    given(held, canceled, released)
+      .when({ type: "HoldJob", ...within })
+      .givesNothing();
+    given(held, canceled, released).when(queue).gives(queued());
+    given(skipped).when(again).gives(reset(userId));
   });
 });
 

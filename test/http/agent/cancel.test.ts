@@ -162,8 +162,9 @@ describe("a canceled job that was started anew", () => {
     await app.post(`${job}/play`, { token });
     const run = (await poll(graceful)).body as TakenJob;
     await put(run, running);
-    for (const step of ["cancel", "restart", "cancel"]) {
-      expect((await app.post(`${job}/${step}`, { token })).status, step).to.equal(200);
+    const pipeline = `${at.base}/cicd/pipeline/${localId}`;
+    for (const step of [`${job}/cancel`, `${pipeline}/restart`, `${job}/cancel`]) {
+      expect((await app.post(step, { token })).status, step).to.equal(200);
     }
     expect(said(await put(run, running))).to.deep.equal([403, "canceled"]);
     expect((await asJob(run)).status).to.not.equal(200);
