@@ -85,7 +85,7 @@ async function advance(
 ): Promise<bigint | undefined> {
   const row = await findPipelineById(deps.db, pipelineId);
   if (row === undefined || row.jobs === 0) return undefined;
-  const rows = await settledJobs(deps, pipelineId);
+  const rows = await settled(deps, () => jobsInOrder(deps.db, pipelineId));
   // The rest of the plan is still to come.
   if (rows.length < row.jobs) return undefined;
   const jobs = new Map(rows.map((each) => [each.id as string, each]));
@@ -102,7 +102,7 @@ async function advance(
   return later(position, await end(deps, row, [...jobs.values()], { cause, position }));
 }
 
-/** Under this lock jobs of a pipeline start anew, or its end is recorded. */
+/** Under this lock jobs of a pipeline start anew or are canceled, or its end is recorded. */
 export const endLock = (pipelineId: string): string => `end of pipeline ${pipelineId}`;
 
 const statusOf = (
@@ -130,25 +130,25 @@ async function end(
   // Where they do not show it in time, the last of these steps brings another look.
   await deps.visible(position).catch(() => undefined);
   return underLock(deps.db, endLock(row.id), async () => {
-    const settled = await settledJobs(deps, row.id);
+    const ended = await settled(deps, () => jobsInOrder(deps.db, row.id));
     // A pipeline is canceled before its jobs are: what shows their ends shows its own.
     const now = await findPipelineById(deps.db, row.id);
-    return now && finish(deps, now, settled, cause);
+    return now && finish(deps, now, ended, cause);
   });
 }
 
 /**
- * A job that fails and is tried again does so by two events of one append, and read models may show the first alone
- * for a moment: what comes after it would be skipped. With the end of the log they show both.
+ * Jobs of a pipeline as they are. One that fails and is tried again does so by two events of one append, and read
+ * models may show the first alone for a moment: it would be taken for ended. With the end of the log they show both.
  */
-async function settledJobs(
-  { db, store, visible }: AdvanceDeps,
-  pipelineId: string,
-): Promise<readonly JobInOrder[]> {
-  const rows = await jobsInOrder(db, pipelineId);
+export async function settled<Row extends Pick<JobRow, "status">>(
+  { store, visible }: Pick<AdvanceDeps, "store" | "visible">,
+  find: () => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const rows = await find();
   if (!rows.some(({ status }) => status === "FAILED" || status === "WARNING")) return rows;
   await visible(await store.head());
-  return jobsInOrder(db, pipelineId);
+  return find();
 }
 
 export function waiting(row: JobInOrder): WaitingJob {

@@ -2,9 +2,9 @@ import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { hasBegunForGood, olderPipelines } from "../../projections/pipeline/push.ts";
-import { allJobs, findPipelineById } from "../../projections/pipeline/query.ts";
+import { findPipelineById } from "../../projections/pipeline/query.ts";
 import type { AdvanceDeps, Cause } from "./advance.ts";
-import { cancelJob, cancelPipeline } from "./lifecycle.ts";
+import { cancelInterruptible, cancelPipeline } from "./lifecycle.ts";
 
 /**
  * Cancels older pipelines of the branch that a new one makes redundant: whole pipelines in which no
@@ -23,9 +23,7 @@ export async function cancelSuperfluous(
     const initiator = { by: null, metadata };
     try {
       if (older.auto_cancel === "interruptible") {
-        for (const job of await allJobs(deps.db, older.id)) {
-          if (job.interruptible) await cancelJob(deps, job, initiator);
-        }
+        await cancelInterruptible(deps, older, initiator);
       } else if (!(await hasBegunForGood(deps.db, older.id))) {
         await cancelPipeline(deps, older, initiator);
       }

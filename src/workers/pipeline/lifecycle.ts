@@ -12,7 +12,7 @@ import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
 import { underLock } from "../../platform/postgres/lock.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
-import { type AdvanceDeps, advancePipeline, endLock, waiting } from "./advance.ts";
+import { type AdvanceDeps, advancePipeline, endLock, settled, waiting } from "./advance.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
 
 /** The user who requests a change of a pipeline or a job, and the envelope of the resulting events. */
@@ -33,16 +33,46 @@ export async function cancelPipeline(
   row: PipelineRow,
   initiator: Initiator,
 ): Promise<bigint | undefined> {
-  const canceled = await orderPipeline(deps, row, "CancelPipeline", initiator);
-  const jobs = await allJobs(deps.db, row.id);
-  const open = jobs.filter(({ status }) => !isFinished(status));
+  return cancelOpen(deps, row, initiator, {
+    first: () => orderPipeline(deps, row, "CancelPipeline", initiator),
+    which: () => true,
+  });
+}
+
+/** Ends those jobs of a pipeline that its file lets a newer pipeline end. */
+export function cancelInterruptible(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  initiator: Initiator,
+): Promise<bigint | undefined> {
+  return cancelOpen(deps, row, initiator, { which: ({ interruptible }) => interruptible });
+}
+
+/** Jobs that are about to start anew show their former ends until then, so the two happen one after the other. */
+async function cancelOpen(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  initiator: Initiator,
+  {
+    first = async () => undefined,
+    which,
+  }: Readonly<{
+    first?: () => Promise<bigint | undefined>;
+    which: (job: JobRow) => boolean;
+  }>,
+): Promise<bigint | undefined> {
   const order = { type: "CancelJob", by: initiator.by, quietly: true } as const;
-  let position = canceled;
-  // Those that wait come first: beside the end of what they wait for, a worker would skip them.
-  for (const turn of turnsOf(jobs, open).toReversed()) {
-    position = later(position, await orderJobs(deps, turn, order, initiator));
-  }
-  return goOn(deps, row.id, initiator, position);
+  const canceled = await underLock(deps.db, endLock(row.id), async () => {
+    let position = await first();
+    const jobs = await settled(deps, () => allJobs(deps.db, row.id));
+    const open = jobs.filter((each) => !isFinished(each.status) && which(each));
+    // Those that wait come first: beside the end of what they wait for, a worker would skip them.
+    for (const turn of turnsOf(jobs, open).toReversed()) {
+      position = later(position, await orderJobs(deps, turn, order, initiator));
+    }
+    return position;
+  });
+  return goOn(deps, row.id, initiator, canceled);
 }
 
 const isRepeatable: ReadonlySet<string> = new Set(["FAILED", "CANCELED", "WARNING"]);

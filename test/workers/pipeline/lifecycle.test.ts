@@ -1,0 +1,90 @@
+import { expect } from "chai";
+
+import { bySystem } from "../../../src/events/core/system.ts";
+import { jobStream } from "../../../src/events/pipeline/job.ts";
+import { advancePipeline } from "../../../src/workers/pipeline/advance.ts";
+import { cancelSuperfluous } from "../../../src/workers/pipeline/auto-cancel.ts";
+import { cancelPipeline } from "../../../src/workers/pipeline/lifecycle.ts";
+import { startTestApp } from "../../support/app.ts";
+import { eventually } from "../../support/eventually.ts";
+import { at as now } from "../../support/history.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp();
+const anna = await app.givenUser("anna");
+const search = await app.givenProject(anna, "search");
+const at = pipelinesOf(app, anna, search);
+const { token } = at;
+const { db, store } = app.deps;
+
+async function started(yaml: string) {
+  await at.commit({ ".forge-ci.yaml": yaml }, "Change [skip ci]");
+  const { localId } = await at.start();
+  const row = await db("pipeline").where({ local_id: localId, project_id: search.id }).first();
+  const jobs = await db("pipeline_job").where({ pipeline_id: row.id }).orderBy("place");
+  return { localId, row, jobs, path: `${at.base}/cicd/pipeline/${localId}` };
+}
+
+const locks = "select from pg_locks join pg_database on pg_database.oid = database";
+const waits = async () => {
+  const here = "locktype = 'advisory' and not granted and datname = current_database()";
+  return (await db.raw(`${locks} where ${here}`)).rows.length > 0;
+};
+
+describe("canceling a pipeline", () => {
+  it("reaches a job that failed and is tried again, of which the failure alone is shown", async () => {
+    const { localId, row, jobs } = await started("a: {script: x, retry: 1}");
+    const [{ id, status }] = jobs;
+    await db("pipeline_job").where({ id }).update({ status: "FAILED" });
+    const visible: typeof app.deps.visible = async (position) => {
+      await db("pipeline_job").where({ id, status: "FAILED" }).update({ status });
+      await app.deps.visible(position);
+    };
+    const metadata = bySystem({ commandId: id }, now);
+    await cancelPipeline({ ...app.deps, visible }, row, { by: anna.id, metadata });
+    expect(await at.statuses(localId)).to.deep.equal({ a: "CANCELED" });
+  });
+
+  it("reaches jobs that are about to start anew", async () => {
+    const { localId, jobs, path } = await started("a: {script: x}\nb: {script: x}");
+    await app.post(`${path}/cancel`, { token });
+    const append = store.append.bind(store);
+    let canceling: ReturnType<typeof app.post> | undefined;
+    const hooked: Partial<typeof store> = {
+      append: async (stream, ...more) => {
+        const isReset = jobs.some(({ id }) => stream === jobStream(id));
+        if (isReset && canceling === undefined) {
+          canceling = app.post(`${path}/cancel`, { token });
+          await Promise.race([canceling, eventually(waits)]);
+        }
+        return append(stream, ...more);
+      },
+    };
+    Object.assign(store, hooked);
+    try {
+      expect((await app.post(`${path}/restart`, { token })).status).to.equal(200);
+      expect((await canceling)?.status).to.equal(200);
+    } finally {
+      Object.assign(store, { append });
+    }
+    expect(await at.statuses(localId)).to.deep.equal({ a: "CANCELED", b: "CANCELED" });
+  });
+});
+
+describe("a pipeline of whose jobs a newer one may end some", () => {
+  it("loses those that go on, behind one that has ended", async () => {
+    const yaml = `
+workflow: {auto_cancel: {on_new_commit: interruptible}}
+a: {stage: build, script: x, interruptible: true}
+b: {stage: test, script: x, interruptible: true}
+c: {stage: test, script: x}
+`;
+    const { localId, row } = await started(yaml);
+    await at.run();
+    const cause = { id: "an end", correlationId: "an end" };
+    await advancePipeline(app.deps, row.id, cause);
+    const { pipeline_uuid: newer } = await at.start();
+    await cancelSuperfluous(app.deps, String(newer), cause);
+    expect(await at.statuses(localId)).to.deep.equal({ a: "SUCCESS", b: "CANCELED", c: "PENDING" });
+  });
+});
