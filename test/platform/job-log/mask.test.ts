@@ -6,6 +6,8 @@ import {
   maskedForms,
   maskPiece,
 } from "../../../src/platform/job-log/mask.ts";
+import { expectLinear } from "../../support/growth.ts";
+import { randomNumbers } from "../../support/random.ts";
 
 const secret = "correct horse battery";
 const forms = maskedForms([secret, "hunter2-and-more", "short"]);
@@ -64,6 +66,58 @@ describe("masking", () => {
       expect(inPieces(text, size, nested), `pieces of ${size}`).to.equal(expected);
     }
   });
+
+  /** Which bytes of a text are those of some value: what masking has to hide, and no more. */
+  function hidden(text: string, values: readonly string[]): readonly boolean[] {
+    const bytes = [...text].map(() => false);
+    for (const value of values) {
+      for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
+        bytes.fill(true, at, at + value.length);
+      }
+    }
+    return bytes;
+  }
+
+  it("hides values that overlap each other or themselves whole, at every size of the pieces", () => {
+    const values = ["alpha-beta-gamma", "gamma-delta-eps", "xyxyxyxyxy", "beta-gamma-delta"];
+    const overlapping = maskedForms(values);
+    const below = randomNumbers(7);
+    const parts = ["alpha-", "beta-", "gamma", "-delta", "-eps", "xy", "x", " ", ...values];
+    for (let times = 0; times < 100; times += 1) {
+      const text = Array.from({ length: 12 }, () => parts[below(parts.length)]).join("");
+      const isHidden = hidden(text, values);
+      for (let size = 1; size <= text.length; size += 1 + below(5)) {
+        const shown = inPieces(Buffer.from(text), size, overlapping);
+        const left = [...text].map((char, at) => (isHidden[at] ? "" : char)).join("");
+        expect([...shown].filter((_, at) => !isHidden[at]).join(""), text).to.equal(left);
+        const kept = [...shown].filter((char, at) => isHidden[at] && !"[MASKED]*".includes(char));
+        expect(kept, `${text} in pieces of ${size}`).to.deep.equal([]);
+      }
+    }
+  });
+
+  it("holds back no more than the values are long, however often one overlaps itself", () => {
+    const same = maskedForms(["a".repeat(8_000)]);
+    const { final, tail } = maskPiece(Buffer.alloc(1_000_000, "a"), same);
+    expect(tail.length).to.be.below(16_000);
+    expect(final.includes("aa")).to.equal(false);
+  });
+
+  for (const [what, line] of [
+    ["overlaps itself everywhere", (length: number) => "a".repeat(length)],
+    ["nearly begins everywhere", (length: number) => `${"a".repeat(length / 2)}b`],
+  ] as const) {
+    it(`takes time in proportion to the log where a long value ${what}`, () =>
+      expectLinear(
+        64 * 1024,
+        (size) => {
+          const length = size / 32;
+          const log = Buffer.alloc(size, line(length));
+          return [log, maskedForms(["a".repeat(length)])] as const;
+        },
+        ([log, same]) => maskPiece(log, same),
+      ));
+  }
 
   it("holds nothing back when there is nothing to mask", () => {
     const { final, tail } = maskPiece(Buffer.from("all"), []);
