@@ -2,6 +2,7 @@ import { buffer } from "node:stream/consumers";
 import type { Entry, ZipFile } from "yauzl";
 
 import { Refusal } from "../refusal.ts";
+import { isLink } from "../zip-file.ts";
 import { badFile } from "./coordinates.ts";
 import { entryPaths } from "./entry-path.ts";
 
@@ -14,9 +15,6 @@ export type ZipWalk = Readonly<{
   /** Whether the content of this entry is wanted; see `ZipContents`. @throws Refusal */
   entry: (entry: ZipWalkEntry) => boolean;
 }>;
-
-const linkMode = 0o120000;
-const modeMask = 0o170000;
 
 /**
  * Walks through the list of files of a zip archive and compares it with what stands before each file:
@@ -67,9 +65,7 @@ async function walkOpen(
 
 /** No link, and what stands before it says the same as the list of files. @throws Refusal 422 */
 export async function mustBePlain(archive: ZipFile, entry: Entry): Promise<void> {
-  if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) {
-    throw badFile("It holds a link.");
-  }
+  if (isLink(entry)) throw badFile("It holds a link.");
   await mustAgree(archive, entry);
 }
 

@@ -2,9 +2,11 @@ import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
 import type { FileProblem } from "./value.ts";
 
 /** What the thread asks the service while it compiles, one form for each function of the facts. */
-type FactQueries = Pick<
-  PipelineFacts,
-  "readFile" | "readProjectFile" | "paths" | "changedPaths" | "hashOf"
+type FactQueries = Required<
+  Pick<
+    PipelineFacts,
+    "readFile" | "readProjectFile" | "readArtifact" | "paths" | "changedPaths" | "hashOf"
+  >
 >;
 export type Ask = {
   [Name in keyof FactQueries]: Readonly<{ name: Name; args: Parameters<FactQueries[Name]> }>;
@@ -12,7 +14,12 @@ export type Ask = {
 
 type Variables = readonly (readonly [string, string])[];
 
-export type PlainFacts = Readonly<{ predefined: Variables; outer: Variables }> &
+export type PlainFacts = Readonly<{
+  predefined: Variables;
+  outer: Variables;
+  /** Whether there is `readArtifact`. */
+  hasArtifacts: boolean;
+}> &
   Pick<PipelineFacts, "ref" | "isTag" | "source">;
 
 export type ToThread =

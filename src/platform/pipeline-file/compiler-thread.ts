@@ -24,8 +24,9 @@ function ask<Name extends Ask["name"]>(
   });
 }
 
-const factsFrom = ({ predefined, outer, ...refs }: PlainFacts): PipelineFacts => ({
+const factsFrom = ({ predefined, outer, hasArtifacts, ...refs }: PlainFacts): PipelineFacts => ({
   ...refs,
+  ...(hasArtifacts && { readArtifact: (...args) => ask("readArtifact", args) }),
   predefined: new Map(predefined),
   outer: new Map(outer),
   readFile: (path) => ask("readFile", [path]),

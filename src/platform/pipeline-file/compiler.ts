@@ -79,7 +79,9 @@ class ThreadCompiler {
     if (this.#running === undefined) return;
     const { text, fileName, facts } = this.#running;
     const { ref, isTag, source, predefined, outer } = facts;
-    const plain = { ref, isTag, source, predefined: [...predefined], outer: [...outer] };
+    const variables = { predefined: [...predefined], outer: [...outer] };
+    const hasArtifacts = facts.readArtifact !== undefined;
+    const plain = { ref, isTag, source, ...variables, hasArtifacts };
     this.#thread ??= this.#start();
     send(this.#thread, { kind: "compile", text, fileName, facts: plain });
     this.#limit(this.#isReady ? this.#timeoutMs : startTimeoutMs);

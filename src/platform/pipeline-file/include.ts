@@ -25,6 +25,11 @@ export type IncludeFacts = Readonly<{
   ) => Promise<string | undefined>;
   /** All paths of the commit. */
   paths: () => Promise<readonly string[]>;
+  /**
+   * A file among the artifacts of a job of the parent pipeline; undefined when there is none. Only a file that a
+   * `trigger` makes may include one.
+   */
+  readArtifact?: (job: string, path: string) => Promise<string | undefined>;
 }>;
 
 const Entry = z.preprocess(
@@ -32,6 +37,7 @@ const Entry = z.preprocess(
   z.union(
     [
       z.strictObject({ local: name(1_024), rules: Rules.optional() }),
+      z.strictObject({ artifact: name(1_024), job: name() }),
       z.strictObject({
         project: name(),
         file: names(includesMax),
@@ -89,7 +95,9 @@ class Reading {
     this.warnings.push(...document.warnings);
     const own = mapOf(document);
     let merged = newMap();
-    for (const included of await this.#includedBy(own, document.mark, file.from)) {
+    // What is included includes no artifacts in turn, as in GitLab.
+    const ofArtifacts = chain.length === 0 ? this.facts.readArtifact : undefined;
+    for (const included of await this.#includedBy(own, document.mark, file.from, ofArtifacts)) {
       const mark = markAt(own, ["include"], document.mark);
       if (chain.includes(included.name) || included.name === file.name) {
         failAt(mark, "include", `${included.name} includes itself.`);
@@ -112,7 +120,12 @@ class Reading {
     }
   }
 
-  async #includedBy(own: YamlMap, root: Mark, from: Origin): Promise<readonly IncludedFile[]> {
+  async #includedBy(
+    own: YamlMap,
+    root: Mark,
+    from: Origin,
+    ofArtifacts: IncludeFacts["readArtifact"],
+  ): Promise<readonly IncludedFile[]> {
     if (own["include"] === undefined || own["include"] === null) return [];
     const checked = Includes.safeParse(own["include"]);
     const mark = markAt(own, ["include"], root);
@@ -123,6 +136,10 @@ class Reading {
     }
     const files: IncludedFile[] = [];
     for (const entry of checked.data) {
+      if ("artifact" in entry) {
+        files.push(await this.#artifact(entry, ofArtifacts, mark));
+        continue;
+      }
       if (entry.rules !== undefined) {
         const rule = await ruleFor(entry.rules, this.variables, this.paths);
         if (rule === undefined || rule.when === "never") continue;
@@ -152,6 +169,22 @@ class Reading {
     const content = await this.facts.readFile(path);
     if (content === undefined) failAt(mark, "include", `There is no file ${path}.`);
     return { name: path, text: content, from: undefined };
+  }
+
+  async #artifact(
+    { artifact, job }: Readonly<{ artifact: string; job: string }>,
+    read: IncludeFacts["readArtifact"],
+    mark: Mark,
+  ): Promise<IncludedFile> {
+    if (read === undefined) {
+      failAt(mark, "include", "Artifacts are included by `trigger: include` alone.");
+    }
+    const [path, from] = [this.#expand(artifact).replace(/^\.?\//, ""), this.#expand(job)];
+    const text = await read(from, path);
+    if (text === undefined) {
+      failAt(mark, "include", `There is no file ${path} among the artifacts of the job ${from}.`);
+    }
+    return { name: `${from}: ${path}`, text, from: undefined };
   }
 
   #other({ project, file, ref }: OtherProject, mark: Mark): Promise<readonly IncludedFile[]> {

@@ -7,7 +7,7 @@ const needsMax = 50_000;
 
 export type GraphProblem = Readonly<{
   job: string;
-  key: "needs" | "dependencies";
+  key: "needs" | "dependencies" | "trigger";
   message: string;
 }>;
 
@@ -20,20 +20,9 @@ export type Resolved = Readonly<{ jobs: readonly JobSpec[]; problems: readonly G
  * @param known names of all jobs of the file, also of those that rules left out
  */
 export function resolveNeeds(instances: readonly Instance[], known: ReadonlySet<string>): Resolved {
-  const byBase = new Map<string, Instance[]>();
-  for (const instance of instances) {
-    const same = byBase.get(instance.base);
-    if (same === undefined) byBase.set(instance.base, [instance]);
-    else same.push(instance);
-  }
-  const byName = new Map(instances.map((instance) => [instance.spec.name, instance]));
+  const named = finder(instances);
   const problems: GraphProblem[] = [];
   let edges = 0;
-
-  const named = (name: string): readonly Instance[] => {
-    const one = byName.get(name);
-    return byBase.get(name) ?? (one === undefined ? [] : [one]);
-  };
 
   function needsOf(instance: Instance): JobSpec["needs"] {
     if (instance.needs === undefined) return null;
@@ -77,17 +66,58 @@ export function resolveNeeds(instances: readonly Instance[], known: ReadonlySet<
     needs: needsOf(instance),
     dependencies: dependenciesOf(instance),
   }));
+  instances.forEach((instance, at) => {
+    problems.push(...triggerProblems(instance, jobs[at]?.needs ?? null, { named, known }));
+  });
   if (edges > needsMax) {
     const message = `The jobs need one another in more than ${needsMax} ways.`;
     return { jobs: [], problems: [{ job: jobs[0]?.name ?? "", key: "needs", message }] };
   }
   const circle = problems.length === 0 ? circleIn(jobs) : undefined;
   if (circle !== undefined) {
-    const job = byName.get(circle[0] ?? "")?.base ?? "";
+    const job = named(circle[0] ?? "")[0]?.base ?? "";
     const message = `The jobs wait for one another: ${circle.join(", ")}.`;
     problems.push({ job, key: "needs", message });
   }
   return { jobs, problems };
+}
+
+type Named = (name: string) => readonly Instance[];
+
+/** Finds jobs by the name in the file, which `parallel` makes several of, or by that of one of them. */
+function finder(instances: readonly Instance[]): Named {
+  const byBase = new Map<string, Instance[]>();
+  for (const instance of instances) {
+    const same = byBase.get(instance.base);
+    if (same === undefined) byBase.set(instance.base, [instance]);
+    else same.push(instance);
+  }
+  const byName = new Map(instances.map((instance) => [instance.spec.name, instance]));
+  return (name) => {
+    const one = byName.get(name);
+    return byBase.get(name) ?? (one === undefined ? [] : [one]);
+  };
+}
+
+/** A job whose artifacts hold the file of a child pipeline must have ended when the other one starts it. */
+function triggerProblems(
+  { base, spec }: Instance,
+  needs: JobSpec["needs"],
+  { named, known }: Readonly<{ named: Named; known: ReadonlySet<string> }>,
+): readonly GraphProblem[] {
+  const isBefore = (maker: Pick<JobSpec, "name" | "stageIndex">): boolean =>
+    needs === null
+      ? maker.stageIndex < spec.stageIndex
+      : needs.some(({ job }) => job === maker.name);
+  return (spec.trigger?.include ?? []).flatMap((each) => {
+    // Where the name has variables it is known when the job runs.
+    if (!("artifact" in each) || each.job.includes("$")) return [];
+    const problem = (message: string) => [{ job: base, key: "trigger", message } as const];
+    const makers = named(each.job);
+    if (makers.length === 0 && !known.has(each.job)) return problem(`There is no job ${each.job}.`);
+    if (makers.every((maker) => isBefore(maker.spec))) return [];
+    return problem(`The job ${each.job} must be of an earlier stage, or among its needs.`);
+  });
 }
 
 function fitsMatrix({ matrix }: NeedConfig, { cell }: Instance): boolean {

@@ -8,7 +8,7 @@ import type { PipelineOrigin, PlannedJob } from "../../events/pipeline/pipeline.
 import { projectSubject } from "../../events/project/project.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import type { CompiledPipeline } from "../../platform/pipeline-file/compile.ts";
+import type { CompiledPipeline, PipelineFacts } from "../../platform/pipeline-file/compile.ts";
 import { type PipelineCompiler, pipelineCompiler } from "../../platform/pipeline-file/compiler.ts";
 import { PipelineFileError } from "../../platform/pipeline-file/value.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
@@ -37,8 +37,10 @@ export type NewPipeline = Readonly<{
   /** Its command id names the pipeline: repeated, it creates nothing more. */
   metadata: EventMetadata;
   /** In the place of the project's file. */
-  file?: Readonly<{ name: string; text: string }>;
+  file?: GivenFile;
 }>;
+
+type GivenFile = Readonly<{ name: string; text: string }> & Pick<PipelineFacts, "readArtifact">;
 
 export type CreatedPipeline = Readonly<{
   pipelineId: PipelineId;
@@ -79,6 +81,7 @@ export async function createPipeline(
   const facts = factsOf(deps, {
     repository,
     origin,
+    ...(given?.readArtifact && { readArtifact: given.readArtifact }),
     predefined: predefinedVariables(sources),
     outer: new Map([
       ...[...outer].map(([key, { value }]) => [key, value] as const),

@@ -21,12 +21,13 @@ type Given = Readonly<{
   origin: PipelineOrigin;
   predefined: ReadonlyMap<string, string>;
   outer: ReadonlyMap<string, string>;
+  readArtifact?: PipelineFacts["readArtifact"];
 }>;
 
 /** What a pipeline file may query about its commit, limited to what the user behind it may read. */
 export function factsOf(
   deps: Pick<WorkerDeps, "db" | "git">,
-  { repository, origin, predefined, outer }: Given,
+  { repository, origin, predefined, outer, readArtifact }: Given,
 ): PipelineFacts {
   const { commitId, ref, isTag, source } = origin;
   return {
@@ -37,6 +38,7 @@ export function factsOf(
     outer,
     readFile: (path) => readFile(repository, commitId, path),
     readProjectFile: (project, at, path) => readProjectFile(deps, origin, { project, at, path }),
+    ...(readArtifact && { readArtifact }),
     paths: () => pathsOf(repository, commitId),
     changedPaths: (compareTo) => changedPaths(repository, origin, compareTo),
     async hashOf(paths) {

@@ -19,6 +19,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Cause, orderJob, triggerQueue } from "./advance.ts";
+import { artifactFile } from "./artifact-file.ts";
 import type { NewPipeline } from "./create.ts";
 import { commitNamed } from "./facts.ts";
 import { startPipeline } from "./start.ts";
@@ -51,7 +52,9 @@ export const triggerJobWorker = defineWorker({
     const { pipelineId: childPipelineId } = started;
     const triggered = { type: "RecordJobTriggered", childPipelineId } as const;
     await deps.visible(await orderJob(deps, run, triggered, cause));
-    if (!trigger.depend) await succeed(deps, run, cause);
+    // Only a pipeline whose file has mistakes has no jobs.
+    if (started.jobs === 0) await fail(deps, run, spec, cause);
+    else if (!trigger.depend) await succeed(deps, run, cause);
     else await settle(deps, childPipelineId, cause);
   },
 });
@@ -109,6 +112,7 @@ async function wantedBy(
   const file = {
     name: `${spec.name}: trigger`,
     text: JSON.stringify({ include: trigger.include }),
+    readArtifact: (job: string, path: string) => artifactFile(deps, parent.id, { job, path }),
   };
   return { project, origin, variables: given, metadata, ...(own && { file }) };
 }
@@ -118,11 +122,10 @@ type Target = Readonly<{ project: ProjectRow; ref: string; isTag: boolean; commi
 /** A child pipeline runs on the commit of its parent; another project is for its developers. */
 async function targetOf(
   { db, git }: WorkerDeps,
-  { include, project: name, branch }: JobTrigger,
+  { project: name, branch }: JobTrigger,
   parent: PipelineRow,
   variables: Readonly<Record<string, string>>,
 ): Promise<Target | undefined> {
-  if (include.some((each) => "artifact" in each)) return undefined;
   if (name === null) {
     const project = await findProjectById(db, parent.project_id);
     const { ref, is_tag: isTag, commit_id: commitId } = parent;

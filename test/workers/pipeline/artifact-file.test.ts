@@ -1,0 +1,64 @@
+import { expect } from "chai";
+
+import { givenAgent } from "../../support/agent.ts";
+import { agentTalk } from "../../support/agent-job.ts";
+import { startTestApp } from "../../support/app.ts";
+import { zip } from "../../support/archive.ts";
+import { eventually as within } from "../../support/eventually.ts";
+import { pipelinesOf } from "../../support/pipeline-app.ts";
+
+const app = await startTestApp({ workers: true });
+const anna = await app.givenUser("anna");
+/** Several workers have their turns one after another. */
+const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 90_000);
+
+const file = `
+generate: {stage: build, script: x, artifacts: {paths: [child.yml]}}
+child: {stage: test, trigger: {include: [{artifact: child.yml, job: generate}]}}
+`;
+
+/** A pipeline in a project of its own, whose first job has ended with this archive. */
+async function generated(name: string, archive: Buffer) {
+  const ci = pipelinesOf(app, anna, await app.givenProject(anna, name));
+  const agent = await givenAgent(app, { base: `${ci.base}/runners`, token: anna.token });
+  const { put, begin } = agentTalk(app, agent.token);
+  await ci.commit({ ".forge-ci.yaml": file, "more.yml": "two: {script: x}" }, "Add [skip ci]");
+  const { localId } = await ci.start();
+  const job = await eventually(begin);
+  const form = new FormData();
+  form.set("file", new Blob([new Uint8Array(archive)]), "artifacts.zip");
+  const url = `${app.url}/api/v4/jobs/${job.id}/artifacts?artifact_type=archive&artifact_format=zip`;
+  const headers = { "job-token": job.token };
+  const stored = await fetch(url, { method: "POST", headers, body: form });
+  expect(stored.status, await stored.text()).to.equal(201);
+  await put(job, { state: "success" });
+  return { ci, localId };
+}
+
+describe("a child pipeline whose file a job generates", () => {
+  it("has the jobs of that file, and of those of the commit that it includes", async () => {
+    const { ci, localId } = await generated(
+      "whole",
+      zip([["child.yml", "include: more.yml\none: {script: x}"]]),
+    );
+    await eventually(async () =>
+      expect(await ci.statuses(localId)).to.deep.equal({ generate: "SUCCESS", child: "SUCCESS" }),
+    );
+    const [child] = await ci.pipelines("?status=PENDING");
+    expect(child).to.include({ source: "PARENT_PIPELINE" });
+    expect(Object.keys(await ci.statuses(child?.["localId"]))).to.have.members(["one", "two"]);
+  });
+
+  it("fails with a reason, and the job that starts it, when the file is missing", async () => {
+    const { ci, localId } = await generated("missing", zip([["other.yml", "one: {script: x}"]]));
+    await eventually(async () =>
+      expect(await ci.statuses(localId)).to.deep.equal({ generate: "SUCCESS", child: "FAILED" }),
+    );
+    const failed = (await ci.pipelines("?status=FAILED")).find(
+      ({ source }) => source === "PARENT_PIPELINE",
+    );
+    expect(failed?.["failureReason"]).to.contain(
+      "There is no file child.yml among the artifacts of the job generate.",
+    );
+  });
+});
