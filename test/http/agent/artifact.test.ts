@@ -6,19 +6,11 @@ import { fromBufferPromise } from "yauzl";
 
 import { sweepArtifacts } from "../../../src/workers/agent/artifact-sweep.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
+import type { TakenJob } from "../../support/agent-job.ts";
 import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const app = await startTestApp({ workers: true });
-const anna = await app.givenUser("anna");
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const { token } = anna;
-const agent = await givenAgent(app, { base: "/project/anna/search/runners", token });
-const { put, begin, take } = agentTalk(app, agent.token);
+const { app, token, at, put, begin, take } = await startAppWithAgent({ workers: true });
 
 function upload(
   job: TakenJob,

@@ -5,19 +5,13 @@ import type { Job } from "../../../src/platform/queue/queue.ts";
 import { findJobLog } from "../../../src/projections/agent/job-log.ts";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
 import { jobLogEnd, jobLogWorker } from "../../../src/workers/agent/keep-log.ts";
-import { givenAgent, info } from "../../support/agent.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { type Answer, startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { info } from "../../support/agent.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
+import type { TakenJob } from "../../support/agent-job.ts";
+import type { Answer } from "../../support/app.ts";
 
 // Without workers: what they do, and when, is said here.
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const { token } = anna;
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
-const { poll, put, patch } = agentTalk(app, agent.token);
+const { app, token, search, at, poll, put, patch } = await startAppWithAgent();
 const { db, store } = app.deps;
 const graceful = { info: { ...info, features: { ...info.features, cancel_gracefully: true } } };
 

@@ -1,19 +1,12 @@
 import { expect } from "chai";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
+import type { TakenJob } from "../../support/agent-job.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
 import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 import { repositoriesAt } from "../../support/registry.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const { token } = anna;
-const agent = await givenAgent(app, { base: "/project/anna/search/runners", token });
-const { put, begin } = agentTalk(app, agent.token);
+const { app, anna, token, search, at, put, begin } = await startAppWithAgent();
 
 const yaml = (variables = "") => `${variables}\nbuild:\n  script: [make]\n`;
 

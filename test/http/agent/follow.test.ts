@@ -2,18 +2,9 @@ import { expect } from "chai";
 
 import { follow } from "../../../src/http/agent/log.ts";
 import { findJob } from "../../../src/projections/pipeline/query.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const { token } = anna;
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
-const { put, begin, patch } = agentTalk(app, agent.token);
+const { app, token, search, at, put, begin, patch } = await startAppWithAgent();
 
 describe("following the log of a job that is run once more", () => {
   it("ends with the log of the run that was followed", async () => {

@@ -1,16 +1,10 @@
 import { expect } from "chai";
-
 import { givenAgent } from "../../support/agent.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const at = pipelinesOf(app, anna, await app.givenProject(anna, "search"));
-const { token } = anna;
-const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
-const { put, begin } = agentTalk(app, agent.token);
+const { app, anna, token, at, put, begin } = await startAppWithAgent();
 
 before(() => at.commit({ ".forge-ci.yaml": "build:\n  script: [make]\n" }));
 

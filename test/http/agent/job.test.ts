@@ -3,19 +3,13 @@ import { expect } from "chai";
 import { endHeldPolls } from "../../../src/http/agent/queue.ts";
 import { newToken } from "../../../src/platform/key/token.ts";
 import { givenAgent, info } from "../../support/agent.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk, countHeldPolls, heldPoll, type TakenJob } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const { token } = anna;
-const runners = { base: "/project/anna/search/runners", token };
-const agent = await givenAgent(app, runners, { tag_list: "linux" });
-const { poll, put, take, begin, patch } = agentTalk(app, agent.token);
+const { app, token, at, runners, agent, poll, put, take, begin, patch } = await startAppWithAgent({
+  agent: { tag_list: "linux" },
+});
 
 let files = 0;
 async function givenPipeline(file: string): Promise<Readonly<Record<string, unknown>>> {

@@ -5,20 +5,11 @@ import { expect } from "chai";
 import { placeOfNumber } from "../../../src/events/pipeline/number.ts";
 import { findJobByNumber } from "../../../src/projections/agent/job.ts";
 import { releaseByJob } from "../../../src/workers/pipeline/job-release.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 import { repositoriesAt } from "../../support/registry.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
+const { app, anna, token, at, put, begin, patch } = await startAppWithAgent();
 const bob = await app.givenUser("bob");
-const { token } = anna;
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
-const { put, begin, patch } = agentTalk(app, agent.token);
 type Json = Readonly<Record<string, unknown>>;
 
 let files = 0;

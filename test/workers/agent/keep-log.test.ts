@@ -16,20 +16,11 @@ import {
   jobLogWorker,
 } from "../../../src/workers/agent/keep-log.ts";
 import { fileSize } from "../../../src/workers/repository/size.ts";
-import { givenAgent } from "../../support/agent.ts";
-import { agentTalk } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 import { refused } from "../../support/refused.ts";
 
 // Without workers: what they do, and when, is said here.
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const { token } = anna;
-const search = await app.givenProject(anna, "search");
-const at = pipelinesOf(app, anna, search);
-const agent = await givenAgent(app, { base: `${at.base}/runners`, token });
-const { put, begin, patch } = agentTalk(app, agent.token);
+const { app, token, search, at, put, begin, patch } = await startAppWithAgent();
 const { db, store } = app.deps;
 const deps = { ...app.deps, outbound: undefined as never, proxy: undefined as never } as never;
 const { signal } = new AbortController();

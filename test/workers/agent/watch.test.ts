@@ -19,18 +19,12 @@ import {
   silenceMs,
 } from "../../../src/workers/agent/watch.ts";
 import { givenAgent } from "../../support/agent.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
 import { agentTalk, type TakenJob } from "../../support/agent-job.ts";
-import { startTestApp } from "../../support/app.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
 
-const app = await startTestApp();
-const anna = await app.givenUser("anna");
-const search = await app.givenProject(anna, "search");
+const { app, anna, search, at, runners, agent, poll, put, take, begin, patch } =
+  await startAppWithAgent();
 const other = await app.givenProject(anna, "other");
-const at = pipelinesOf(app, anna, search);
-const runners = { base: "/project/anna/search/runners", token: anna.token };
-const agent = await givenAgent(app, runners);
-const { poll, put, take, begin, patch } = agentTalk(app, agent.token);
 
 const { db, store } = app.deps;
 /** Looks as a worker would after so much time; it has been up for longer. */
