@@ -75,6 +75,8 @@ const agentsByToken = rememberedFor<AgentRow>(
   (tokenHash, db) => findAgentByToken(db, tokenHash),
   (agents, subject) => {
     if (subject === "agents" || subject === undefined) agents.forget();
+    // It is heard before `agents`, by those who wait for it as well.
+    else agents.forget(({ id }) => subject === `agent-${id}`);
   },
 );
 

@@ -14,11 +14,20 @@ const sharedMs = 250;
 
 type Find = (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
 
+/** The request of an agent that waits for a job. */
+export type HeldRequest = Readonly<{
+  /** Whether the agent was changed since this was called last. */
+  takeChange: () => boolean;
+  release: () => void;
+}>;
+
 type Waiting = Readonly<{
   /** Counts what was queued: a look that began before a change may have missed it. */
   seen: () => number;
-  /** Resolves when something was queued since `seen`, or nothing more is to be waited for. */
-  next: (seen: number, signal: AbortSignal) => Promise<void>;
+  /** Begins to listen to changes of an agent, for as long as its request is held. */
+  hold: (agentId: string) => HeldRequest;
+  /** Resolves when something was queued since `seen`, the agent was changed, or nothing more is to be waited for. */
+  next: (seen: number, held: HeldRequest, signal: AbortSignal) => Promise<void>;
   look: Limiter;
   /**
    * What of the queue fits agents of this kind. Those that look while nothing was queued since another of them began to
@@ -27,6 +36,8 @@ type Waiting = Readonly<{
   find: (kind: string, filter: QueueFilter, run: Find) => Promise<readonly QueuedJob[]>;
   /** Notes that a job is not to be given out any more, until it is queued again. */
   noteTaken: (jobId: string) => void;
+  /** Notes that a job which looks have passed over is in the queue as before. */
+  noteFreed: () => void;
   /** Notes that a look which began at `seen` found nothing for agents of this kind. */
   noteNothing: (kind: string, seen: number) => void;
   /** Whether one did, and nothing was queued since. */
@@ -53,33 +64,16 @@ async function leftOf(
   return left.length > 0 || all.length < limit ? left : undefined;
 }
 
-/** Those who wait for jobs in this process. One listener wakes all of them. */
-export function waitingFor(onChange: Deps["onChange"]): Waiting {
-  const known = waitingByListener.get(onChange);
-  if (known !== undefined) return known;
-  const wakes = new Set<() => void>();
-  const nothing = new LRUCache<string, number>({ max: kindsMax });
+/** Looks into the queue that agents of one kind share; see Waiting. */
+function sharedLooks(): Pick<Waiting, "find" | "noteTaken"> & Readonly<{ clear: () => void }> {
   const looks = new LRUCache<string, Look>({ max: kindsMax, ttl: sharedMs, ttlAutopurge: true });
-  let ended = false;
-  let queued = 0;
-  const wakeAll = (): void => {
-    queued += 1;
-    looks.clear();
-    for (const wake of wakes) wake();
-  };
-  onChange((subject) => {
-    if (subject === "jobs" || subject === undefined) wakeAll();
-    // Which projects an agent works for may have changed.
-    else looks.clear();
-  });
   const begin = (key: string, found: Look["found"]): Look => {
     const look = { found, taken: new Set<string>() };
     looks.set(key, look);
     found.catch(() => looks.get(key) === look && looks.delete(key));
     return look;
   };
-  const waiting: Waiting = {
-    look: new Limiter(looksAtOnce),
+  return {
     async find(kind, filter, run) {
       const key = JSON.stringify([kind, filter.limit, filter.except]);
       for (;;) {
@@ -92,25 +86,74 @@ export function waitingFor(onChange: Deps["onChange"]): Waiting {
     noteTaken(jobId) {
       for (const { taken } of looks.values()) taken.add(jobId);
     },
+    clear: () => looks.clear(),
+  };
+}
+
+/** Those who wait for jobs in this process. One listener wakes all of them. */
+export function waitingFor(onChange: Deps["onChange"]): Waiting {
+  const known = waitingByListener.get(onChange);
+  if (known !== undefined) return known;
+  const wakes = new Map<HeldRequest, () => void>();
+  const holders = new Map<HeldRequest, string>();
+  const changed = new Set<HeldRequest>();
+  const nothing = new LRUCache<string, number>({ max: kindsMax });
+  const looks = sharedLooks();
+  let ended = false;
+  let queued = 0;
+  const wakeAll = (): void => {
+    queued += 1;
+    looks.clear();
+    for (const wake of wakes.values()) wake();
+  };
+  const noteChanged = (subject: string | undefined): void => {
+    for (const [held, agentId] of holders) {
+      if (subject !== undefined && subject !== `agent-${agentId}`) continue;
+      changed.add(held);
+      wakes.get(held)?.();
+    }
+  };
+  onChange((subject) => {
+    noteChanged(subject);
+    if (subject === "jobs" || subject === undefined) wakeAll();
+    // Which projects an agent works for may have changed.
+    else looks.clear();
+  });
+  const waiting: Waiting = {
+    look: new Limiter(looksAtOnce),
+    find: looks.find,
+    noteTaken: looks.noteTaken,
     ended: () => ended,
     end() {
       ended = true;
       wakeAll();
     },
     seen: () => queued,
+    noteFreed: wakeAll,
+    hold(agentId) {
+      const held: HeldRequest = {
+        takeChange: () => changed.delete(held),
+        release() {
+          holders.delete(held);
+          changed.delete(held);
+        },
+      };
+      holders.set(held, agentId);
+      return held;
+    },
     noteNothing: (kind, seen) => {
       nothing.set(kind, seen);
     },
     foundNothing: (kind) => nothing.get(kind) === queued,
-    next: (seen, signal) =>
+    next: (seen, held, signal) =>
       new Promise((resolve) => {
         const wake = (): void => {
-          wakes.delete(wake);
+          wakes.delete(held);
           signal.removeEventListener("abort", wake);
           resolve();
         };
-        if (ended || signal.aborted || seen !== queued) return resolve();
-        wakes.add(wake);
+        if (ended || signal.aborted || seen !== queued || changed.has(held)) return resolve();
+        wakes.set(held, wake);
         signal.addEventListener("abort", wake);
       }),
   };

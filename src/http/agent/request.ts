@@ -19,7 +19,7 @@ import { featuresNeeded, type JobAnswer, jobAnswer } from "./job-answer.ts";
 import { keepRun } from "./masks.ts";
 import { AgentProof, agentOf, featuresOf, provedAgent } from "./proof.ts";
 import { protocol } from "./protocol.ts";
-import { holdMsDefault, waitingFor } from "./queue.ts";
+import { type HeldRequest, holdMsDefault, waitingFor } from "./queue.ts";
 
 const JobRequest = AgentProof.extend({
   last_update: z.string().max(255).default(""),
@@ -59,21 +59,43 @@ const none = (): StreamReply => ({
 
 type Asking = Readonly<{ agent: AgentRow; features: ReadonlySet<string> }>;
 
+type Holding = Readonly<{
+  waiting: ReturnType<typeof waitingFor>;
+  held: HeldRequest;
+  /** The agent as it was when its request came. */
+  first: Asking;
+  askingNow: () => Promise<Asking>;
+}>;
+
 async function heldPoll(
   deps: Deps,
   request: RequestContext,
   { askingNow, ...asking }: Asking & Readonly<{ askingNow: () => Promise<Asking> }>,
 ): Promise<JobAnswer | undefined> {
   const waiting = waitingFor(deps.onChange);
-  let kind = kindOf(asking);
+  const held = waiting.hold(asking.agent.id);
+  try {
+    return await nextWhileHeld(deps, request, { waiting, held, askingNow, first: asking });
+  } finally {
+    held.release();
+  }
+}
+
+async function nextWhileHeld(
+  deps: Deps,
+  request: RequestContext,
+  { waiting, held, askingNow, first }: Holding,
+): Promise<JobAnswer | undefined> {
+  let kind = kindOf(first);
   const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
   for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
     const job = await waiting.look.run(async () => {
       // Nothing is claimed for an agent that has gone.
       if (request.signal.aborted) return undefined;
+      const mustLook = held.takeChange() || looks === 0;
       // Agents wake together: what one of a kind has looked for in vain, the others need not look for.
-      if (looks > 0 && waiting.foundNothing(kind)) return undefined;
+      if (!mustLook && waiting.foundNothing(kind)) return undefined;
       // The agent may have been changed, paused or removed while its request was held.
       const now = await askingNow();
       if (!now.agent.active) return "inactive";
@@ -81,13 +103,14 @@ async function heldPoll(
       const before = waiting.seen();
       const find = (filter: QueueFilter) =>
         waiting.find(kind, filter, (all) => queuedJobs(deps.db, all));
-      const next = await nextJob(deps, { ...now, find, taken: waiting.noteTaken });
+      const { noteTaken: taken, noteFreed: freed } = waiting;
+      const next = await nextJob(deps, { ...now, find, taken, freed });
       if (next === "none") waiting.noteNothing(kind, before);
       return next === "none" ? undefined : next;
     });
     if (job === "inactive") return undefined;
     if (job !== undefined) return job;
-    await waiting.next(seen, over);
+    await waiting.next(seen, held, over);
   }
   return undefined;
 }
@@ -102,7 +125,7 @@ function kindOf({ agent, features }: Asking): string {
 /** Claims a job that fits and puts together what the agent needs to run it. */
 async function nextJob(
   deps: Deps,
-  { agent, features, find, taken }: Asking & Required<Pick<Claim, "find" | "taken">>,
+  { agent, features, ...looking }: Asking & Required<Pick<Claim, "find" | "taken" | "freed">>,
 ): Promise<JobAnswer | "none" | undefined> {
   const token = newToken(tokenPrefixes.job);
   const tokenHash = hashToken(token);
@@ -117,7 +140,7 @@ async function nextJob(
     return !agent.protected || isOfProtectedRef(deps, queued);
   };
   const by = { agentId: agent.id, tokenHash };
-  const claimed = await claimNextJob(deps, { ...by, filter, find, taken, mayTake });
+  const claimed = await claimNextJob(deps, { ...by, ...looking, filter, mayTake });
   if (claimed === undefined) return "none";
   return begun(deps, { agent, features }, { ...claimed, token });
 }

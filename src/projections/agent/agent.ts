@@ -8,6 +8,7 @@ import {
 } from "../../events/agent/agent.ts";
 import { registrationEvents, registrationIdOf } from "../../events/agent/registration.ts";
 import { idInStream } from "../../events/core/stream.ts";
+import { announceChange } from "../core/announce.ts";
 import { newestFirst, type Part } from "../core/list-rows.ts";
 import { defineProjection, type Tx } from "../core/projection.ts";
 import { purgeEvents } from "../core/purge.ts";
@@ -90,7 +91,10 @@ export const agentProjection = defineProjection({
       };
       await tx("agent").insert(row).onConflict("id").merge();
     },
-    AgentReconfigured: (tx, { stream, data }) => update(tx, stream, columnsOf(data.settings)),
+    AgentReconfigured: async (tx, { stream, data }) => {
+      await update(tx, stream, columnsOf(data.settings));
+      await announceChange(tx, `agent-${idInStream(stream)}`);
+    },
     AgentTokenReset: (tx, { stream, data }) =>
       update(tx, stream, {
         token_hash: data.tokenHash,
@@ -99,6 +103,7 @@ export const agentProjection = defineProjection({
     AgentTokenConfirmed: (tx, { stream }) => update(tx, stream, { former_token_hash: null }),
     AgentRemoved: async (tx, { stream }) => {
       await tx("agent").where("id", idInStream(stream)).delete();
+      await announceChange(tx, `agent-${idInStream(stream)}`);
     },
     RegistrationTokenIssued: async (tx, { data }) => {
       const { owner, generation, tokenHash: token_hash } = data;

@@ -31,7 +31,7 @@ export async function announce(tx: Knex, payload: bigint | typeof reread): Promi
 /**
  * A thing that processes keep copies of: the settings, the callers of one user or of one OAuth
  * application, who may do what in which project, agents, or what jobs are run with. Of `jobs` nothing is kept: agents
- * wait for it.
+ * wait for it, and for a change of their own settings.
  */
 export type Subject =
   | "settings"
@@ -39,6 +39,7 @@ export type Subject =
   | "agents"
   | "job-settings"
   | "jobs"
+  | `agent-${string}`
   | `user-${string}`
   | `application-${string}`;
 

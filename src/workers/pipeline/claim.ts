@@ -16,6 +16,8 @@ export type Claim = Readonly<{
   find?: (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
   /** Called for each job that is not in the queue any more, as soon as that is known. */
   taken?: (jobId: string) => void;
+  /** Called when a claim has failed by an error: looks that came meanwhile have passed the job over. */
+  freed?: () => void;
   /** Called for each job before it is claimed: is its ref protected, does the agent have the features? */
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
@@ -52,6 +54,10 @@ export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<Claim
       try {
         const job = await claimJob(deps, claim, each.job);
         if (job !== undefined) return { ...each, job };
+      } catch (error) {
+        claiming.delete(jobId);
+        claim.freed?.();
+        throw error;
       } finally {
         claiming.delete(jobId);
       }

@@ -1,0 +1,108 @@
+import { expect } from "chai";
+import { jobStream } from "../../../src/events/pipeline/job.ts";
+import { endHeldPolls } from "../../../src/http/agent/queue.ts";
+import { givenAgent } from "../../support/agent.ts";
+import { startAppWithAgent } from "../../support/agent-app.ts";
+import { agentTalk, countHeldPolls } from "../../support/agent-job.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const { app, token, at, runners } = await startAppWithAgent({
+  agent: { tag_list: "none", run_untagged: false },
+});
+const { store } = app.deps;
+
+async function started(yaml: string) {
+  await at.commit({ ".forge-ci.yaml": yaml }, "Change [skip ci]");
+  const { localId } = await at.start();
+  const [{ id } = { id: undefined }] = await app.deps
+    .db("pipeline_job")
+    .whereIn("pipeline_id", app.deps.db("pipeline").where({ local_id: localId }).select("id"))
+    .select("id");
+  return { localId, stream: jobStream(id) };
+}
+
+const cancel = (localId: unknown) =>
+  app.post(`${at.base}/cicd/pipeline/${localId}/cancel`, { token });
+
+/** An agent whose request for a job is held. */
+async function waitingAgent(about: Readonly<Record<string, unknown>>) {
+  const agent = await givenAgent(app, runners, about);
+  const counted = countHeldPolls(app.deps);
+  const held = agentTalk(app, agent.token).poll();
+  await eventually(() => counted.count() > 0);
+  counted.end();
+  const edit = async (body: Readonly<Record<string, unknown>>) => {
+    const answer = await app.post(`${runners.base}/${agent.id}/edit`, { token, body });
+    expect(answer.status, answer.text).to.equal(200);
+  };
+  return { held, edit, path: `${runners.base}/${agent.id}` };
+}
+
+/** The answer to a held request; 0 where it is held until this process ends its requests. */
+async function soon(held: Promise<{ status: number }>): Promise<number> {
+  const ends = setTimeout(() => endHeldPolls(app.deps.onChange), 20_000);
+  const { status } = await held;
+  clearTimeout(ends);
+  return status;
+}
+
+describe("the held request of an agent", () => {
+  for (const [what, job, about, change] of [
+    [
+      "has the tags of a job that waits",
+      "tags: [arm]",
+      { tag_list: "x", run_untagged: false },
+      { tags: ["arm"] },
+    ],
+    ["takes jobs without tags", "", { tag_list: "x", run_untagged: false }, { runUntagged: true }],
+    [
+      "is no longer for protected refs alone",
+      "tags: [p]",
+      { tag_list: "p", access_level: "ref_protected" },
+      { isProtected: false },
+    ],
+  ] as const) {
+    it(`is answered at once when a change ${what}`, async () => {
+      const { localId } = await started(`# ${what}\na: {script: x, ${job}}`);
+      const { held, edit } = await waitingAgent(about);
+      await edit(change);
+      expect(await soon(held)).to.equal(201);
+      await cancel(localId);
+    });
+  }
+
+  it("ends when the agent is paused or removed", async () => {
+    const paused = await waitingAgent({ tag_list: "none", run_untagged: false });
+    await app.post(`${paused.path}/shutdown`, { token });
+    expect(await soon(paused.held)).to.equal(204);
+    const removed = await waitingAgent({ tag_list: "none", run_untagged: false });
+    await app.delete(removed.path, { token });
+    expect(await soon(removed.held)).to.equal(403);
+  });
+
+  it("is answered with a job that another agent could not claim, because the store failed", async () => {
+    const agents = [await givenAgent(app, runners), await givenAgent(app, runners)] as const;
+    const [failing, other] = agents.map(({ token: own }) => agentTalk(app, own));
+    const { localId, stream } = await started("# of a store that fails\na: {script: x}");
+    const append = store.append.bind(store);
+    const counted = countHeldPolls(app.deps);
+    let held: Promise<{ status: number }> | undefined;
+    const hooked: Partial<typeof store> = {
+      append: async (to, ...more) => {
+        if (to !== stream || held !== undefined) return append(to, ...more);
+        held = other!.poll();
+        await eventually(() => counted.count() > 0);
+        throw new Error("The store is not there.");
+      },
+    };
+    Object.assign(store, hooked);
+    try {
+      expect((await failing!.poll()).status).to.equal(500);
+      expect(await soon(held!)).to.equal(201);
+    } finally {
+      Object.assign(store, { append });
+      counted.end();
+    }
+    await cancel(localId);
+  });
+});
