@@ -9,6 +9,7 @@ import { pipelineProjection } from "../../projections/pipeline/pipeline.ts";
 import { listJobs, listPipelines } from "../../projections/pipeline/query.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { cancelPipeline, restartPipeline } from "../../workers/pipeline/lifecycle.ts";
+import { mustMayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
@@ -141,7 +142,7 @@ const postPipeline = route({
   operationId: "startPipeline",
   summary: "Start a pipeline",
   description:
-    "422 `pipeline.no_file` without a pipeline file, `pipeline.empty` when no job is left.",
+    "422 `pipeline.no_file` without a pipeline file, `pipeline.empty` when no job is left. 403 `pipeline.ref_protected` on a protected branch or tag which the caller may neither push to, merge into nor create.",
   params: ProjectParams,
   body: StartOrder,
   reply: StartedView,
@@ -161,6 +162,7 @@ const postPipeline = route({
       mergeRequest: null,
       startedBy: null,
     } as const;
+    await mustMayRunOn(deps, project, userId, origin);
     const variables = variableRecord(body.variables);
     const started = await request.executeProcess(async (metadata) =>
       mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),

@@ -15,7 +15,8 @@ import {
   listSchedules,
   type ScheduleRow,
 } from "../../projections/pipeline/schedule.ts";
-import { runSchedule } from "../../workers/pipeline/schedule.ts";
+import { mustMayRunOn } from "../../workers/pipeline/ref-right.ts";
+import { refOf, runSchedule } from "../../workers/pipeline/schedule.ts";
 import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
@@ -194,6 +195,7 @@ const postSchedule = route({
     const settings = { ...rest, ref, variables: await sealedVariables(deps, request, variables) };
     const nextRunAt = nextRunOf(settings, deps.now());
     const by = request.userId;
+    await mustMayRunOn(deps, request.project, by, { ...settings, mergeRequest: null });
     await write({ type: "CreateSchedule", scheduleId, settings, nextRunAt, by }, request, deps);
     return present(await found(deps, request, scheduleId), deps);
   },
@@ -225,6 +227,8 @@ const putSchedule = route({
           : await sealedVariables(deps, request, body.variables),
     };
     const nextRunAt = nextRunOf(settings, deps.now());
+    const { project, userId } = request;
+    await mustMayRunOn(deps, project, userId, { ...settings, mergeRequest: null });
     const order = { type: "ChangeSchedule", scheduleId: row.id, settings, nextRunAt } as const;
     await write({ ...order, by: request.userId }, request, deps);
     return present(await found(deps, request, row.id), deps);
@@ -257,6 +261,7 @@ const playSchedule = route({
   errors: [403, 404, 422],
   async handle({ params, request }, deps) {
     const row = await found(deps, request, params.id);
+    await mustMayRunOn(deps, request.project, request.userId, refOf(row));
     const started = await request.executeProcess(async (metadata) => {
       const result = await runSchedule(deps, { ...row, owner_id: request.userId }, metadata);
       if (result !== undefined) return mustHaveStarted(result);

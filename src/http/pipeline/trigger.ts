@@ -13,6 +13,7 @@ import { findTrigger, listTriggers, type TriggerRow } from "../../projections/pi
 import { findProject } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
 import { actingRole } from "../../projections/team/acting-role.ts";
+import { mayRunOn } from "../../workers/pipeline/ref-right.ts";
 import { startPipeline } from "../../workers/pipeline/start.ts";
 import { projectStampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
@@ -165,6 +166,7 @@ const postTriggered = route({
       mergeRequest: null,
       startedBy: { kind: "TRIGGER", id: trigger.id },
     } as const;
+    if (!(await mayRunOn(deps, project, trigger.owner_id, origin))) throw mayNot();
     const variables = variableRecord(body.variables);
     const started = await request.executeProcess(async (metadata) =>
       mustHaveStarted(await startPipeline(deps, { project, origin, variables, metadata })),

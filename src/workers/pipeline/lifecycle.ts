@@ -12,8 +12,11 @@ import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
 import { underLock } from "../../platform/postgres/lock.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
+import { findProjectById } from "../../projections/project/project.ts";
 import { type AdvanceDeps, advancePipeline, endLock, settled, waiting } from "./advance.ts";
+import { originOf } from "./job-run.ts";
 import { mayRun, mustMayDeploy } from "./queue-job.ts";
+import { mustMayRunOn } from "./ref-right.ts";
 
 /** The user who requests a change of a pipeline or a job, and the envelope of the resulting events. */
 export type Initiator = Readonly<{ by: UserId | null; metadata: EventMetadata }>;
@@ -77,12 +80,17 @@ async function cancelOpen(
 
 const isRepeatable: ReadonlySet<string> = new Set(["FAILED", "CANCELED", "WARNING"]);
 
-/** Runs failed and canceled jobs again, and what depends on them; what succeeded stays. */
+/**
+ * Runs failed and canceled jobs again, and what depends on them; what succeeded stays.
+ *
+ * @throws Refusal 403 `pipeline.ref_protected`
+ */
 export async function restartPipeline(
   deps: AdvanceDeps,
   row: PipelineRow,
   initiator: Initiator,
 ): Promise<bigint | undefined> {
+  await mustMayRunIn(deps, row, initiator.by);
   const jobs = await allJobs(deps.db, row.id);
   const again: JobRow[] = [];
   for (const each of jobs) {
@@ -100,7 +108,7 @@ const isByHand: ReadonlySet<JobWhen> = new Set(["manual", "delayed"]);
 /**
  * Runs one job again, and what depends on it and was skipped or did not succeed.
  *
- * @throws Refusal 422 `job.not_finished`; 403 `environment.protected`
+ * @throws Refusal 422 `job.not_finished`; 403 `pipeline.ref_protected`, `environment.protected`
  */
 export async function restartJob(
   deps: AdvanceDeps,
@@ -108,6 +116,7 @@ export async function restartJob(
   restarted: JobRow,
   initiator: Initiator,
 ): Promise<bigint | undefined> {
+  await mustMayRunIn(deps, row, initiator.by);
   await mustMayDeploy(deps, restarted, initiator.by);
   const release = isByHand.has(restarted.job_when);
   const order = { type: "ResetJob", by: initiator.by, quietly: false, release } as const;
@@ -131,7 +140,7 @@ export async function cancelJob(
 /**
  * Starts a manual or delayed job. Jobs that need it and were skipped get another turn.
  *
- * @throws Refusal 422 `job.not_playable`; 403 `environment.protected`
+ * @throws Refusal 422 `job.not_playable`; 403 `pipeline.ref_protected`, `environment.protected`
  */
 export async function playJob(
   deps: AdvanceDeps,
@@ -140,6 +149,7 @@ export async function playJob(
   variables: Sealed | null,
   initiator: Initiator & Readonly<{ by: UserId }>,
 ): Promise<bigint | undefined> {
+  await mustMayRunIn(deps, row, initiator.by);
   await mustMayDeploy(deps, played, initiator.by);
   const play = { type: "PlayJob", by: initiator.by, variables } as const;
   const position = await orderJobs(deps, [played], play, initiator);
@@ -148,6 +158,15 @@ export async function playJob(
   const reset = async () =>
     resetJobs(deps, row, await allJobs(deps.db, row.id), [played], initiator);
   return later(position, await startAnew(deps, row, initiator, reset));
+}
+
+async function mustMayRunIn(
+  deps: AdvanceDeps,
+  row: PipelineRow,
+  userId: UserId | null,
+): Promise<void> {
+  const project = await findProjectById(deps.db, row.project_id);
+  if (project !== undefined) await mustMayRunOn(deps, project, userId, originOf(row));
 }
 
 /**

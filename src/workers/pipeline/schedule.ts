@@ -14,9 +14,9 @@ import {
 } from "../../projections/pipeline/schedule.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { findRef } from "../../projections/repository/git-ref.ts";
-import { actingRole } from "../../projections/team/acting-role.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { defineWorker } from "../core/worker.ts";
+import { mayRunOn } from "./ref-right.ts";
 import { startPipeline } from "./start.ts";
 
 const queue = "pipeline-schedule";
@@ -65,11 +65,14 @@ export const scheduleWorker = defineWorker({
   },
 });
 
-async function ownerMayStart({ db }: WorkerDeps, row: ScheduleRow): Promise<boolean> {
-  const project = await findProjectById(db, row.project_id);
-  const role = project && (await actingRole(db, project, row.owner_id));
-  return role === "DEVELOPER" || role === "ADMIN";
+async function ownerMayStart(deps: WorkerDeps, row: ScheduleRow): Promise<boolean> {
+  const project = await findProjectById(deps.db, row.project_id);
+  return project !== undefined && (await mayRunOn(deps, project, row.owner_id, refOf(row)));
 }
+
+/** What a schedule runs on. */
+export const refOf = ({ ref, is_tag: isTag }: Pick<ScheduleRow, "ref" | "is_tag">) =>
+  ({ ref, isTag, mergeRequest: null }) as const;
 
 type RunDeps = Parameters<typeof startPipeline>[0];
 
@@ -81,14 +84,12 @@ export async function runSchedule(deps: RunDeps, row: ScheduleRow, metadata: Eve
   const text = row.variables === null ? null : await deps.vault.open(row.variables);
   const variables = text === null ? {} : z.record(z.string(), z.string()).parse(JSON.parse(text));
   const origin = {
-    ref: row.ref,
-    isTag: row.is_tag,
+    ...refOf(row),
     commitId: ObjectId.parse(found.commit_id),
     beforeCommitId: null,
     source: "SCHEDULE",
     userId: row.owner_id,
     parent: null,
-    mergeRequest: null,
     startedBy: { kind: "SCHEDULE", id: row.id },
   } as const;
   return startPipeline(deps, { project, origin, variables, metadata });

@@ -14,14 +14,15 @@ import {
   findProjectById,
   type ProjectRow,
 } from "../../projections/project/project.ts";
-import { actingRole } from "../../projections/team/acting-role.ts";
+import { findRef } from "../../projections/repository/git-ref.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Cause, orderJob, triggerQueue } from "./advance.ts";
 import { artifactFile } from "./artifact-file.ts";
 import type { NewPipeline } from "./create.ts";
-import { commitNamed } from "./facts.ts";
+import { actorOfJob } from "./job-run.ts";
+import { mayRunOn } from "./ref-right.ts";
 import { startPipeline } from "./start.ts";
 
 /** Deeper ones are a mistake: each level may start several pipelines. */
@@ -89,7 +90,8 @@ async function wantedBy(
   const text = sealed === null ? null : await deps.vault.open(sealed);
   if (text !== null) Object.assign(given, JSON.parse(text));
   if (trigger.forwardYaml) for (const { key, value } of spec.variables) given[key] = value;
-  const target = await targetOf(deps, trigger, parent, given);
+  const userId = actorOfJob(row, parent);
+  const target = await targetOf(deps, { trigger, parent, userId }, given);
   if (target === undefined)
     return { why: "The project, its branch or the right to it is missing." };
   const { project, ref, isTag, commitId } = target;
@@ -99,7 +101,7 @@ async function wantedBy(
     commitId: ObjectId.parse(commitId),
     beforeCommitId: null,
     source: "PARENT_PIPELINE",
-    userId: parent.user_id,
+    userId,
     parent: { pipelineId: parent.id, jobId: row.id },
     // A pipeline of the same project goes on with the same merge request, and has no more rights.
     mergeRequest: trigger.project === null ? parent.merge_request : null,
@@ -119,35 +121,38 @@ async function wantedBy(
 
 type Target = Readonly<{ project: ProjectRow; ref: string; isTag: boolean; commitId: string }>;
 
-/** A child pipeline runs on the commit of its parent; another project is for its developers. */
+type Caller = Readonly<{
+  trigger: JobTrigger;
+  parent: PipelineRow;
+  /** For whom the job acts. */
+  userId: UserId | null;
+}>;
+
+/** A child pipeline runs on the commit of its parent; another project is for those who may start pipelines there. */
 async function targetOf(
-  { db, git }: WorkerDeps,
-  { project: name, branch }: JobTrigger,
-  parent: PipelineRow,
+  deps: WorkerDeps,
+  { trigger: { project: name, branch }, parent, userId }: Caller,
   variables: Readonly<Record<string, string>>,
 ): Promise<Target | undefined> {
+  const { db } = deps;
   if (name === null) {
     const project = await findProjectById(db, parent.project_id);
     const { ref, is_tag: isTag, commit_id: commitId } = parent;
     return project && { project, ref, isTag, commitId };
   }
-  const expand = (text: string) => expandText(text, (key) => variables[key]);
+  const expand = (text: string) =>
+    expandText(text, (key) => (Object.hasOwn(variables, key) ? variables[key] : undefined));
   const [ownerAlias = "", alias = ""] = expand(name).split("/");
   const project = await findProject(db, ownerAlias, alias);
-  if (project === undefined || !(await mayStart(db, project, parent.user_id))) return undefined;
+  if (project === undefined) return undefined;
   const ref = branch === null ? project.default_branch : expand(branch);
-  const repository = await git.find(project.id);
-  const commitId = repository && (await commitNamed(repository, ref));
-  return commitId ? { project, ref, isTag: false, commitId } : undefined;
-}
-
-async function mayStart(
-  db: WorkerDeps["db"],
-  project: ProjectRow,
-  userId: UserId | null,
-): Promise<boolean> {
-  const role = await actingRole(db, project, userId);
-  return role === "DEVELOPER" || role === "ADMIN";
+  // A tag is held against the rules for tags: it may have the name of a protected branch.
+  const branchRow = await findRef(db, project.id, "branch", ref);
+  const found = branchRow ?? (await findRef(db, project.id, "tag", ref));
+  const isTag = branchRow === undefined;
+  if (!found?.commit_id) return undefined;
+  const mayStart = await mayRunOn(deps, project, userId, { ref, isTag, mergeRequest: null });
+  return mayStart ? { project, ref, isTag, commitId: found.commit_id } : undefined;
 }
 
 async function depthOf({ db }: WorkerDeps, parent: PipelineRow): Promise<number> {
