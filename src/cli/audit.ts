@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { ConfigError } from "../config.ts";
+import { InstantOrDay } from "../events/core/ids.ts";
 import type { AuditFilter } from "../projections/audit/entry-query.ts";
 import { auditCsv, auditCsvHead, auditJson } from "../projections/audit/format.ts";
 import { subjectKinds, typesOfKind } from "../projections/audit/subject.ts";
@@ -113,9 +114,6 @@ const userId = async (db: Stores["db"], alias: string): Promise<string> =>
 
 /** A day or an instant; a day begins in UTC. */
 function instant(option: string, text: string): Date {
-  const date = new Date(text);
-  if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(date.getTime())) {
-    throw new ConfigError(`--${option} takes a day or an instant such as 2026-01-31T12:00:00Z.`);
-  }
-  return date;
+  if (InstantOrDay.safeParse(text).success) return new Date(text);
+  throw new ConfigError(`--${option} takes a day or an instant such as 2026-01-31T12:00:00Z.`);
 }

@@ -81,8 +81,16 @@ export const ObjectId = z
   .brand("ObjectId");
 export type ObjectId = z.output<typeof ObjectId>;
 
-/** What a person gives as a time: an instant with its zone, or a day, which begins in UTC. */
-export const InstantOrDay = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+/**
+ * What a person gives as a time: an instant with its zone, or a day, which begins in UTC. In UTC its year is one of
+ * 1 to 9999, which a zone can leave: PostgreSQL has no year 0, and ISO 8601 writes later years in another form.
+ */
+export const InstantOrDay = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()])
+  .refine(
+    (text) => /^(?!0000)\d{4}-/.test(new Date(text).toISOString()),
+    "Not a time of the years 1 to 9999.",
+  );
 
 /** ISO 8601 in UTC with milliseconds. */
 export const IsoInstant = z.iso.datetime({ precision: 3 });
