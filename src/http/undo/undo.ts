@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type Data, dataAfter, isChanging } from "../../projections/audit/change.ts";
+import { type Data, isChanging, StreamData } from "../../projections/audit/change.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-query.ts";
 import { auditJson } from "../../projections/audit/format.ts";
@@ -124,15 +124,15 @@ async function mustBeLast(event: Recorded, row: AuditEntryRow, { db }: Deps): Pr
   throw impossible(message, { eventId: last.event_id });
 }
 
-async function dataBefore({ stream, revision, data }: Recorded, { store }: Deps): Promise<Data> {
-  let fields: Data = {};
-  if (revision === 0n) return fields;
-  for await (const event of store.readStream(stream, 0n, Number(revision))) {
+async function dataBefore(undone: Recorded, { store }: Deps): Promise<Data> {
+  const { stream, revision } = undone;
+  const said = new StreamData();
+  if (revision === 0n) return said.before(undone);
+  for await (const { type, data } of store.readStream(stream, 0n, Number(revision))) {
     // Whatever was edited stands at the top, as it was created.
-    fields = { ...dataAfter(fields, event), ...partOf(event.data, "details") };
+    said.add({ type, data: { ...data, ...partOf(data, "details") } });
   }
-  const variable = fields[`variable ${String(data["variableId"])}`];
-  return variable === undefined ? fields : (variable as Data);
+  return said.before(undone);
 }
 
 async function eventAt({ store }: Pick<Deps, "store">, row: AuditEntryRow): Promise<Recorded> {

@@ -32,17 +32,33 @@ export const isChanging = (type: string): boolean => changing.test(type);
 const isName = (field: string): boolean => names.test(field) && !values.test(field);
 const isOld = (field: string): boolean => field === "before" || /^previous(?:[A-Z]|$)/.test(field);
 
-/** What is known of a thing after an event, from what was known before it. */
-export function dataAfter(before: Data, { type, data }: AnyEvent): Data {
-  if (type === "SettingsChanged") {
-    return { ...before, changes: { ...settingsBefore(before), ...fieldsOf(data["changes"]) } };
+/**
+ * What the events of a stream have said, field by field. Where a stream tells of several things, each has said what it
+ * said by itself: kept in one object, all of them would be copied for each event.
+ */
+export class StreamData {
+  #fields: Data = {};
+  readonly #things = new Map<string, Data>();
+
+  add({ type, data }: AnyEvent): void {
+    const thing = thingOf(data);
+    if (thing !== undefined) this.#things.set(thing, data);
+    else if (type === "SettingsChanged") {
+      const changes = { ...settingsBefore(this.#fields), ...fieldsOf(data["changes"]) };
+      this.#fields = { ...this.#fields, changes };
+    } else {
+      const confirmed = type === "UserEmailConfirmed" && { confirmed: true };
+      this.#fields = { ...this.#fields, ...data, ...confirmed };
+    }
   }
-  const thing = thingOf(data);
-  if (thing !== undefined) return { ...before, [thing]: data };
-  return { ...before, ...data, ...(type === "UserEmailConfirmed" && { confirmed: true }) };
+
+  /** What was said before an event of what it is about. */
+  before({ data }: Pick<AnyEvent, "data">): Data {
+    const thing = thingOf(data);
+    return thing === undefined ? this.#fields : (this.#things.get(thing) ?? {});
+  }
 }
 
-/** Where a stream tells of several things, each has said what it said by itself. */
 const thingOf = ({ fileId, variableId }: Data): string | undefined => {
   if (typeof fileId === "string") return `file ${fileId}`;
   return typeof variableId === "string" ? `variable ${variableId}` : undefined;
@@ -58,13 +74,11 @@ const settingsBefore = (before: Data): Data => ({
  * What an event changed, field by field. It may say the old value itself, as `previous`,
  * `previousTitle` or `before`; of one that does not, the old value is in the events before it.
  *
- * @param before what was said in its stream before it, see dataAfter
+ * @param before what was said in its stream before it of what it is about, see StreamData
  */
 export function changesOf(type: string, data: Data, before: Data): readonly Change[] {
   const fields = detailFields(data);
   const subject = subjectOf(data, fields);
-  const thing = thingOf(data);
-  const old = thing === undefined ? before : fieldsOf(before[thing]);
   return fields.flatMap((field): readonly Change[] => {
     const after = data[field];
     if (field === "after" || (field === "objectId" && "before" in data)) {
@@ -78,7 +92,7 @@ export function changesOf(type: string, data: Data, before: Data): readonly Chan
       return [{ field, after: shown(field, after) }];
     }
     if (type === "SettingsChanged") return changed(field, settingsBefore(before), after);
-    return changed(field, old[field] ?? null, after);
+    return changed(field, before[field] ?? null, after);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import { invariant } from "../../platform/invariant.ts";
-import { type Data, dataAfter, lacksBefore } from "./change.ts";
+import { type Data, lacksBefore, StreamData } from "./change.ts";
 import type { AuditEntryRow } from "./entry.ts";
 
 export type ReadEntry = Readonly<{
@@ -127,10 +127,10 @@ async function dataBefore(
   upTo: bigint,
 ): Promise<Map<bigint, Data>> {
   const before = new Map<bigint, Data>();
-  let data: Data = {};
+  const said = new StreamData();
   for await (const event of store.readStream(stream, 0n, Number(upTo) + 1)) {
-    if (lacksBefore(event)) before.set(event.revision, data);
-    data = dataAfter(data, event);
+    if (lacksBefore(event)) before.set(event.revision, said.before(event));
+    said.add(event);
   }
   return before;
 }

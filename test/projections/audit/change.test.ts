@@ -7,11 +7,11 @@ import { settingsDefaults } from "../../../src/events/instance/settings.ts";
 import {
   type Change,
   changesOf,
-  type Data,
-  dataAfter,
   isChanging,
   marks,
+  StreamData,
 } from "../../../src/projections/audit/change.ts";
+import { expectLinear } from "../../support/growth.ts";
 
 /**
  * The last words of event types that change no existing value: something begins, ends, or is reported. The name
@@ -58,11 +58,11 @@ describe("every event that changes something", () => {
       it(`${type} shows what was and what is`, async () => {
         const text = await readFile(`test/events/${slice}.json`, "utf8");
         const examples = JSON.parse(text) as AnyEvent[];
-        let said: Data = {};
+        const said = new StreamData();
         let seen = 0;
         for (const event of examples) {
-          const changes = changesOf(event.type, event.data, said);
-          said = dataAfter(said, event);
+          const changes = changesOf(event.type, event.data, said.before(event));
+          said.add(event);
           if (event.type !== type) continue;
           seen += 1;
           expectBothValues(changes);
@@ -118,9 +118,8 @@ describe("what changed", () => {
       { field: "sshPort", before: 22, after: 2222 },
       { field: "userApiCountLimit", before: userApiCountLimit, after: 5 },
     ]);
-    const said = dataAfter(dataAfter({}, first), second);
     const third = change({ userApiCountLimit: 7, sshPort: 23 });
-    expect(changesOf(third.type, third.data, said)).to.deep.equal([
+    expect(changesAfter([first, second], third)).to.deep.equal([
       { field: "userApiCountLimit", before: 5, after: 7 },
       { field: "sshPort", before: 22, after: 23 },
     ]);
@@ -138,12 +137,22 @@ describe("what changed", () => {
       type: "PackageFileStored",
       data: { fileId, bytes },
     });
-    const said = [stored("a", 1), stored("b", 2)].reduce(dataAfter, {});
-    const data = { fileId: "a", bytes: 3 };
-    expect(changesOf("PackageFileReplaced", data, said)).to.deep.equal([
+    const replaced = { type: "PackageFileReplaced", data: { fileId: "a", bytes: 3 } };
+    expect(changesAfter([stored("a", 1), stored("b", 2)], replaced)).to.deep.equal([
       { field: "fileId", after: "a" },
       { field: "bytes", before: 1, after: 3 },
     ]);
+  });
+
+  it("takes time that grows with the number of things in a stream, no faster", async () => {
+    const streamOf = (count: number): AnyEvent[] =>
+      Array.from({ length: count }, (_, id) => ({
+        type: "PipelineVariableCreated",
+        data: { variableId: String(id), settings: { key: "KEY" } },
+      }));
+    await expectLinear(500, streamOf, (events) =>
+      changesAfter(events, { type: "PipelineVariableChanged", data: { variableId: "0" } }),
+    );
   });
 
   it("is what was there, when a thing ends", () => {
@@ -166,12 +175,20 @@ describe("what changed", () => {
     const said = [
       { type: "UserRegistered", data: { confirmed: false } },
       { type: "UserEmailConfirmed", data: {} },
-    ].reduce(dataAfter, {});
-    expect(changesOf("UserEmailChanged", { confirmed: false }, said)).to.deep.equal([
+    ];
+    const changed = { type: "UserEmailChanged", data: { confirmed: false } };
+    expect(changesAfter(said, changed)).to.deep.equal([
       { field: "confirmed", before: true, after: false },
     ]);
   });
 });
+
+/** What an event changed after others of its stream. */
+function changesAfter(before: readonly AnyEvent[], event: AnyEvent): readonly Change[] {
+  const said = new StreamData();
+  for (const one of before) said.add(one);
+  return changesOf(event.type, event.data, said.before(event));
+}
 
 const isMark = (value: unknown): boolean => Object.values<unknown>(marks).includes(value);
 const hidden = (values: readonly unknown[]): boolean =>
