@@ -32,8 +32,9 @@ function protection(verb: "create" | "edit" | "delete", rule: Data, { ownerScope
   const operationId = `${verb}${ownerScope.noun}${noun}`;
   const uuid = data["ruleId"];
   if (verb === "delete") return { operationId, params: { [`${field}ProtectionUuid`]: uuid } };
-  const named = verb === "edit" ? { uuid } : { [`${field}Template`]: template };
-  return { operationId, body: { ...named, ...levels } };
+  if (verb === "edit") return { operationId, body: { uuid, ...levels } };
+  const body = { [`${field}Template`]: template, ...levels };
+  return { operationId, body, makes: "ProtectionRuleCreated" };
 }
 
 async function webhookBody(undone: Undone) {
@@ -206,6 +207,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   ApprovalRuleDeleted: ({ data, ownerScope }) => ({
     operationId: `create${ownerScope.noun}ApprovalRule`,
     body: approvalBody(partOf(data, "rule")),
+    makes: "ApprovalRuleCreated",
   }),
   ApprovalConfigurationChanged: ({ data, ownerScope }) => ({
     operationId: `edit${ownerScope.noun}ApprovalConfiguration`,
@@ -221,6 +223,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   LabelDeleted: async (undone) => ({
     operationId: "createLabel",
     body: await labelBody(undone),
+    makes: "LabelCreated",
   }),
 
   IssueCreated: async (undone) => ({
@@ -250,6 +253,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     operationId: "createIssueComment",
     params: await comment(undone),
     body: { note: undone.data["message"] },
+    makes: "IssueCommentCreated",
   }),
 
   MergeRequestClosed: ofRequest("reopenMergeRequest"),
@@ -273,7 +277,8 @@ export const inverses: Readonly<Record<string, Inverse>> = {
       throw impossible("The whole discussion was deleted: start another.");
     }
     const body = { discussionUuid: own(undone), message: undone.data["message"] };
-    return { operationId: "replyToDiscussion", params: await note(undone), body };
+    const params = await note(undone);
+    return { operationId: "replyToDiscussion", params, body, makes: "DiscussionReplied" };
   },
   DiscussionResolved: ofDiscussion("unresolveDiscussion"),
   DiscussionUnresolved: ofDiscussion("resolveDiscussion"),
@@ -297,6 +302,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   WebhookDeleted: async (undone) => ({
     operationId: "createWebhook",
     body: await webhookBody(undone),
+    makes: "WebhookCreated",
   }),
 
   PipelineVariableCreated: ({ data, ownerScope }) => ({
@@ -311,6 +317,7 @@ export const inverses: Readonly<Record<string, Inverse>> = {
   PipelineVariableDeleted: async (undone) => ({
     operationId: `create${undone.ownerScope.noun}PipelineVariable`,
     body: await variableBody(undone),
+    makes: "PipelineVariableCreated",
   }),
   PipelineScheduleCreated: (undone) => ({
     operationId: "deletePipelineSchedule",

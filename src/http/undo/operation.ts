@@ -12,6 +12,11 @@ export type Operation = Readonly<{
   params?: Readonly<Record<string, unknown>>;
   query?: Readonly<Record<string, unknown>>;
   body?: Readonly<Record<string, unknown>>;
+  /**
+   * Type of the event by which it makes a thing anew, which gets another id. It runs under one command for each
+   * undone event, so that repeated and parallel undos make the thing once.
+   */
+  makes?: string;
 }>;
 
 /** What an inverse is made from. */

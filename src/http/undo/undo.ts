@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { type Data, isChanging, StreamData } from "../../projections/audit/change.ts";
+import { type Data, StreamData } from "../../projections/audit/change.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import { findAuditEntry, listAuditEntries } from "../../projections/audit/entry-query.ts";
 import { auditJson } from "../../projections/audit/format.ts";
@@ -14,6 +15,7 @@ import type { Deps } from "../core/deps.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
 import { inverses } from "./inverses.ts";
+import { mustBeLast, mustNotBeRemade } from "./later.ts";
 import { impossible, type Operation, type Undone } from "./operation.ts";
 import { reasonFor } from "./reasons.ts";
 import { partOf } from "./thing.ts";
@@ -58,10 +60,14 @@ async function undo({ ownerScope, params, eventId, request }: UndoRequest, deps:
   }
   const event = await eventAt(deps, row);
   const operation = await opposite(event, row, ownerScope, deps);
+  await mustNotBeRemade(operation, row, deps);
   const before = (await store.head()) ?? -1n;
-  const metadata = async () => ({ ...(await request.metadata()), causationId: eventId });
+  const commandId =
+    operation.makes === undefined ? request.commandId : deterministicId("undo", eventId);
+  const metadata = async () => ({ ...(await request.metadata()), causationId: eventId, commandId });
   await performed({ ...operation, params: { ...params, ...operation.params } }, deps, {
     ...request,
+    commandId,
     metadata,
   });
   // Callers choose the id of their request, so that others may have the same one.
@@ -99,29 +105,6 @@ async function opposite(
     readAt: (other) => eventAt(deps, other),
   };
   return inverse(undone);
-}
-
-/** Later changes of the same thing that an undo would take back with it. */
-const hides: Readonly<Record<string, readonly string[]>> = {
-  BranchCreated: ["BranchUpdated"],
-  TagCreated: ["TagUpdated"],
-  IssueClosedByCommit: ["IssueEdited"],
-  IssueEdited: ["IssueEdited", "IssueClosedByCommit"],
-};
-
-async function mustBeLast(event: Recorded, row: AuditEntryRow, { db }: Deps): Promise<void> {
-  const types = hides[event.type] ?? (isChanging(event.type) ? [event.type] : []);
-  const filter = {
-    subjectId: row.subject_id,
-    types,
-    ...(row.place_id && { placeId: row.place_id }),
-  };
-  const range = { after: event.position, order: "newest", limit: 20 } as const;
-  const later = await listAuditEntries(db, filter, range);
-  const last = later.find(({ stream }) => stream === event.stream);
-  if (last === undefined) return;
-  const message = `${last.type} at position ${last.position} changed it again: undo that first.`;
-  throw impossible(message, { eventId: last.event_id });
 }
 
 async function dataBefore(undone: Recorded, { store }: Deps): Promise<Data> {

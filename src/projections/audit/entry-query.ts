@@ -11,6 +11,8 @@ export type AuditFilter = Readonly<{
   subjectId?: string;
   /** The request, job or call that everything followed from. */
   correlationId?: string;
+  /** The event that caused it; looked for among what the other filters leave. */
+  causationId?: string;
   /** Event types, any of them; empty: none fits. */
   types?: readonly string[];
   since?: Date;
@@ -61,11 +63,12 @@ function narrow(
   filter: AuditFilter,
   range: AuditRange,
 ): void {
-  const { placeId, actorId, subjectId, correlationId, since, until } = filter;
+  const { placeId, actorId, subjectId, correlationId, causationId, since, until } = filter;
   if (placeId !== undefined) where.andWhere({ place_id: placeId });
   if (actorId !== undefined) where.andWhere({ actor_id: actorId });
   if (subjectId !== undefined) where.andWhere({ subject_id: indexable(subjectId) });
   if (correlationId !== undefined) where.andWhere({ correlation_id: correlationId });
+  if (causationId !== undefined) where.andWhere({ causation_id: causationId });
   if (since !== undefined) where.andWhere("occurred_at", ">=", since);
   if (until !== undefined) where.andWhere("occurred_at", "<", until);
   if (range.after !== undefined) where.andWhere("position", ">", range.after);

@@ -187,6 +187,123 @@ describe("POST <P>/undo", () => {
   });
 });
 
+describe("an undo of what was undone or changed again", () => {
+  const place = "/project/anna/twice";
+  const send = async (method: string, at: string, body?: object): Promise<Answer> => {
+    const answer = await app.send(method, place + at, { token: anna.token, ...(body && { body }) });
+    expect(answer.status, `${method} ${at}: ${answer.text}`).to.be.within(200, 204);
+    return answer;
+  };
+  /** Id of the event that a request has appended. */
+  const eventOf = async (type: string, method: string, at: string, body?: object) => {
+    await send(method, at, body);
+    return (await last(type, place)).eventId;
+  };
+  const codesOf = async (eventIds: readonly string[]) => {
+    const answers = await Promise.all(eventIds.map((id) => undo(id, anna.token, place)));
+    return answers.map(({ status }) => status).sort();
+  };
+  const standing = async (eventId: string): Promise<string> => {
+    const { status, body } = await undo(eventId, anna.token, place);
+    expect([status, body["code"]]).to.deep.equal([409, "undo.impossible"]);
+    return String(body["message"]);
+  };
+
+  before(async () => {
+    await app.givenProject(anna, "twice", { private: false });
+    const actions = [{ action: "CREATE", path: "a.txt", content: "a", encoding: "text" }];
+    await send("POST", "/commit", { branch: "main", message: "a", actions });
+    const more = { branch: "side", startBranch: "main", message: "b" };
+    await send("POST", "/commit", { ...more, actions: [{ ...actions[0], path: "b.txt" }] });
+    await send("POST", "/issue", { title: "Bug", description: "x" });
+    const branches = { sourceBranch: { id: "side" }, targetBranch: { id: "main" } };
+    await send("POST", "/merge-request", { title: "Side", ...branches });
+  });
+
+  const made: Readonly<Record<string, () => Promise<readonly [remove: string, at: string]>>> = {
+    WebhookDeleted: async () => {
+      const body = { url: "https://hooks.example.net/y", secret: "s3", events: { MERGE: true } };
+      const { id } = (await send("POST", "/setting/webhook", body)).body;
+      return ["POST", `/setting/webhook/${id}/delete`];
+    },
+    IssueCommentDeleted: async () => {
+      const { id } = (await send("POST", "/issue-discussion/1/create", { note: "words" })).body;
+      return ["DELETE", `/issue-discussion/1/${id}/delete`];
+    },
+    DiscussionNoteDeleted: async () => {
+      const at = "/merge-request/1/discussions";
+      const discussionUuid = (await send("POST", `${at}/create`, { message: "Why" })).body["uuid"];
+      const reply = { discussionUuid, message: "Because" };
+      const { uuid } = (await send("POST", `${at}/reply`, reply)).body;
+      return ["DELETE", `${at}/delete/${uuid}`];
+    },
+    ApprovalRuleDeleted: async () => {
+      const at = "/merge-request/approval/rule";
+      const rule = { targetBranch: "main", name: "One", minimalApprovals: 0 };
+      const body = { ...rule, allowedApproversUuid: [] };
+      const { uuid } = (await send("POST", `${at}/create`, body)).body;
+      return ["DELETE", `${at}/${uuid}`];
+    },
+    LabelDeleted: async () => {
+      const label = { title: "bug", description: "d", hexColor: "#112233" };
+      return ["DELETE", `/label/${(await send("POST", "/label", label)).body["id"]}`];
+    },
+  };
+  for (const [type, make] of Object.entries(made)) {
+    it(`of ${type} makes the thing anew once, however many ask for it`, async () => {
+      const [method, at] = await make();
+      const eventId = await eventOf(type, method, at);
+      const others = Array.from({ length: 3 }, () => 409);
+      expect(await codesOf(Array.from({ length: 4 }, () => eventId))).to.deep.equal([
+        200,
+        ...others,
+      ]);
+      expect(await standing(eventId)).to.match(/took it back already/);
+    });
+  }
+
+  it("keeps a later change of the same kind, and goes on once that was undone", async () => {
+    const at = "/merge-request/1";
+    const closed = await eventOf("MergeRequestClosed", "POST", `${at}/close`);
+    await send("POST", `${at}/reopen`);
+    const again = await eventOf("MergeRequestClosed", "POST", `${at}/close`);
+    expect(await standing(closed)).to.match(/MergeRequestClosed .* undo that first/);
+    expect(await codesOf([again])).to.deep.equal([200]);
+    expect(await standing(closed)).to.not.match(/undo that first/);
+
+    const title = (text: string) => ({ title: text, description: text });
+    const edit = "/setting/change-setting";
+    const first = await eventOf("ProjectDetailsChanged", "PUT", edit, title("One"));
+    const second = await eventOf("ProjectDetailsChanged", "PUT", edit, title("Two"));
+    expect(await standing(first)).to.match(/undo that first/);
+    expect(await codesOf([second])).to.deep.equal([200]);
+    expect(await codesOf([first])).to.deep.equal([200]);
+    expect((await send("GET", "")).body["title"]).to.equal("twice");
+  });
+
+  it("keeps the second membership of a user, and the role that it has", async () => {
+    const invite = (role: string) => ({ userAlias: "bob", role });
+    const added = await eventOf("MemberAdded", "POST", "/member/invite", invite("GUEST"));
+    const role = await eventOf("MemberRoleChanged", "PUT", "/member/role", invite("ADMIN"));
+    expect(await standing(added)).to.match(/MemberRoleChanged .* undo that first/);
+    await send("DELETE", "/member/bob");
+    await send("POST", "/member/invite", invite("DEVELOPER"));
+    expect(await standing(added)).to.match(/MemberAdded .* undo that first/);
+    expect(await standing(role)).to.match(/MemberAdded .* undo that first/);
+  });
+
+  it("does not mind what was changed in another note of a discussion", async () => {
+    const at = "/merge-request/1/discussions";
+    const { uuid } = (await send("POST", `${at}/create`, { message: "Why" })).body;
+    const reply = { discussionUuid: uuid, message: "Because" };
+    const replied = (await send("POST", `${at}/reply`, reply)).body["uuid"];
+    const message = { message: "other" };
+    const edited = await eventOf("DiscussionNoteEdited", "PUT", `${at}/edit/${uuid}`, message);
+    await send("PUT", `${at}/edit/${replied}`, message);
+    expect(await codesOf([edited])).to.deep.equal([200]);
+  });
+});
+
 describe("an undo", () => {
   const own = () => ({ token: anna.token });
   const known: Record<string, string> = {};
