@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { z } from "zod";
 import { ConfigError } from "../config.ts";
 import { logKeyOf } from "../platform/key/log-key.ts";
 import { type ChainCheck, checkChain, type KeptMark } from "../projections/audit/chain-check.ts";
 import { checkHead } from "../projections/audit/head-check.ts";
+import { type KeptHead, readHead } from "./kept-head.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -48,38 +47,6 @@ async function isHeadOfLog(kept: KeptHead, signal: AbortSignal): Promise<boolean
     write(check.equal ? process.stdout : process.stderr, `${text}\n`);
     return check.equal;
   });
-}
-
-const HeadFile = z.object({
-  size: z.int().min(0),
-  rootHash: z.base64(),
-  timestamp: z.string(),
-  signature: z.base64(),
-  checkpoint: z.string(),
-});
-
-type KeptHead = Readonly<{
-  size: bigint;
-  root: Buffer;
-  timestamp: string;
-  signature: Buffer;
-  /** Name of the log in the signed text: its first line. */
-  origin: string;
-}>;
-
-async function readHead(file: string): Promise<KeptHead> {
-  try {
-    const head = HeadFile.parse(JSON.parse(await readFile(file, "utf8")));
-    return {
-      size: BigInt(head.size),
-      root: Buffer.from(head.rootHash, "base64"),
-      timestamp: head.timestamp,
-      signature: Buffer.from(head.signature, "base64"),
-      origin: head.checkpoint.split("\n", 1)[0] ?? "",
-    };
-  } catch {
-    throw new ConfigError(`${file} does not hold an answer of /log/head.`);
-  }
 }
 
 function onProgress(events: bigint, ofEvents: bigint): void {

@@ -39,7 +39,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
     () => import("./scan.ts"),
   ],
   events: [
-    "export [--sealed] | import file   the log as JSON lines, and into an empty instance",
+    "export [--sealed] | import file [--head file]   the log as JSON lines, and into an empty instance",
     () => import("./events.ts"),
   ],
   backup: [

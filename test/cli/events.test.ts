@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "chai";
 import type { Knex } from "knex";
@@ -41,6 +41,7 @@ async function saidIn(of: EventStore): Promise<readonly unknown[]> {
 describe("a log that moves to other stores", function () {
   this.timeout(120_000);
   const file = path.join(directory, "events.jsonl");
+  const headFile = path.join(directory, "head.json");
   let root = "";
 
   before(async () => {
@@ -54,11 +55,40 @@ describe("a log that moves to other stores", function () {
     await writeFile(file, output);
     const head = await app.get("/log/head", { token: anna.token });
     root = String(expectOk(head)["rootHash"]);
+    await writeFile(headFile, head.text);
+  });
+
+  it("is refused where it was changed or cut off since a head that was kept", async () => {
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    const other = path.join(directory, "other.jsonl");
+    for (const [what, some] of [
+      ["changed", lines.map((line) => line.replace('"title":"search"', '"title":"found"'))],
+      ["cut off", lines.slice(0, -1)],
+      ["without its middle", lines.filter((line) => !line.includes('"LocalIdAssigned"'))],
+    ] as const) {
+      expect(some, what).to.not.deep.equal(lines);
+      await writeFile(other, `${some.join("\n")}\n`);
+      const { code, output } = await run(target, "events", "import", other, "--head", headFile);
+      expect(code, output).to.equal(65);
+      expect(output, what).to.match(/does not begin with the \d+ events/);
+    }
+    expect(await saidIn(store)).to.deep.equal([]);
+  });
+
+  it("is refused by name where there is no file to read", async () => {
+    for (const [name, reason] of [
+      [directory, "EISDIR"],
+      [`${directory}/none`, "ENOENT"],
+    ] as const) {
+      const { code, output } = await run(target, "events", "import", name);
+      expect(code, output).to.equal(64);
+      expect(output.trim()).to.equal(`The file ${name} cannot be read (${reason}).`);
+    }
   });
 
   it("has the same events in the same order under the same head, however often it is imported", async () => {
     for (const _ of ["first", "again"]) {
-      const { code, output } = await run(target, "events", "import", file);
+      const { code, output } = await run(target, "events", "import", file, "--head", headFile);
       expect(code, output).to.equal(0);
       expect(output).to.include(root);
       expect(await saidIn(store)).to.deep.equal(await saidIn(app.deps.store));

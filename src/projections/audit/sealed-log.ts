@@ -97,7 +97,7 @@ function shapeOf(line: string, number: number): Recorded {
   try {
     json = JSON.parse(line);
   } catch {
-    throw new BadLine(number, "it is not JSON; was the file cut off?");
+    throw new BadLine(number, "it is not JSON; the file may be cut off");
   }
   const result = Line.safeParse(json);
   if (!result.success) throw new BadLine(number, firstOf(result.error));
