@@ -39,6 +39,7 @@ export function progressView(
 }
 
 function fractionOf({ position, head }: Progress): number {
+  if (position < 0n) return 0;
   return head <= 0n ? 1 : Number((position * 1000n) / head) / 1000;
 }
 
@@ -55,12 +56,13 @@ function describe(progress: Progress): string {
   const remaining = fraction === 0 ? undefined : (seconds * (1 - fraction)) / fraction;
   const eta = remaining === undefined ? "" : `, ${duration(remaining)} left`;
   const percent = `${(fraction * 100).toFixed(1)} %`;
-  return `${percent} (${position} of ${head}), ${Math.round(events / seconds)} events/s${eta}`;
+  const reached = position < 0n ? "none" : position;
+  return `${percent} (${reached} of ${head}), ${Math.round(events / seconds)} events/s${eta}`;
 }
 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -32,6 +32,16 @@ describe("the progress of a rebuild", () => {
     expect(file.written.at(-1)).to.equal("100.0 % (1000 of 1000), 500 events/s, 0.0 s left\n");
   });
 
+  it("shows that no event was reached yet", () => {
+    for (const isTTY of [true, false]) {
+      const shown = output(isTTY);
+      progressView(shown, () => 0).show({ ...half, position: -1n, head: 3n, events: 0 });
+      expect(shown.written.join("")).to.match(
+        /(?:\[\.{30}\] )?0\.0 % \(none of 3\), 0 events\/s\n?$/,
+      );
+    }
+  });
+
   it("says nothing of an empty log", () => {
     const file = output(false);
     progressView(file).end();
@@ -39,10 +49,11 @@ describe("the progress of a rebuild", () => {
   });
 
   it("writes durations as people do", () => {
-    expect([0.04, 12.4, 61, 3_720].map(duration)).to.deep.equal([
+    expect([0.04, 12.4, 61, 119.7, 3_720].map(duration)).to.deep.equal([
       "0.0 s",
       "12 s",
       "1 min 1 s",
+      "1 min 59 s",
       "1 h 2 min",
     ]);
   });
