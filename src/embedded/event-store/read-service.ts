@@ -177,26 +177,32 @@ async function* pagesOfEvents(source: Source, request: ReadRequest): AsyncGenera
 
 async function* readAll(
   { reader }: Source,
-  { from, isBackwards, filter }: Extract<ReadRequest, { kind: "readAll" }>,
+  { from, isBackwards, countMax, filter }: Extract<ReadRequest, { kind: "readAll" }>,
 ): AsyncGenerator<Page> {
   const start = from ?? tombstoneRevision;
-  const pages = isBackwards ? reader.allBackwards(start) : reader.allForwards(start);
+  // How many have to be looked at for those that a filter selects is not known.
+  const wanted = filter === undefined ? countMax : undefined;
+  const pages = isBackwards
+    ? reader.allBackwards(start, wanted)
+    : reader.allForwards(start, wanted);
   for await (const page of pages) yield filter === undefined ? page : filter.select(page);
 }
 
 /** Undefined when there is no such stream. */
 async function readStream(
   { reader }: Source,
-  { stream, from, isBackwards }: Extract<ReadRequest, { kind: "readStream" }>,
+  { stream, from, isBackwards, countMax }: Extract<ReadRequest, { kind: "readStream" }>,
 ): Promise<AsyncIterable<Page> | undefined> {
   const view = await reader.viewOf(stream);
   if (view.kind === "tombstoned") throw new StoreFailure({ kind: "streamDeleted", stream });
   if (view.kind === "absent") return undefined;
   const { first: oldest, createdMin } = view;
   const start = from ?? tombstoneRevision;
-  if (isBackwards) return reader.streamBackwards(stream, { from: oldest, to: start, createdMin });
-  const range = { from: start > oldest ? start : oldest, to: tombstoneRevision, createdMin };
-  return reader.streamForwards(stream, range);
+  if (isBackwards) {
+    return reader.streamBackwards(stream, { from: oldest, to: start, createdMin }, countMax);
+  }
+  const part = { from: start > oldest ? start : oldest, to: tombstoneRevision, createdMin };
+  return reader.streamForwards(stream, part, countMax);
 }
 
 function confirmation(): ReadResp {

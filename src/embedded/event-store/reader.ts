@@ -31,6 +31,8 @@ export type StreamView =
   | Readonly<{ kind: "absent"; last: bigint }>
   | Readonly<{ kind: "present"; first: bigint; last: bigint; createdMin: bigint }>;
 
+export type StreamPart = Readonly<{ from: bigint; to: bigint; createdMin: bigint }>;
+
 const pageBytesWanted = 4 * 1024 * 1024;
 const pageCountMax = 1_000;
 
@@ -69,9 +71,9 @@ export class Reader {
   }
 
   /** From `from` (inclusive) up to the end of the log. */
-  allForwards(from: bigint): AsyncGenerator<Page> {
+  allForwards(from: bigint, wanted?: bigint): AsyncGenerator<Page> {
     let next = from;
-    return pages(async (countMax) => {
+    return pages(wanted, async (countMax) => {
       const page = await readAllForwards(this.#pool, next, countMax);
       next = (page.at(-1)?.position ?? next) + 1n;
       return page;
@@ -79,9 +81,9 @@ export class Reader {
   }
 
   /** From before `before` (exclusive) down to the start of the log. */
-  allBackwards(before: bigint): AsyncGenerator<Page> {
+  allBackwards(before: bigint, wanted?: bigint): AsyncGenerator<Page> {
     let next = before;
-    return pages(async (countMax) => {
+    return pages(wanted, async (countMax) => {
       const page = await readAllBackwards(this.#pool, next, countMax);
       next = page.at(-1)?.position ?? next;
       return page;
@@ -91,10 +93,11 @@ export class Reader {
   /** Revisions `from` to `to`, both inclusive. */
   streamForwards(
     stream: string,
-    { from, to, createdMin }: Readonly<{ from: bigint; to: bigint; createdMin: bigint }>,
+    { from, to, createdMin }: StreamPart,
+    wanted?: bigint,
   ): AsyncGenerator<Page> {
     let next = from;
-    return pages(async (countMax) => {
+    return pages(wanted, async (countMax) => {
       const range = { stream, from: next, to, createdMin, countMax };
       const page = await readStreamForwards(this.#pool, range);
       next = (page.at(-1)?.revision ?? next) + 1n;
@@ -105,10 +108,11 @@ export class Reader {
   /** Revisions `to` down to `from`, both inclusive. */
   streamBackwards(
     stream: string,
-    { from, to, createdMin }: Readonly<{ from: bigint; to: bigint; createdMin: bigint }>,
+    { from, to, createdMin }: StreamPart,
+    wanted?: bigint,
   ): AsyncGenerator<Page> {
     let next = to;
-    return pages(async (countMax) => {
+    return pages(wanted, async (countMax) => {
       const range = { stream, from, to: next, createdMin, countMax };
       const page = await readStreamBackwards(this.#pool, range);
       next = (page.at(-1)?.revision ?? next) - 1n;
@@ -130,12 +134,22 @@ export class Reader {
   }
 }
 
-/** Begins with a small page and aims at a few megabytes, whatever the size of the events. */
-async function* pages(read: (countMax: number) => Promise<Page>): AsyncGenerator<Page> {
-  for (let countMax = 32; ; ) {
-    const page = await read(countMax);
+/**
+ * Begins with a small page and aims at a few megabytes, whatever the size of the events.
+ *
+ * @param wanted events in all; no end but that of the stream or log when not given
+ */
+async function* pages(
+  wanted: bigint | undefined,
+  read: (countMax: number) => Promise<Page>,
+): AsyncGenerator<Page> {
+  let left = wanted;
+  for (let countMax = 32; left === undefined || left > 0n; ) {
+    const count = left === undefined || left > countMax ? countMax : Number(left);
+    const page = await read(count);
     if (page.length > 0) yield page;
-    if (page.length < countMax) return;
+    if (page.length < count) return;
+    if (left !== undefined) left -= BigInt(page.length);
     const bytes = page.reduce((sum, event) => sum + sizeOf(event), 1);
     const fitting = Math.floor((pageBytesWanted * page.length) / bytes);
     countMax = Math.max(1, Math.min(fitting, pageCountMax));
