@@ -199,9 +199,6 @@ function mustBeFew(result: unknown): void {
 const eventsMax = 20_000;
 const bytesMax = 64 * 1024 ** 2;
 const readMaxMs = 15_000;
-/** Each may have the size of an append, 1 MiB; more are read at once where they turn out to be small. */
-const [eventsAtOnce, eventsAtOnceMax] = [50, 400];
-const bytesAtOnce = 4 * 1024 ** 2;
 
 type EventsOf = Readonly<{
   asOf: AsOf;
@@ -292,7 +289,7 @@ async function numberEvent(
   return localId < 1 ? undefined : findKept(store, stream, BigInt(localId - 1));
 }
 
-/** Reads events piece by piece, and gives up when they are more than one answer may take. */
+/** Reads events, and gives up as soon as they are more than one answer may take. */
 class Reading {
   readonly events: Recorded[] = [];
   readonly #deps: Deps;
@@ -306,27 +303,14 @@ class Reading {
   async add(happened: readonly Happened[]): Promise<readonly Recorded[]> {
     if (this.events.length + happened.length > eventsMax) throw tooMuch();
     const added: Recorded[] = [];
-    for (let from = 0, next = 0; from < happened.length; from = next) {
-      next = from + this.#countAtOnce(added.length);
-      const some = happened.slice(from, next);
-      for (const { event, bytes } of await readKept(this.#deps.store, some)) {
-        this.#bytes += bytes;
-        added.push(event);
-      }
+    await readKept(this.#deps.store, happened, ({ event, bytes }) => {
+      this.#bytes += bytes;
       const isSlow = performance.now() - this.#startedAt > readMaxMs;
       if (this.#bytes > bytesMax || isSlow) throw tooMuch();
-    }
+      added.push(event);
+    });
     this.events.push(...added);
     return added;
-  }
-
-  /** @param read how many were, so that their size is known */
-  #countAtOnce(read: number): number {
-    const count = this.events.length + read;
-    if (count === 0) return eventsAtOnce;
-    const byAverage = Math.floor((bytesAtOnce * count) / this.#bytes);
-    // Small ones may be followed by large ones.
-    return Math.min(eventsAtOnceMax, Math.max(eventsAtOnce, byAverage));
   }
 
   inOrder(): readonly Recorded[] {

@@ -15,24 +15,24 @@ const bytesBeside = 3_000;
 /** Reading events costs most of an answer of the past, and who asks for one often asks for the next. */
 const kept = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
 
-/** The events at some positions of the log. Those read before are still in memory. */
+/**
+ * Reads the events at some positions of the log. Those read before are still in memory.
+ *
+ * @param take is called with each as it comes, in no order; what it throws ends the reading
+ */
 export async function readKept(
   store: EventStore,
   places: readonly Happened[],
-): Promise<readonly KeptEvent[]> {
+  take: (kept: KeptEvent) => void,
+): Promise<void> {
   const known = keptOf(store);
-  const found: KeptEvent[] = [];
   const missing: Happened[] = [];
   for (const place of places) {
     const one = known.get(keyOf(place));
     if (one === undefined) missing.push(place);
-    else found.push(one);
+    else take(one);
   }
-  if (missing.length === 0) return found;
-  for (const event of (await readRecorded(store, missing)).values()) {
-    found.push(keep(store, event));
-  }
-  return found;
+  await readRecorded(store, missing, (event) => take(keep(store, event)));
 }
 
 /** The event of a stream at a revision; undefined when there is none. */

@@ -30,20 +30,25 @@ export function readEntries(
   return byStream(places, (stream, revisions) => readStreamEntries(store, stream, revisions));
 }
 
-/** The events at some places of the log, by position. */
+/**
+ * The events at some places of the log, by position.
+ *
+ * @param onEvent is called with each as it comes, in no order; what it throws ends the reading
+ */
 export function readRecorded(
   store: EventStore,
-  places: readonly Place[],
+  places: readonly Pick<Place, "stream" | "revision">[],
+  onEvent?: (event: Recorded) => void,
 ): Promise<ReadonlyMap<bigint, Recorded>> {
   return byStream(places, async (stream, revisions) => {
-    const events = await readRevisions(store, stream, revisions);
+    const events = await readRevisions(store, stream, revisions, onEvent);
     return new Map(revisions.map((revision) => at(events, stream, revision)));
   });
 }
 
 /** @param read gets the revisions of one stream in their order */
 async function byStream<Value>(
-  places: readonly Place[],
+  places: readonly Pick<Place, "stream" | "revision">[],
   read: (stream: string, revisions: readonly bigint[]) => Promise<ReadonlyMap<bigint, Value>>,
 ): Promise<ReadonlyMap<bigint, Value>> {
   const streams = new Map<string, bigint[]>();
@@ -88,10 +93,14 @@ async function readRevisions(
   store: EventStore,
   stream: string,
   revisions: readonly bigint[],
+  onEvent?: (event: Recorded) => void,
 ): Promise<ReadonlyMap<bigint, Recorded>> {
+  const wanted = new Set(revisions);
   const events = new Map<bigint, Recorded>();
   for (const { from, count } of runsOf(revisions)) {
     for await (const event of store.readStream(stream, from, count)) {
+      if (!wanted.has(event.revision)) continue;
+      onEvent?.(event);
       events.set(event.revision, event);
     }
   }

@@ -47,6 +47,25 @@ describe("a GET at a time", () => {
     }
   });
 
+  it("reads the events of a thing by one read, however many they are", async () => {
+    const { localId, id } = await forge.created();
+    for (let n = 0; n < 60; n += 1) await forge.edited(localId, { title: String(n) });
+    const { store } = app.deps;
+    const { readStream } = store;
+    const streams: string[] = [];
+    Object.assign(store, {
+      readStream: (...given: Parameters<typeof readStream>) => {
+        streams.push(given[0]);
+        return readStream(...given);
+      },
+    });
+    const then = await get(`${base}/issue/${localId}${as(await now())}`).finally(() =>
+      Object.assign(store, { readStream }),
+    );
+    expect(expectOk(then)["title"]).to.equal("59");
+    expect(streams.filter((stream) => stream === `issue-${id}`)).to.have.length(1);
+  });
+
   it("shows what was deleted since, with the label that it had", async () => {
     const label = await forge.label({ title: "old name" });
     const issue = await forge.created({ labels: [{ id: label["id"] }] });
