@@ -1,7 +1,11 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { PackageType, PackageUploadType } from "../../events/package/version.ts";
+import {
+  instanceRegistryId,
+  PackageType,
+  PackageUploadType,
+} from "../../events/package/version.ts";
 import { mavenBaseVersion } from "../../platform/package/maven.ts";
 import {
   newestVersions,
@@ -20,8 +24,10 @@ export const PackageView = z
     groupId: z.string().meta({ description: "Group, scope or vendor; empty where there is none." }),
     artifactId: z.string(),
     type: PackageType,
-    ownerUuid: z.string().meta({ description: "Empty: it is a package of the instance." }),
-    ownerType: z.enum(["GLOBAL", "PROJECT", "COMPANY"]),
+    ownerUuid: z.string().meta({
+      description: "The repository that holds it; empty for one of the instance.",
+    }),
+    ownerType: z.enum(["GLOBAL", "REPOSITORY"]),
   })
   .meta({ id: "Package" });
 
@@ -56,20 +62,23 @@ export const PackageVersionView = z
   })
   .meta({ id: "PackageVersion" });
 
-type PackageOwner = Pick<z.input<typeof PackageView>, "ownerUuid" | "ownerType">;
-
 export async function presentPackages(
   db: Knex,
   rows: readonly PackageRow[],
-  owner: PackageOwner = { ownerUuid: "", ownerType: "GLOBAL" },
 ): Promise<z.input<typeof PackageView>[]> {
   const versions = await newestVersions(
     db,
     rows.map(({ id }) => id),
   );
-  return rows.map(({ id, name, group_id: groupId, artifact_id: artifactId, type }) => {
-    return { id, name, version: versions.get(id) ?? "", groupId, artifactId, type, ...owner };
+  return rows.map(({ id, name, group_id: groupId, artifact_id: artifactId, type, registry_id }) => {
+    const version = versions.get(id) ?? "";
+    return { id, name, version, groupId, artifactId, type, ...ownerIn(registry_id) };
   });
+}
+
+function ownerIn(registryId: string) {
+  if (registryId === instanceRegistryId) return { ownerUuid: "", ownerType: "GLOBAL" } as const;
+  return { ownerUuid: registryId, ownerType: "REPOSITORY" } as const;
 }
 
 export function presentPackageFile(row: PackageFileRow): z.input<typeof PackageFileView> {

@@ -28,7 +28,7 @@ import {
   presentPackageVersions,
 } from "../package/view.ts";
 import { stateOfRepository } from "./document.ts";
-import { ownerOf, type RegistryScope, registryScopes } from "./owner.ts";
+import { type RegistryScope, registryScopes } from "./owner.ts";
 import { anonymously, mustFindRepository } from "./repository.ts";
 import { localSources, mustAllowDeletion } from "./source.ts";
 import { provedStamp } from "./stamp.ts";
@@ -225,7 +225,7 @@ async function listedPackages(
   noteBoundary(`${key}@${offset}`, rows[0]);
   noteBoundary(`${key}@${offset + size}`, rows[size]);
   const shown = rows.slice(0, size);
-  return { items: await presentPackages(deps.db, shown, ownerView(request)), totalElements };
+  return { items: await presentPackages(deps.db, shown), totalElements };
 }
 
 function noteBoundary(key: string, row: PackageBoundary | undefined): void {
@@ -299,9 +299,3 @@ async function restore(
 
 const keptSince = ({ now, config }: Pick<Deps, "now" | "config">): Date =>
   new Date(now().getTime() - config.projectRetentionDays * dayMs);
-
-function ownerView(request: RequestContext) {
-  const { ownerType, ownerId } = ownerOf(request);
-  if (ownerType === "INSTANCE") return { ownerUuid: "", ownerType: "GLOBAL" } as const;
-  return { ownerUuid: ownerId, ownerType };
-}

@@ -7,7 +7,7 @@ import { expectRefusal, type RepositoryView, repositoriesAt } from "../../suppor
 const app = await startTestApp();
 const anna = await app.givenUser("anna");
 const bob = await app.givenUser("bob");
-const project = await app.givenProject(anna, "forge", { private: false });
+await app.givenProject(anna, "forge", { private: false });
 const base = "/project/anna/forge/repositories";
 const at = repositoriesAt(app, base, anna.token);
 const { token } = anna;
@@ -46,7 +46,8 @@ describe("the packages of a repository", () => {
     const [other, tool] = await list(`${place("loose")}/package`);
     expect(other).to.include({ name: "other", version: "1" });
     expect(tool).to.include({ name: "tool", version: "2", type: "generic" });
-    expect(tool).to.include({ ownerUuid: project.id, ownerType: "PROJECT" });
+    const loose = { ownerUuid: made.loose?.repositoryUuid, ownerType: "REPOSITORY" };
+    expect(tool).to.include(loose);
     const versions = await list(`${place("loose")}/package/${tool?.["id"]}/version`);
     expect(
       versions.map(({ version, packageFiles }) => [version, packageFiles.length]),
@@ -54,8 +55,9 @@ describe("the packages of a repository", () => {
       ["2", 1],
       ["1", 2],
     ]);
-    const names = (await list(`${place("both")}/package`)).map(({ name }) => name);
-    expect(names).to.deep.equal(["kept", "other", "tool"]);
+    const both = await list(`${place("both")}/package`);
+    expect(both.map(({ name }) => name)).to.deep.equal(["kept", "other", "tool"]);
+    expect(both[2]).to.include(loose);
     const page = await app.get(`${place("both")}/package?size=1&page=1`, { token });
     expect(itemsOf(page).map(({ name }) => name)).to.deep.equal(["other"]);
     expect(page.body["page"]).to.include({ totalElements: 3 });
