@@ -124,13 +124,15 @@ function change(verb: "lock" | "unlock", summary: string): Route {
     operationId: `${verb}Artifact`,
     summary,
     params: OneParams,
-    reply: "empty",
+    reply: ArtifactView,
     errors: [403, 404],
     async handle({ params, request }, deps) {
       const { job } = await mustFindJob(deps, request, params.localId);
       const { id: artifactId } = await mustFindArtifact(deps, job, params.artifactUuid);
       const type = verb === "lock" ? "LockArtifact" : "UnlockArtifact";
       await send(deps, request, job, { type, artifactId });
+      const changed = await mustFindArtifact(deps, job, artifactId);
+      return present(params)({ ...changed, job_local_id: job.local_id });
     },
   });
 }

@@ -6,7 +6,7 @@ import type { Deps } from "../core/deps.ts";
 import type { PageRequest } from "../core/paging.ts";
 import type { RequestFor } from "../core/request.ts";
 import { type Route, route } from "../core/route.ts";
-import { JobView, presentJob } from "../pipeline/view.ts";
+import { JobView, presentJobs } from "../pipeline/view.ts";
 import { mustFindAgent } from "./agent.ts";
 import {
   type AgentOwnerScope,
@@ -25,9 +25,8 @@ async function listed(deps: Deps, request: Request, page: PageRequest, filter: J
   const which = { owner: seenAt(request), status, ...agent };
   const part = { limit: page.size, offset: page.offset };
   const { rows, total } = await listAgentJobs(deps.db, which, part);
-  const items = rows.map((row) => {
-    const { ref, is_tag, pipeline_local_id: local_id } = row;
-    return presentJob(row, { ref, is_tag, local_id });
+  const items = await presentJobs(deps.db, rows, ({ ref, is_tag, pipeline_local_id: local_id }) => {
+    return { ref, is_tag, local_id };
   });
   return { items, totalElements: total };
 }

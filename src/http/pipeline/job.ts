@@ -15,7 +15,7 @@ type Writing = RequestFor<"project:DEVELOPER">;
 
 async function shown(deps: Deps, request: Pick<Writing, "project">, localId: number) {
   const { job, pipeline } = await mustFindJob(deps, request, localId);
-  return presentJob(job, pipeline);
+  return presentJob(deps.db, job, pipeline);
 }
 
 const getJob = route({

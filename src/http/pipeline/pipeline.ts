@@ -24,7 +24,7 @@ import {
   tag,
   writing,
 } from "./found.ts";
-import { JobView, PipelineView, presentJob, presentPipeline } from "./view.ts";
+import { JobView, PipelineView, presentJobs, presentPipeline } from "./view.ts";
 
 const path = `${base}/pipeline` as const;
 
@@ -92,7 +92,7 @@ const getPipelineJobs = route({
   async handle({ params, page: { size: limit, offset }, request }, deps) {
     const row = await mustFindPipeline(deps, request, params.localId);
     const { rows, total } = await listJobs(deps.db, row.id, { limit, offset });
-    return { items: rows.map((job) => presentJob(job, row)), totalElements: total };
+    return { items: await presentJobs(deps.db, rows, () => row), totalElements: total };
   },
 });
 

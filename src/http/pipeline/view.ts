@@ -1,7 +1,9 @@
+import type { Knex } from "knex";
 import { z } from "zod";
 
 import { PipelineSource } from "../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
+import { artifactExpiries } from "../../projections/agent/artifact.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { instant } from "../core/schema.ts";
 
@@ -59,17 +61,38 @@ export const JobView = z
     tag: z.boolean().meta({ description: "The pipeline runs on a tag." }),
     startedAt: instant().nullable(),
     finishedAt: instant().nullable(),
-    artifactsExpireAt: instant().nullable(),
+    artifactsExpireAt: instant().nullable().meta({
+      description: "When the first artifact expires; null: none does.",
+    }),
     erasedAt: z.null().meta({ description: "Deprecated." }),
   })
   .meta({ id: "Job" });
 
+type PipelineOfJob = Pick<PipelineRow, "ref" | "is_tag" | "local_id">;
+
 /** @param pipeline of the job */
-export function presentJob(
+export async function presentJob(
+  db: Knex,
   row: JobRow,
-  pipeline: Pick<PipelineRow, "ref" | "is_tag" | "local_id">,
-): z.input<typeof JobView> {
-  return {
+  pipeline: PipelineOfJob,
+): Promise<z.input<typeof JobView>> {
+  return withArtifacts(await artifactExpiries(db, [row.id]))(row, pipeline);
+}
+
+/** @param pipelineOf the pipeline of each job */
+export async function presentJobs<Row extends JobRow>(
+  db: Knex,
+  rows: readonly Row[],
+  pipelineOf: (row: Row) => PipelineOfJob,
+): Promise<z.input<typeof JobView>[]> {
+  const ids = rows.map(({ id }) => id);
+  const present = withArtifacts(await artifactExpiries(db, ids));
+  return rows.map((row) => present(row, pipelineOf(row)));
+}
+
+const withArtifacts =
+  (expiries: Awaited<ReturnType<typeof artifactExpiries>>) =>
+  (row: JobRow, pipeline: PipelineOfJob): z.input<typeof JobView> => ({
     id: row.id,
     localId: row.local_id ?? 0,
     name: row.name,
@@ -80,7 +103,6 @@ export function presentJob(
     tag: pipeline.is_tag,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
-    artifactsExpireAt: null,
+    artifactsExpireAt: expiries.get(row.id) ?? null,
     erasedAt: null,
-  };
-}
+  });

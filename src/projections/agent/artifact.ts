@@ -112,6 +112,20 @@ export async function listArtifacts(
   return { rows: found, total };
 }
 
+/** When the first artifact of each of these jobs expires. A job is left out when none of its artifacts does. */
+export async function artifactExpiries(
+  db: Knex,
+  jobIds: readonly JobId[],
+): Promise<ReadonlyMap<JobId, Date>> {
+  const rows = await db("job_artifact")
+    .whereIn("job_id", [...jobIds])
+    .where({ locked: false })
+    .whereNotNull("expire_at")
+    .groupBy("job_id")
+    .select<{ job_id: JobId; first: Date }[]>("job_id", db.raw("min(expire_at) as first"));
+  return new Map(rows.map(({ job_id, first }) => [job_id, first]));
+}
+
 /** With the name of its job. */
 export type NamedArtifact = ArtifactRow & Readonly<{ job_name: string }>;
 

@@ -70,6 +70,19 @@ function uploadAround(job: TakenJob, meanwhile: () => Promise<unknown>): Promise
   });
 }
 
+/** What a job, the list of its pipeline and that of its agent say of the end of its artifacts. */
+async function ends(job: string, pipeline: string): Promise<readonly unknown[]> {
+  const one = (await app.get(job, { token })).body;
+  const lists = [`${at.base}/cicd/${pipeline}/jobs`, `${at.base}/runners/all/jobs`];
+  const found = lists.map(async (path) => {
+    const { _embedded } = (await app.get(path, { token })).body as {
+      _embedded: { restPipelineJobModelList: readonly Shown[] };
+    };
+    return _embedded.restPipelineJobModelList.find(({ id }) => id === one["id"]);
+  });
+  return [one, ...(await Promise.all(found))].map((view) => view?.["artifactsExpireAt"]);
+}
+
 describe("an artifact", () => {
   it("is uploaded by a job, fetched by the job that depends on it, and downloaded", async () => {
     await at.commit({ ".forge-ci.yaml": file });
@@ -149,10 +162,14 @@ describe("an artifact", () => {
       await sweepArtifacts({ ...app.deps, now } as unknown as WorkerDeps);
       await app.deps.visible(await app.head());
     };
-    expect((await app.post(`${one}/lock`, { token })).status).to.equal(200);
+    const job = `${at.base}/cicd/job/${shown?.["jobLocalId"]}`;
+    const kept = { ...shown, locked: true, expireAt: null };
+    expect(await ends(job, path)).to.deep.equal(Array(3).fill(shown?.["expireAt"]));
+    expect((await app.post(`${one}/lock`, { token })).body).to.deep.equal(kept);
     await sweep(2);
-    expect((await listed(path))[0]).to.include({ locked: true, expireAt: null });
-    expect((await app.post(`${one}/unlock`, { token })).status).to.equal(200);
+    expect(await listed(path)).to.deep.equal([kept]);
+    expect(await ends(job, path)).to.deep.equal([null, null, null]);
+    expect((await app.post(`${one}/unlock`, { token })).body).to.deep.equal(shown);
     await sweep(0);
     expect(await listed(path)).to.have.length(1);
     await sweep(2);
