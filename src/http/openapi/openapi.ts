@@ -54,7 +54,7 @@ const meanings: Readonly<Record<number, readonly [meaning: string, code: string]
 /** The whole interface as an OpenAPI 3.1 document, made from the declarations alone. */
 export function openApi(routes: readonly Route[]): Json {
   const { sorted, add, document } = begin(routes);
-  for (const route of sorted) add(route);
+  for (const place of sorted) add(place);
   return document();
 }
 
@@ -62,9 +62,9 @@ export function openApi(routes: readonly Route[]): Json {
 export async function openApiInTurns(routes: readonly Route[]): Promise<Json> {
   const { sorted, add, document } = begin(routes);
   const breathe = breather();
-  for (const route of sorted) {
+  for (const place of sorted) {
     await breathe();
-    add(route);
+    add(place);
   }
   await breathe();
   return document();
@@ -75,12 +75,28 @@ function begin(routes: readonly Route[]) {
   const problem = writer.write(ProblemSchema, "output");
   const paths: Record<string, Record<string, unknown>> = {};
   return {
-    sorted: [...routes].sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method)),
-    add(route: Route): void {
-      paths[route.path] = { ...paths[route.path], [route.method]: operation(route, writer) };
+    sorted: routes
+      .flatMap(placesOf)
+      .sort((a, b) => compare(a.path, b.path) || compare(a.route.method, b.route.method)),
+    add({ route, path, operationId }: Place): void {
+      const described = { ...operation(route, writer), operationId };
+      paths[path] = { ...paths[path], [route.method]: described };
     },
     document: () => documentOf(routes, { paths, problem, writer }),
   };
+}
+
+type Place = Readonly<{ route: Route; path: string; operationId: string }>;
+
+/** Everywhere a route answers. Operations have unique ids, so the further forms of a path get ids of their own. */
+function placesOf(route: Route): readonly Place[] {
+  const bare = (path: string) => path.replace(/\/$/, "");
+  const further = new Set((route.alsoAt ?? []).map(bare));
+  further.delete(bare(route.path));
+  return [route.path, ...further].map((path, index) => {
+    const suffix = index === 0 ? "" : `Also${index === 1 ? "" : index}`;
+    return { route, path, operationId: route.operationId + suffix };
+  });
 }
 
 type Parts = Readonly<{ paths: Json; problem: JsonSchema; writer: SchemaWriter }>;

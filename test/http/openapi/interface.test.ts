@@ -36,10 +36,6 @@ const served = new Map(
     ),
   ),
 );
-for (const { method, path, alsoAt = [] } of routes) {
-  const operation = served.get(formOf({ method, path }));
-  for (const also of alsoAt) if (operation) served.set(formOf({ method, path: also }), operation);
-}
 
 describe("the documented interface", () => {
   for (const endpoint of endpoints) {
