@@ -29,7 +29,8 @@ export type Input = Readonly<{
 
 /** Query, paging and body, parsed. @throws Refusal 422 that lists every mistake in all of them */
 export function readInput(route: Route, ctx: Context, json: unknown): Input {
-  const query = route.query && check(route.query, ctx.query);
+  const given = givenQuery(ctx);
+  const query = route.query && check(route.query, given);
   const page = route.list === undefined ? undefined : check(pageQuery(route.pageSize), ctx.query);
   const body = route.body && check(route.body, json);
   const asOf = route.asOf && check(AsOfQuery, ctx.query);
@@ -46,6 +47,11 @@ export function readInput(route: Route, ctx: Context, json: unknown): Input {
     page: page?.ok ? pageRequest(page.data) : undefined,
     asOf: asOf?.ok && asOf.data.asOf !== undefined ? untilOf(asOf.data.asOf) : undefined,
   };
+}
+
+/** Clients that fill a template of a URL send `q=` for no filter; a parameter without a value is none. */
+function givenQuery({ query }: Context): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
 }
 
 function dataOf(checked: Checked<unknown> | undefined): unknown {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { type FieldError, Refusal } from "../../platform/refusal.ts";
 import { clipText, notInLine } from "../../platform/storable-text.ts";
+import { fieldMessage } from "./field-message.ts";
 
 /** Longest alias, branch, tag or hash that is looked up: none that exists is longer. */
 export const nameLengthMax = 255;
@@ -83,7 +84,7 @@ export function check<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): Checked<z.output<Schema>> {
-  const result = schema.safeParse(value, { reportInput: true });
+  const result = schema.safeParse(value, { error: fieldMessage, reportInput: true });
   if (result.success) return { ok: true, data: result.data };
   const issues = result.error.issues.slice(0, errorsMax);
   return { ok: false, errors: once(issues.map(fieldError)) };

@@ -127,7 +127,7 @@ describe("a request's input", () => {
       {
         field: "name",
         code: "error.field.empty",
-        message: "Too small: expected string to have >=2 characters.",
+        message: "It must not be empty.",
       },
       { field: "ref", code: "error.field.empty", message: "Not a ref." },
     ]);
@@ -142,6 +142,32 @@ describe("a request's input", () => {
       count: "error.field.too_large",
       "owner.alias": "error.field.empty",
       "scopes.1": "error.field.value",
+    });
+  });
+
+  it("takes a parameter of the query without a value for one that is left out", async () => {
+    const { status, body } = await send({ title: "x", isPrivate: true }, "/thing?q=&deep");
+    expect([status, body["query"]]).to.deep.equal([201, {}]);
+  });
+
+  it("describes mistakes without the words of a validator", async () => {
+    const sent = {
+      title: "x".repeat(21),
+      count: 10,
+      owner: [],
+      scopes: ["C"],
+      name: "a",
+      flags: { a: "maybe" },
+    };
+    const errors = (await send(sent)).body["errors"] as FieldError[];
+    expect(Object.fromEntries(errors.map(({ field, message }) => [field, message]))).to.deep.equal({
+      title: "It must have at most 20 characters.",
+      isPrivate: "It is missing.",
+      count: "It must be at most 9.",
+      owner: "It must be an object.",
+      "scopes.0": "It must be one of A, B.",
+      "flags.a": "It must be true or false.",
+      name: "It must have at least 2 characters.",
     });
   });
 
