@@ -1,9 +1,12 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { expect } from "chai";
 import { startAppWithAgent } from "../../support/agent-app.ts";
 import type { TakenJob } from "../../support/agent-job.ts";
 import { basicAuth } from "../../support/basic-auth.ts";
-import { git, temporaryDirectory, tryGit } from "../../support/git.ts";
+import { commit, git, temporaryDirectory, tryGit, workingCopy } from "../../support/git.ts";
 import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { needsProgram } from "../../support/program.ts";
 import { repositoriesAt } from "../../support/registry.ts";
 
 const { app, anna, token, search, at, put, begin } = await startAppWithAgent();
@@ -85,6 +88,30 @@ describe("git with what a job is given", () => {
     const directory = await checkedOut(info);
     expect(await git(directory, "rev-parse", "origin/main")).to.equal(info.sha);
     expect(Number(await git(directory, "rev-list", "--count", "HEAD"))).to.be.greaterThan(1);
+    await put(job, { state: "success" });
+  });
+});
+
+describe("git-lfs with what a job is given", () => {
+  needsProgram("git-lfs");
+
+  it("fetches large files", async () => {
+    const copy = await workingCopy(await temporaryDirectory(), "copy");
+    const remote = new URL("/project/anna/search.git", app.url);
+    Object.assign(remote, { username: "anna", password: token });
+    await git(copy, "lfs", "install", "--local");
+    await git(copy, "lfs", "track", "*.bin");
+    await commit(copy, "Add", { ".forge-ci.yaml": yaml(), "large.bin": "large" });
+    await git(copy, "push", "--quiet", remote.href, "HEAD:refs/heads/large");
+    await at.start({ ref: "large" });
+    const job = await begin();
+    const directory = await temporaryDirectory();
+    await git(directory, "init", "--quiet");
+    await git(directory, "lfs", "install", "--local", "--skip-smudge");
+    await git(directory, "remote", "add", "origin", infoOf(job).repo_url);
+    await git(directory, "pull", "--quiet", "origin", "large");
+    await git(directory, "lfs", "pull", "origin");
+    expect(await readFile(path.join(directory, "large.bin"), "utf8")).to.equal("large");
     await put(job, { state: "success" });
   });
 });
