@@ -61,7 +61,8 @@ export function sourcesOf(
       ...(onMachine ? machineVariables : []),
       ["GIT_TERMINAL_PROMPT", "0"],
       ["GIT_CONFIG_COUNT", "1"],
-      ["GIT_CONFIG_KEY_0", `http.${new URL(clean).origin}/.extraHeader`],
+      // For this repository alone: to any other one the token is no proof, and it would be refused.
+      ["GIT_CONFIG_KEY_0", `http.${clean}.extraHeader`],
       ["GIT_CONFIG_VALUE_0", header],
     ]),
   };
