@@ -21,7 +21,8 @@ const machineVariables = [
 
 /**
  * How the files of the commit get into the project's directory, which is empty. `GIT_STRATEGY`,
- * `GIT_CHECKOUT`, `GIT_SUBMODULE_STRATEGY` and `GIT_FETCH_EXTRA_FLAGS` mean what they mean to gitlab-runner.
+ * `GIT_CHECKOUT`, `GIT_SUBMODULE_STRATEGY`, `GIT_LFS_SKIP_SMUDGE` and `GIT_FETCH_EXTRA_FLAGS` mean what they mean
+ * to gitlab-runner.
  *
  * @param onMachine whether git runs outside of where the job is: then without extra flags, submodules and
  *   Git LFS, all of which can run programs that the job or the repository names
@@ -45,7 +46,7 @@ export function sourcesOf(
   const checkout = [
     say(`Checking out ${git.sha.slice(0, 8)} as detached HEAD (ref is ${git.ref})...`),
     `${program} checkout --force --quiet --detach ${quoted(git.sha)}`,
-    ...(onMachine ? [] : inJob(values.get("GIT_SUBMODULE_STRATEGY") ?? "none")),
+    ...(onMachine ? [] : inJob(values)),
   ];
   return {
     lines: [
@@ -70,16 +71,27 @@ export function sourcesOf(
 
 const say = (text: string): string => `printf '%s\\n' ${quoted(text)}`;
 
-const inJob = (strategy: string): readonly string[] => [
-  ...submodules(strategy),
-  "if git lfs version >/dev/null 2>&1; then git lfs pull; fi",
-];
-
-function submodules(strategy: string): readonly string[] {
-  if (strategy !== "normal" && strategy !== "recursive") return [];
-  const recursive = strategy === "recursive" ? " --recursive" : "";
-  return [`git submodule --quiet sync${recursive}`, `git submodule update --init${recursive}`];
+function inJob(values: JobEnvironment["values"]): readonly string[] {
+  const strategy = values.get("GIT_SUBMODULE_STRATEGY") ?? "none";
+  const all = strategy === "recursive" ? " --recursive" : "";
+  const hasSubmodules = strategy === "normal" || strategy === "recursive";
+  const submodules = [
+    `git submodule --quiet sync${all}`,
+    `git submodule update --init${all}`,
+    forLargeFiles(values, `git submodule --quiet foreach${all} ${quoted(largeFiles)}`),
+  ];
+  return [...(hasSubmodules ? submodules : []), forLargeFiles(values, largeFiles)];
 }
+
+/** The filter is set up as well: in a sandbox the configuration of the machine is not seen. */
+const largeFiles = "git lfs install --local --skip-repo >/dev/null && git lfs pull";
+
+function forLargeFiles(values: JobEnvironment["values"], line: string): string {
+  if (isTrue(values.get("GIT_LFS_SKIP_SMUDGE"))) return ":";
+  return `if git lfs version >/dev/null 2>&1; then ${line}; fi`;
+}
+
+const isTrue = (value = ""): boolean => /^(?:1|t|true)$/i.test(value);
 
 /** The address without what proves who asks, and that as a header. */
 function credentials(repositoryUrl: string): Readonly<{ clean: string; header: string }> {

@@ -32,6 +32,21 @@ type Given = Readonly<{
   isolated: boolean;
 }>;
 
+/**
+ * Lets git of a script fetch what the token of the job opens, as it does with gitlab-runner. It is the last that git asks
+ * for a password, and lies in no file.
+ */
+function gitConfiguration(repositoryUrl: string): readonly (readonly [string, string])[] {
+  const { protocol, origin } = new URL(repositoryUrl);
+  if (!protocol.startsWith("http")) return [];
+  const answer = 'echo username=gitlab-ci-token; echo "password=$CI_JOB_TOKEN"';
+  return [
+    ["GIT_CONFIG_COUNT", "1"],
+    ["GIT_CONFIG_KEY_0", `credential.${origin}.helper`],
+    ["GIT_CONFIG_VALUE_0", `!f() { if [ "$1" = get ]; then ${answer}; fi; }; f`],
+  ];
+}
+
 /** The variables of a job. What the service sends wins over what the agent knows; the last of a name wins. */
 export function environmentOf(given: Given): JobEnvironment {
   const { job, place, timeoutSeconds, slot, version, isolated } = given;
@@ -46,6 +61,7 @@ export function environmentOf(given: Given): JobEnvironment {
     ["CI_RUNNER_VERSION", version],
     [isolated ? "CI_DISPOSABLE_ENVIRONMENT" : "CI_SHARED_ENVIRONMENT", "true"],
     ["HOME", place.home],
+    ...gitConfiguration(job.git_info.repo_url),
   ]);
   const raw = new Set<string>(all.keys());
   const fileTexts = new Map<string, { text: string; raw: boolean }>();

@@ -3,9 +3,8 @@ import path from "node:path";
 import { expect } from "chai";
 
 import { startTestApp } from "../support/app.ts";
-import { basicAuth } from "../support/basic-auth.ts";
 import { eventually as within } from "../support/eventually.ts";
-import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
+import { temporaryDirectory } from "../support/git.ts";
 import { hasSandbox, needsSandbox, startOwnAgent } from "../support/own-agent.ts";
 import { pipelinesOf, type View } from "../support/pipeline-app.ts";
 import { needsProgram } from "../support/program.ts";
@@ -95,30 +94,6 @@ describe("the agent of the service", () => {
       .and.match(/^well met, 1\.2 of test$/m);
     const left = () => readdir(path.join(agent.work, "jobs"));
     await eventually(async () => (await left()).length === 0);
-  });
-
-  it("checks out submodules that lie in other projects, where everybody may read them", async () => {
-    const parent = await temporaryDirectory();
-    const remote = (alias: string) => new URL(`/project/anna/${alias}.git`, app.url).href;
-    const auth = ["-c", `http.extraHeader=Authorization: ${basicAuth("anna", token)}`];
-    await app.givenProject(anna, "library", { private: false });
-    const library = await workingCopy(parent, "library");
-    await commit(library, "First", { "a.txt": "of the library" });
-    await git(library, ...auth, "push", "--quiet", remote("library"), "HEAD:main");
-    const copy = await workingCopy(parent, "search");
-    await git(copy, "submodule", "--quiet", "add", remote("library"), "library");
-    const file =
-      "build:\n  script: [cat library/a.txt]\n  variables: {GIT_SUBMODULE_STRATEGY: normal}\n";
-    await commit(copy, "First", { ".forge-ci.yaml": file });
-    await git(copy, ...auth, "push", "--quiet", remote("search"), "HEAD:with-library");
-    const [pipeline] = await eventually(async () => {
-      const started = await at.pipelines("?branch=with-library");
-      return started.length > 0 && started;
-    });
-    const { build } = await ended(pipeline as View);
-    const log = await logOf(build);
-    expect(build?.["status"], log).to.equal("SUCCESS");
-    expect(log).to.include("\nof the library");
   });
 
   it("fails a job with the exit code of its script, and uploads what is wanted of failures", async () => {
