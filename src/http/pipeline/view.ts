@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
+import { JobFailureReason } from "../../events/pipeline/job.ts";
 import { PipelineSource } from "../../events/pipeline/source.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { artifactExpiries } from "../../projections/agent/artifact.ts";
@@ -57,6 +58,7 @@ export const JobView = z
     stageName: z.string().meta({ examples: ["build"] }),
     ref: z.string().meta({ description: "Branch or tag.", examples: ["main"] }),
     status: PipelineStatus,
+    failureReason: JobFailureReason.nullable().meta({ description: "Of FAILED and WARNING." }),
     pipelineLocalId: z.int(),
     tag: z.boolean().meta({ description: "The pipeline runs on a tag." }),
     startedAt: instant().nullable(),
@@ -99,6 +101,7 @@ const withArtifacts =
     stageName: row.stage,
     ref: pipeline.ref,
     status: row.status,
+    failureReason: row.failure_reason,
     pipelineLocalId: pipeline.local_id ?? 0,
     tag: pipeline.is_tag,
     startedAt: row.started_at,
