@@ -1,9 +1,9 @@
 import { z } from "zod";
 
+import { fieldMessage } from "../../platform/field-message.ts";
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { type FieldError, Refusal } from "../../platform/refusal.ts";
 import { clipText, notInLine } from "../../platform/storable-text.ts";
-import { fieldMessage } from "./field-message.ts";
 
 /** Longest alias, branch, tag or hash that is looked up: none that exists is longer. */
 export const nameLengthMax = 255;
