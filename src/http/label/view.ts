@@ -7,7 +7,7 @@ export const LabelView = z
     id: z.uuid(),
     hexColor: z.string(),
     title: z.string(),
-    description: z.string().nullable(),
+    description: z.string(),
     isTextLight: z.boolean().meta({ description: "White text is readable on it; else black is." }),
   })
   .meta({ id: "Label" });
@@ -17,7 +17,7 @@ export function presentLabel(row: LabelRow): z.input<typeof LabelView> {
     id: row.id,
     hexColor: row.hex_color,
     title: row.title,
-    description: row.description,
+    description: row.description ?? "",
     isTextLight: isTextLight(row.hex_color),
   };
 }

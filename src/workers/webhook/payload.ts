@@ -50,7 +50,7 @@ function presentProject(project: ProjectRow, addresses: Addresses) {
     owner_type: project.owner_type,
     http_transport_url: httpTransportUrl,
     ssh_transport_url: sshTransportUrl,
-    language: project.language,
+    language: project.language ?? "",
     private: project.is_private,
   };
 }

@@ -41,7 +41,7 @@ describe("creating a label", () => {
   it("chooses a colour when none is given", async () => {
     const { hexColor, description } = await created({ title: "plain" });
     expect(hexColor).to.match(/^#[0-9a-f]{6}$/);
-    expect(description).to.equal(null);
+    expect(description).to.equal("");
   });
 
   it("rejects malformed fields", async () => {
@@ -123,7 +123,7 @@ describe("editing a label", () => {
     });
     expect((await put({ title: "second", description: null })).body).to.include({
       title: "second",
-      description: null,
+      description: "",
     });
     const head = await app.head();
     expect((await put({})).status).to.equal(200);

@@ -48,7 +48,7 @@ describe("the settings of a project", () => {
     expect(status).to.equal(200);
     expect(body).to.deep.include({ ...change, topics: ["index", "text"], description: "Stays." });
     expect((await app.get(at("search"), as(anna))).body).to.deep.equal(body);
-    expect((await app.put(path, as(anna, { siteUrl: "" }))).body["siteUrl"]).to.equal(null);
+    expect((await app.put(path, as(anna, { siteUrl: "" }))).body["siteUrl"]).to.equal("");
   });
 
   for (const body of [

@@ -200,7 +200,7 @@ describe("editing a release", () => {
     expect(await change({ title: "Two" })).to.include({ ...details, title: "Two", tagName: "e1" });
     expect(await change({ description: null, preRelease: true })).to.include({
       title: "Two",
-      description: null,
+      description: "",
       preRelease: true,
     });
     const head = await app.head();

@@ -75,6 +75,16 @@ describe("notifying webhooks of events", () => {
   const hook = (...topics: Parameters<typeof givenWebhook>[1]["topics"] & object) =>
     givenWebhook(deps, { projectId, url, topics });
 
+  it("has an empty language of a project without one", async () => {
+    const webhookId = await hook("BRANCH_CREATE");
+    const speak = (language: string | null) =>
+      deps.db("project").where({ id: projectId }).update({ language });
+    await speak(null);
+    const event = await happened("BranchCreated", { branch: "b", commitId: first, ...byUser() });
+    const { project } = await payloadOf(event, webhookId).finally(() => speak("TypeScript"));
+    expect(project).to.include({ language: "" });
+  });
+
   it("builds BRANCH_CREATE with project, commits, branch and user", async () => {
     const webhookId = await hook("BRANCH_CREATE");
     const event = await happened("BranchCreated", {
