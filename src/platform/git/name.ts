@@ -30,12 +30,12 @@ export function isRefName(ref: string): boolean {
 }
 
 /**
- * Whether a ref may be made by clients. A branch called HEAD would hide the real one; a branch or tag
- * named like a full hash, the commit of that hash.
+ * Whether a ref may be made by clients. A branch called HEAD would hide the real one, a tag of that name is
+ * ambiguous (git refuses to make it); a branch or tag named like a full hash would hide the commit of that hash.
  */
 export function isNewRefName(ref: string): boolean {
   const name = ref.replace(/^refs\/(?:heads|tags)\//, "");
-  return isRefName(ref) && ref !== "refs/heads/HEAD" && !isObjectId(name.toLowerCase());
+  return isRefName(ref) && name !== "HEAD" && !isObjectId(name.toLowerCase());
 }
 
 /** `main`, `release/1.0`: what follows `refs/heads/`. */

@@ -43,8 +43,9 @@ describe("names of refs", () => {
     }
   });
 
-  it("refuses a branch that would hide HEAD, and refs that are not the callers'", () => {
+  it("refuses a branch or tag that would hide HEAD, and refs that are not the callers'", () => {
     expect(BranchName.safeParse("HEAD").success).to.equal(false);
+    expect(TagName.safeParse("HEAD").success).to.equal(false);
     for (const ref of ["HEAD", "refs/heads", "refs/notes/", "refs/heads/", "refs/replace/x"]) {
       expect(isRefName(ref), ref).to.equal(false);
     }
