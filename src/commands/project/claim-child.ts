@@ -7,10 +7,10 @@ import {
   holdingStream,
 } from "../../events/project/child-claim.ts";
 import type { OwnerType } from "../../events/project/project.ts";
-import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { EventStore } from "../../platform/event-store/event-store.ts";
 import type { Slice } from "../core/decider.ts";
 import { currentState, handle, type Known } from "../core/handle.ts";
+import { stepOf } from "../core/step.ts";
 import { company } from "../team/company.ts";
 import { team } from "../team/team.ts";
 import { type HoldingState, holding, notEmpty } from "./child-claim.ts";
@@ -42,12 +42,16 @@ export async function hold(
   let known = await lastKnown(deps.store, ownerId);
   if (isAbandoned(known.state.closedAt, deps) && (await isThere(deps.store, ownerId, ownerType))) {
     const command = { type: "ReopenHoldings", ownerId, at: deps.now() } as const;
-    await handle(deps.store, holding, { id: ownerId, command, metadata: step(metadata, "reopen") });
+    await handle(deps.store, holding, {
+      id: ownerId,
+      command,
+      metadata: stepOf(metadata, "reopen"),
+    });
     known = await lastKnown(deps.store, ownerId);
   }
   const byCommandId = metadata.commandId;
   const command = { type: "AddHolding", ownerId, ...wanted, byCommandId, at: deps.now() } as const;
-  const own = step(metadata, `hold ${ownerId} ${wanted.heldId}`);
+  const own = stepOf(metadata, `hold ${ownerId} ${wanted.heldId}`);
   await handle(deps.store, holding, { id: ownerId, command, metadata: own }, known);
 }
 
@@ -68,7 +72,7 @@ export async function closeHoldings(
   if (await deps.owns(ownerId)) throw notEmpty();
   const { lastId } = known.state;
   const command = { type: "CloseHoldings", ownerId, lastId, at: deps.now() } as const;
-  const own = step(metadata, "close");
+  const own = stepOf(metadata, "close");
   await handle(deps.store, holding, { id: ownerId, command, metadata: own }, known);
 }
 
@@ -143,8 +147,3 @@ async function isThere(store: EventStore, id: string, type: OwnerType): Promise<
     : currentState(store, company, id));
   return state.status === "active";
 }
-
-const step = (metadata: EventMetadata, name: string): EventMetadata => ({
-  ...metadata,
-  commandId: deterministicId(metadata.commandId, name),
-});

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { session as sessionSlice } from "../../commands/access/session.ts";
 import { handle } from "../../commands/core/handle.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import type { LoginVia, SessionEnd } from "../../events/access/session.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { SessionId, type UserId } from "../../events/core/ids.ts";
 import { userSubject } from "../../events/user/user.ts";
-import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findOpenSession, type OpenSessionRow } from "../../projections/access/session.ts";
 import { findUserById, type UserRow } from "../../projections/user/user.ts";
@@ -112,7 +112,7 @@ export async function openSession(visit: Visit, proof: SignIn, deps: Deps): Prom
   // All that happened before the session is visible now; what happens after it ends it by itself.
   const now = await findUserById(deps.db, userId);
   if (now === undefined || now.banned_at !== null || !stillTrue(now)) {
-    const undoing = { ...metadata, commandId: deterministicId(metadata.commandId, "undo") };
+    const undoing = stepOf(metadata, "undo");
     await closeSession({ sessionId, by: userId, reason: "REVOKED", metadata: undoing }, deps);
     throw refused();
   }

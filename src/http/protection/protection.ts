@@ -1,6 +1,7 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 import { handle } from "../../commands/core/handle.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import { type ProtectionCommand, protection } from "../../commands/protection/protection.ts";
 import type { UserId } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -240,9 +241,8 @@ async function recordApplied(
 ): Promise<void> {
   for (const applied of await findUnrecordedRules(db, id)) {
     const command = { type: "RecordApplied", ...applied, at: now().toISOString() } as const;
-    const metadata = await request.metadata();
-    const commandId = deterministicId(metadata.commandId, "applied", applied.applyId);
-    await handle(store, protection, { id, command, metadata: { ...metadata, commandId } });
+    const metadata = stepOf(await request.metadata(), "applied", applied.applyId);
+    await handle(store, protection, { id, command, metadata });
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
+import { stepOf } from "../../commands/core/step.ts";
 
 import { type PackageVersionCommand, packageVersion } from "../../commands/package/version.ts";
 import type { PackageCoordinates, PackageType } from "../../events/package/version.ts";
 import type { HeldBlob } from "../../platform/blob/blobs.ts";
-import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import {
@@ -135,10 +135,7 @@ export async function recordAll(
   deps: Deps,
 ): Promise<void> {
   // Each is a command of its own to its version.
-  const metadataAt = async (index: number) => {
-    const metadata = await request.metadata();
-    return { ...metadata, commandId: deterministicId(metadata.commandId, "file", index) };
-  };
+  const metadataAt = async (index: number) => stepOf(await request.metadata(), "file", index);
   for (const [index, each] of received.entries()) {
     try {
       const own = { ...request, metadata: () => metadataAt(index) };

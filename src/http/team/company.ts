@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import {
   changeCompanyAlias,
   createCompany,
@@ -213,8 +214,7 @@ const putCompany = route({
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
       const command = { type: "ChangeCompanyAlias", alias, ...stamp } as const;
-      const own = { ...metadata, commandId: deterministicId(metadata.commandId, "alias") };
-      await changeCompanyAlias(commandDeps(deps), id, command, own);
+      await changeCompanyAlias(commandDeps(deps), id, command, stepOf(metadata, "alias"));
     }
     const details = { ...changed(rest), ...(await contacts(deps, id, rest)) };
     const command = { type: "ChangeCompanyDetails", details, ...stamp } as const;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mustNotBeReserved } from "../../commands/core/reserved-alias.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import { changeTeamAlias, createTeam, deleteTeam } from "../../commands/team/change-team.ts";
 import { team } from "../../commands/team/team.ts";
 import { Alias, TeamId } from "../../events/core/ids.ts";
@@ -171,8 +172,7 @@ const putTeam = route({
     if (alias !== undefined && alias !== current) {
       mustNotBeReserved(alias);
       const command = { type: "ChangeTeamAlias", alias, ...stamp } as const;
-      const own = { ...metadata, commandId: deterministicId(metadata.commandId, "alias") };
-      await changeTeamAlias(commandDeps(deps), id, command, own);
+      await changeTeamAlias(commandDeps(deps), id, command, stepOf(metadata, "alias"));
     }
     const command = { type: "ChangeTeamDetails", details: changed(rest), ...stamp } as const;
     await request.execute(team, id, command);

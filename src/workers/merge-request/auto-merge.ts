@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { handle } from "../../commands/core/handle.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import { mergeRequest } from "../../commands/merge-request/merge-request.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
@@ -74,10 +74,9 @@ export const autoMergeWorker = defineWorker({
     if (pending || waitsForPipelines(judgement)) return;
     const metadata = await autoMergeMetadata(deps, mergeRequestId);
     if (metadata === undefined) return;
-    const commandId = deterministicId(metadata.commandId, "auto merge");
     const order = { mergeRequestId, project, role, userId, choice };
     try {
-      await merge(deps, { ...order, metadata: { ...metadata, commandId } });
+      await merge(deps, { ...order, metadata: stepOf(metadata, "auto merge") });
     } catch (error) {
       if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
       // Looked at again by the sweep.

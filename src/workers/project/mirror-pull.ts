@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
-
 import { handle } from "../../commands/core/handle.ts";
+import { stepOf } from "../../commands/core/step.ts";
 import { project } from "../../commands/project/project.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 import { refRecorder } from "../../git/ref-recorder.ts";
-import { deterministicId } from "../../platform/deterministic-id.ts";
 import { type RefUpdate, updateRefs } from "../../platform/git/ref-update.ts";
 import { type Remote, RemoteFailure } from "../../platform/git/remote.ts";
 import type { Refs, Repository } from "../../platform/git/repository.ts";
@@ -89,8 +88,8 @@ async function followDefaultBranch(
   if (fetched.has(branchPrefix + row.default_branch)) return;
   await repository.setHead(head);
   const command = { type: "ChangeDefaultBranch", branch: head, at: now().toISOString() } as const;
-  const commandId = deterministicId(metadata.commandId, "default-branch");
-  await handle(store, project, { id: row.id, command, metadata: { ...metadata, commandId } });
+  const own = stepOf(metadata, "default-branch");
+  await handle(store, project, { id: row.id, command, metadata: own });
 }
 
 const isDeletion = ({ after }: RefUpdate): boolean => after === null;
