@@ -1,18 +1,7 @@
-import { createRequire } from "node:module";
 import { parentPort } from "node:worker_threads";
 
 import { htmlLines } from "./highlight-html.ts";
-
-/** What is used of highlight.js. Its own types would let every file here name what only browsers have. */
-type Highlight = Readonly<{
-  getLanguage: (name: string) => object | undefined;
-  highlight: (
-    text: string,
-    options: Readonly<{ language: string; ignoreIllegals: boolean }>,
-  ) => Readonly<{ value: string }>;
-}>;
-
-const highlighter: Highlight = createRequire(import.meta.url)("highlight.js");
+import { highlighter } from "./markdown/highlighter.ts";
 
 /** Runs in a thread of its own: a pattern that runs away on some input holds up nobody else. */
 parentPort?.on("message", ({ text, fileName }: { text: string; fileName: string }) => {

@@ -1,7 +1,5 @@
 import { z } from "zod";
-
 import { OAuthApplicationId, SessionId } from "../../events/core/ids.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import { closeSession, home } from "../access/session.ts";
 import { endOfDay, mustBeAhead } from "../core/expiry.ts";
@@ -16,6 +14,7 @@ import {
   type PageRoute,
   page,
 } from "../page/route.ts";
+import { showingRefusals } from "../page/shown-refusal.ts";
 import { NewAccessToken } from "../token/access-token.ts";
 import { createToken, revokeToken, scopesMax } from "../token/view.ts";
 import { mustBeFound } from "../user/user.ts";
@@ -159,17 +158,12 @@ const shutOutOne = page({
 });
 
 /** A refusal that a user can act on is shown on the page it came from. */
-async function tellingRefusals(
+function tellingRefusals(
   visit: LoggedIn,
   deps: PageDeps,
   run: () => Promise<PageAnswer>,
 ): Promise<PageAnswer> {
-  try {
-    return await run();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== "unprocessable") throw error;
-    return await homePage(visit, deps, { wrong: error.message });
-  }
+  return showingRefusals(["unprocessable"], run, (wrong) => homePage(visit, deps, { wrong }));
 }
 
 export const consolePages: readonly PageRoute[] = [

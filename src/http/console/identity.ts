@@ -1,8 +1,6 @@
 import { z } from "zod";
-
 import { LoginConnectionId } from "../../events/core/ids.ts";
 import type { ConnectionKind } from "../../events/login/connection.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { type LoginConnection, listLoginConnections } from "../../projections/login/connection.ts";
 import {
   type ExternalIdentityRow,
@@ -24,6 +22,7 @@ import {
   type PageRoute,
   page,
 } from "../page/route.ts";
+import { showingRefusals } from "../page/shown-refusal.ts";
 
 export const identityPath = "/console/identity";
 const title = "External logins";
@@ -73,17 +72,16 @@ async function connectByDirectory(
   deps: PageDeps,
 ): Promise<PageAnswer> {
   const connection = await openConnection("LDAP", connectionId, deps);
-  try {
+  const run = async (): Promise<PageAnswer> => {
     const entry = await proveByDirectory(connection, form, visit, deps);
     if (entry === null) return await identityPage(visit, deps, "Name and password do not match.");
     const proved = { connection, person: personOf(connection, entry) };
     await connect(proved, visit.userId, "person", visit, deps);
     return { redirect: identityPath };
-  } catch (error) {
-    const isShown = error instanceof Refusal && ["forbidden", "conflict"].includes(error.kind);
-    if (isShown) return await identityPage(visit, deps, error.message);
-    throw error;
-  }
+  };
+  return showingRefusals(["forbidden", "conflict"], run, (wrong) =>
+    identityPage(visit, deps, wrong),
+  );
 }
 
 /** A link, because our forms lead nowhere but to us. */

@@ -1,12 +1,11 @@
 import { z } from "zod";
-
 import type { Settings } from "../../events/instance/settings.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { linkPaths } from "../../workers/user/mail-text.ts";
 import { check, invalid, nameLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, notice } from "../page/layout.ts";
 import { type PageAnswer, type PageRoute, page, type Visit } from "../page/route.ts";
+import { showingRefusals } from "../page/shown-refusal.ts";
 import { accept } from "../user/invitation.ts";
 import { Registration, register } from "../user/registration.ts";
 import { Email } from "../user/user.ts";
@@ -72,18 +71,10 @@ const newPassword = [
 ];
 
 /** Refusals that a user can act on are shown beside the form. */
-async function tellingRefusals(
+const tellingRefusals = (
   form: (wrong: string) => PageAnswer,
   run: () => Promise<PageAnswer>,
-): Promise<PageAnswer> {
-  try {
-    return await run();
-  } catch (error) {
-    const isShown = error instanceof Refusal && ["unprocessable", "forbidden"].includes(error.kind);
-    if (!isShown) throw error;
-    return form(error.message);
-  }
-}
+): Promise<PageAnswer> => showingRefusals(["unprocessable", "forbidden"], run, form);
 
 function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = check(schema, value);

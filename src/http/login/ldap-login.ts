@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-
 import { type Identity, linkedAccount } from "../../commands/login/external-account.ts";
 import { LoginConnectionId } from "../../events/core/ids.ts";
 import { type DirectoryEntry, DirectoryUnavailable } from "../../platform/identity/directory.ts";
@@ -12,6 +11,7 @@ import { pathLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, notice } from "../page/layout.ts";
 import { type PageAnswer, type PageDeps, type PageRoute, page, type Visit } from "../page/route.ts";
+import { showingRefusals } from "../page/shown-refusal.ts";
 import { ConnectionParams, LoginQuery, openConnection } from "./connection-page.ts";
 import { directoryIssuer, directorySettings } from "./directory-settings.ts";
 import { type ExternalPerson, identityOf } from "./external-account.ts";
@@ -50,15 +50,13 @@ const submit = page({
     const returnTo = returnPath(form.returnTo, home);
     const again = (wrong: string): PageAnswer =>
       loginForm({ connection, visit, returnTo, login, wrong });
-    try {
+    const run = async (): Promise<PageAnswer> => {
       const entry = await proveByDirectory(connection, { login, password }, visit, deps);
       if (entry === null) return again("Name and password do not match.");
       const proved = { connection, person: personOf(connection, entry) };
       return await finishLogin(proved, { returnTo, linkTo: null }, visit, deps);
-    } catch (error) {
-      if (error instanceof Refusal && error.kind === "forbidden") return again(error.message);
-      throw error;
-    }
+    };
+    return showingRefusals(["forbidden"], run, again);
   },
 });
 

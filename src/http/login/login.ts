@@ -1,11 +1,11 @@
 import { z } from "zod";
-
 import { Refusal } from "../../platform/refusal.ts";
 import { endSession, home, signIn } from "../access/session.ts";
 import { nameLengthMax, pathLengthMax } from "../core/schema.ts";
 import { type Html, html } from "../page/html.ts";
 import { csrfField, notice } from "../page/layout.ts";
 import { type PageAnswer, type PageDeps, page, type Visit } from "../page/route.ts";
+import { showingRefusals } from "../page/shown-refusal.ts";
 import { accountLinks } from "./account-page.ts";
 import { isOffered, loginMethods, type OfferedLink, offeredLinks } from "./method.ts";
 import { returnPath } from "./return-to.ts";
@@ -57,17 +57,14 @@ export const submitLogin = page({
       return await loginForm({ visit, links, returnTo, login: form.login, wrong }, deps);
     };
     const login = form.login.trim();
-    try {
+    const run = async (): Promise<PageAnswer> => {
       const user = await deps.authenticate.password(login, form.password, visit.ip);
       if (user === null) return await again("Alias or e-mail and password do not match.");
       const hash = user.password_hash;
       const stillTrue = (now: typeof user) => now.password_hash === hash;
       return await signIn(visit, { userId: user.id, via: "PASSWORD", returnTo, stillTrue }, deps);
-    } catch (error) {
-      // What a person can do something about is said beside the form, with what they typed.
-      if (error instanceof Refusal && error.kind === "forbidden") return await again(error.message);
-      throw error;
-    }
+    };
+    return showingRefusals(["forbidden"], run, again);
   },
 });
 

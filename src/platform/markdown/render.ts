@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import MarkdownIt from "markdown-it";
 import sanitize from "sanitize-html";
+import { highlighter } from "./highlighter.ts";
 
 import { resolveLink } from "./link.ts";
 
@@ -20,16 +20,6 @@ const idPrefix = "md-";
 const colouredLengthMax = 100_000;
 /** Text nested deeper is left out by the parser. */
 const maxNesting = 50;
-
-/** What is used of highlight.js; see highlight-thread.ts. */
-type Highlight = Readonly<{
-  getLanguage: (name: string) => object | undefined;
-  highlight: (
-    text: string,
-    options: Readonly<{ language: string; ignoreIllegals: boolean }>,
-  ) => Readonly<{ value: string }>;
-}>;
-const highlighter: Highlight = createRequire(import.meta.url)("highlight.js");
 
 let colouredLength = 0;
 
