@@ -11,7 +11,7 @@ const passwordFile = (dataDir: string): string => path.join(dataDir, "admin-pass
 
 export type Administrator = Readonly<{
   alias: string;
-  /** Made up by us and not yet shown to anybody. */
+  /** Generated, and not shown yet. */
   password: string | undefined;
 }>;
 

@@ -49,7 +49,7 @@ export class ConcurrencyLimit {
     };
   }
 
-  /** Resolves when nobody is at work any more; nobody new is to enter meanwhile. */
+  /** Resolves when no task runs any more; no new one may enter meanwhile. */
   async empty(): Promise<void> {
     if (this.#taken > 0) await new Promise<void>((resolve) => this.#emptied.push(resolve));
   }

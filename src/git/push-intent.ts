@@ -25,7 +25,7 @@ type Row = Readonly<{
   created_at: Date;
   /** Given when git confirmed the change; the order of confirmations. */
   done_order: bigint | null;
-  /** Whether the push is over, as far as anybody lived to tell. */
+  /** Whether the process of the push has recorded its end. */
   ended: boolean;
   together: boolean;
 }>;

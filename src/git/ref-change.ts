@@ -67,7 +67,7 @@ export type RefsChanged = Readonly<{
 /** An attempt this old is not under way any more; requests lose their Idempotency-Key later still. */
 const attemptMaxMs = 20_000;
 
-/** Who lost a race goes before everybody of this process who comes later. */
+/** A request that lost a race runs before later requests of this process. */
 const inTurn = keyedLock();
 
 /** Other processes and pushes win races too: longer than any crowd of them lasts. */

@@ -38,7 +38,7 @@ export type RefRecorderDeps = Readonly<{
 }>;
 
 /**
- * Turns what pushes did to refs into events, each change once. The order of steps makes it so: the
+ * Turns changes of refs by pushes into events, each change once. The order of the steps ensures this: the
  * intent is stored, git changes refs, the difference between the log and the repository is appended
  * at the revision it was computed from. A process that dies on the way leaves the intent, and the next
  * call that finds it finishes the work.
@@ -47,19 +47,19 @@ export type RefRecorder = Readonly<{
   /** Called before git gets the commands of the push. */
   begin: (push: Push) => Promise<void>;
   /**
-   * After git has ended, however it did. Answers the log position that shows the push.
+   * Called after git has ended, also by a failure. Returns the log position that shows the push.
    *
-   * @param made refs that git said it changed; undefined when it did not come to say
+   * @param made refs that git reported as changed; undefined without a report
    */
   finish: (push: Push, made: ReadonlySet<string> | undefined) => Promise<bigint | undefined>;
   /**
-   * Records what open pushes changed in a repository and no event shows, before refs are given out.
+   * Records changes of open pushes that no event shows yet, before refs are read.
    * Answers the log position that shows it; costs one query when no push is open.
    */
   settle: (projectId: string) => Promise<bigint | undefined>;
-  /** Compares every ref of a repository with the log; changes nobody announced are the system's. */
+  /** Compares every ref of a repository with the log; changes without a push intent are the system's. */
   reconcile: (projectId: string) => Promise<bigint | undefined>;
-  /** Accounts for pushes begun before `before` whose process did not live to do it. */
+  /** Completes pushes begun before `before` whose process has died. */
   heal: (before: Date) => Promise<void>;
 }>;
 
@@ -68,7 +68,7 @@ const attemptsMax = 20;
 const eventsAtOnce = 400;
 const staleAfterMs = 24 * 60 * 60_000;
 
-/** By project, for all recorders of this process: those of other processes are met as lost races. */
+/** By project, for all recorders of this process; with other processes the append may lose a race. */
 const inTurnHere = keyedLock();
 
 export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefRecorder {
@@ -116,7 +116,7 @@ export function refRecorder(deps: RefRecorderDeps, inTurn = inTurnHere): RefReco
   };
 }
 
-/** Refs that stand where an open push wants them; others were not changed by it so far. */
+/** Refs that have the value that an open push requests; it has not changed the others so far. */
 async function changedByOpenPushes(
   { db, git }: RefRecorderDeps,
   projectId: string,
@@ -152,8 +152,8 @@ type Subject = Readonly<{
 }>;
 
 /**
- * @param trusting the read model to show all there is in the log. It mostly does, and where it does not
- * the append tells, since it is made at the revision the read model shows.
+ * @param trusting whether to assume that the read model shows the whole log. Where it does not, the append
+ * fails, since it is made at the revision that the read model shows.
  */
 async function recordOnce(
   deps: RefRecorderDeps,
@@ -178,9 +178,9 @@ async function recordOnce(
   const open = late.filter((intent) => !past.shown.has(keyOf(intent)) && isWanted(intent.ref));
   const pushed = open.map((intent) => ({ ...intent, done: confirmed.has(keyOf(intent)) }));
   const changes = explainRefs(past.refs, actual, pushed);
-  // Nothing to append, so nothing would tell of events that are not shown yet.
+  // Without an append, events that the read model does not show yet would go unnoticed.
   if (trusting && changes.length === 0) return recordOnce(deps, subject, false);
-  // What the log says has to be there after a power cut, and of these it is not sure yet.
+  // Refs in the log have to survive a power cut, and these are not synced for certain yet.
   if (changes.some(({ push }) => push?.together && push.doneOrder === null)) await deps.git.sync();
   const appended = await append(deps, subject, past.revision, changes);
 
@@ -195,9 +195,9 @@ async function recordOnce(
 type Past = Readonly<{
   refs: Refs;
   revision: ExpectedRevision;
-  /** Of the newest event the read model may not show yet. */
+  /** Position of the newest event that the read model may not show yet. */
   position: bigint | undefined;
-  /** Ref changes of pushes, by `keyOf`, that events tell of already. */
+  /** Ref changes of pushes, by `keyOf`, that are recorded in events already. */
   shown: ReadonlySet<string>;
 }>;
 
@@ -211,7 +211,7 @@ type Knowing = Readonly<{
   trusting: boolean;
 }>;
 
-/** The read model, and on top of it the events it has not come to: the stream is never read whole. */
+/** The read model with the events that it has not applied yet: the stream is never read as a whole. */
 async function recordedState(
   { store, db }: RefRecorderDeps,
   { projectId }: Subject,
@@ -249,8 +249,8 @@ async function append(
       const next = (typeof revision === "bigint" ? revision + 1n : 0n) + BigInt(events.length);
       const metadata = change.push?.metadata ?? systemMetadata(deps, subject);
       const event = await refEvent(subject.repository, change, metadata);
-      // Named by place and content: the same event at the same place is a harmless repetition, another
-      // one that came first is a lost race. By place alone the store would take one for the other.
+      // The id derives from revision and content: the same event at the same revision is a repetition, another
+      // one is a lost race. By the revision alone the store would take one for the other.
       const id = deterministicId(stream, String(next), JSON.stringify(event), metadata.commandId);
       events.push({ ...event, id, metadata });
     }

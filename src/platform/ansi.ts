@@ -13,7 +13,7 @@ const sequence =
 
 /**
  * Lines of a terminal's text as HTML: colours and faces as classes, everything else escaped. Sequences
- * that move the cursor, set titles or make links have no effect. What was overwritten after a carriage
+ * that move the cursor, set titles or make links have no effect. Text that was overwritten after a carriage
  * return is left out.
  */
 export class AnsiLines {

@@ -3,7 +3,7 @@ import { parentPort } from "node:worker_threads";
 import { htmlLines } from "./highlight-html.ts";
 import { highlighter } from "./markdown/highlighter.ts";
 
-/** Runs in a thread of its own: a pattern that runs away on some input holds up nobody else. */
+/** Runs in a thread, because a pattern may take very long on some input. */
 parentPort?.on("message", ({ text, fileName }: { text: string; fileName: string }) => {
   parentPort?.postMessage({ answer: coloured(text, fileName) });
 });

@@ -5,7 +5,7 @@ export type KeyedLock = (<Result>(key: string, run: () => Promise<Result>) => Pr
     isHeld: (key: string) => boolean;
   }>;
 
-/** A lock within this process. Keys that nobody waits for take no memory. */
+/** A lock within this process. Keys without waiting tasks take no memory. */
 export function keyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>();
   const inTurn = async <Result>(key: string, run: () => Promise<Result>): Promise<Result> => {

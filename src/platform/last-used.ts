@@ -2,14 +2,14 @@ import type { Knex } from "knex";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "pino";
 
-/** A thing that is busy is noted this often. */
+/** Uses of one thing are recorded at most this often. */
 const everyMs = 60_000;
 const thingsMax = 10_000;
 
-/** A table of its own beside the read models, and the column that says what was used. */
+/** A table beside the read models, and the column with the id of the used thing. */
 export type UseTable = Readonly<{ table: string; column: string }>;
 
-/** Notes that a thing was used, once a minute at most, beside what it was used for. */
+/** Records the use of a thing, once a minute at most. The caller does not wait for it. */
 export type NoteUse = (id: string) => void;
 
 export type UseNotesDeps = Readonly<{ db: Knex; log: Pick<Logger, "debug">; now: () => Date }>;

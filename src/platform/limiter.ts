@@ -34,7 +34,7 @@ export class Limiter {
     this.#share.take(caller);
   }
 
-  /** The place goes straight to the next in line, so that nobody slips in between. */
+  /** The slot passes directly to the next waiting task, so that no new task takes it. */
   #startNext(): void {
     const index = this.#waiting.findIndex(({ caller }) => this.#share.hasRoom(caller));
     const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);

@@ -39,7 +39,7 @@ export function later(one: bigint | undefined, other: bigint | undefined): bigin
 }
 
 /**
- * Reads the stream, decides, appends. The append succeeds only if nobody wrote in between, so a
+ * Reads the stream, decides, appends. The append succeeds only without a write in between, so a
  * rule the decider checked still holds when its events land. A command whose id is already in the
  * stream was handled before, by a request whose answer got lost: it is answered again without
  * writing.

@@ -12,7 +12,7 @@ export type CreatedIssue = Readonly<{ localId: LocalId; position: bigint }>;
 
 type CreateIssue = Extract<IssueCommand, { type: "CreateIssue" }>;
 
-/** A stream that nobody has written to. */
+/** A stream without events. */
 const absent = {
   state: issue.decider.initialState,
   revision: "none",

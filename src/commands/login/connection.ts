@@ -72,13 +72,13 @@ const decider: Decider<State, LoginConnectionCommand, LoginConnectionEvent> = {
   },
 };
 
-/** A connection of another kind is as good as none: each kind has paths of its own. */
+/** A connection of another kind is not found, because each kind has paths of its own. */
 function ofKind(state: State, kind: ConnectionKind): Exclude<State, { status: "absent" }> {
   if (state.status !== "absent" && state.details.kind === kind) return state;
   throw new Refusal("not_found", "login_connection.not_found", "Connection not found.");
 }
 
-/** The same text is sealed differently each time; the digests beside it tell whether it changed. */
+/** Sealing the same text gives another value each time, so changes are detected by digests. */
 function same(one: ConnectionDetails, other: ConnectionDetails): boolean {
   return JSON.stringify(withoutSealed(one)) === JSON.stringify(withoutSealed(other));
 }

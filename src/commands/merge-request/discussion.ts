@@ -11,11 +11,11 @@ import { Refusal } from "../../platform/refusal.ts";
 import { jsonBytes } from "../../platform/storable-text.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
-/** A discussion is read whole by every command on it. */
+/** Every command on a discussion reads all of its events. */
 const notesMax = 1_000;
-/** Of the messages of all notes, as JSON: one answer holds them. */
+/** Bytes of the messages of all notes as JSON: one answer contains them. */
 const messageBytesMax = 2 * 1024 ** 2;
-/** Of the messages in all events, with those edited and deleted: every command reads them. */
+/** Bytes of the messages in all events, edited and deleted ones included: every command reads them. */
 const historyBytesMax = 8 * 1024 ** 2;
 
 /** The request that the caller named; a discussion of another one does not exist for it. */
@@ -48,9 +48,9 @@ type Started = Readonly<{
   resolved: boolean;
   /** Message by note; the first one is the root. */
   notes: ReadonlyMap<string, string>;
-  /** Of the messages as they are now, as JSON. */
+  /** Bytes of the present messages as JSON. */
   messageBytes: number;
-  /** The same of all that the events hold. */
+  /** Bytes of all messages in events as JSON. */
   historyBytes: number;
   deleted: ReadonlySet<string>;
 }>;
@@ -190,7 +190,7 @@ function mustHaveRoom(
 ): void {
   const bytes = jsonBytes(message);
   const before = jsonBytes(previousMessage);
-  // What is too large already may become smaller.
+  // A discussion over the limit may still become smaller.
   const grows = bytes > before && messageBytes + bytes - before > messageBytesMax;
   if (!grows && historyBytes + bytes + before <= historyBytesMax) return;
   const [most, history] = [messageBytesMax, historyBytesMax].map((max) => max / 1024 ** 2);

@@ -5,7 +5,7 @@ import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
-/** More keys than anybody uses; all of a person's are looked through for a signature. */
+/** More than a person needs; the check of a signature tries all of them. */
 export const gpgKeysMax = 20;
 
 export type GpgKeyCommand =

@@ -5,7 +5,7 @@ import { unreachable } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { Decider, Slice } from "../core/decider.ts";
 
-/** More keys than anybody uses; a list of them stays short. */
+/** More than a person needs; a list of them stays short. */
 export const sshKeysMax = 100;
 
 export type SshKeyCommand =

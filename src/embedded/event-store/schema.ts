@@ -17,7 +17,7 @@ const migrations: readonly string[] = [
    )`,
 ];
 
-/** Brings the schema up to date. The caller holds the writer lock, so nobody else does the same. */
+/** Brings the schema up to date. The caller holds the writer lock, so no other process does the same. */
 export async function migrate(client: ClientBase): Promise<void> {
   await client.query("create schema if not exists event_store");
   await client.query("create table if not exists event_store.migration (version int primary key)");

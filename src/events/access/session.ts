@@ -26,7 +26,7 @@ export const sessionEvents = {
     openedAt: IsoInstant,
   }),
   SessionClosed: z.object({
-    /** Null: nobody, it was idle for too long. */
+    /** Null when the session expired. */
     closedById: UserId.nullable(),
     reason: SessionEnd,
     closedAt: IsoInstant,

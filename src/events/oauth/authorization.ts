@@ -14,7 +14,7 @@ const tokens = {
   refreshExpiresAt: IsoInstant,
 };
 
-/** A code or a refresh token that came twice is in two hands: nobody keeps what came of it. */
+/** A code or refresh token that was used twice was copied, so all tokens derived from it are revoked. */
 export const OAuthEnd = z.enum(["USER", "APPLICATION", "CODE_REUSED", "REFRESH_REUSED"]);
 export type OAuthEnd = z.output<typeof OAuthEnd>;
 

@@ -21,7 +21,7 @@ export const invitationEvents = {
     invitedById: UserId,
     invitedAt: IsoInstant,
   }),
-  /** By nobody when it expired. */
+  /** Without `revokedById`, the invitation expired. */
   InvitationRevoked: z.object({
     invitationId: z.uuid(),
     revokedById: UserId.nullable(),

@@ -26,7 +26,7 @@ import { tokenUse } from "./token-use.ts";
 
 /** Hashing is slow on purpose; more callers than this in line would wait longer than they stay. */
 const passwordsWaitingMax = 32;
-/** Of those, from one network and for one account: nobody fills the line alone. */
+/** The part of them for one network or account, so that no caller fills the queue alone. */
 const passwordsWaitingMaxPerNetwork = 16;
 const passwordsWaitingMaxPerAccount = 8;
 /** Longer texts are no password of ours, and hashing them costs. */

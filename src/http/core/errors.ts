@@ -104,7 +104,7 @@ export function problemAnswer(error: unknown, url: string, requestId: string): P
   };
 }
 
-/** @param url as requested; the query stays out of the answer, it may carry what nobody should log. */
+/** @param url as requested; the answer omits the query, which may contain secrets. */
 export function problem(
   url: string,
   requestId: string,

@@ -67,7 +67,7 @@ type Declaration = Readonly<{
   alsoAs?: readonly string[];
   /** What such refusals look like, by status; all others are problem documents. */
   protocolErrors?: Readonly<{ statuses: readonly number[]; schema: z.ZodType }>;
-  /** The answer holds what is shown once: nobody on the way may keep it. */
+  /** The answer contains a secret that is shown once: caches must not store it. */
   secret?: true;
   /** With an access that ends in READER: the setting that lets callers without a token in. */
   anonymousWhen?: keyof Settings & `${string}Anon${string}`;

@@ -49,7 +49,7 @@ type ServiceRequest = Readonly<{
   repository: Repository;
 }>;
 
-/** A line that is silent for so long is dead; nobody's repository takes longer in all. */
+/** A connection without traffic for this time counts as broken; no transfer takes longer in all. */
 const limitsDefault = {
   idleMs: 2 * 60_000,
   totalMs: 4 * 60 * 60_000,

@@ -93,7 +93,7 @@ const create: LfsCall = {
   },
 };
 
-/** One's own, or by force as an administrator of the project anybody's. */
+/** The caller's own lock, or with force any lock for an administrator of the project. */
 const unlock: LfsCall = {
   method: "POST",
   path: /^locks\/(?<id>[^/]{1,64})\/unlock$/,

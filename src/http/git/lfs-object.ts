@@ -43,13 +43,13 @@ const Batch = z.object({
   objects: z.array(NamedObject).max(batchMax),
 });
 
-/** git-lfs/docs/api/batch.md: where each object is to be got, or brought. */
+/** git-lfs/docs/api/batch.md: the address to download or upload each object at. */
 const batch: LfsCall = {
   method: "POST",
   path: /^objects\/batch$/,
   operationId: "lfs-batch",
   async handle(request, deps) {
-    // Who may read may ask; whether they may write is known once it is known what they want.
+    // Readers may send a batch; the right to write is checked once the operation is known.
     await request.prove("download");
     const body = await lfsBody(request, Batch);
     const { operation, objects, transfers = ["basic"], hash_algo = "sha256" } = body;
@@ -88,7 +88,7 @@ function presenter(
   { publicUrl, config }: Deps,
 ): Present {
   const base = `${publicUrl}/project/${project.owner_alias}/${project.alias}.git/info/lfs/objects`;
-  // Cheap to check for each object, and no password or wider token has to travel with it.
+  // Cheap to check for each object, and neither a password nor a wider token is sent with it.
   const signed = issued && {
     header: { Authorization: `Bearer ${issued.token}` },
     expires_in: issued.expiresInSeconds,
@@ -119,7 +119,7 @@ function presenter(
 }
 
 /**
- * Takes an object in. Its bytes are needed even when another project has them: knowing an id grants nothing.
+ * Stores an object. Its bytes are required even when another project has them: an id alone gives no access.
  * git-lfs/docs/api/basic-transfers.md
  */
 const upload: LfsCall = {
@@ -203,7 +203,7 @@ const verify: LfsCall = {
 
 export const objectCalls: readonly LfsCall[] = [batch, download, upload, verify];
 
-/** Of this very project: another project's object does not exist for who asks here. */
+/** An object of this project; one of another project is not found. */
 async function mustFind(
   { db }: Pick<Deps, "db">,
   projectId: string,

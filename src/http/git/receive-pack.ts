@@ -43,7 +43,7 @@ export async function receivePack(
   }
   const { denyForced, together, gate, inputBytesMax } = prepared;
   const child = start({ denyForced, together, gate, inputBytesMax });
-  // Once all of it is here, git needs nobody any more and finishes in a moment.
+  // Once the whole request has arrived, git ends within a moment.
   ctx.res.once("close", () => {
     if (!body.readableEnded) stop();
   });

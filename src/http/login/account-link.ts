@@ -155,7 +155,7 @@ export async function ask(
   await anonymousLimit(deps, "ask", request.ip);
   const emailDigest = vault.digest("email", normaliseEmail(email));
   const command = { type, emailDigest, at: now().toISOString() };
-  // Never repeated under a key: nobody is known here.
+  // Has no idempotency key: the caller is not known.
   const metadata = { ...(await request.metadata()), commandId: randomUUID() };
   await handle(store, recovery, { id: emailDigest, command, metadata });
 }

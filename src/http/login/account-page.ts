@@ -297,7 +297,7 @@ const submitRegister = page({
 
 const invitationPath = linkPaths.INVITATION;
 
-/** Who is logged in becomes a member; everybody else makes an account, or logs in first. */
+/** A user with a session becomes a member; others create an account or log in first. */
 function invitationForm(
   visit: Visit,
   token: string,

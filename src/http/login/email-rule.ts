@@ -22,7 +22,7 @@ export function mustBeAllowedEmail(email: string, settings: Settings): void {
   });
 }
 
-/** Whether the e-mail of a new account counts as confirmed although nobody has proved it. */
+/** Whether the e-mail of a new account counts as confirmed without proof. */
 export function newCountsAsConfirmed(settings: Settings): boolean {
   return settings.userAutoConfirm || !settings.enableEmailValidation;
 }

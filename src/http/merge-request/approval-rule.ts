@@ -246,7 +246,7 @@ async function present(db: Knex, rows: readonly ApprovalRuleRow[]) {
   }));
 }
 
-/** Each once. @throws Refusal 404 when one of them is nobody */
+/** The ids without repetitions. @throws Refusal 404 when a user does not exist */
 async function mustExist(db: Knex, ids: readonly UserId[]): Promise<UserId[]> {
   const unique = [...new Set(ids)];
   const users = await findUsersById(db, unique);

@@ -9,7 +9,7 @@ import type { Deps } from "../core/deps.ts";
 
 /** A store that does not answer within this is as good as gone. */
 const checkTimeoutMs = 2_000;
-/** Asking is free for everybody, so asking often must cost nothing. */
+/** Requests need no token, so frequent ones must not cost queries. */
 const cachedMs = 500;
 
 export type Readiness = Readonly<{

@@ -106,7 +106,7 @@ async function repositoryOf(
   return { repository: row, path };
 }
 
-/** A job that acts for nobody known reads what its project has. */
+/** A job without a known person may read the packages of its project. */
 function ofJob(projectId: string): typeof openRepository {
   return async (name, deps) => {
     const owner = await ownerNamed(name, deps);

@@ -8,7 +8,7 @@ import type { RequestFor } from "../core/request.ts";
 
 export type Writing = RequestFor<"project:DEVELOPER">;
 
-/** Changes refs in the caller's name, and answers once everybody sees it. */
+/** Changes refs in the caller's name, and answers once every read shows the change. */
 export async function changeRefsFor(
   request: Writing,
   deps: Deps,

@@ -60,7 +60,7 @@ const getPushStats = route({
   },
 });
 
-/** Not the form of a new alias: one that nobody has is not found. */
+/** Not checked as a new alias: an unknown one is not found. */
 const Alias = z.string().max(nameLengthMax);
 
 const getPushStatsOfUsers = route({

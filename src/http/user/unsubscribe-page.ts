@@ -34,7 +34,7 @@ const showUnsubscribe = page({
   },
 });
 
-/** Also the one-click POST of mail programs (RFC 8058): the token alone proves whose wish it is. */
+/** Also the one-click POST of mail programs (RFC 8058): the token authenticates the user. */
 const submitUnsubscribe = page({
   method: "post",
   path: unsubscribePath,

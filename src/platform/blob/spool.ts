@@ -10,9 +10,9 @@ import type { Spooled } from "./store.ts";
 export type Digests = Readonly<{ md5: string; sha1: string; sha256: string; sha512: string }>;
 
 export type SpoolOptions = Readonly<{
-  /** More is refused as soon as it comes. */
+  /** Content beyond this is refused while it arrives. */
   bytesMax: number;
-  /** What the bytes must turn out to be, when the sender has said so. */
+  /** Digest and size that the sender has stated. */
   expected?: Readonly<{ sha256: string; bytes: number }> | undefined;
   signal?: AbortSignal | undefined;
 }>;
@@ -23,9 +23,9 @@ const hashNames = ["md5", "sha1", "sha256", "sha512"] as const;
 type HashName = (typeof hashNames)[number];
 
 const writeBytes = 256 * 1024;
-/** The disk begins with so much while more comes, so that the end waits for the rest alone. */
+/** Data is synced in steps of this size while more arrives, so that the last sync is short. */
 const syncBytes = 4 * 1024 ** 2;
-/** Each takes a thread that other files need as well. */
+/** A sync occupies a thread of the pool that all file operations share. */
 const syncsMax = 1;
 let syncs = 0;
 
@@ -47,7 +47,7 @@ export async function spool(
 }
 
 /**
- * The same for what nobody asks other digests of: they take twice as long as the one that is needed.
+ * Writes the bytes as `spool` does and computes the SHA-256 only: all four digests take twice as long.
  *
  * @throws as `spool`
  */
@@ -66,7 +66,7 @@ async function gather(
   { bytesMax, expected, signal }: SpoolOptions,
   names: readonly HashName[],
 ): Promise<Spooled & Readonly<{ digestOf: (name: HashName) => string }>> {
-  // What breaks before the pipeline hears it is reported by the pipeline all the same.
+  // An error before the first read would end the process; the read reports it as well.
   source.on("error", () => undefined);
   await mkdir(directory, { recursive: true });
   const file = path.join(directory, randomUUID());
@@ -93,7 +93,7 @@ async function gather(
 
 type Sink = Readonly<{ handle: FileHandle; hashes: readonly Hash[]; bytesMax: number }>;
 
-/** Hashes what comes while what came before is written. @returns how many bytes */
+/** Hashes arriving chunks while earlier ones are written. @returns the number of bytes */
 async function write(source: Readable, { handle, hashes, bytesMax }: Sink): Promise<number> {
   let bytes = 0;
   let waiting: Buffer[] = [];
@@ -145,7 +145,7 @@ async function datasync(handle: FileHandle): Promise<void> {
   }
 }
 
-/** A file system may take less at a time than it is given. */
+/** A single `writev` may write only a part of the bytes. */
 async function writeAll(handle: FileHandle, chunks: readonly Buffer[]): Promise<void> {
   const { bytesWritten } = await handle.writev(chunks);
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
@@ -165,7 +165,7 @@ function mustBe(expected: Measured, actual: Measured): void {
   }
 }
 
-/** Files of dead processes: nobody writes to one for longer than uploads may take. */
+/** Removes files of dead processes: no upload takes as long as such a file is old. */
 export async function removeOlder(directory: string, before: Date): Promise<void> {
   const names = await readdir(directory).catch(() => []);
   for (const name of names) {

@@ -125,7 +125,7 @@ export async function cancelUpload(db: Knex, uploadId: string): Promise<void> {
   await db(uploads).where({ id: uploadId }).delete();
 }
 
-/** Frees what ended a while ago: uploads that nobody goes on with, blobs that no manifest names. */
+/** Removes uploads that were not continued in time, and blobs that no manifest names. */
 export async function sweepContainers(db: Knex): Promise<void> {
   await db(uploads).where("expires_at", "<", db.fn.now()).delete();
   await db("public.container_blob").where("held_until", "<", db.fn.now()).delete();

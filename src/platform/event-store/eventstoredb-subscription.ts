@@ -91,7 +91,7 @@ async function* subscribeOnce(
   subscription.on("caughtUp", () => {
     subscription.push({ item: { kind: "caughtUp" } } satisfies Placed);
   });
-  // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
+  // The loop below receives errors; one after its end has no receiver and must not throw.
   subscription.on("error", () => undefined);
   const stop = (): void => {
     subscription.destroy();

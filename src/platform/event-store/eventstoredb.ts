@@ -231,7 +231,7 @@ type Resolved = Readonly<{ event?: RecordedEvent }>;
 /** What the client reads, in the port's shape; nothing for a stream that does not exist. */
 async function* recorded(open: () => StreamingRead<Resolved>): AsyncGenerator<Recorded> {
   const reading = open();
-  // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
+  // The loop below receives errors; one after its end has no receiver and must not throw.
   reading.on("error", () => undefined);
   try {
     const items: AsyncIterable<Resolved> = reading.iterator({ destroyOnReturn: false });

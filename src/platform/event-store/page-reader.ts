@@ -70,7 +70,7 @@ export async function* readPages(
     call = await internal.GRPCStreamCreator(PagesClient, "pages", (pages) =>
       pages.read(message, ...internal.callArguments({}, { deadline: Number.POSITIVE_INFINITY })),
     )();
-    // The loop below learns of errors; one that comes after its end is nobody's, and must not throw.
+    // The loop below receives errors; one after its end has no receiver and must not throw.
     call.on("error", () => undefined);
     const given: AsyncIterable<Buffer> = call.iterator({ destroyOnReturn: false });
     for await (const bytes of given) yield eventsIn(bytes);

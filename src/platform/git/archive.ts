@@ -18,7 +18,7 @@ export type ArchiveOptions = Readonly<{
 
 export type ArchiveLimits = Readonly<{ idleMs: number; totalMs: number }>;
 
-/** A reader that takes nothing for so long is gone; nobody's repository takes longer in all. */
+/** A reader that takes nothing for this time counts as disconnected; no archive takes longer in all. */
 const limitsDefault: ArchiveLimits = { idleMs: 2 * 60_000, totalMs: 60 * 60_000 };
 
 /**

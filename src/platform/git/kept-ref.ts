@@ -3,7 +3,7 @@ import { refsInFiles } from "./ref-files.ts";
 import type { Repository } from "./repository.ts";
 import { runGit } from "./run.ts";
 
-/** Refs that the service keeps for itself: everybody may fetch them, no push changes them. */
+/** Refs of the service itself: they can be fetched, and no push changes them. */
 export const keptPrefix = "refs/merge-requests/";
 export const keptRef = /^refs\/merge-requests\/[1-9]\d{0,9}\/(?:head|merge)$/;
 
@@ -12,7 +12,7 @@ export class KeptRefMoved extends Error {
   override readonly name = "KeptRefMoved";
 }
 
-/** What one of the service's own refs points to; null while there is none. */
+/** The object that one of the service's own refs points to; null without such a ref. */
 export async function readKeptRef({ gitDir }: Repository, ref: string): Promise<string | null> {
   const read = await refsInFiles(gitDir, [ref]);
   if (read !== undefined) return read.get(ref) ?? null;

@@ -3,7 +3,7 @@ import { parentPort } from "node:worker_threads";
 import { renderMarkdown } from "./render.ts";
 import type { MarkdownQuestion } from "./renderer.ts";
 
-/** Runs in a thread of its own: a text that takes long holds up nobody else. */
+/** Runs in a thread, because a text may take long to render. */
 parentPort?.on("message", ({ text, place }: MarkdownQuestion) => {
   parentPort?.postMessage({ answer: renderMarkdown(text, place) });
 });

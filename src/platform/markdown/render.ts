@@ -147,7 +147,7 @@ function linkOf({ href, ...rest }: Attributes, place: Place): Attributes {
   return address === undefined ? rest : { ...rest, href: address };
 }
 
-/** The image of another site is a link to it: opening a page tells nobody else. */
+/** An image of another site becomes a link, so that opening a page sends no request to that site. */
 function imageOf(tagName: string, { src = "", ...rest }: Attributes, place: Place): sanitize.Tag {
   const words = rest["alt"] || "image";
   if (isWhole(src)) {

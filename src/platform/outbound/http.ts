@@ -109,7 +109,7 @@ export function guardedLookup(resolve: Resolve, isAllowed: IsAllowed): LookupFun
     resolve(hostname, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null) return done(error, "");
-      // One bad address among good ones is not a mistake anybody makes with a public receiver.
+      // A public receiver has no private address among its public ones.
       if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
         return done(addressRefused(), "");
       }

@@ -70,7 +70,7 @@ export async function readTarEntry(
     if (code !== "TAR_ENTRY_INFO") refuse(badFile(`It is not a tar archive: ${message}.`));
   });
   parser.on("error", refuse);
-  // What follows the end is read by nobody, and would be gathered in memory.
+  // Bytes after the end are not read and would accumulate in memory.
   parser.on("eof", () => {
     state.ended = true;
   });

@@ -59,7 +59,7 @@ export type QueueOptions = Readonly<{
   log: Logger;
 }>;
 
-/** Attempts come to about a day at one a minute: longer than an outage nobody looks at. */
+/** About a day of attempts, one a minute: longer than an outage stays unnoticed. */
 const attemptsMax = 1_500;
 const backoffMaxMs = 60_000;
 const backoffMinMs = 500;
@@ -163,7 +163,7 @@ async function work(
     // After a kill, its jobs go to others within half a minute.
     lockDuration: 15_000,
     stalledInterval: 10_000,
-    // Being killed is nobody's fault: a job is not given up for it.
+    // A killed process does not count as a failure of the job.
     maxStalledCount: attemptsMax,
     // The default leaves a worker asleep for 15 s after an outage.
     runRetryDelay: 1_000,

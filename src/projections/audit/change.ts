@@ -7,7 +7,7 @@ export type Change = Readonly<{ field: string; before?: unknown; after?: unknown
 
 export type Data = Readonly<Record<string, unknown>>;
 
-/** What is shown in the place of what nobody is shown: which kind of thing it is. */
+/** Shown instead of a hidden value: the kind of the value. */
 export const marks = {
   personal: "«personal data»",
   secret: "«secret»",

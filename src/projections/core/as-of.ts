@@ -29,7 +29,7 @@ export async function withReadModelsOf<Result>(
   { ownerId, events, context, runMaxMs = runMaxMsDefault }: Past,
   run: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
-  // One order for everybody, so that no two wait for each other.
+  // One order for all requests, so that no two wait for each other.
   const sorted = [...projections].sort((a, b) => (a.name < b.name ? -1 : 1));
   await prepareTables(db, sorted);
   const tx = await db.transaction();

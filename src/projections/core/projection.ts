@@ -28,7 +28,7 @@ export type Projection = Readonly<{
   name: string;
   /** Raised when tables or handlers change their meaning: the tables are then built again. */
   version: number;
-  /** Owned alone: a handler reads and writes only these, and nobody else writes them. */
+  /** Handlers of this read model read and write only these, and no other code writes them. */
   tables: readonly string[];
   /** Makes the tables and their indexes; names are unqualified, the search path decides where. */
   create: (tx: Tx) => Promise<void>;

@@ -102,7 +102,7 @@ export async function lockersOf(
   return new Map(rows.map((row) => [row.path, row.locked_by_alias]));
 }
 
-/** Whether anybody but this user has locked anything in the project. */
+/** Whether another user has locked a file of the project. */
 export async function hasLocksOfOthers(
   db: Knex,
   projectId: string,

@@ -11,7 +11,7 @@ import { tableOf, Writes } from "../core/writes.ts";
 export type IssueRow = Readonly<{
   id: IssueId;
   project_id: ProjectId;
-  /** Null until the issue has a number; nobody sees it before. */
+  /** Null until the issue has a number; it is not shown before. */
   local_id: LocalId | null;
   title: string;
   description: string;

@@ -61,7 +61,7 @@ export const externalIdentityProjection = defineProjection({
   },
 });
 
-/** What the directories and providers call this person; a handful at most. */
+/** The identities of a user at directories and providers; a handful at most. */
 export async function identitiesOf(
   db: Knex,
   userId: string,

@@ -10,7 +10,7 @@ import { protectionRules } from "./protection.ts";
 
 /** What the rules that fit a ref allow together; the strictest of them counts in each respect. */
 export type RefProtection =
-  /** All refs follow those of another repository: nobody changes them here. */
+  /** All refs follow those of another repository: users cannot change them. */
   | Readonly<{ kind: "MIRROR" }>
   | Readonly<{ kind: "TAG"; allowToCreate: ProtectionLevel }>
   | Readonly<{

@@ -5,7 +5,7 @@ import { owners } from "../team/owner.ts";
 /** Who asks for a list of images. */
 export type CatalogReader =
   | Readonly<{ userId: string; projectId: string | undefined }>
-  /** A job that acts for nobody known reads what its project has. */
+  /** A job without a known person may read the images of its project. */
   | Readonly<{ userId: null; projectId: string }>
   | Readonly<{ userId: null; projectId: undefined; isInstanceOpen: boolean }>;
 

@@ -33,7 +33,7 @@ export const registryRepositoryProjection = defineProjection({
   name: "registry_repository",
   version: 1,
   tables: [table],
-  // Who reads a repository without a token depends on its settings, and requests keep them.
+  // Anonymous access depends on the settings of a repository, which requests cache.
   announces: "access",
   async create(tx) {
     await tx.schema.createTable(table, (columns) => {
@@ -83,7 +83,7 @@ export const registryRepositoryProjection = defineProjection({
   },
 });
 
-/** One of this very owner; another owner's is not found. */
+/** A repository of this owner; one of another owner is not found. */
 export function findRegistryRepository(
   db: Knex,
   { ownerType, ownerId }: RegistryOwner,

@@ -372,7 +372,7 @@ export async function shownRevision(db: Knex, projectId: string): Promise<bigint
   return (await db<GitRepositoryRow>("git_repository").where(where).first("revision"))?.revision;
 }
 
-/** Who moved a ref to a commit the last time; null when nobody is known to have. */
+/** The user who last moved a ref to a commit; null when unknown. */
 export async function whoMovedRef(
   db: Knex,
   projectId: string,

@@ -1,4 +1,4 @@
 import type { UseTable } from "../../platform/last-used.ts";
 
-/** When a key last opened something: noted by SSH, shown with the key. */
+/** The last use of an SSH key: recorded by the role `ssh`, shown with the key. */
 export const sshKeyUses: UseTable = { table: "ssh_key_use", column: "key_id" };

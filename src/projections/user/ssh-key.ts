@@ -96,7 +96,7 @@ export async function findSshKeys(
 export type SshLoginRow = Pick<UserRow, "alias" | "is_admin"> &
   Readonly<{ user_id: string; key_id: string; public_key: string; fingerprint: string }>;
 
-/** Whom this key lets in now: nobody when it expired, or its user is blocked or forgotten. */
+/** The user of a key; undefined when the key has expired, or its user is blocked or forgotten. */
 export function findSshLogin(
   db: Knex,
   fingerprint: string,

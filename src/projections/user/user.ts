@@ -161,7 +161,7 @@ export function findUser(db: Knex, alias: string): Promise<UserRow | undefined> 
     .first();
 }
 
-/** By alias or id. An id wins, so that nobody takes another's place by an alias of that form. */
+/** By alias or id. An id wins, so that no user can pose as another by an alias of that form. */
 export async function findUserNamed(db: Knex, name: string): Promise<UserRow | undefined> {
   const byId = UserId.safeParse(name).success ? await findUserById(db, name) : undefined;
   return byId ?? findUser(db, name);

@@ -153,7 +153,7 @@ export const webhookDeliveryProjection = defineRowProjection({
     },
     WebhookDeliveryAbandoned: (rows, event) =>
       finish(rows, event, { status: "ABANDONED", abandoned_because: event.data.reason }),
-    // Its log goes with the webhook: nobody can ask for it any more.
+    // Its log is deleted with the webhook, because no request can name it any more.
     WebhookDeleted: (rows, { stream }) => drop(rows, ["webhook_id", "=", idInStream(stream)]),
     WebhookCreated: ignore,
     WebhookReconfigured: ignore,

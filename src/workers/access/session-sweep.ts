@@ -9,7 +9,7 @@ import type { WorkerDeps } from "../core/deps.ts";
 /** What is left is swept in the next round. */
 const sessionsMax = 200;
 
-/** Says in the log which sessions ended by themselves; nobody could use them any more. */
+/** Records the end of sessions that have expired and could not be used any more. */
 export async function sweepSessions({ db, store, now }: WorkerDeps): Promise<void> {
   const { sessionMaxInactiveIntervalMinutes: minutes } = await findSettings(db);
   const before = new Date(now().getTime() - minutes * 60_000);

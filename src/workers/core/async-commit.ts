@@ -1,9 +1,9 @@
 import type { Knex } from "knex";
 
 /**
- * A transaction that does not wait for the disk. A crash of Postgres may take the last of them back,
- * but never one and not a later one; so it fits whatever is done again from events or jobs that are
- * there.
+ * A transaction that does not wait for the disk. A crash of PostgreSQL may lose the last of them,
+ * but never one without all later ones; so it is for work that is repeated from stored events or
+ * jobs.
  */
 export function relaxed<Result>(
   db: Knex,
@@ -15,7 +15,7 @@ export function relaxed<Result>(
   });
 }
 
-/** The same, one at a time for each of the names. */
+/** As `relaxed`, under an advisory lock for each of the names. */
 export function relaxedAlone<Result>(
   db: Knex,
   names: readonly string[],

@@ -89,7 +89,7 @@ export const mergeRequestPipelineWorker = defineWorker({
     if (commit === undefined || isSkipped(commit.message)) return;
     if (sourceCommit !== null && !(await isStartedByPush(deps, row))) return;
     const userId = sourceCommit === null ? row.author_id : await pusherOf(deps.db, row);
-    // A commit that nobody is known to have pushed runs with nobody's rights.
+    // Without a known pusher the pipeline would have no rights, so none is started.
     if (userId !== null) await startMergeRequestPipeline(deps, row, { userId, metadata: envelope });
   },
 });

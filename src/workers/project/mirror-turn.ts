@@ -13,8 +13,8 @@ export type MirrorKey = Readonly<{ projectId: string; mirrorId: string }>;
 export const turnMs = 60_000;
 const mirrorsAtOnce = 1_000;
 
-/** A mirror as it was configured last shall be synced at that time, or before. */
-export async function wantSync(
+/** Schedules a sync of the present configuration for the time, unless an earlier one is due. */
+export async function scheduleSync(
   db: Knex,
   { projectId: project_id, mirrorId: mirror_id }: MirrorKey,
   type: MirrorType,
@@ -22,7 +22,7 @@ export async function wantSync(
 ): Promise<void> {
   const fresh = { project_id, mirror_id, type, due_at: at };
   await db.transaction(async (tx) => {
-    // Of another configuration: forgotten, and who works under it finds its turn gone.
+    // The state of an earlier configuration is reset; a worker on it finds that it lost the lease.
     await tx<MirrorSyncRow>("mirror_sync")
       .where({ project_id })
       .whereNot({ mirror_id })
@@ -50,7 +50,7 @@ export async function dropSync(db: Knex, projectId: string, mirrorId?: string): 
   await query.delete();
 }
 
-/** Takes the turn when nobody has it. One at a time works on a mirror, whatever process it is in. */
+/** Takes the lease of a mirror when it is free: one worker of all processes syncs a mirror at a time. */
 export async function takeTurn(
   db: Knex,
   { projectId, mirrorId }: MirrorKey,
@@ -64,7 +64,7 @@ export async function takeTurn(
   return taken > 0;
 }
 
-/** False when the turn was lost, or the mirror is not what it was: the work must stop. */
+/** False when the lease was lost or the mirror was configured anew: the work must stop. */
 export async function keepTurn(db: Knex, key: MirrorKey, runner: string): Promise<boolean> {
   const kept = await db("mirror_sync")
     .where({ project_id: key.projectId, mirror_id: key.mirrorId, runner })
@@ -82,13 +82,13 @@ const until = (db: Knex) => db.raw("now() + ? * interval '1 millisecond'", [turn
 
 type Failure = Readonly<{ code: string; reason: string }>;
 type Ended =
-  /** `but`: what was left undone, and trying again will not do. */
+  /** `but`: a part that failed and that a retry would not complete. */
   | Readonly<{ how: "succeeded"; at: Date; but: Failure | undefined }>
   | Readonly<{ how: "failed"; failure: Failure; retryAt: Date }>
-  /** By a process that must end: another one does it anew. */
+  /** By a process that must end: another one repeats the sync. */
   | Readonly<{ how: "stopped"; at: Date }>;
 
-/** Gives the turn back. A sync that was requested meanwhile stays due. */
+/** Releases the lease. A sync that was requested meanwhile stays due. */
 export async function endTurn(db: Knex, runner: string, ended: Ended): Promise<void> {
   await db("mirror_sync")
     .where({ runner })
@@ -115,7 +115,7 @@ const errorColumns = (failure: Failure | undefined) => ({
   error: failure?.reason ?? null,
 });
 
-/** Mirrors that are due and nobody works on, those whose worker died among them. */
+/** Mirrors that are due and have no worker, including those whose worker died. */
 export function dueMirrors(
   db: Knex,
   settings: MirrorIntervals,

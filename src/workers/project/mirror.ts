@@ -10,7 +10,7 @@ import { findProjectById } from "../../projections/project/project.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { mirrorJob } from "./mirror-sync.ts";
-import { dropSync, dueMirrors, wantSync } from "./mirror-turn.ts";
+import { dropSync, dueMirrors, scheduleSync } from "./mirror-turn.ts";
 
 /** Pushes that follow one another within so long go out together. */
 const gatherMs = 2_000;
@@ -50,7 +50,7 @@ async function afterPushes(
   const mirrors = await pushMirrors(db, projectIds);
   const at = new Date(now().getTime() + gatherMs);
   for (const [projectId, mirrorId] of mirrors) {
-    await wantSync(db, { projectId, mirrorId }, "PUSH", at);
+    await scheduleSync(db, { projectId, mirrorId }, "PUSH", at);
   }
   return events
     .map(({ stream, metadata }) => ({ projectId: idInStream(stream), push: metadata.commandId }))
@@ -67,7 +67,7 @@ async function afterChange(recorded: Recorded, deps: WorkerDeps): Promise<readon
   const project = await findProjectById(deps.db, data.projectId);
   // Removed again, or made anew: that has an event of its own.
   if (project?.mirror_id !== data.mirrorId || project.mirror_type === null) return [];
-  await wantSync(deps.db, data, project.mirror_type, deps.now());
+  await scheduleSync(deps.db, data, project.mirror_type, deps.now());
   return [mirrorJob(data.projectId, id)];
 }
 

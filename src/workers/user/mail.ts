@@ -19,7 +19,7 @@ import { defineWorker } from "../core/worker.ts";
 import { writeMail } from "./mail-text.ts";
 
 const queue = "mail";
-/** Sent or not: later nobody asks any more, and an address should not be kept without a reason. */
+/** Applies to sent and unsent mails: an address is not kept longer than the outbox shows it. */
 const keptMs = 30 * 24 * 60 * 60_000;
 const sweptAtOnce = 200;
 

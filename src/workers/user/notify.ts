@@ -12,7 +12,7 @@ import { load } from "../core/caused-by.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import { scheduleMail } from "./mail.ts";
 
-/** Later than this nobody is interested. */
+/** Older events are not worth a notification. */
 const lifeMs = 3 * 24 * 60 * 60_000;
 
 /** Whom an event assigns and mentions, by whom, and what it is about. */

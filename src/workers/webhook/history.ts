@@ -1,7 +1,7 @@
 import type { Recorded } from "../../events/core/event.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 
-/** So many more than wanted are held before the newest of them are let go. */
+/** Events held beyond the wanted number before the newest ones are dropped. */
 const slack = 1_000;
 
 export type Stretch = Readonly<{
@@ -11,7 +11,7 @@ export type Stretch = Readonly<{
   /** Positions of the log, the first not included, the last included. */
   after?: bigint | undefined;
   last?: bigint | undefined;
-  /** So many of them, the oldest. */
+  /** At most this many, the oldest ones. */
   countMax: number;
 }>;
 
@@ -28,7 +28,7 @@ export async function oldestEvents(
   let end = last;
   const trim = (): void => {
     kept = kept.sort((a, b) => (a.position < b.position ? -1 : 1)).slice(0, countMax);
-    // What is newer than all that are kept is not among the oldest.
+    // An event newer than all kept ones is not among the oldest.
     if (kept.length === countMax) end = kept.at(-1)?.position;
   };
   for (const stream of new Set(streams)) {
@@ -46,10 +46,10 @@ export async function oldestEvents(
   return kept;
 }
 
-/** Less than so many events are read rather than looked between. */
+/** A range of at most this many events is read instead of being halved further. */
 const nearEnough = 64n;
 
-/** A revision before which nothing is after the position; undefined when nothing is. */
+/** The revision to read from for events after the position; undefined when there are none. */
 async function startAfter(
   stream: string,
   after: bigint,
@@ -78,7 +78,7 @@ export type EventPlace = [stream: string, revision: string];
 
 export const placeOf = ({ stream, revision }: Recorded): EventPlace => [stream, String(revision)];
 
-/** Events by where they are; what is gone is left out. */
+/** Events by stream and revision; deleted ones are left out. */
 export async function eventsAt(
   places: readonly EventPlace[],
   { store }: Pick<WorkerDeps, "store">,

@@ -18,7 +18,7 @@ type OutboxRow = Readonly<{
   due_at: Date;
 }>;
 
-/** Longer than a turn with its last attempt takes; only a claim nobody will repeat runs out. */
+/** Longer than a turn with its last attempt takes, so only claims of dead processes expire. */
 const claimMs = 60_000;
 
 const free = { claimed_by: null, claimed_until: null } as const;
@@ -134,7 +134,7 @@ export async function putBesideLine(
 
 export type StandingLine = Readonly<{
   webhookId: string;
-  /** Of the oldest delivery that nobody works on. */
+  /** Of the oldest delivery that no worker has claimed. */
   dueAt: Date;
   /** Deliveries that wait with it. */
   waiting: number;

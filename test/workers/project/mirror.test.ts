@@ -19,8 +19,8 @@ import { mirrorSyncWorker } from "../../../src/workers/project/mirror-sync.ts";
 import {
   dueMirrors,
   keepTurn,
+  scheduleSync,
   takeTurn,
-  wantSync,
 } from "../../../src/workers/project/mirror-turn.ts";
 import { nodeArgs } from "../../support/compiled.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -56,7 +56,7 @@ async function givenMirror(name: string, type: MirrorTarget["type"] = "PULL") {
   const metadata = metadataFor(deterministicId("configure", name));
   const { position } = await handle(deps.store, mirror, { id: projectId, command, metadata });
   await deps.visible(position);
-  await wantSync(deps.db, { projectId, mirrorId }, type, clock.now);
+  await scheduleSync(deps.db, { projectId, mirrorId }, type, clock.now);
   return { projectId, mirrorId };
 }
 
@@ -105,7 +105,7 @@ describe("when a mirror is synced", () => {
       await run(projectId);
     }
     other.reset();
-    await wantSync(deps.db, { projectId, mirrorId }, "PULL", clock.now);
+    await scheduleSync(deps.db, { projectId, mirrorId }, "PULL", clock.now);
     await run(projectId);
     expect(requestCount(), "within the lag").to.equal(0);
     clock.now = minutes(1);
@@ -142,7 +142,7 @@ describe("the turn at a mirror", () => {
     expect(await dueIds(clock.now)).to.include(key.projectId);
     expect(await takeTurn(deps.db, key, two, clock.now)).to.equal(true);
     const changed = { ...key, mirrorId: deterministicId("another") };
-    await wantSync(deps.db, changed, "PULL", clock.now);
+    await scheduleSync(deps.db, changed, "PULL", clock.now);
     expect(await keepTurn(deps.db, key, two)).to.equal(false);
   });
 });

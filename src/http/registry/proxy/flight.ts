@@ -37,13 +37,13 @@ export class Flight {
   #isEnded = false;
 
   constructor(
-    /** Called when nobody reads any more before it is whole. */
+    /** Called when the last reader leaves before the file is complete. */
     readonly abandoned: () => void,
     /** Called when the file of this machine is removed; perhaps more than once. */
     readonly removed: () => void = () => undefined,
   ) {}
 
-  /** Whether it has come or failed, and nobody can begin to read it any more. */
+  /** Whether the file is complete or failed, so that no further reader can begin. */
   get isOver(): boolean {
     return this.#isEnded && this.#handle === undefined;
   }

@@ -35,7 +35,7 @@ const tabs: readonly (readonly [Tab, string, string])[] = [
   ["audit", "Audit", "/audit"],
 ];
 
-/** What all pages of a project begin with. */
+/** The project of a page, and the head that all pages of a project share. */
 export async function inProject(
   ask: Ask,
   names: Names,
@@ -43,7 +43,7 @@ export async function inProject(
   Readonly<{ project: Project; names: Names; lead: (tab?: Tab) => (base: string) => Html }>
 > {
   const project = await ask.one("getProject", ProjectView, { params: names });
-  // As they are spelled, not as the request spells them.
+  // The spelling of the project's own aliases, not that of the request.
   const spelled = { ownerAlias: project.owner.alias, projectAlias: project.alias };
   return { project, names: spelled, lead: (tab) => (base) => lead(base, project, spelled, tab) };
 }

@@ -116,7 +116,7 @@ const bodyOf = async (typed: Typed, visit: Visit, issue?: Issue) => ({
 });
 
 /**
- * Another edit would be lost without anybody having seen it.
+ * Keeps an edit that the user has not seen from being overwritten.
  *
  * @throws Refusal 409 `form.outdated` when it changed since the form was opened
  */

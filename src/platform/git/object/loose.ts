@@ -22,7 +22,7 @@ const compress = promisify(deflate);
 /** An object as its file holds it: compressed, with a header; gitrepository-layout(5). */
 export type LooseObject = Readonly<{ id: string; file: Buffer }>;
 
-/** As git makes them: nobody writes to a file whose name is its content. */
+/** The mode that git uses: a file named by its content is never written to again. */
 const mode = 0o444;
 
 /** The file of an object that this process has made. */

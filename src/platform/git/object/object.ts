@@ -197,7 +197,7 @@ function joinedLines({ parts: [line = noBytes, ...further] }: Header): Buffer {
   return Buffer.concat([line, ...further.flatMap((part) => [lineEnd, part])]);
 }
 
-/** A commit may say that its text is not UTF-8; an encoding nobody knows is read as UTF-8. */
+/** A commit may name an encoding other than UTF-8; an unknown one is read as UTF-8. */
 function decoderOf(encoding: Buffer | undefined): (bytes: Buffer) => string {
   try {
     const decoder = new TextDecoder(encoding?.toString("latin1") ?? "utf-8", { ignoreBOM: true });

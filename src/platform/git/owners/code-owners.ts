@@ -2,9 +2,9 @@
 export type OwnerEntry = Readonly<{
   /** Glob as GitLab reads it, normalised: it begins with a slash. */
   pattern: string;
-  /** As written: `@alias`, `@@role`, an address. None: nobody has to agree. */
+  /** As written: `@alias`, `@@role`, an address. Without any, no approval is required. */
   owners: readonly string[];
-  /** Matching files need nobody of this section. */
+  /** Matching files need no approval of this section. */
   excludes: boolean;
 }>;
 
