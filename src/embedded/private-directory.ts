@@ -10,7 +10,7 @@ const ofOthers = 0o077;
  * Makes the data directory for its owner alone. One that was made with wider rights is tightened, and
  * so is everything directly in it.
  *
- * @returns what to tell the operator, who may have to replace secrets that others could read
+ * @returns a message for the operator, who may have to replace secrets that others could read
  */
 export async function keepPrivate(dataDir: string): Promise<readonly string[]> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });

@@ -119,7 +119,7 @@ export async function startHttp(platform: HttpPlatform): Promise<RunningHttp> {
     deps: made.deps as Deps,
     async close() {
       clearInterval(made.sweeper);
-      // Agents ask again, the next process that answers.
+      // Agents repeat the request at the next process.
       endHeldPolls(onChange);
       endFeeds(onChange);
       await listening.close();

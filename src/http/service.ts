@@ -63,7 +63,7 @@ export function buildService(deps: Deps): Service {
     async caller(ctx, access, forJobs = false) {
       const byJob = forJobs ? await jobCaller(deps.db, ctx) : undefined;
       const caller = byJob ?? (await prover.caller(ctx, access));
-      // An agent at work asks every few seconds.
+      // A working agent sends a request every few seconds.
       if (access !== "agent") await limit(ctx, caller, peerOf(ctx));
       return caller;
     },

@@ -19,7 +19,7 @@ type Job<Question, Answer> = Readonly<{
   resolve: (answer: Answer | undefined) => void;
 }>;
 
-/** Questions of one caller that wait or run; pages ask few at a time. */
+/** Requests of one caller that wait or run; a page sends few at a time. */
 const perCallerMax = 8;
 
 /**

@@ -27,11 +27,11 @@ export type LineLimits = Readonly<{
  * one that opens it wide and reads nothing must not fill our memory.
  */
 const socketBytesMax = 1024 ** 2;
-/** Clients ask for 32 KiB; with tiny packets each byte would cost us a hundred. */
+/** Clients request 32 KiB; with tiny packets each byte would need a hundred bytes on the connection. */
 const packetBytesMin = 1024;
 const checkMs = 5_000;
 
-/** Undefined when the client asks for packets no client asks for. */
+/** Undefined when the client requests a packet size that no real client uses. */
 export function openLine(
   channel: ServerChannel,
   socket: Socket,

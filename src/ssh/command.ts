@@ -3,7 +3,7 @@ import { LfsOperation } from "../platform/key/lfs-token.ts";
 
 export type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 
-/** The only things a client can ask for. */
+/** The only commands that a client can run. */
 export type SshCommand = Names &
   (
     | Readonly<{ service: "upload-pack" | "receive-pack" | "upload-archive" }>

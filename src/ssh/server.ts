@@ -131,7 +131,7 @@ function serveConnection(connection: Connection, entry: Entry, serving: Serving)
     const proof = await prove(attempt);
     if (proof.kind === "proved") proved = { by: proof.by, ip, socket };
     if (proof.kind !== "refused") return attempt.accept();
-    // "none" asks which ways there are.
+    // The method "none" requests the list of methods.
     if (attempt.method !== "none") attempts += 1;
     if (attempts >= attemptsMax) return void socket.destroy();
     attempt.reject(["publickey"]);

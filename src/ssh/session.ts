@@ -16,7 +16,7 @@ const exitRefused = 128;
 const lineLimitsDefault: LineLimits = { idleMs: 2 * 60_000, totalMs: 4 * 60 * 60_000 };
 
 /**
- * What a client may do with a channel: name the protocol it speaks and run one of git's commands.
+ * The requests that a client may send on a channel: name its protocol version and run one of git's commands.
  * Terminals, forwarding, agents, subsystems and variables are refused by not being listened for.
  */
 export function sessionsOf(service: SshService, proved: Proved): OnSession {

@@ -27,7 +27,7 @@ export const getSupportedMethods: handleUnaryCall<Empty, featuresPb.SupportedMet
   answer(null, response.setMethodsList(methods).setEventStoreServerVersion(protocolVersion));
 };
 
-/** A cluster of one, for connection strings that ask the cluster for its leader. */
+/** A cluster of one node, for connection strings that query the cluster for its leader. */
 export function gossipHandler(
   address: () => { host: string; port: number },
 ): handleUnaryCall<Empty, gossipPb.ClusterInfo> {

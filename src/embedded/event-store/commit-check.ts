@@ -9,7 +9,7 @@ import { StoreFailure } from "./failure.ts";
 import { isSoftDeleted } from "./metadata.ts";
 import type { Head, Place } from "./storage.ts";
 
-/** What the check may ask about the log, events of the batch being planned included. */
+/** The facts of the log that the check uses, events of the batch being planned included. */
 export type Log = Readonly<{
   head: (stream: string) => Head;
   /** Where this id was stored lately; older ones may be forgotten. */

@@ -5,7 +5,7 @@ import { clamp, streamNameOf } from "./codec.ts";
 import { invalid } from "./failure.ts";
 import { createFilter, type Filter } from "./filter.ts";
 
-/** What a read asks for. A place that is undefined is the end of the log or stream. */
+/** A request to read. An undefined position is the end of the log or stream. */
 export type ReadRequest =
   | Readonly<{
       kind: "readAll";

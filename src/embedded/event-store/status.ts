@@ -8,7 +8,7 @@ import { streamIdentifier } from "./codec.ts";
 import type { ExpectedRevision } from "./event.ts";
 import { type Failure, StoreFailure } from "./failure.ts";
 
-/** A failure as the status of a call, with the trailers by which clients tell them apart. */
+/** A failure as the status of a call, with the trailers by which clients distinguish failures. */
 export function serviceErrorOf(error: unknown): ServiceError {
   if (!(error instanceof StoreFailure)) {
     const message = error instanceof Error ? error.message : String(error);

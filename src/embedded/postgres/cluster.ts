@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 const passwordBytes = 24;
 
-/** Where a cluster and what belongs to it live below the data directory. */
+/** The paths of a cluster below the data directory. */
 export type ClusterPaths = Readonly<{
   /** Named after the major version: another one cannot read it. */
   pgDir: string;

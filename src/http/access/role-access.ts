@@ -75,7 +75,7 @@ export function mustBeFound<Row>(row: Row | undefined, resource: Needed["resourc
 /** A project, and what one caller is in it. */
 type ProjectAccess = Readonly<{ project: ProjectRow; role: Role | undefined }>;
 
-/** Nothing in it can be taken for a border: two requests share a key when they ask the same. */
+/** Its parts are separated unambiguously: only equal lookups share a key. */
 function accessKey(params: Params, userId: string | null): string {
   const { ownerAlias, projectAlias, projectUuid } = params;
   return JSON.stringify([{ ownerAlias, projectAlias, projectUuid }, userId]);

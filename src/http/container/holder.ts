@@ -14,7 +14,7 @@ const holders = rememberedFor<GrantHolderRow>(
   },
 );
 
-/** The user of a token of the registry: a push asks for them over a hundred times. */
+/** The user of a registry token, cached because a push needs them over a hundred times. */
 export function grantHolder(
   proof: GrantProof,
   deps: Pick<Deps, "db" | "onChange">,

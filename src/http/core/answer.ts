@@ -18,7 +18,7 @@ export type StreamReply = Readonly<{
   etag?: string;
   /** Which bytes the body is, when it is not the whole; both ends included. */
   part?: Readonly<{ first: number; last: number; total: number }>;
-  /** In the place of the declared status, where a protocol says more than one of success. */
+  /** Instead of the declared status, where a protocol has several statuses of success. */
   status?: number;
   /** Further headers of a protocol. */
   headers?: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export type Answer = Readonly<{
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string | Buffer | Readable;
-  /** Of the refusal that it tells of. */
+  /** Code of the refusal that the answer reports. */
   code?: string;
   /** See StreamReply. */
   onSend?: () => void;

@@ -4,7 +4,7 @@ import { CallerShare } from "../../platform/caller-share.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { StreamReply } from "./answer.ts";
 
-/** Each of them asks the database twice a second; a browser opens two for a page. */
+/** Each stream queries the database twice a second; a browser opens two for a page. */
 const share = new CallerShare(16);
 
 /**

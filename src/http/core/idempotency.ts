@@ -32,13 +32,13 @@ export type Keyed = Readonly<{
   request: readonly (string | Buffer)[];
   url: string;
   requestId: string;
-  /** The answer of every success, where it does not depend on what was done. */
+  /** The answer of every success, where it has no body that depends on the outcome. */
   success?: Answer;
   /** False when the body can be read only once: such a request is not run again without its client. */
   repeatable: boolean;
 }>;
 
-/** What a request under way tells of itself. */
+/** The state that a running request reports. */
 export type Progress = Readonly<{
   /** It has appended events: from now on it has an outcome. */
   appended: () => void;

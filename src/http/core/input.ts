@@ -70,7 +70,7 @@ function textErrors(ctx: Context): readonly FieldError[] {
     .map(([field]) => ({ field, code: "error.field.invalid", message }));
 }
 
-/** Who asks for the past must not take the present for it. */
+/** A client that requests the past must not get the present instead. */
 function asOfErrors({ method, asOf }: Route, { query }: Context): readonly FieldError[] {
   const isOfToday = method === "get" && asOf === undefined;
   if (!isOfToday || query["asOf"] === undefined) return [];

@@ -31,7 +31,7 @@ export async function isOpenToAll(
 }
 
 /**
- * What a route asks of a caller before it looks at what the path names.
+ * The checks of a caller before a route looks up the thing that the path names.
  *
  * @param isOpen a setting lets everybody in
  * @throws Refusal 403

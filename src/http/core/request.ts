@@ -25,7 +25,7 @@ export type RequestContext = Readonly<{
   /** From Idempotency-Key, or random: the same on every attempt at the same request. */
   commandId: string;
   /**
-   * The envelope for the events of this request. The first time, it asks as `mustStillMay` does.
+   * The envelope for the events of this request. The first call checks the rights as `mustStillMay` does.
    *
    * @throws what `mustStillMay` throws
    */

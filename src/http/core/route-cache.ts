@@ -4,7 +4,7 @@ import { BoundedCache } from "../../platform/bounded-cache.ts";
 import type { Input } from "./input.ts";
 import type { Route } from "./route.ts";
 
-/** What a request asks for, as far as its method and URL say it. */
+/** The operation and query that the method and URL of a request name. */
 export type MatchedRoute = Readonly<{ route: Route; params: Readonly<Record<string, unknown>> }> & {
   /** Set once it was read and found good; of a GET, which has no body, by its URL alone. */
   input?: Input;

@@ -56,7 +56,7 @@ const limitsDefault = {
   slow: { bytesMin: 240 * 1024, withinMs: 60_000 },
 } as const;
 
-/** What asks for a fetch or a list is some hundreds of bytes; what has many ids to tell is given to git. */
+/** A request for a list or a fetch has some hundreds of bytes; one with many ids is passed to git. */
 const askingBytesMax = 64 * 1024;
 
 const secondVersion = "version=2";
@@ -218,7 +218,7 @@ async function whileThere<Result>(
   }
 }
 
-/** What the request asks for, when path, query, method and content type agree on it. */
+/** The requested service of git, when path, query, method and content type agree. */
 function serviceOf(ctx: Context, rest: string): PackService {
   const named = rest === "info/refs" ? ctx.query["service"] : rest;
   if (named !== "git-upload-pack" && named !== "git-receive-pack") {

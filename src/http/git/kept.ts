@@ -47,7 +47,7 @@ async function packOf(
 }
 
 /**
- * Has a pack made for all who ask for the same.
+ * Makes a pack once for all equal requests.
  *
  * @param leave releases the slot of this git process
  * @returns undefined when it is not to be kept: the place is still held
@@ -76,7 +76,7 @@ function started(repository: Repository, file: number, request: Buffer): ChildPr
 
 /**
  * A pack follows from the request and the repository's refs: tags come with what they point to, and an
- * end of history may be named by a ref. Who asks by which program changes nothing of it.
+ * end of history may be named by a ref. The caller and its program do not change the answer.
  */
 function keyOf(gitDir: string, state: string, { capabilities, args }: CommandRequest): string {
   const relevant = capabilities.filter((line) => !/^(?:agent|session-id)=/.test(line));

@@ -18,7 +18,7 @@ import { type GitAccess, type GitAccessDeps, gitAccess } from "./access.ts";
 export type LfsAccessDeps = GitAccessDeps &
   Readonly<{ now: () => Date; db: Knex; lfsTokens: LfsTokens }>;
 
-/** `grant` is what a short-lived token opened: nothing issued for it lives longer. */
+/** `grant` is the right of a short-lived token: a token issued for it does not last longer. */
 export type LfsAccess = GitAccess & Readonly<{ grant?: LfsGrant }>;
 
 type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;

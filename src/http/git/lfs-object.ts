@@ -30,7 +30,7 @@ import {
   lfsMetadata,
 } from "./lfs-request.ts";
 
-/** git-lfs asks for a hundred at a time. */
+/** git-lfs requests a hundred objects at a time. */
 const batchMax = 1_000;
 
 const NamedObject = z.object({ oid: z.string().max(nameLengthMax), size: z.int().nonnegative() });

@@ -211,7 +211,7 @@ function resetPages(path: `/${string}`, operation: string, several: boolean): re
   ];
 }
 
-/** A page that asks for a mail; its answer is the same for every address. */
+/** A page that requests a mail; its answer is the same for every address. */
 function askPages(
   path: `/account/${string}`,
   commandType: RecoveryCommandType,

@@ -38,7 +38,7 @@ export type ConnectionMethods<
   list: string;
   body: Body;
   view: View;
-  /** @throws Refusal 422 for what the schema cannot tell */
+  /** @throws Refusal 422 for errors that the schema cannot detect */
   detailsOf: (given: Given<Kind, Body>, deps: Deps) => Promise<ConnectionDetails>;
   present: (connection: ConnectionOf<Kind>, deps: Deps) => Promise<z.input<View>>;
 }>;
@@ -198,7 +198,7 @@ export function mustBeCertificates(field: string, text: string, { now }: Pick<De
   }
 }
 
-/** A secret of a connection, sealed, and the digest that tells whether it changed. */
+/** A sealed secret of a connection, and the digest by which a change is detected. */
 export async function sealedFor(
   id: LoginConnectionId,
   text: string,

@@ -19,7 +19,7 @@ import type { RequestContext } from "../core/request.ts";
 const dayMs = 24 * 3_600_000;
 /** One month. */
 export const accessLifeMs = 30 * dayMs;
-/** An application that is silent for so long has to ask again. */
+/** An application that sends nothing for this time needs a new consent. */
 const refreshLifeMs = 180 * dayMs;
 
 export type Issued = Readonly<{

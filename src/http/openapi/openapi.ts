@@ -239,7 +239,7 @@ function partial(): Json {
   return { description: "The part that Range asks for.", content };
 }
 
-/** What the declared access asks for, in words. */
+/** The declared access in words. */
 function accessText({ access }: Route): string {
   const needed = neededRole(access);
   if (access === "project:READER") {

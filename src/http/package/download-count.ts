@@ -14,7 +14,7 @@ type Counted = Readonly<{
 
 /**
  * Counts a download of a version's file when its last byte is handed on, beside the answer: a client
- * that asks in parts counts once, one that has it already or asks for the head not at all.
+ * that reads it in parts counts once; a revalidation or a HEAD request does not count.
  */
 export function countDownload(
   body: Readable,

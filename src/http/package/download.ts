@@ -97,7 +97,7 @@ export const packageDownloadRoutes: readonly Route[] = [
   ...[...Object.values(packagePaths), composerPath, nugetPath].map(download),
 ];
 
-/** By its name another content may stand here tomorrow: the tag tells which it is. */
+/** The content of a name may change: the entity tag identifies it. */
 async function send(
   { versionId, fileId }: Readonly<{ versionId: string; fileId: string }>,
   request: Pick<RequestContext, "header">,

@@ -84,7 +84,7 @@ function upload<Params extends z.ZodType>(declared: Upload<Params>): Route {
   });
 }
 
-/** By a path that names the file; `check` returns what it asks of the language. */
+/** By a path that names the file; `check` returns the required version of the language. */
 function uploadNamed(
   { type, path, operation, params, named }: PackagePath,
   check: (file: string, name: NamedFile) => Promise<string | null>,

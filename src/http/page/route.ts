@@ -65,7 +65,7 @@ export type LoggedIn = Visit &
   Readonly<{ userId: NonNullable<Visit["userId"]>; session: OpenSessionRow }>;
 type VisitFor<A extends PageAccess> = A extends "session" ? LoggedIn : Visit;
 
-/** What pages work with; unlike other operations they may ask for a password. */
+/** The dependencies of pages; unlike other operations they may check a password. */
 export type PageDeps = Deps & Readonly<{ authenticate: Authenticate }>;
 
 type Declaration = Readonly<{

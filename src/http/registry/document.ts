@@ -49,7 +49,7 @@ export async function stateOfRepository(
 
 /**
  * Dates the answer and leaves it out when the caller has it (RFC 9110, 13.1.3), for clients that know no
- * entity tags. What a virtual repository shows changes with its members, which no date tells.
+ * entity tags. A change of the members of a virtual repository does not show in a date.
  */
 export function dated(
   { ctx, repository, request }: NativeRequest,
@@ -95,7 +95,7 @@ function recall<Value extends object>(key: string, bytesOf: BytesOf<Value>): Val
 }
 
 /**
- * The document of this key, made once for all who ask at the same time and kept for those who ask later.
+ * The document of this key, built once for all simultaneous requests and cached for later ones.
  *
  * @param bytesOf of memory that it takes
  */

@@ -91,7 +91,7 @@ function busy(): Refusal {
   return new Refusal("unavailable", "registry.busy", message, { retryAfterSeconds });
 }
 
-/** Documents as long as an answer holds them: those who ask for them meanwhile share them. */
+/** Documents that an answer is sending: other requests share them meanwhile. */
 export class StillSent<Value extends object> {
   readonly #values = new Map<string, WeakRef<Value>>();
   readonly #gone = new FinalizationRegistry<string>((key) => {

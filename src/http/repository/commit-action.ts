@@ -146,7 +146,7 @@ async function perform(
   return undefined;
 }
 
-/** Entries by name; a directory may hold many of them, and each action asks for one. */
+/** Entries by name, because a directory may have many and each action looks up one. */
 type Directory = ReadonlyMap<string, TreeEntry>;
 /** Those of one path and its neighbours. */
 const directoriesKept = 200;

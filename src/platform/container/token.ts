@@ -8,7 +8,7 @@ export type ContainerAction = z.output<typeof ContainerAction>;
 
 const Via = z.enum(["token", "oauth", "password", "job"]);
 
-/** Whom a token speaks for, and what it opens. */
+/** The user of a token, and the rights that it grants. */
 const Grant = z.object({
   /** Null: a client without credentials. */
   user: z

@@ -25,7 +25,7 @@ const resubscribeDelayMs = { first: 100, max: 5_000 };
  */
 const positionsEnd = 2n ** 63n;
 
-/** Of an event or a checkpoint, as the server tells it. */
+/** Position of an event or a checkpoint, as the server reports it. */
 type Place = Readonly<{ commit: bigint; prepare: bigint }>;
 
 /**

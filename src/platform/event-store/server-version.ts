@@ -35,7 +35,7 @@ function isAtLeast(version: readonly number[], least: Version): boolean {
   return true;
 }
 
-/** What the client keeps for itself, and asks the server for once a connection. */
+/** An undeclared member of the client, which it queries from the server once for each connection. */
 type Capable = Readonly<{ capabilities: Promise<Readonly<{ serverVersion: string }>> }>;
 
 const supported = new WeakSet<EventStoreDBClient>();

@@ -50,7 +50,7 @@ const locksBesideRefs = ["HEAD.lock", "config.lock", "packed-refs.lock"];
 const upkeepLocks = ["pack/multi-pack-index.lock", "info/commit-graphs/commit-graph-chain.lock"];
 
 /**
- * Removes locks whose owner did not live to do it: killed, or out of power, between taking and giving
+ * Removes locks whose owner died, by a kill or a power cut, between taking and giving
  * back. Until then git refuses every change of what they stand for.
  */
 export async function removeLeftOverLocks(gitDir: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { PacketMalformed, packetAt } from "./pkt-line.ts";
 
-/** What a client asks in protocol version 2: `ls-refs`, `fetch`; gitprotocol-v2(5), "Command Request". */
+/** A command of protocol version 2: `ls-refs`, `fetch`; gitprotocol-v2(5), "Command Request". */
 export type CommandRequest = Readonly<{
   command: string;
   capabilities: readonly string[];

@@ -58,7 +58,7 @@ const settings: Readonly<Record<string, string>> = {
   "receive.denyNonFastForwards": "false",
   "receive.advertisePushOptions": "true",
   "receive.shallowUpdate": "false",
-  // Partial clones ask later for single objects by id; those are in the same repository.
+  // Partial clones later request single objects by id; those are in the same repository.
   "uploadpack.allowFilter": "true",
   "uploadpack.allowAnySHA1InWant": "true",
   "uploadpackfilter.allow": "true",

@@ -39,22 +39,22 @@ type Entry = {
   /** Rejects when it could not be begun. */
   end: Promise<void>;
   readers: number;
-  /** Nobody finds it any more. */
+  /** Not found by requests any more. */
   dropped: boolean;
   timer: NodeJS.Timeout | undefined;
 };
 
 const keptMsDefault = 10 * 60_000;
 const requestsMax = 10_000;
-/** Free space is first of all for what is pushed. */
+/** Pushes have precedence over the cache for free disk space. */
 const spareFactor = 8;
 const pieceBytes = 256 * 1024;
-/** How long a reader that has read all waits for more. */
+/** Pause of a reader that has read everything before it looks for more. */
 const growMs = 4;
 const watchMs = 1_000;
 
 /**
- * Answers of upload-pack, each made once and read by all who ask the same at the same state of the refs:
+ * Answers of upload-pack, each made once for all equal requests at the same state of the refs:
  * the machines that build a commit clone it at the same moment. Git writes into a file without a name,
  * which is gone with this process, however it ends.
  */
@@ -64,7 +64,7 @@ export class KeptPacks {
   readonly #keptMs: number;
   /** In the order of their last use. */
   readonly #entries = new Map<string, Entry>();
-  /** When each was last requested, in that order. */
+  /** The time of the last request for each pack, in that order. */
   readonly #requestedAt = new Map<string, number>();
 
   constructor({ directory, bytesMax, keptMs = keptMsDefault }: KeptPacksOptions) {
@@ -152,7 +152,7 @@ export class KeptPacks {
       const exitCode = await this.#written(file, child);
       entry.bytes = (await file.stat()).size;
       entry.ended = true;
-      // Why it failed is in the answer; the next who asks has another try.
+      // The answer contains the reason of the failure; the next request makes the pack again.
       if (exitCode === 0 && !entry.dropped) this.#use(key, entry);
       else this.#drop(key, entry);
     } catch (error) {

@@ -26,7 +26,7 @@ export const isFinalFailure = (error: unknown): error is GitFailure =>
   !ofMachine.test(error.stderr) &&
   ofObjects.test(error.stderr);
 
-/** What to throw when git failed at a merge: a refusal that asks to try again, unless the failure is final. */
+/** The error for a failed merge: a refusal that allows a retry, unless the failure is final. */
 export function mergeFailure(error: unknown): unknown {
   if (isFinalFailure(error) || !isPassing(error)) return error;
   const message = "Git could not merge at this moment. Try again later.";

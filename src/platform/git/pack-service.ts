@@ -18,7 +18,7 @@ export type PackProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 export type UploadProcess = ChildProcessByStdio<Writable, null, Readable>;
 
 export type PackOptions = Readonly<{
-  /** Only tell the refs and capabilities: the answer to `info/refs`. */
+  /** Only advertise refs and capabilities: the answer to `info/refs`. */
   advertise: boolean;
   /** What the client sent as Git-Protocol, already checked: `version=2`. */
   protocol?: string | undefined;

@@ -36,7 +36,7 @@ export type GitRepositories = Readonly<{
 export type GitOptions = Readonly<{
   dataDir: string;
   log: Pick<Logger, "warn">;
-  /** Of the packs that are kept for those who ask the same; see kept-packs.ts. */
+  /** Of the packs that are kept for further equal requests; see kept-packs.ts. */
   keptPacksBytesMax?: number;
 }>;
 

@@ -268,7 +268,7 @@ export class Repository {
 
   /** Every object and link is whole. @throws GitFailure naming what is not. */
   async check(): Promise<void> {
-    // What is missing it tells on one line, what is broken on the other.
+    // It reports missing objects on stdout and broken ones on stderr.
     let printed = "";
     const onStdout = (chunk: Buffer): void => {
       printed = (printed + chunk.toString()).slice(0, fsckTextMax);
@@ -317,7 +317,7 @@ export class Repository {
     });
   }
 
-  /** What programs left that were killed: objects that were on their way, locks. Safe beside live ones. */
+  /** Removes leftovers of killed programs: incomplete objects and locks. Safe while others run. */
   async removeLeftOvers(): Promise<void> {
     await removeLeftOverObjects(this.gitDir);
     await removeLeftOverLocks(this.gitDir);

@@ -124,7 +124,7 @@ async function search(
 ): Promise<DirectoryEntry | null> {
   const { idAttribute, aliasAttribute, emailAttribute, nameAttribute, surnameAttribute } = settings;
   const attributes = [idAttribute, aliasAttribute, emailAttribute, nameAttribute, surnameAttribute];
-  // Two show that one was not enough to tell them apart. Referrals are other servers: not followed.
+  // Two entries mean that the filter is ambiguous. Referrals name other servers and are not followed.
   const { searchEntries } = await client.search(settings.baseDn, {
     scope: "sub",
     filter: await filterOf(settings, wanted),

@@ -10,7 +10,7 @@ export type LfsOperation = z.output<typeof LfsOperation>;
 /** A user, and one operation on one project that the token allows them. */
 export type LfsGrant = Readonly<{
   userId: string;
-  /** In the spelling of the login, for the events that come of it. */
+  /** In the spelling of the login, for the events that the token causes. */
   alias: string;
   projectId: string;
   operation: LfsOperation;
@@ -38,7 +38,7 @@ export type LfsTokens = Readonly<{
   passwordMark: (passwordHash: string | null) => string;
 }>;
 
-/** Long enough to begin the largest transfer; git-lfs asks for another one when it is over. */
+/** Long enough to begin the largest transfer; git-lfs requests another token when this one expires. */
 const lifeSeconds = 15 * 60;
 const prefix = "lflt_";
 /** No token is longer; a longer text is not parsed. */

@@ -28,7 +28,7 @@ type Kept = Pick<Row, "kind" | "key_id" | "holds_until">;
 const dayMs = 24 * 60 * 60_000;
 /** That a key made a signature stays true; so long it is remembered without being looked at anew. */
 const goodMs = 180 * dayMs;
-/** What speaks against a signature may have been an accident of this machine. */
+/** A negative result may come from a fault of this machine. */
 const otherMs = dayMs;
 const entryBytes = 400;
 const rowsAtOnce = 1_000;

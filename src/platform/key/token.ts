@@ -43,7 +43,7 @@ export function isToken(text: string): boolean {
 }
 
 /**
- * What is stored and looked up: SHA-256, hex. Comparing hashes in an index tells nothing of the
+ * The stored form: SHA-256, hex. Comparing hashes in an index reveals nothing about the
  * token, and 256 random bits need no slow hash.
  */
 export function hashToken(token: string): string {

@@ -24,7 +24,7 @@ export type PackageFileName = Readonly<{
   packageName: PackageName;
   version: PackageVersionName;
   fileName: string;
-  /** What its own metadata asks of the language's version. */
+  /** The version of the language that its metadata requires. */
   languageVersion: string | null;
 }>;
 

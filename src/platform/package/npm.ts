@@ -48,7 +48,7 @@ export function npmVersion(text: string): PackageVersionName {
 /**
  * What is installed is what the tarball says of itself: it has to be what it is sent as.
  *
- * @returns what it asks of Node's version
+ * @returns the required version of Node.js
  * @throws Refusal 422
  */
 export async function checkNpmTarball(

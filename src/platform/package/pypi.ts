@@ -39,7 +39,7 @@ export function pypiVersion(version: string): PackageVersionName {
  * A wheel has to be of the project and version it is sent as, by its name and by its metadata; a
  * source archive by its name. Other files go along with them.
  *
- * @returns what it asks of Python's version
+ * @returns the required version of Python
  * @throws Refusal 422
  */
 export async function checkPypiFile(

@@ -34,7 +34,7 @@ export async function runTogether(db: Knex, statements: readonly Statement[]): P
   }
 }
 
-/** What pg tells a connection to send for a statement. */
+/** The messages that pg has a connection send for a statement. */
 type Message = Readonly<{ text?: string; name?: string; statement?: string; values?: unknown[] }>;
 
 /** The part of pg's connection that sends messages. */

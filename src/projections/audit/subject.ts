@@ -10,7 +10,7 @@ const upperSnake = (text: string): string =>
     .replaceAll("-", "_")
     .toUpperCase();
 
-/** Slices whose file is named otherwise than the thing they tell of. */
+/** Slices whose file has another name than the thing of their events. */
 const kindOfSlice: Readonly<Record<string, string>> = {
   "core/reservation": "NAME",
   "login/connection": "LOGIN_CONNECTION",
@@ -29,7 +29,7 @@ const kindOfSlice: Readonly<Record<string, string>> = {
   "webhook/log": "WEBHOOK_LOG",
 };
 
-/** A repository's stream tells of its branches and tags. */
+/** The stream of a repository has the events of its branches and tags. */
 const kindOfType: Readonly<Record<string, string>> = {
   BranchCreated: "BRANCH",
   BranchUpdated: "BRANCH",
@@ -67,7 +67,7 @@ export const sectionOf = (type: string): string | undefined => sections.get(type
 export const typesOfKind = (kind: string): readonly string[] =>
   [...kinds].filter(([, each]) => each === kind).map(([type]) => type);
 
-/** In streams that tell of several things: the field that says which one. */
+/** In streams with events of several things: the field that names the thing. */
 const idFields: Readonly<Record<string, string>> = {
   ACCESS_TOKEN: "tokenId",
   APPROVAL_RULE: "ruleId",

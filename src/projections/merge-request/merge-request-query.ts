@@ -135,7 +135,7 @@ export function findMerge(db: Knex, mergeId: string): Promise<MergeRequestMergeR
 
 export type Unnumbered = Readonly<{ id: string; project_id: string; created_position: bigint }>;
 
-/** What a process created that did not live to number it. */
+/** Requests whose process died before it numbered them. */
 export function unnumberedMergeRequests(
   db: Knex,
   before: Date,

@@ -115,7 +115,7 @@ export async function callbackChangedSince(db: Knex, id: string, time: Date): Pr
 
 export type ClientRow = OAuthApplicationRow & Readonly<{ owner_alias: string }>;
 
-/** A registered application whose owner is not blocked: only such ones may ask for anything. */
+/** A registered application whose owner is not blocked: only such applications may get tokens. */
 export function findClient(db: Knex, clientId: string): Promise<ClientRow | undefined> {
   return db("oauth_application")
     .join("app_user", "app_user.id", "oauth_application.owner_id")

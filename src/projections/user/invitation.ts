@@ -15,7 +15,7 @@ export type InvitationRow = Readonly<{
   parent_id: string;
   parent_type: ParentType;
   role: Role;
-  /** Sealed: opened when an ADMIN of the place asks. */
+  /** Sealed: opened for requests of an ADMIN of the place. */
   email: string;
   email_digest: string;
   invited_by_id: string;

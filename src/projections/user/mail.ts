@@ -12,7 +12,7 @@ export type MailRow = Readonly<{
   kind: MailKind;
   holder_id: string;
   request_id: string;
-  /** Sealed: opened when an administrator asks, so that it is gone when the person is forgotten. */
+  /** Sealed: opened for requests of an administrator, so it is unreadable once the person is forgotten. */
   recipient: string;
   status: MailStatus;
   /** Why it was not sent. */

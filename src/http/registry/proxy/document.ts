@@ -56,7 +56,7 @@ const fetchBytes = 512 * 1024;
 const totalMs = 120_000;
 /** For so long a failed registry is not queried for documents that are kept, or for the one that failed. */
 const pauseMs = 15_000;
-/** A registry fails when so many things in a row do: anyone may ask for a name that makes it fail. */
+/** Failures in a row after which a registry counts as failed: any client may request a name that fails. */
 const failuresMax = 3;
 /** So long it is remembered that something is not there. */
 const absentMs = 20_000;

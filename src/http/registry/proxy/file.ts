@@ -43,7 +43,7 @@ const totalMs = 6 * 60 * 60_000;
 /** Files that come or are read as they came, and those of one caller: each takes a connection and room here. */
 const flights = new Slots(256, 64);
 
-/** By proxy, settings and place: many who ask for a file at a time cause one request. */
+/** By proxy, settings and path: simultaneous requests for a file cause one external request. */
 const running = new Map<string, Promise<Coming>>();
 
 /**

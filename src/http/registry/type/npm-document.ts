@@ -67,7 +67,7 @@ export type NpmSummary = Readonly<{
 
 export type NpmPart = Part<NpmSummary>;
 
-/** All that npm asks of versions, or what is enough to install them; the second text is their times. */
+/** All metadata of versions, or the part that an installation needs; the second text is their times. */
 export const npmForm = (place: NpmPlace, isShort: boolean): PartForm<NpmSummary> => ({
   key: `npm:${isShort ? "short" : "full"}:${place.base}`,
   keyOf: ({ version }) => version,

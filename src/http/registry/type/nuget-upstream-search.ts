@@ -45,7 +45,7 @@ const total = z.number().int().min(0);
 const Results = z.object({ totalHits: total, data: z.array(z.unknown()).max(listMax) });
 const Names = z.object({ totalHits: total.optional(), data: z.array(text).max(versionsMax) });
 
-/** What a request asks for, as our own search reads it. */
+/** The parameters of a search, read as the service's own search does. */
 export type Query = Readonly<Record<string, string>>;
 
 /** Some of what a search finds. */

@@ -154,7 +154,7 @@ function sameText({
   return textForm(action, visit, form, sheet);
 }
 
-/** A form that asks one operation with what the path names. */
+/** A form that calls one operation for the thing that the path names. */
 export const simpleAct = <Params extends NonNullable<Given["params"]>>({
   apiOperation,
   body,

@@ -6,7 +6,7 @@ import { isChangeable, mustFindMergeRequest } from "../../merge-request/place.ts
 import type { Visit } from "../../page/route.ts";
 import type { LocalParams } from "./address.ts";
 
-/** What of a merge request a person is shown forms for: by the rules of the operations that they ask. */
+/** The forms of a merge request that a person gets: by the rules of the operations that the forms call. */
 export type Rights = Approver &
   Readonly<{
     /** Edit, close and reopen it, and settle its discussions. */

@@ -68,7 +68,7 @@ export class CatFile {
       : { id: object.id, type: object.type, bytes: object.bytes };
   }
 
-  /** The whole object in memory: ask for its size first. */
+  /** Reads the whole object into memory: query its size first. */
   contents(name: string): Promise<StoredObject | undefined> {
     return this.#ask("contents", name);
   }

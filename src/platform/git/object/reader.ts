@@ -120,7 +120,7 @@ export class ObjectReader {
     return entry;
   }
 
-  /** A blob in memory; ask `info` for its size first. */
+  /** Reads a blob into memory; query its size by `info` first. */
   async blob(id: string): Promise<Buffer | undefined> {
     if (!isObjectId(id)) return undefined;
     const cached = this.#caches.blobs.get(this.#key(id));

@@ -56,7 +56,7 @@ export function installGate(directory: string): void {
   installed.add(directory);
 }
 
-/** Answers the hook when it asks. Whatever goes wrong, the push does not go on. */
+/** Answers the request of the hook. Any error refuses the push. */
 export function keepGate(line: Duplex, gitDir: string, gate: PushGate): void {
   let received = "";
   line.setEncoding("utf8");
@@ -85,7 +85,7 @@ async function decide(objects: string, gitDir: string, gate: PushGate): Promise<
   return gate({ gitDir, objects });
 }
 
-/** What a push asks of one ref; null where there is none before or after. */
+/** The change of one ref by a push; null where the ref does not exist before or after. */
 export type RefMove = Readonly<{ ref: string; before: string | null; after: string | null }>;
 
 /**

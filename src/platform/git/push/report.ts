@@ -69,7 +69,7 @@ export class PushReport {
     return this.#sideBand ? Buffer.concat([...inBand(reportBand, whole), flushPacket]) : whole;
   }
 
-  /** Refs that git says it changed; undefined when the client did not ask for a report or none came. */
+  /** Refs that git reported as changed; undefined when the client did not request a report or none arrived. */
   made(): ReadonlySet<string> | undefined {
     const lines = this.#lines();
     if (!lines.some((line) => line.startsWith("unpack "))) return undefined;

@@ -1,7 +1,7 @@
 import { isNullObjectId, isObjectId } from "../name.ts";
 import { flushPacket, packet, packetAt } from "../pkt-line.ts";
 
-/** One ref the client asks to change; null where there is, or shall be, no ref. */
+/** A change of one ref that the client requests; null where the ref does not exist before or after. */
 export type PushCommand = Readonly<{ ref: string; before: string | null; after: string | null }>;
 
 export type PushHead = Readonly<{
@@ -47,7 +47,7 @@ function parseCommands(buffer: Buffer, capabilities: Set<string>): readonly Push
     if (next.kind === "flush") return commands;
     offset = next.end;
     const line = textOf(next.payload).replace(/\n$/, "");
-    // A shallow client tells where its history ends; that concerns git alone.
+    // A shallow client sends the ends of its history, which only git uses.
     if (/^shallow [0-9a-f]{40,64}$/.test(line)) continue;
     const [command = "", words = ""] = line.split("\0", 2);
     for (const word of words.split(" ").filter(Boolean)) capabilities.add(word);

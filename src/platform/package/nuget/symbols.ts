@@ -26,7 +26,7 @@ export type Pdb = Readonly<{
   bytes: number;
 }>;
 
-/** What a debugger asks for, without regard to case. */
+/** The requested path of a symbol file, without regard to case. */
 export const symbolKey = ({ name, guid }: Pick<Pdb, "name" | "guid">): string =>
   `${name}/${guid}`.toLowerCase();
 
