@@ -1,5 +1,5 @@
 import { artifactNotFound } from "../../commands/agent/artifact.ts";
-import { zipStream } from "../../platform/zip-stream.ts";
+import { zipStream } from "../../platform/zip/zip-stream.ts";
 import { type NamedArtifact, pipelineArtifacts } from "../../projections/agent/artifact.ts";
 import { type Route, route } from "../core/route.ts";
 import { base, LocalIdParams, mustFindPipeline, reading } from "../pipeline/found.ts";

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import type { Entry, ZipFile } from "yauzl";
 
 import { Refusal } from "../refusal.ts";
-import { isLink } from "../zip-file.ts";
+import { isLink } from "../zip/zip-file.ts";
 import { badFile } from "./coordinates.ts";
 import { entryPaths } from "./entry-path.ts";
 

@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 
 import { fileBytesMax } from "../../platform/pipeline-file/document.ts";
-import { readZipFile } from "../../platform/zip-file.ts";
+import { readZipFile } from "../../platform/zip/zip-file.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { jobsWithArtifacts } from "../../projections/pipeline/query.ts";
 import type { WorkerDeps } from "../core/deps.ts";

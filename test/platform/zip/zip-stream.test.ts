@@ -3,8 +3,8 @@ import { buffer, text } from "node:stream/consumers";
 import { expect } from "chai";
 import { fromBufferPromise } from "yauzl";
 
-import { zipStream } from "../../src/platform/zip-stream.ts";
-import { eventually } from "../support/eventually.ts";
+import { zipStream } from "../../../src/platform/zip/zip-stream.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const modifiedAt = new Date("2026-03-01T12:00:00Z");
 const MiB = 1024 ** 2;

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 
-import { readZipFile } from "../../src/platform/zip-file.ts";
-import { zip } from "../support/archive.ts";
+import { readZipFile } from "../../../src/platform/zip/zip-file.ts";
+import { zip } from "../../support/archive.ts";
 
 const read = async (archive: Buffer, path: string, bytesMax = 100) =>
   (await readZipFile(archive, path, bytesMax))?.toString("utf8");
