@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 
 /** An answer of the service that the agent does not expect. */
 export class ServiceError extends Error {
@@ -37,7 +38,7 @@ export function openClient(url: string, userAgent: string): Client {
   return {
     async send({ method, path, json, body, headers, signal, timeoutMs = timeoutMsDefault }) {
       const content = json === undefined ? body : JSON.stringify(json);
-      const over = AbortSignal.timeout(timeoutMs);
+      const over = timeoutSignal(timeoutMs);
       return fetch(`${base}${path}`, {
         method,
         headers: {

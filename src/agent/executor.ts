@@ -4,6 +4,7 @@ import { homedir, userInfo } from "node:os";
 import path from "node:path";
 
 import { ConfigError, inheritedEnvironment } from "../config.ts";
+import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import type { ExecutorName } from "./config.ts";
 import type { Job } from "./job.ts";
 import { type Command, runMark, runToEnd } from "./processes.ts";
@@ -109,7 +110,7 @@ async function mustWork(sandbox: Executor): Promise<void> {
   const command = sandbox.command(nowhere, undefined, "/dev/null");
   const output: Buffer[] = [];
   const onOutput = (data: Buffer) => output.push(data);
-  const ended = await runToEnd(command, { onOutput, signal: AbortSignal.timeout(probeMs) });
+  const ended = await runToEnd(command, { onOutput, signal: timeoutSignal(probeMs) });
   if (ended.code === 0) return;
   const outputText = Buffer.concat(output).toString().trim();
   throw new ConfigError(
@@ -244,7 +245,7 @@ function docker(program: string): Executor {
     },
     async clean(place) {
       const args = ["rm", "--force", nameOf(place)];
-      const options = { onOutput: () => undefined, signal: AbortSignal.timeout(30_000) };
+      const options = { onOutput: () => undefined, signal: timeoutSignal(30_000) };
       await runToEnd({ program, args, cwd: "/", env }, options).catch(() => undefined);
     },
   };

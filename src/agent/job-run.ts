@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { realpath, writeFile } from "node:fs/promises";
 import path from "node:path";
-
+import { timeoutSignal } from "../platform/time/timeout-signal.ts";
 import { downloadArtifacts, type Transfer, uploadArtifact } from "./artifacts.ts";
 import { type Caches, openCaches } from "./cache.ts";
 import { type Client, waitedForService } from "./client.ts";
@@ -133,7 +133,7 @@ async function afterScript(run: Run, end: JobEnd): Promise<void> {
   const isCanceled = end.state === "failed" && end.reason === "job_canceled";
   const status = isCanceled ? "canceled" : end.state;
   const variables = new Map([["CI_JOB_STATUS", status]]);
-  const signal = AbortSignal.any([run.over, AbortSignal.timeout(afterScriptMs)]);
+  const signal = AbortSignal.any([run.over, timeoutSignal(afterScriptMs)]);
   try {
     await run.log.section("after_script", "Running after_script", () =>
       script(run, { lines: step.script, shown: true, variables, signal }),

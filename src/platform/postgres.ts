@@ -6,6 +6,7 @@ import pg from "pg";
 import { joinWrites } from "./postgres/pipelined.ts";
 import { prepareRepeated, StatementNames } from "./postgres/prepared.ts";
 import type { Session } from "./postgres-run.ts";
+import { timeoutSignal } from "./time/timeout-signal.ts";
 
 /** Read models first, so that queries name their tables without a schema. */
 const searchPathDefault = ["read_model", "public"];
@@ -121,7 +122,7 @@ async function listenOnce(
   });
   // A connection that was cut without a word is noticed only by talking.
   const ping = setInterval(() => {
-    const answer = AbortSignal.timeout(connectTimeoutMs);
+    const answer = timeoutSignal(connectTimeoutMs);
     const gone = (): void => void client.end().catch(() => undefined);
     answer.addEventListener("abort", gone);
     client.query("select 1").then(() => answer.removeEventListener("abort", gone), gone);

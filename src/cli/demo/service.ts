@@ -5,6 +5,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { packageRoot } from "../../platform/installation.ts";
+import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 
 const readyWithinMs = 60_000;
 const stopsWithinMs = 15_000;
@@ -64,7 +65,7 @@ async function ready(child: ChildProcess, url: string, tail: () => string): Prom
 
 async function stop(child: ChildProcess): Promise<number | null> {
   if (child.exitCode !== null) return child.exitCode;
-  const exited = once(child, "exit", { signal: AbortSignal.timeout(stopsWithinMs) });
+  const exited = once(child, "exit", { signal: timeoutSignal(stopsWithinMs) });
   child.kill("SIGINT");
   await exited;
   return child.exitCode;

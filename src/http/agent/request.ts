@@ -2,6 +2,7 @@ import { z } from "zod";
 import { jobNumber } from "../../events/pipeline/number.ts";
 import { beginRun } from "../../platform/job-log/store.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
+import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import type { AgentRow } from "../../projections/agent/agent.ts";
 import { artifactsOf } from "../../projections/agent/artifact.ts";
 import { projectIdsOf } from "../../projections/agent/project.ts";
@@ -87,7 +88,7 @@ async function nextWhileHeld(
   { waiting, held, askingNow, first }: Holding,
 ): Promise<JobAnswer | undefined> {
   let kind = kindOf(first);
-  const over = AbortSignal.any([request.signal, AbortSignal.timeout(holdMsDefault)]);
+  const over = AbortSignal.any([request.signal, timeoutSignal(holdMsDefault)]);
   for (let looks = 0; !over.aborted && !waiting.ended(); looks += 1) {
     const seen = waiting.seen();
     const job = await waiting.look.run(async () => {

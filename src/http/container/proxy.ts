@@ -4,6 +4,7 @@ import { digestOf } from "../../platform/container/digest.ts";
 import { hasLinks } from "../../platform/container/link.ts";
 import { manifestBytesMax, readManifest } from "../../platform/container/manifest.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import { type Answer, jsonAnswer, streamAnswer } from "../core/answer.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Document, upstreamDocument } from "../registry/proxy/document.ts";
@@ -148,12 +149,7 @@ async function lengthAt(
   deps: Deps,
 ): Promise<number> {
   const upstreamRequest = { ...order, headers: { accept: "*/*" } };
-  const { headers, body } = await askUpstream(
-    proxy,
-    upstreamRequest,
-    AbortSignal.timeout(headMs),
-    deps,
-  );
+  const { headers, body } = await askUpstream(proxy, upstreamRequest, timeoutSignal(headMs), deps);
   body.on("error", () => undefined).destroy();
   const length = Number(headers["content-length"] ?? Number.NaN);
   if (Number.isSafeInteger(length)) return length;

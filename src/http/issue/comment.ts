@@ -3,7 +3,7 @@ import { z } from "zod";
 import { commentNotFound, issueComment } from "../../commands/issue/issue-comment.ts";
 import { IssueCommentId } from "../../events/issue/issue-comment.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { elapsedText } from "../../platform/elapsed-text.ts";
+import { elapsedText } from "../../platform/time/elapsed-text.ts";
 import { issueProjection } from "../../projections/issue/issue.ts";
 import {
   findIssueComment,

@@ -1,7 +1,6 @@
 import { z } from "zod";
-
-import { elapsedText } from "../../platform/elapsed-text.ts";
 import type { Repository } from "../../platform/git/repository.ts";
+import { elapsedText } from "../../platform/time/elapsed-text.ts";
 import {
   countReplies,
   type DiscussionNoteRow,

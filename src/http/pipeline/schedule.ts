@@ -7,9 +7,9 @@ import {
 } from "../../commands/pipeline/schedule.ts";
 import type { ScheduleSettings } from "../../events/pipeline/schedule.ts";
 import { projectSubject } from "../../events/project/project.ts";
-import { CronError, checkCron, nextRun } from "../../platform/cron.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { CronError, checkCron, nextRun } from "../../platform/time/cron.ts";
 import {
   findSchedule,
   listSchedules,

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { Readable } from "node:stream";
-
+import { timeoutSignal } from "../time/timeout-signal.ts";
 import { isAllowedAddress, type OutboundAllow } from "./address.ts";
 import { type Resolve, systemResolve } from "./resolve.ts";
 import { addressRefused, bareHost, checkOutboundUrl, isNamedException } from "./url.ts";
@@ -127,7 +127,7 @@ async function send(
 ): Promise<OutboundResponse> {
   const startedAt = performance.now();
   const sinceStart = () => Math.round(performance.now() - startedAt);
-  const timeout = AbortSignal.timeout(order.timeoutMs);
+  const timeout = timeoutSignal(order.timeoutMs);
   const signal = order.signal ? AbortSignal.any([order.signal, timeout]) : timeout;
   const seen = { connectMs: 0, address: "" };
 

@@ -10,6 +10,7 @@ import type { Repository } from "../../platform/git/repository.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { Limiter } from "../../platform/limiter.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { timeoutSignal } from "../../platform/time/timeout-signal.ts";
 import { findLfsObjects } from "../../projections/git/lfs-object.ts";
 import type { ProjectRow } from "../../projections/project/project.ts";
 import { projectBytesLeft } from "../../projections/project/repository-size.ts";
@@ -103,7 +104,7 @@ async function objectsFor(brought: Brought, deps: SourceDeps): Promise<Objects> 
   }
   refused.delete(keyOf(brought));
   return await looks.run(async () => {
-    const signal = AbortSignal.timeout(lookMs);
+    const signal = timeoutSignal(lookMs);
     const between = { fromProjectId: sourceProjectId, projectId: target.id };
     const of = { tips: [sourceCommit], notInRefs: true, signal };
     try {

@@ -5,8 +5,8 @@ import { pipelineSchedule } from "../../commands/pipeline/schedule.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
 import { ObjectId } from "../../events/core/ids.ts";
 import { bySystem } from "../../events/core/system.ts";
-import { nextRun } from "../../platform/cron.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
+import { nextRun } from "../../platform/time/cron.ts";
 import {
   dueSchedules,
   findSchedule,

@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 
 import { BlobMissing } from "../../../platform/blob/store.ts";
 import { Refusal } from "../../../platform/refusal.ts";
+import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { Hold } from "./byte-budget.ts";
 import { documentBudget, documentsFor } from "./document-budget.ts";
@@ -201,7 +202,7 @@ async function fetchedInto(
     const condition = isKnown ? { "if-none-match": kept.etag } : {};
     const headersSent = { accept: at.accept, ...condition };
     const request = { url: at.url, headers: headersSent, login: at.login };
-    const signal = AbortSignal.timeout(totalMs);
+    const signal = timeoutSignal(totalMs);
     const { status, headers, body } = await askUpstream(proxy, request, signal, deps);
     if (status === 304) {
       body.destroy();

@@ -1,4 +1,5 @@
 import { BlobMissing } from "../../../platform/blob/store.ts";
+import { timeoutSignal } from "../../../platform/time/timeout-signal.ts";
 import { type Answer, streamAnswer } from "../../core/answer.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { RequestContext } from "../../core/request.ts";
@@ -139,7 +140,7 @@ async function begun(
   const gone = new AbortController();
   try {
     const request = { url: at.url, headers: { accept: "*/*" }, login: at.login };
-    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(totalMs)]);
+    const signal = AbortSignal.any([gone.signal, timeoutSignal(totalMs)]);
     const upstream = await askUpstream(proxy, request, signal, deps);
     const bytes = lengthOf(upstream, bytesMax);
     const hold = holdFor(upstream, bytes);

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { CronError, checkCron, nextRun } from "../../src/platform/cron.ts";
+import { CronError, checkCron, nextRun } from "../../../src/platform/time/cron.ts";
 
 const now = new Date("2026-03-28T12:00:00.000Z");
 const next = (cron: string, timezone = "UTC") => nextRun(cron, timezone, now)?.toISOString();

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-import { elapsedText } from "../../src/platform/elapsed-text.ts";
+import { elapsedText } from "../../../src/platform/time/elapsed-text.ts";
 
 const now = new Date("2026-11-22T12:00:00.000Z");
 
