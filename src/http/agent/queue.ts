@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 
 import { Limiter } from "../../platform/limiter.ts";
 import type { QueuedJob, QueueFilter } from "../../projections/pipeline/queue.ts";
+import type { FoundJobs } from "../../workers/pipeline/claim.ts";
 import type { Deps } from "../core/deps.ts";
 
 /** An agent that asks is answered within this time, whether or not there is a job. */
@@ -33,7 +34,7 @@ type Waiting = Readonly<{
    * What of the queue fits agents of this kind. Those that look while nothing was queued since another of them began to
    * look share its answer, for at most `sharedMs`: which of them a job is given to is decided when it is claimed.
    */
-  find: (kind: string, filter: QueueFilter, run: Find) => Promise<readonly QueuedJob[]>;
+  find: (kind: string, filter: QueueFilter, run: Find) => Promise<FoundJobs>;
   /** Notes that a job is not to be given out any more, until it is queued again. */
   noteTaken: (jobId: string) => void;
   /** Notes that a job which looks have passed over is in the queue as before. */
@@ -55,13 +56,11 @@ type Look = Readonly<{
 }>;
 
 /** Undefined when there may be more jobs, and a new look is needed. */
-async function leftOf(
-  { found, taken }: Look,
-  limit: number,
-): Promise<readonly QueuedJob[] | undefined> {
+async function leftOf({ found, taken }: Look, limit: number): Promise<FoundJobs | undefined> {
   const all = await found;
-  const left = all.filter(({ job }) => !taken.has(job.id));
-  return left.length > 0 || all.length < limit ? left : undefined;
+  const jobs = all.filter(({ job }) => !taken.has(job.id));
+  const areAll = all.length < limit;
+  return jobs.length > 0 || areAll ? { jobs, areAll } : undefined;
 }
 
 /** Looks into the queue that agents of one kind share; see Waiting. */

@@ -12,8 +12,8 @@ export type Claim = Readonly<{
   agentId: string;
   /** Which queued jobs fit the agent; see QueueFilter. */
   filter: Omit<QueueFilter, "limit" | "except">;
-  /** Finds the jobs that fit; see queuedJobs, which it is unless given. */
-  find?: (filter: QueueFilter) => Promise<readonly QueuedJob[]>;
+  /** Finds the jobs that fit; by `queuedJobs` unless given. */
+  find?: (filter: QueueFilter) => Promise<FoundJobs>;
   /** Called for each job that is not in the queue any more, as soon as that is known. */
   taken?: (jobId: string) => void;
   /** Called when a claim has failed by an error: looks that came meanwhile have passed the job over. */
@@ -22,6 +22,12 @@ export type Claim = Readonly<{
   mayTake: (job: QueuedJob) => Promise<boolean>;
   /** SHA-256 of the token that the run will have, hex. A token is used for one claim only. */
   tokenHash: string;
+}>;
+
+export type FoundJobs = Readonly<{
+  jobs: readonly QueuedJob[];
+  /** No other one fits. */
+  areAll: boolean;
 }>;
 
 /** As it was in the queue, and as it is now. */
@@ -40,13 +46,13 @@ type ClaimDeps = Pick<WorkerDeps, "db" | "store" | "now" | "visible">;
  * stream decides, in any number of processes. Undefined when no job fits. The read models show the claim then.
  */
 export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<ClaimedJob | undefined> {
-  const { filter, find = (wanted) => queuedJobs(deps.db, wanted), mayTake } = claim;
+  const { filter, find = (wanted) => lookFor(deps, wanted), mayTake } = claim;
   const lost: string[] = [];
   for (;;) {
     const limit = lost.length === 0 ? candidatesFirst : candidates;
-    const queued = await find({ ...filter, except: lost, limit });
-    if (queued.length === 0) return undefined;
-    for (const each of queued) {
+    const { jobs, areAll } = await find({ ...filter, except: lost, limit });
+    let isChanged = !areAll;
+    for (const each of jobs) {
       const { id: jobId } = each.job;
       lost.push(jobId);
       if (claiming.has(jobId) || !(await mayTake(each)) || claiming.has(jobId)) continue;
@@ -62,9 +68,16 @@ export async function claimNextJob(deps: ClaimDeps, claim: Claim): Promise<Claim
         claiming.delete(jobId);
       }
       // What the queue showed has changed: the rest of it is probably taken as well.
+      isChanged = true;
       break;
     }
+    if (!isChanged || jobs.length === 0) return undefined;
   }
+}
+
+async function lookFor({ db }: ClaimDeps, filter: QueueFilter): Promise<FoundJobs> {
+  const jobs = await queuedJobs(db, filter);
+  return { jobs, areAll: jobs.length < filter.limit };
 }
 
 /** Undefined when the job is not in the queue any more. */

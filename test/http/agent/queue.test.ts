@@ -2,6 +2,7 @@ import { expect } from "chai";
 
 import { waitingFor } from "../../../src/http/agent/queue.ts";
 import type { QueuedJob, QueueFilter } from "../../../src/projections/pipeline/queue.ts";
+import type { FoundJobs } from "../../../src/workers/pipeline/claim.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const filter: QueueFilter = { tags: [], runUntagged: true, except: [], limit: 5 };
@@ -21,8 +22,7 @@ function given() {
 
 const queuedJob = (id: string) => ({ job: { id } }) as QueuedJob;
 const queued = (count: number) => Array.from({ length: count }, (_, n) => queuedJob(`j${n}`));
-const idsOf = async (found: Promise<readonly QueuedJob[]>) =>
-  (await found).map(({ job }) => job.id);
+const idsOf = async (found: Promise<FoundJobs>) => (await found).jobs.map(({ job }) => job.id);
 
 describe("looks into the queue of one process", () => {
   it("are one for agents of one kind, at one moment and shortly after", async () => {
@@ -51,7 +51,7 @@ describe("looks into the queue of one process", () => {
     const { find, answers, taken } = given();
     const first = find("kind");
     answers[0]?.(queued(filter.limit));
-    await first;
+    expect(await first).to.include({ areAll: false });
     for (const { job } of queued(filter.limit)) taken(job.id);
     const second = find("kind");
     await eventually(() => expect(answers).to.have.length(2));
@@ -104,6 +104,7 @@ describe("looks into the queue of one process", () => {
     const failing = () => Promise.reject(new Error("no connection"));
     const error = await waiting.find("kind", filter, failing).catch((reason: unknown) => reason);
     expect(error).to.be.an("error");
-    expect(await waiting.find("kind", filter, async () => [])).to.deep.equal([]);
+    const none = { jobs: [], areAll: true };
+    expect(await waiting.find("kind", filter, async () => [])).to.deep.equal(none);
   });
 });
