@@ -8,19 +8,30 @@ import { tableOf, Writes } from "../core/writes.ts";
 import { applyJobEvent, jobs } from "./job-row.ts";
 import { applyNumbers } from "./number.ts";
 import { refreshPipelines, type Touched, touch } from "./refresh.ts";
-import { createPipelineTables, pipelines, pipelineTables } from "./table.ts";
+import { createPipelineTables, nameKeyOf, pipelines, pipelineTables } from "./table.ts";
 
 const events = { ...pipelineEvents, ...jobEvents, ...localIdEvents, ...purgeEvents };
 type Handled = Recorded<EventOf<typeof events>>;
 
+type OfJob = Readonly<{
+  job_id: string;
+  pipeline_id: string;
+  project_id: string;
+  /** Of the job itself, or of the one that it waits for; see nameKeyOf. */
+  name_key: string;
+}>;
+
 /** The file's own words for a job, which only who runs it reads. */
-type SpecRow = Readonly<{ job_id: string; pipeline_id: string; project_id: string; spec: object }>;
+type SpecRow = OfJob & Readonly<{ spec: object }>;
 const specs = tableOf<SpecRow>({ name: "pipeline_job_spec", key: ["job_id"] });
+
+/** A job waits for another one by its name. */
+const needs = tableOf<OfJob>({ name: "pipeline_job_need", key: ["job_id", "name_key"] });
 
 /** Pipelines and their jobs. The status of a pipeline is computed from those of its jobs. */
 export const pipelineProjection = defineProjection({
   name: "pipeline",
-  version: 6,
+  version: 7,
   tables: pipelineTables,
   create: createPipelineTables,
   events,
@@ -197,12 +208,16 @@ function plan(rows: Writes, data: Data<"PipelineJobsPlanned">): void {
       attempt: 0,
       created_at: new Date(data.plannedAt),
     });
-    rows.put(specs, { job_id: id, pipeline_id, project_id, spec });
+    const of = { job_id: id, pipeline_id, project_id };
+    rows.put(specs, { ...of, name_key: nameKeyOf(pipeline_id, spec.name), spec });
+    for (const { job } of spec.needs ?? []) {
+      rows.put(needs, { ...of, name_key: nameKeyOf(pipeline_id, job) });
+    }
   }
 }
 
 function remove(rows: Writes, id: string, project_id: string): void {
-  for (const table of ["pipeline_job", "pipeline_job_spec"]) {
+  for (const table of ["pipeline_job", "pipeline_job_spec", "pipeline_job_need"]) {
     rows.run((db) => db(table).where({ pipeline_id: id }).delete());
   }
   rows.run((db) =>

@@ -1,10 +1,8 @@
 import type { Knex } from "knex";
 
-import type { JobId } from "../../events/pipeline/id.ts";
 import { JobSpec } from "../../events/pipeline/job-spec.ts";
-import { isFinished, PipelineStatus } from "../../events/pipeline/status.ts";
+import type { PipelineStatus } from "../../events/pipeline/status.ts";
 import { countedNear } from "../core/total.ts";
-import { someNeeding, stageGoesOn } from "./some-job.ts";
 import type { JobRow, PipelineRow } from "./table.ts";
 
 type Part = Readonly<{ limit: number; offset: number }>;
@@ -185,36 +183,6 @@ export async function jobsInOrder(db: Knex, pipelineId: string): Promise<readonl
 /** Those of a few jobs, in no order. */
 export async function findJobs(db: Knex, ids: readonly string[]): Promise<readonly JobRow[]> {
   return ids.length === 0 ? [] : db("pipeline_job").whereRaw("id = any(?)", [[...ids]]);
-}
-
-/** A job whose end lets no other one of its pipeline begin. */
-export type EndOfOne = Readonly<{ id: JobId; resource_group: string | null }>;
-
-/** One that is to run once more has another status. */
-const finished = PipelineStatus.options
-  .filter(isFinished)
-  .map((status) => `'${status}'`)
-  .join(", ");
-
-/**
- * Those of some jobs whose end lets no other one begin, nor their pipeline end: others of their stage go on, and none
- * that has not begun names them.
- */
-export async function followedByNone(
-  db: Knex,
-  ids: readonly string[],
-): Promise<readonly EndOfOne[]> {
-  const [only] = ids;
-  if (only === undefined) return [];
-  const { rows } = await db.raw<{ rows: readonly EndOfOne[] }>(
-    // Postgres keeps a plan for one id, and makes one anew for each list.
-    `select id, resource_group from pipeline_job as job
-     where id = ${ids.length === 1 ? "?" : "any(?)"} and status in (${finished})
-       and ${stageGoesOn}
-       and not ${someNeeding("job.pipeline_id", "other.needs @> array[job.name]")}`,
-    [ids.length === 1 ? only : [...ids]],
-  );
-  return rows;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { JobWhen } from "../../events/pipeline/job-spec.ts";
 import type { PipelineOrigin } from "../../events/pipeline/pipeline.ts";
 import type { PipelineSource } from "../../events/pipeline/source.ts";
 import type { PipelineStatus } from "../../events/pipeline/status.ts";
+import { deterministicId } from "../../platform/deterministic-id.ts";
 import type { Tx } from "../core/projection.ts";
 import { tableOf } from "../core/writes.ts";
 
@@ -93,10 +94,15 @@ export type JobRow = Readonly<{
 
 export const pipelines = tableOf<PipelineRow>({ name: "pipeline", key: ["id"] });
 
+/** Stands for the job of this name in a pipeline: names may be too long for an index. */
+export const nameKeyOf = (pipelineId: string, name: string): string =>
+  deterministicId("job by name", pipelineId, name);
+
 export const pipelineTables = [
   "pipeline",
   "pipeline_job",
   "pipeline_job_spec",
+  "pipeline_job_need",
   "pipeline_count",
 ] as const;
 
@@ -195,7 +201,16 @@ async function createJobTable(tx: Tx): Promise<void> {
     table.uuid("job_id").primary();
     table.uuid("pipeline_id").notNullable().index();
     table.uuid("project_id").notNullable().index();
+    table.uuid("name_key").notNullable().index();
     table.jsonb("spec").notNullable();
+  });
+  // In a table of its own: jobs move, and each time into all indexes.
+  await tx.schema.createTable("pipeline_job_need", (table) => {
+    table.uuid("job_id").notNullable();
+    table.uuid("name_key").notNullable().index();
+    table.uuid("pipeline_id").notNullable().index();
+    table.uuid("project_id").notNullable().index();
+    table.primary(["job_id", "name_key"]);
   });
 }
 

@@ -4,11 +4,11 @@ import type { Recorded } from "../../events/core/event.ts";
 import { jobEvents } from "../../events/pipeline/job.ts";
 import { pipelineEvents } from "../../events/pipeline/pipeline.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import { findJobById, followedByNone } from "../../projections/pipeline/query.ts";
+import { endsOf, type JobEnd } from "../../projections/pipeline/follower.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
-import { advancePipeline, advanceQueue } from "./advance.ts";
+import { advancePipeline, advanceQueue, queuePlainFollowers } from "./advance.ts";
 import { freeGroup } from "./resource-group.ts";
 
 const Position = z.string().regex(/^\d+$/).nullable();
@@ -39,29 +39,57 @@ export const pipelineAdvance: Reactor = {
   reactAll: advanceAfter,
 };
 
-/** Most ends of jobs move nothing: a look at those that come together costs less than a job of a queue for each. */
+/**
+ * Most ends of jobs move nothing, or let a few others begin that wait for them by name: a look at those that come
+ * together, and these steps, cost less than a job of a queue for each.
+ */
 async function advanceAfter(
   events: readonly Recorded[],
-  deps: Pick<WorkerDeps, "db" | "visible">,
+  deps: ReactingDeps,
 ): Promise<readonly Job[]> {
-  const none = await moveNone(deps, events);
-  return events.filter((event) => !none.has(leftJob(event))).map(advanceJob);
+  const ends = await shownEnds(deps, events);
+  const ordered = new Set<string>();
+  const left = events.map(async (event) => {
+    const end = ends.get(leftJob(event));
+    const isDone = end !== undefined && (await isOver(deps, end, event, ordered));
+    return isDone ? [] : [advanceJob(event)];
+  });
+  return (await Promise.all(left)).flat();
 }
 
-/** Ids of jobs whose end moves nothing. None while read models are behind: the worker waits for them as well. */
-async function moveNone(
+type ReactingDeps = Pick<WorkerDeps, "db" | "store" | "visible" | "now" | "log">;
+
+/** By job. None while read models are behind: the worker waits for them as well. */
+async function shownEnds(
   { db, visible }: Pick<WorkerDeps, "db" | "visible">,
   events: readonly Recorded[],
-): Promise<ReadonlySet<string | null>> {
+): Promise<ReadonlyMap<string | null, JobEnd>> {
   const left = events.flatMap((event) => leftJob(event) ?? []);
-  if (left.length === 0) return new Set();
+  if (left.length === 0) return new Map();
   try {
     await visible(events.at(-1)?.position);
   } catch {
-    return new Set();
+    return new Map();
   }
-  const ends = await followedByNone(db, left);
-  return new Set(ends.filter((end) => end.resource_group === null).map(({ id }) => id));
+  const ends = await endsOf(db, left);
+  return new Map(ends.map((end) => [end.id, end]));
+}
+
+/** Whether nothing is left to do after the end of this job. */
+async function isOver(
+  deps: ReactingDeps,
+  end: JobEnd,
+  { id, metadata: { correlationId } }: Recorded,
+  ordered: Set<string>,
+): Promise<boolean> {
+  if (end.movesNone && end.resource_group === null) return true;
+  try {
+    return await queuePlainFollowers(deps, end, { id, correlationId }, ordered);
+  } catch (error) {
+    // The job of the queue tries it again, and others do not wait for it.
+    deps.log.warn({ err: error, jobId: end.id }, "followers of a job not queued");
+    return false;
+  }
 }
 
 function advanceJob(event: Recorded): Job {
@@ -97,11 +125,8 @@ export const pipelineAdvanceWorker = defineWorker({
   async run({ pipelineId, causeId, correlationId = causeId, position, leftJobId }, deps) {
     await deps.visible(position === null ? undefined : BigInt(position));
     const cause = { id: causeId, correlationId };
-    const left = leftJobId ? await findJobById(deps.db, leftJobId) : undefined;
-    // Others were looked at before they came here.
-    const isInGroup = left !== undefined && left.resource_group !== null;
-    const movesNone = isInGroup && (await followedByNone(deps.db, [left.id])).length > 0;
-    if (!movesNone) await advancePipeline(deps, pipelineId, cause, left);
+    const [left] = leftJobId ? await endsOf(deps.db, [leftJobId]) : [];
+    if (left?.movesNone !== true) await advancePipeline(deps, pipelineId, cause, left);
     if (left !== undefined) await freeGroup(deps, left, cause);
   },
 });

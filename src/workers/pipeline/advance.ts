@@ -13,7 +13,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { keyedLock } from "../../platform/keyed-lock.ts";
 import { underLock } from "../../platform/postgres/lock.ts";
 import type { Job } from "../../platform/queue/queue.ts";
-import { followersOf } from "../../projections/pipeline/follower.ts";
+import { endsOf, type JobEnd } from "../../projections/pipeline/follower.ts";
 import {
   findJobs,
   findPipelineById,
@@ -52,7 +52,7 @@ export function advancePipeline(
   deps: AdvanceDeps,
   pipelineId: string,
   cause: Cause,
-  left?: Pick<JobRow, "id" | "name">,
+  left?: Pick<JobRow, "id">,
 ): Promise<bigint | undefined> {
   return inTurn(pipelineId, async () => {
     const followed = left && (await queueFollowers(deps, left, cause));
@@ -66,17 +66,45 @@ export function advancePipeline(
 /** A look at a few jobs of a pipeline instead of all. */
 async function queueFollowers(
   deps: AdvanceDeps,
-  { id, name }: Pick<JobRow, "id" | "name">,
+  { id }: Pick<JobRow, "id">,
   cause: Cause,
 ): Promise<Readonly<{ position: bigint | undefined }> | undefined> {
-  const rows = await followersOf(deps.db, id);
-  const steps = stepsAfterSuccess(name, rows.map(waiting), deps.now());
+  const [end] = await endsOf(deps.db, [id]);
+  if (end === undefined) return undefined;
+  const steps = stepsAfterSuccess(end.name, end.near.map(waiting), deps.now());
   if (steps === undefined) return undefined;
-  const found = new Map(rows.map((row) => [row.id as string, row]));
+  const found = new Map(end.near.map((row) => [row.id as string, row]));
   return {
     position: await takeSteps(deps, steps, found, new Map<string, JobInOrder>(found), cause),
   };
 }
+
+/**
+ * The same without a job of the queue, where nothing but a few plain jobs begins. A repetition, here or by such a job,
+ * changes nothing.
+ *
+ * @param ordered ids of jobs that others of the ends that are looked at together have begun; those of this one are added
+ * @returns false where more than that decides
+ */
+export async function queuePlainFollowers(
+  deps: Pick<AdvanceDeps, "store" | "now">,
+  { name, near, resource_group }: JobEnd,
+  cause: Cause,
+  ordered: Set<string>,
+): Promise<boolean> {
+  const steps = stepsAfterSuccess(name, near.map(waiting), deps.now());
+  if (steps === undefined || steps.length > commandsAtOnce || resource_group !== null) return false;
+  const queued = new Set(steps.map(({ jobId }) => jobId));
+  const rows = near.filter(({ id }) => queued.has(id) && !ordered.has(id));
+  if (!rows.every(isPlain)) return false;
+  for (const { id } of rows) ordered.add(id);
+  await Promise.all(rows.map((row) => orderJob(deps, row, { type: "QueueJob" }, cause)));
+  return true;
+}
+
+/** Nothing is to be looked up before it is queued, and agents run it. */
+const isPlain = ({ environment, resource_group, is_trigger }: JobRow): boolean =>
+  environment === null && resource_group === null && !is_trigger;
 
 async function advance(
   deps: AdvanceDeps,

@@ -6,9 +6,9 @@ import {
   type WaitingJob,
 } from "../../../src/commands/pipeline/next-step.ts";
 import type { PipelineStatus } from "../../../src/events/pipeline/status.ts";
-import { followersOf } from "../../../src/projections/pipeline/follower.ts";
+import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
-import type { JobRow } from "../../../src/projections/pipeline/table.ts";
+import { type JobRow, nameKeyOf, pipelineTables } from "../../../src/projections/pipeline/table.ts";
 import { waiting } from "../../../src/workers/pipeline/advance.ts";
 import { testDatabase } from "../../support/database.ts";
 import { jobIdOf, pipelineId, projectId } from "../../support/pipeline.ts";
@@ -74,10 +74,27 @@ const rowOf = (job: WaitingJob, place: number) => ({
   created_at: now,
 });
 
-async function rowsOfFollowers(jobs: readonly WaitingJob[], name = "j0") {
-  await db("pipeline_job").delete();
-  await db("pipeline_job").insert(jobs.map(rowOf));
-  return followersOf(db, jobIdOf(name));
+const near = async (): Promise<readonly JobRow[]> =>
+  (await endsOf(db, [jobIdOf("j0")])).flatMap((end) => end.near);
+
+async function insert(jobs: readonly WaitingJob[], pipeline_id: string = pipelineId) {
+  await db("pipeline_job").insert(
+    jobs.map((job, place) => ({ ...rowOf(job, place), pipeline_id })),
+  );
+  const of = ({ id }: WaitingJob, name: string) => ({
+    ...{ job_id: id, pipeline_id, project_id: projectId },
+    name_key: nameKeyOf(pipeline_id, name),
+  });
+  const plans = jobs.map((job) => ({ ...of(job, job.name), spec: {} }));
+  await db("pipeline_job_spec").insert(plans);
+  const needs = jobs.flatMap((job) => job.needs?.map((name) => of(job, name)) ?? []);
+  if (needs.length > 0) await db("pipeline_job_need").insert(needs);
+}
+
+async function rowsOfFollowers(jobs: readonly WaitingJob[]) {
+  for (const table of pipelineTables) await db(table).delete();
+  await insert(jobs);
+  return near();
 }
 
 const names = (rows: readonly Pick<JobRow, "name">[]) => rows.map(({ name }) => name).sort();
@@ -114,9 +131,8 @@ describe("the jobs that wait for one by its name", () => {
 
   it("are those of the same pipeline alone", async () => {
     await rowsOfFollowers([done("j0")]);
-    const foreign = { ...rowOf(jobOf("j1", { needs: ["j0"] }), 1), pipeline_id: projectId };
-    await db("pipeline_job").insert(foreign);
-    expect(await followersOf(db, jobIdOf("j0"))).to.deep.equal([]);
+    await insert([jobOf("j1", { needs: ["j0"] })], projectId);
+    expect(await near()).to.deep.equal([]);
   });
 
   it("decide the same as all jobs of the pipeline, in random pipelines", async () => {
@@ -125,8 +141,8 @@ describe("the jobs that wait for one by its name", () => {
     for (let round = 0; round < 800; round += 1) {
       const [first, ...others] = settled(randomJobs(next));
       const jobs = [{ ...first, status: "SUCCESS" } as WaitingJob, ...others];
-      const near = (await rowsOfFollowers(jobs)).map(waiting);
-      const found = stepsAfterSuccess("j0", near, now);
+      const rows = (await rowsOfFollowers(jobs)).map(waiting);
+      const found = stepsAfterSuccess("j0", rows, now);
       if (found === undefined) continue;
       decided.fewJobs += 1;
       decided.queued += found.length;

@@ -13,10 +13,10 @@ import { PipelineStatus, pipelineStatus } from "../../../src/events/pipeline/sta
 import { artifactProjection } from "../../../src/projections/agent/artifact.ts";
 import { project } from "../../../src/projections/core/projection.ts";
 import { Writes } from "../../../src/projections/core/writes.ts";
+import { endsOf } from "../../../src/projections/pipeline/follower.ts";
 import { pipelineProjection } from "../../../src/projections/pipeline/pipeline.ts";
 import {
   findPipeline,
-  followedByNone,
   lastPipeline,
   listJobs,
   listPipelines,
@@ -171,11 +171,16 @@ describe("the pipeline read model", () => {
       type: "PipelineDeleted",
       data: { pipelineId, projectId, deletedById: null, deletedAt: at },
     };
-    await apply([...whole, ofPipeline(deleted)]);
+    const needs = [{ job: "a", artifacts: true }];
+    const more = { ...planned(specOf("d", { needs })), from: 3 };
+    await apply([...whole, ofPipeline(more), ofPipeline(deleted)]);
     expect(await findPipeline(db, projectId, 1)).to.equal(undefined);
     expect(await listPipelines(db, projectId, {}, part)).to.deep.equal({ rows: [], total: 0 });
-    const { pipeline_job, pipeline_job_spec } = await rowsOf(db, pipelineProjection);
-    expect([pipeline_job, pipeline_job_spec]).to.deep.equal([[], []]);
+    const { pipeline_job, pipeline_job_spec, pipeline_job_need } = await rowsOf(
+      db,
+      pipelineProjection,
+    );
+    expect([pipeline_job, pipeline_job_spec, pipeline_job_need]).to.deep.equal([[], [], []]);
   });
 
   it("ends the same when delivered again, in parts, or from the start", async () => {
@@ -266,7 +271,9 @@ describe("whether something follows the end of a job", () => {
       ...more,
     ]);
   const nothingFollows = async (name: string) =>
-    (await followedByNone(db, [jobIdOf(name)])).some(({ id }) => id === jobIdOf(name));
+    (await endsOf(db, [jobIdOf(name)])).some(
+      ({ id, movesNone }) => id === jobIdOf(name) && movesNone,
+    );
 
   it("is not while others of its stage go on", async () => {
     await given([specOf("a"), specOf("b"), specOf("c", { stageIndex: 3 })], ["a"]);

@@ -69,6 +69,69 @@ describe("advancing a pipeline", () => {
     expect(statements.filter((sql) => sql.includes("order by"))).to.deep.equal([]);
   });
 
+  describe("by what reacts to the ends of jobs", () => {
+    let files = 0;
+    const fanIn = ["a: {script: x}", "b: {script: x}", "c: {script: x, needs: [a, b]}"];
+
+    /** What is left for the queue, and which events came, after these jobs of a pipeline succeeded together. */
+    async function outcomeOf(
+      lines: readonly string[],
+      names: readonly string[],
+      deps: object = {},
+    ) {
+      await at.commit(
+        { ".forge-ci.yaml": `# ${++files}\n${lines.join("\n")}` },
+        "Add a graph [skip ci]",
+      );
+      const { localId } = await at.start();
+      const { id: pipelineId } = await db("pipeline")
+        .where({ local_id: Number(localId) })
+        .first("id");
+      const rows = await db("pipeline_job").where({ pipeline_id: pipelineId });
+      const jobIds = names.map((name) => rows.find((row) => row.name === name).id);
+      await db("pipeline_job").whereIn("id", jobIds).update({ status: "SUCCESS" });
+      const ends = jobIds.map((jobId) => ({
+        ...{ id: `end of ${jobId}`, type: "JobSucceeded", data: { jobId, pipelineId } },
+        ...{ position: 0n, metadata: { correlationId: "c" } },
+      }));
+      const before = await store.head();
+      const given = { ...app.deps, ...deps } as never;
+      const jobs = await pipelineAdvance.reactAll!(ends as never, given);
+      return { left: jobs.length, types: await typesAfter(before) };
+    }
+
+    it("queues a job that needs them by name at once, and once", async () => {
+      let appends = 0;
+      const append: typeof store.append = (...given) => {
+        appends += 1;
+        return store.append(...given);
+      };
+      const done = { left: 0, types: ["JobQueued"] };
+      const counted = { store: { ...store, append } };
+      expect(await outcomeOf(fanIn, ["a", "b"], counted)).to.deep.equal(done);
+      expect(appends).to.equal(1);
+      expect(await outcomeOf(fanIn, ["a"])).to.deep.equal({ left: 0, types: [] });
+    });
+
+    it("leaves more than that to the queue", async () => {
+      const [a, b] = fanIn as [string, string];
+      for (const more of ["environment: prod", "resource_group: g", "when: manual"]) {
+        const c = `c: {script: x, needs: [a, b], ${more}}`;
+        expect(await outcomeOf([a, b, c], ["a", "b"]), more).to.deep.equal({ left: 2, types: [] });
+      }
+      const trigger = "c: {trigger: {include: child.yml}, needs: [a, b]}";
+      await at.commit({ "child.yml": "x: {script: x}" }, "Add [skip ci]");
+      expect(await outcomeOf([a, b, trigger], ["a", "b"])).to.deep.equal({ left: 2, types: [] });
+    });
+
+    it("leaves to the queue what the event store does not take now", async () => {
+      const append = () => Promise.reject(new Error("away"));
+      const away = { store: { ...store, append }, log: app.deps.log };
+      const { left, types } = await outcomeOf(fanIn, ["a", "b"], away);
+      expect({ isLeft: left > 0, types }).to.deep.equal({ isLeft: true, types: [] });
+    });
+  });
+
   it("orders each job once after ends that come together", async () => {
     const jobs = ["one", "two", "three"].map((name) => `${name}: {stage: test, script: x}`);
     const stages = ["stages: [build, test]", "build: {stage: build, script: x}"];
@@ -179,7 +242,7 @@ test: {stage: test, script: x}
       .update({ status: "SUCCESS" });
   const visible = async (): Promise<void> => undefined;
   const lookedAt = async (deps: object) => {
-    const jobs = await pipelineAdvance.reactAll!(ends, { db, ...deps } as never);
+    const jobs = await pipelineAdvance.reactAll!(ends, { ...app.deps, ...deps } as never);
     return jobs.map(({ data }) => names.get(String(data["leftJobId"])));
   };
 
