@@ -51,7 +51,7 @@ export const jobLogEnd: Reactor = {
   name: "job-log",
   types: new Set(["JobSucceeded", "JobFailed", "JobCanceled"]),
   // Until then the log is read from its chunks.
-  gatherMs: 250,
+  gatherMs: 1_000,
   react: (event) => endedLogs([event]),
   reactAll: endedLogs,
 };
