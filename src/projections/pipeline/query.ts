@@ -249,6 +249,20 @@ export async function lastPipeline(
     .first("id", "local_id", "status", "commit_id");
 }
 
+/** How many pipelines one has started, directly or not; more than so many are not counted. */
+export async function countStarted(db: Knex, rootId: string, countMax: number): Promise<number> {
+  const { rows } = await db.raw<{ rows: readonly { count: number }[] }>(
+    `with recursive started as (
+       select id from pipeline where parent_pipeline_id = :rootId
+       union all
+       select pipeline.id from pipeline join started on pipeline.parent_pipeline_id = started.id
+     )
+     select count(*)::int as count from (select from started limit :countMax) as counted`,
+    { rootId, countMax },
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** Of all pipelines of a project, oldest first. */
 export async function pipelineIds(db: Knex, projectId: string): Promise<readonly string[]> {
   return db("pipeline").where({ project_id: projectId }).orderBy("local_id").pluck("id");

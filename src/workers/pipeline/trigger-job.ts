@@ -7,7 +7,12 @@ import type { JobSpec, JobTrigger } from "../../events/pipeline/job-spec.ts";
 import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { expandText } from "../../platform/pipeline-file/expand.ts";
-import { findJobById, findJobSpec, findPipelineById } from "../../projections/pipeline/query.ts";
+import {
+  countStarted,
+  findJobById,
+  findJobSpec,
+  findPipelineById,
+} from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import {
   findProject,
@@ -27,6 +32,8 @@ import { startPipeline } from "./start.ts";
 
 /** Deeper ones are a mistake: each level may start several pipelines. */
 const depthMax = 3;
+/** Of all pipelines that one has started, directly or not: a file that starts itself 2,000 times ends there. */
+export const startedMax = 1_000;
 
 /** Carries out jobs that start another pipeline. Every step may be repeated. */
 export const triggerJobWorker = defineWorker({
@@ -84,7 +91,10 @@ async function wantedBy(
   deps: WorkerDeps,
   { row, parent, spec, trigger }: Trigger,
 ): Promise<NewPipeline | Readonly<{ why: string }>> {
-  if ((await depthOf(deps, parent)) >= depthMax) return { why: "Pipelines are nested too deep." };
+  const { depth, rootId } = await placeOf(deps, parent);
+  if (depth >= depthMax) return { why: "Pipelines are nested too deep." };
+  const started = await countStarted(deps.db, rootId, startedMax);
+  if (started >= startedMax) return { why: "The first pipeline has started too many others." };
   const given: Record<string, string> = {};
   const sealed = trigger.forwardPipeline ? parent.variables : null;
   const text = sealed === null ? null : await deps.vault.open(sealed);
@@ -155,14 +165,18 @@ async function targetOf(
   return mayStart ? { project, ref, isTag, commitId: found.commit_id } : undefined;
 }
 
-async function depthOf({ db }: WorkerDeps, parent: PipelineRow): Promise<number> {
+/** How far a pipeline is below the one that was not started by another, and which that is. */
+async function placeOf(
+  { db }: WorkerDeps,
+  parent: PipelineRow,
+): Promise<Readonly<{ depth: number; rootId: string }>> {
   let depth = 0;
-  let at: PipelineRow | undefined = parent;
-  while (at?.parent_pipeline_id && depth <= depthMax) {
-    depth += 1;
-    at = await findPipelineById(db, at.parent_pipeline_id);
+  let rootId: string = parent.id;
+  for (let above = parent.parent_pipeline_id; above !== null && depth <= depthMax; depth += 1) {
+    rootId = above;
+    above = (await findPipelineById(db, above))?.parent_pipeline_id ?? null;
   }
-  return depth;
+  return { depth, rootId };
 }
 
 const settleQueue = "pipeline-child";
