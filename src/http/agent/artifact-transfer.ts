@@ -7,7 +7,7 @@ import { deterministicId } from "../../platform/deterministic-id.ts";
 import { hashToken, isToken } from "../../platform/key/token.ts";
 import { parseDuration } from "../../platform/pipeline-file/duration.ts";
 import { Refusal } from "../../platform/refusal.ts";
-import { findArtifact } from "../../projections/agent/artifact.ts";
+import { bytesOfOthers, findArtifact } from "../../projections/agent/artifact.ts";
 import { findJobByNumber, findJobOfToken } from "../../projections/agent/job.ts";
 import { findJobSpec } from "../../projections/pipeline/query.ts";
 import { findProjectById } from "../../projections/project/project.ts";
@@ -24,6 +24,7 @@ import { protocol } from "./protocol.ts";
 
 const path = "/api/v4/jobs/{jobNumber}/artifacts";
 const key = "file";
+/** Of all artifacts of a job. */
 export const artifactBytesMax = 1024 ** 3;
 const overheadBytes = 64 * 1024;
 const expireSecondsDefault = 30 * 86_400;
@@ -37,7 +38,7 @@ const upload = route({
   summary: "Store an artifact of a job that runs",
   description:
     "Of what the job declares; what is sent a second time takes the place of the first. The time it is " +
-    "kept comes from the job, not from the request. At most 1 GiB; it counts for the quota of the project.",
+    "kept comes from the job, not from the request. At most 1 GiB a job; it counts for the quota of the project.",
   params: JobNumberParams,
   query: z.object({ artifact_type: z.string().max(64).default("archive") }),
   upload: key,
@@ -52,7 +53,9 @@ const upload = route({
     const declared = (await findJobSpec(deps.db, job.id))?.artifacts ?? null;
     const fileType = declaredType(declared, query.artifact_type);
     const project = await findProjectById(deps.db, job.project_id);
-    const bytesMax = await roomForFile(project, artifactBytesMax, deps);
+    const others = await bytesOfOthers(deps.db, job.id, fileType);
+    const left = Math.max(0, artifactBytesMax - others);
+    const bytesMax = await roomForFile(project, left, deps);
     const [stored] = await receiveFiles(request.incoming(artifactBytesMax + overheadBytes), {
       key,
       filesMax: 1,

@@ -163,6 +163,16 @@ export async function artifactsOf(
     .where({ file_type: fileType });
 }
 
+/** How many bytes the artifacts of a job have, without that of one kind. */
+export async function bytesOfOthers(db: Knex, jobId: string, fileType: string): Promise<number> {
+  const row = await db("job_artifact")
+    .where({ job_id: jobId })
+    .whereNot({ file_type: fileType })
+    .sum<{ sum: string | null }>("bytes")
+    .first();
+  return Number(row?.sum ?? 0);
+}
+
 export async function expiredArtifacts(
   db: Knex,
   at: Date,

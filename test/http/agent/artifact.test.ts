@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import { fromBufferPromise } from "yauzl";
 
+import { artifactBytesMax } from "../../../src/http/agent/artifact-transfer.ts";
 import { sweepArtifacts } from "../../../src/workers/agent/artifact-sweep.ts";
 import type { WorkerDeps } from "../../../src/workers/core/deps.ts";
 import { startAppWithAgent } from "../../support/agent-app.ts";
@@ -179,6 +180,26 @@ describe("an artifact", () => {
     expect([all.status, all.body["code"]]).to.deep.equal([404, "artifact.not_found"]);
     const none = `${at.base}/cicd/job/${shown?.["jobLocalId"]}/artifact/${randomUUID()}/download`;
     expect((await app.get(none, { token })).status).to.equal(404);
+  });
+});
+
+describe("the artifacts of a job", () => {
+  it("have 1 GiB together, without what they replace", async () => {
+    const artifacts = "{paths: [out], reports: {dotenv: build.env}}";
+    await at.commit({ ".forge-ci.yaml": `a: {script: x, artifacts: ${artifacts}}` }, "[skip ci]");
+    await at.start();
+    const job = await begin();
+    const report = (content: string) => upload(job, content, "?artifact_type=dotenv");
+    expect((await upload(job, "content")).status).to.equal(201);
+    const { id } = await app.deps.db("job_artifact").orderBy("created_at", "desc").first("id");
+    await app.deps
+      .db("job_artifact")
+      .where({ id })
+      .update({ bytes: artifactBytesMax - 5 });
+    expect((await report("A=1234")).status).to.equal(413);
+    expect((await report("A=123")).status).to.equal(201);
+    expect((await upload(job, "content once more")).status).to.equal(201);
+    await put(job, { state: "success" });
   });
 });
 
