@@ -54,25 +54,21 @@ export function clipJson(text: string, bytesMax: number): string {
  */
 export function storableValue<Value>(value: Value): Value {
   // The result has the shape of the value: only characters of its texts differ.
-  return storableCopy(value) as Value;
+  return isStorableValue(value) ? value : (storableCopy(value) as Value);
 }
 
 function storableCopy(value: unknown): unknown {
   if (typeof value === "string") return storableText(value);
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) {
-    const items = value.map(storableCopy);
-    return items.every((item, index) => item === value[index]) ? value : items;
-  }
-  const before = Object.entries(value);
-  const after = before.map(([key, item]) => [storableText(key), storableCopy(item)] as const);
-  const same = after.every(
-    ([key, item], index) => key === before[index]?.[0] && item === before[index][1],
-  );
-  return same ? value : Object.fromEntries(after);
+  if (Array.isArray(value)) return value.map(storableCopy);
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, item]) => [storableText(key), storableCopy(item)]));
 }
 
-/** Whether all texts and keys of a JSON value are storable. */
+/** Whether all texts and keys of a JSON value are storable: nearly always, so this makes no copy. */
 export function isStorableValue(value: unknown): boolean {
-  return storableCopy(value) === value;
+  if (typeof value === "string") return isStorableText(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(isStorableValue);
+  return Object.keys(value).every(isStorableText) && Object.values(value).every(isStorableValue);
 }
