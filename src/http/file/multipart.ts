@@ -111,7 +111,8 @@ function openParser(
 ): BusboyInstance {
   const allowed = field === undefined ? limits : fieldLimits;
   // Other kinds of forms hold no files, and what the parser takes for one is not up to the sender.
-  if (!/^multipart\/form-data\s*;/i.test(contentType)) throw notMultipart("its content type");
+  if (!/^multipart\/form-data\s*;/i.test(contentType))
+    throw notMultipart("its content type is another one");
   try {
     const bounds = { ...allowed, files: filesMax, parts: filesMax + allowed.fields };
     return new Busboy({ headers: { "content-type": contentType }, limits: bounds });

@@ -105,6 +105,12 @@ describe("adding files to a release", () => {
     expect(await spooled()).to.deep.equal([]);
   });
 
+  it("says that the content type is another one", async () => {
+    const { status, body } = await app.post(`${await release()}/file`, { token, body: {} });
+    const detail = "The body must be multipart/form-data; its content type is another one.";
+    expect([status, body["detail"]]).to.deep.equal([400, detail]);
+  });
+
   it("is for those who may push, and only within the release's project", async () => {
     const to = await release();
     expect((await upload(to, [["files", "x", "x"]], boris.token)).status).to.equal(403);
