@@ -53,10 +53,8 @@ describe("all projections", () => {
     it(`keep ${projection.name} to its own tables`, async () => {
       await resetUsed();
       await project(db, projection, log, context);
-      for (const other of allProjections) {
-        if (other === projection) continue;
-        expect(await allRowsOf(other), other.name).to.deep.equal([]);
-      }
+      const others = allProjections.filter((other) => other !== projection);
+      expect([...(await filled(others))], "other projections with rows").to.deep.equal([]);
       const moved = (await readCheckpoints(db)).filter(({ position }) => position >= 0n);
       expect(moved.map(({ name }) => name)).to.deep.equal([projection.name]);
     });
@@ -89,10 +87,21 @@ const allRowsOf = async (projection: Projection) =>
 /** Resets every projection that has seen an event or has rows; making all tables anew takes long. */
 async function resetUsed(): Promise<void> {
   const installed = new Map((await readCheckpoints(db)).map((row) => [row.name, row.position]));
+  const withRows = await filled(allProjections.filter(({ name }) => installed.has(name)));
   for (const projection of allProjections) {
     const fresh = installed.get(projection.name) === beforeEverything;
-    if (!fresh || (await allRowsOf(projection)).length > 0) await reset(db, projection);
+    if (!fresh || withRows.has(projection.name)) await reset(db, projection);
   }
+}
+
+/** Names of those that have rows. One statement for all, as hundreds of tables are read for each projection. */
+async function filled(projections: readonly Projection[]): Promise<ReadonlySet<string>> {
+  const pairs = projections.flatMap(({ name, tables }) => tables.map((table) => [name, table]));
+  if (pairs.length === 0) return new Set();
+  const each = pairs.map(() => "select ?::text as name where exists (select from ??)");
+  const bindings = pairs.flat();
+  const { rows } = await db.raw<{ rows: { name: string }[] }>(each.join(" union all "), bindings);
+  return new Set(rows.map(({ name }) => name));
 }
 
 /**
