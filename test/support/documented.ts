@@ -5,6 +5,7 @@ import { readParams } from "../../src/http/core/input.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import { openApi } from "../../src/http/openapi/openapi.ts";
 import { routes } from "../../src/http/routes.ts";
+import { keptDocument } from "./kept-document.ts";
 
 type Media = Readonly<Record<string, Readonly<{ schema: object }>>>;
 type Response = Readonly<{ $ref?: string; content?: Media }>;
@@ -61,12 +62,22 @@ function pathOf(url: string): string | undefined {
 }
 
 function knowledge() {
-  const document = openApi(routes) as unknown as Document;
+  const document = keptDocument(() => openApi(routes)) as Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: true });
   addFormats.default(ajv);
   ajv.addSchema({ $id: "doc", components: document.components });
   const checks = new Map<string, ValidateFunction>();
+  const known = new WeakMap<object, ValidateFunction>();
   const byLength = candidates();
+
+  function compiled(schema: object): ValidateFunction {
+    // Refusals of all operations have one schema, which takes longer to compile than to check.
+    const key = JSON.stringify(schema);
+    const validate = checks.get(key) ?? ajv.compile(inDocument(key));
+    checks.set(key, validate);
+    known.set(schema, validate);
+    return validate;
+  }
 
   return {
     routeAt(method: string, path: string): Route | undefined {
@@ -83,10 +94,7 @@ function knowledge() {
       return name === undefined ? response : document.components.responses[name];
     },
     check(schema: object, text: string): string | undefined {
-      // Refusals of all operations have one schema, which takes longer to compile than to check.
-      const key = JSON.stringify(schema);
-      const validate = checks.get(key) ?? ajv.compile(inDocument(key));
-      checks.set(key, validate);
+      const validate = known.get(schema) ?? compiled(schema);
       return validate(JSON.parse(text)) ? undefined : ajv.errorsText(validate.errors);
     },
   };

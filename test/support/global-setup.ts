@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
+import { documentVariable } from "./kept-document.ts";
 import { stopTestServer, testServer } from "./postgres-server.ts";
 import { skippedLines, skippedVariable } from "./program.ts";
 
@@ -11,8 +12,9 @@ import { skippedLines, skippedVariable } from "./program.ts";
  * server when the first of them wants a database, so that a run without databases starts none.
  */
 export async function mochaGlobalSetup(): Promise<void> {
-  const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-skipped-"));
+  const directory = await mkdtemp(path.join(tmpdir(), "ledgerforge-run-"));
   process.env[skippedVariable] = path.join(directory, "skipped");
+  process.env[documentVariable] = path.join(directory, "openapi.json");
   if (process.argv.includes("--parallel")) await testServer();
 }
 
