@@ -22,7 +22,7 @@ import { type SshRoleOptions, startSsh } from "../../src/ssh/role.ts";
 import { startWorkers } from "../../src/workers/role.ts";
 import { testDatabase } from "./database.ts";
 import { undocumented } from "./documented.ts";
-import { testEventStore } from "./event-store.ts";
+import { openTestEventStore } from "./event-store.ts";
 import { metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
 import { cheapHash } from "./password.ts";
@@ -78,7 +78,8 @@ export async function startTestApp(options: TestAppOptions = {}) {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase("app");
-  const { store, url: eventStoreUrl } = await testEventStore();
+  const { store, url: eventStoreUrl, close: closeStore } = await openTestEventStore(databaseUrl);
+  closing.push(closeStore);
   const dataDir = await mkdtemp(path.join(tmpdir(), "ledgerforge-app-"));
   const log = pino({ level: process.env["TEST_LOG_LEVEL"] ?? "silent" });
   const vault = openVault(db, secretKey);

@@ -19,6 +19,24 @@ export async function testEventStore(): Promise<TestEventStore> {
   return { url, store };
 }
 
+/**
+ * The same on a database that the caller has made, as an embedded service keeps its log beside the read models.
+ * The caller closes it, before the database is dropped.
+ */
+export async function openTestEventStore(
+  databaseUrl: string,
+): Promise<TestEventStore & Readonly<{ close: () => Promise<void> }>> {
+  const external = externalUrl();
+  const server = external === undefined ? await startEventStoreServer({ databaseUrl }) : undefined;
+  const url = external ?? server?.url ?? "";
+  const store = openEventStore(url);
+  const close = async (): Promise<void> => {
+    await store.close();
+    await server?.close();
+  };
+  return { url, store, close };
+}
+
 /** The same server by the official client itself, for what the port does not offer. */
 export async function testEventStoreClient(): Promise<EventStoreDBClient> {
   const client = EventStoreDBClient.connectionString(await serverUrl());
@@ -26,9 +44,14 @@ export async function testEventStoreClient(): Promise<EventStoreDBClient> {
   return client;
 }
 
+function externalUrl(): string | undefined {
+  const { EVENTSTORE_URL: url } = process.env;
+  return url === "" ? undefined : url;
+}
+
 async function serverUrl(): Promise<string> {
-  const external = process.env["EVENTSTORE_URL"];
-  if (external !== undefined && external !== "") return external;
+  const external = externalUrl();
+  if (external !== undefined) return external;
   const closing: (() => Promise<void>)[] = [];
   // Registered before the database's own hook, which drops it and needs it to be left alone.
   after(() => Promise.all(closing.map((close) => close())));

@@ -38,7 +38,7 @@ import {
 import { startProjections } from "../../src/projections/role.ts";
 import { secretKey } from "./app.ts";
 import { testDatabase } from "./database.ts";
-import { testEventStore } from "./event-store.ts";
+import { openTestEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
@@ -58,7 +58,7 @@ async function startServices(options: Partial<GitHttpDeps>) {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase("app");
-  const { store, url: eventStoreUrl } = await testEventStore();
+  const { store, url: eventStoreUrl, close: closeStore } = await openTestEventStore(databaseUrl);
   const dataDir = await temporaryDirectory();
   const logged: string[] = [];
   const log = pino({ level: "debug" }, { write: (line: string) => logged.push(line) });
@@ -110,14 +110,14 @@ async function startServices(options: Partial<GitHttpDeps>) {
     directory: openDirectory({ guard: directoryGuard([]) }),
   };
   const blobs = await openBlobs({ dataDir }, db);
-  const config = limits;
   const stores = { store, db, vault, blobs, git, queues };
-  const deps = { config, ...stores, ...heard, ...out, now, log, publicUrl };
+  const deps = { config: limits, ...stores, ...heard, ...out, now, log, publicUrl };
   const gate = { caller: auth.caller, ...access };
   const app = buildApp({ deps, gate, idempotency: idempotency(db, vault), routes, before });
   const { url, close } = await listen(() => app, { host: "127.0.0.1", port: 0 });
 
-  closing.push(queues.close, counters.close, git.close, projections.close, watching.close, close);
+  closing.push(closeStore, queues.close, counters.close, git.close, projections.close);
+  closing.push(watching.close, close);
 
   return { ...deps, databaseUrl, eventStoreUrl, dataDir, refs, url, logged };
 }

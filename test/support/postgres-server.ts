@@ -75,8 +75,12 @@ async function installAll(url: string): Promise<void> {
   const { openQueues } = await import("../../src/platform/queue/queue.ts");
   const { allProjections } = await import("../../src/projections/all.ts");
   const { install } = await import("../../src/projections/core/install.ts");
+  const { migrate: migrateEventStore } = await import("../../src/embedded/event-store/schema.ts");
   const queues = await openQueues({ databaseUrl: url, log: pino({ level: "silent" }) });
   await queues.close();
+  const session = await connectPostgres(url);
+  await migrateEventStore(session);
+  await session.end();
   const db = openPostgres(url, { poolMax: 1 });
   await db.transaction(async (tx) => {
     for (const projection of allProjections) await install(tx, projection, "behind");

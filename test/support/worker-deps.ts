@@ -18,7 +18,7 @@ import { runProjections } from "../../src/projections/core/runner.ts";
 import { watchProjections } from "../../src/projections/core/visible.ts";
 import type { WorkerDeps } from "../../src/workers/core/deps.ts";
 import { testDatabase } from "./database.ts";
-import { testEventStore } from "./event-store.ts";
+import { openTestEventStore } from "./event-store.ts";
 import { temporaryDirectory } from "./git.ts";
 import { at, metadataFor } from "./history.ts";
 import { limits } from "./limits.ts";
@@ -45,7 +45,8 @@ export async function testWorkers(): Promise<TestWorkers> {
     for (const close of closing.reverse()) await close();
   });
   const { url: databaseUrl, db } = await testDatabase("app");
-  const { store, url: eventStoreUrl } = await testEventStore();
+  const { store, url: eventStoreUrl, close: closeStore } = await openTestEventStore(databaseUrl);
+  closing.push(closeStore);
   const dataDir = await temporaryDirectory();
   const log: string[] = [];
   const logger = pino({ level: "warn" }, { write: (line: string) => log.push(line) });
