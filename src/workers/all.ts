@@ -27,6 +27,7 @@ import { mergeRequestPush, mergeRequestPushWorker } from "./merge-request/push-o
 import { mergeRequestSource, mergeRequestSourceWorker } from "./merge-request/source-move.ts";
 import { sweepPackageTrash } from "./package/trash-sweep.ts";
 import { pipelineAdvance, pipelineAdvanceWorker } from "./pipeline/advance-worker.ts";
+import { cancelChildrenWorker, canceledParents } from "./pipeline/cancel-children.ts";
 import { pipelineCreateWorker, pipelinePush } from "./pipeline/push.ts";
 import { scheduleWorker, sweepSchedules } from "./pipeline/schedule.ts";
 import {
@@ -85,6 +86,7 @@ export const allReactors: readonly Reactor[] = [
   mirrorReactor,
   pipelineAdvance,
   childPipelines,
+  canceledParents,
   pipelinePush,
   projectFork,
   projectPurge,
@@ -114,6 +116,7 @@ export const allWorkers: readonly Worker[] = [
   mirrorSyncWorker,
   blobCollectionWorker,
   pipelineAdvanceWorker,
+  cancelChildrenWorker,
   childPipelineWorker,
   pipelineCreateWorker,
   scheduleWorker,

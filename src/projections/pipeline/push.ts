@@ -2,6 +2,8 @@ import type { Knex } from "knex";
 
 import type { PipelineRow } from "./table.ts";
 
+const open = ["CREATED", "PENDING", "WAITING_FOR_RESOURCE", "RUNNING", "MANUAL"] as const;
+
 /** How many refs a push changed, counted up to a limit. */
 export async function refsOfPush(
   db: Knex,
@@ -29,9 +31,20 @@ export async function olderPipelines(
     .where("local_id", "<", local_id)
     .whereNot({ id })
     .whereNot("auto_cancel", "none")
-    .whereIn("status", ["CREATED", "PENDING", "WAITING_FOR_RESOURCE", "RUNNING", "MANUAL"])
+    .whereIn("status", open)
     .orderBy("local_id")
     .limit(50);
+}
+
+/** Pipelines of the same project that jobs of a pipeline started and that have not ended. */
+export async function openChildren(db: Knex, parentId: string): Promise<readonly PipelineRow[]> {
+  return db("pipeline as child")
+    .join("pipeline as parent", "parent.id", "child.parent_pipeline_id")
+    .where({ "child.parent_pipeline_id": parentId })
+    .whereRaw("child.project_id = parent.project_id")
+    .whereIn("child.status", open)
+    .orderBy("child.local_id")
+    .select("child.*");
 }
 
 /** Whether a job that may not be interrupted has begun. */

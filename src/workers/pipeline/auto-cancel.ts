@@ -1,10 +1,9 @@
 import { bySystem } from "../../events/core/system.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
-import { Refusal } from "../../platform/refusal.ts";
 import { hasBegunForGood, olderPipelines } from "../../projections/pipeline/push.ts";
 import { findPipelineById } from "../../projections/pipeline/query.ts";
 import type { AdvanceDeps, Cause } from "./advance.ts";
-import { cancelInterruptible, cancelPipeline } from "./lifecycle.ts";
+import { cancelInterruptible, cancelPipeline, unlessEnded } from "./lifecycle.ts";
 
 /**
  * Cancels older pipelines of the branch that a new one makes redundant: whole pipelines in which no
@@ -21,15 +20,12 @@ export async function cancelSuperfluous(
     const commandId = deterministicId(cause.id, "superfluous", older.id);
     const metadata = bySystem({ commandId, ...cause }, deps.now().toISOString());
     const initiator = { by: null, metadata };
-    try {
+    await unlessEnded(async () => {
       if (older.auto_cancel === "interruptible") {
         await cancelInterruptible(deps, older, initiator);
       } else if (!(await hasBegunForGood(deps.db, older.id))) {
         await cancelPipeline(deps, older, initiator);
       }
-    } catch (error) {
-      // It ended by itself in the meantime.
-      if (!(error instanceof Refusal)) throw error;
-    }
+    });
   }
 }

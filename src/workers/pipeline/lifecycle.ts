@@ -10,6 +10,7 @@ import { isFinished } from "../../events/pipeline/status.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { endCanceledRuns, letRunsEnd } from "../../platform/job-log/store.ts";
 import { underLock } from "../../platform/postgres/lock.ts";
+import { Refusal } from "../../platform/refusal.ts";
 import { allJobs } from "../../projections/pipeline/query.ts";
 import type { JobRow, PipelineRow } from "../../projections/pipeline/table.ts";
 import { findProjectById } from "../../projections/project/project.ts";
@@ -40,6 +41,15 @@ export async function cancelPipeline(
     first: () => orderPipeline(deps, row, "CancelPipeline", initiator),
     which: () => true,
   });
+}
+
+/** Ignores that the pipeline to cancel has ended in the meantime. */
+export async function unlessEnded(cancel: () => Promise<unknown>): Promise<void> {
+  try {
+    await cancel();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
 }
 
 /** Ends those jobs of a pipeline that its file lets a newer pipeline end. */

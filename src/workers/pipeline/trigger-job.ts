@@ -25,6 +25,7 @@ import type { Reactor } from "../core/reactor.ts";
 import { defineWorker } from "../core/worker.ts";
 import { type Cause, orderJob, triggerQueue } from "./advance.ts";
 import { artifactFile } from "./artifact-file.ts";
+import { cancelChild } from "./cancel-children.ts";
 import type { NewPipeline } from "./create.ts";
 import { actorOfJob } from "./job-run.ts";
 import { mayRunOn } from "./ref-right.ts";
@@ -60,12 +61,27 @@ export const triggerJobWorker = defineWorker({
     const { pipelineId: childPipelineId } = started;
     const triggered = { type: "RecordJobTriggered", childPipelineId } as const;
     await deps.visible(await orderJob(deps, run, triggered, cause));
+    if (await isCanceled(deps, run, trigger)) {
+      const child = await findPipelineById(deps.db, childPipelineId);
+      if (child !== undefined) await cancelChild(deps, child, null, cause);
+      return;
+    }
     // Only a pipeline whose file has mistakes has no jobs.
     if (started.jobs === 0) await fail(deps, run, spec, cause);
     else if (!trigger.depend) await succeed(deps, run, cause);
     else await settle(deps, childPipelineId, cause);
   },
 });
+
+/** Canceled while it started a pipeline of its project: who looked for that one did not find it. */
+async function isCanceled(
+  { db }: WorkerDeps,
+  { id, attempt }: JobRow,
+  { project }: JobTrigger,
+): Promise<boolean> {
+  const now = await findJobById(db, id);
+  return project === null && now?.status === "CANCELED" && now.attempt === attempt;
+}
 
 const succeed = (deps: WorkerDeps, row: JobRow, cause: Cause) =>
   orderJob(deps, row, { type: "RecordJobSucceeded", agentId: null, attempt: row.attempt }, cause);

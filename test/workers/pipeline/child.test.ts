@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { startTestApp } from "../../support/app.ts";
 import { eventually as within } from "../../support/eventually.ts";
-import { pipelinesOf } from "../../support/pipeline-app.ts";
+import { pipelinesOf, type View } from "../../support/pipeline-app.ts";
 import { startReceiver } from "../../support/receiver.ts";
 
 const app = await startTestApp({ workers: true });
@@ -39,6 +39,31 @@ after: {stage: deploy, script: x}
     await eventually(async () =>
       expect(await ci.pipeline(localId)).to.include({ status: "SUCCESS" }),
     );
+  });
+
+  it("is canceled with what it started in its project, not with what it started elsewhere", async () => {
+    const other = pipelinesOf(app, anna, await app.givenProject(anna, "elsewhere"));
+    await other.commit({ [file]: "theirs: {script: x}" }, "Add [skip ci]");
+    const ci = pipelinesOf(app, anna, await app.givenProject(anna, "cancel"));
+    const jobs = `
+child: {trigger: {include: child.yml}}
+other: {trigger: {project: anna/elsewhere}}
+after: {stage: deploy, script: x}
+`;
+    await ci.commit({ [file]: jobs, "child.yml": "inner: {script: x}" }, "Add [skip ci]");
+    const { localId } = await ci.start();
+    const begun = { child: "SUCCESS", other: "SUCCESS", after: "PENDING" };
+    await eventually(async () => expect(await ci.statuses(localId)).to.deep.equal(begun));
+    const at = `${ci.base}/cicd/pipeline/${localId}/cancel`;
+    expect((await app.post(at, { token: ci.token })).status).to.equal(200);
+    const isChild = ({ source }: View) => source === "PARENT_PIPELINE";
+    const child = await eventually(async () => {
+      const found = (await ci.pipelines("?status=CANCELED")).find(isChild);
+      expect(found).to.not.equal(undefined);
+      return found;
+    });
+    expect(await ci.statuses(child?.["localId"])).to.deep.equal({ inner: "CANCELED" });
+    expect((await other.pipelines()).map(({ status }) => status)).to.deep.equal(["PENDING"]);
   });
 
   it("fails when nothing can be started", async () => {
