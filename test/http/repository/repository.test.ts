@@ -155,7 +155,9 @@ describe("GET …/branch", () => {
       { name: "merged", fullName: "refs/heads/merged", default: false, merged: true, work: false },
     ]);
     expect(branches[2]!["lastCommit"]).to.deep.include({ hash: first });
-    expect((await ask("/branch?size=2&page=1")).body["page"]).to.deep.include({ totalElements: 3 });
+    for (const query of ["size=2&page=1", "branchName="]) {
+      expect((await ask(`/branch?${query}`)).body["page"]).to.deep.include({ totalElements: 3 });
+    }
   });
 
   it("answers one by name, and the default", async () => {
@@ -164,7 +166,7 @@ describe("GET …/branch", () => {
   });
 
   it("answers 404 for what is not there", async () => {
-    for (const name of ["none", "-x", "--list", "light", "refs/heads/main", ""]) {
+    for (const name of ["none", "-x", "--list", "light", "refs/heads/main"]) {
       expect((await ask(`/branch?branchName=${name}`)).status, name).to.equal(404);
     }
     expect((await ask("/branch/default", empty)).status).to.equal(404);
