@@ -204,7 +204,7 @@ class Compilation {
         continue;
       }
       const cache = await cachesOf(job.config.cache, this.facts.hashOf);
-      const made = instancesOf(job, stageIndex, cache);
+      const made = instancesOf(job, stageIndex, cache, this.facts.predefined);
       if (made === undefined) {
         const message = `The matrix must make 1 to ${parallelMax} jobs.`;
         this.#report([job.name, "parallel", "matrix"], message);

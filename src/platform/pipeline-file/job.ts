@@ -1,4 +1,5 @@
 import type { FileVariable, JobSpec, JobWhen } from "../../events/pipeline/job-spec.ts";
+import { expandText, expandVariables, type Variables } from "./expand.ts";
 import type { FileVariables } from "./field.ts";
 import type { CacheConfig, NeedConfig } from "./job-config.ts";
 import type { JobConfig } from "./job-schema.ts";
@@ -36,12 +37,15 @@ export function instancesOf(
   { name, config, rule, variables }: ChosenJob,
   stageIndex: number,
   cache: JobSpec["cache"],
+  predefined: Variables,
 ): readonly Instance[] | undefined {
   const all = instanceNames(config.parallel);
   if (all === undefined) return undefined;
   return all.map(({ suffix, cell }, index) => {
     const own = new Map(variables);
     for (const [key, value] of Object.entries(cell ?? {})) own.set(key, { value, raw: false });
+    const jobName = `${name}${suffix}`;
+    const spec = specOf(config, rule);
     const parallel = config.parallel === undefined ? null : { index: index + 1, total: all.length };
     return {
       base: name,
@@ -49,8 +53,9 @@ export function instancesOf(
       needs: rule?.needs ?? config.needs,
       dependencies: config.dependencies,
       spec: {
-        ...specOf(config, rule),
-        name: `${name}${suffix}`,
+        ...spec,
+        resourceGroup: resourceGroupOf({ ...spec, name: jobName }, predefined, own),
+        name: jobName,
         stageIndex,
         cache,
         parallel,
@@ -89,6 +94,30 @@ export function cellsOf(
       [{}],
     ),
   );
+}
+
+/**
+ * The name of the group with the variables of the pipeline, the file and the job. Those of settings are left out, because
+ * the name is stored as it is. A name that expands to nothing is none.
+ */
+function resourceGroupOf(
+  { resourceGroup, name, stage, environment }: Pick<JobSpec, "name"> & Own,
+  predefined: Variables,
+  own: FileVariables,
+): string | null {
+  if (!resourceGroup?.includes("$")) return resourceGroup;
+  const job = { CI_JOB_NAME: name, CI_JOB_STAGE: stage };
+  const known = new Map([...predefined, ...Object.entries(job)]);
+  const raw = new Set(known.keys());
+  for (const [key, variable] of own) {
+    known.set(key, variable.value);
+    if (variable.raw) raw.add(key);
+    else raw.delete(key);
+  }
+  const values = expandVariables(known, raw);
+  const expand = (text: string, more?: string) =>
+    expandText(text, (key) => (key === "CI_ENVIRONMENT_NAME" ? more : values.get(key)));
+  return expand(resourceGroup, expand(environment?.name ?? "")) || null;
 }
 
 const listed = (variables: FileVariables): FileVariable[] =>
