@@ -60,7 +60,7 @@ const about = ({ subject_id, place_id }: AuditEntryRow): AuditFilter => ({
   ...(place_id && { placeId: place_id }),
 });
 
-/** The stream of a discussion tells of several notes. */
+/** The stream of a discussion holds the events of several notes. */
 async function ofTheSame(
   { data: { noteId } }: Recorded,
   rows: readonly AuditEntryRow[],

@@ -33,7 +33,7 @@ const isName = (field: string): boolean => names.test(field) && !values.test(fie
 const isOld = (field: string): boolean => field === "before" || /^previous(?:[A-Z]|$)/.test(field);
 
 /**
- * What the events of a stream have said, field by field. Where a stream tells of several things, each has said what it
+ * What the events of a stream have said, field by field. Where a stream holds several things, each has said what it
  * said by itself: kept in one object, all of them would be copied for each event.
  */
 export class StreamData {

@@ -26,7 +26,7 @@ const freshRun = {
 /** A job that has not begun. */
 const fresh = { ...freshRun, child_pipeline_id: null } as const;
 
-/** One that nobody has started by hand. */
+/** A job that no user has started by hand. */
 const unreleased = { released: false, played_by_id: null, variables: null } as const;
 
 export function applyJobEvent(rows: Writes, event: Recorded<JobEvent>): void {
