@@ -9,11 +9,11 @@ export type RefusalKind =
   | "too_many"
   | "unavailable";
 
-/** One thing wrong with one field of the input. */
+/** One thing wrong with the input: with one field of it, or, where `field` is empty, with the whole. */
 export type FieldError = Readonly<{ field: string; code: string; message: string }>;
 
 export type RefusalDetails = Readonly<{
-  /** Listed in the answer to a 422. */
+  /** Listed in the answer to a 422, which without them lists the refusal itself. */
   errors?: readonly FieldError[];
   /** Sent as Retry-After. */
   retryAfterSeconds?: number;

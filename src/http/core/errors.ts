@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 
 import { RevisionConflict, StoreUnavailable } from "../../platform/event-store/event-store.ts";
 import { isTransient } from "../../platform/postgres-error.ts";
-import { Refusal, type RefusalKind } from "../../platform/refusal.ts";
+import { type FieldError, Refusal, type RefusalKind } from "../../platform/refusal.ts";
 import type { Answer } from "./answer.ts";
 import type { Problem } from "./problem.ts";
 import { stateOf } from "./state.ts";
@@ -95,21 +95,25 @@ export function problemAnswer(error: unknown, url: string, requestId: string): P
     const kept = { ...headers, "Content-Type": "application/json", "Cache-Control": "no-store" };
     return { status, code, headers: kept, body: JSON.stringify(document) };
   }
-  const { status, code, message, headers, members } = explain(error);
+  const { status, code, headers, extra, ...what } = explain(error);
   return {
     status,
     code,
     headers: { ...headers, "Content-Type": problemType, "Cache-Control": "no-store" },
-    body: JSON.stringify({ ...members, ...problem(url, requestId, { status, code, message }) }),
+    body: JSON.stringify({ ...extra, ...problem(url, requestId, { status, code, ...what }) }),
   };
 }
 
+type Wrong = Readonly<{
+  status: number;
+  code: string;
+  message: string;
+  errors?: readonly FieldError[] | undefined;
+}>;
+
 /** @param url as requested; the answer omits the query, which may contain secrets. */
-export function problem(
-  url: string,
-  requestId: string,
-  what: Readonly<{ status: number; code: string; message: string }>,
-): Problem {
+export function problem(url: string, requestId: string, what: Wrong): Problem {
+  const errors = errorsOf(what);
   return {
     type: "about:blank",
     title: STATUS_CODES[what.status] ?? "Error",
@@ -119,38 +123,44 @@ export function problem(
     code: what.code,
     message: what.message,
     requestId,
+    ...(errors !== undefined && { errors }),
   };
 }
 
-type Explained = Readonly<{
-  status: number;
-  code: string;
-  message: string;
-  headers: Readonly<Record<string, string>>;
-  /** Further members of the problem document. */
-  members: Readonly<Record<string, unknown>>;
-}>;
+/** Every 422 lists what is wrong; a refusal that is about no field of the request lists itself. */
+function errorsOf({ status, code, message, errors = [] }: Wrong): Problem["errors"] {
+  if (errors.length > 0) return errors;
+  return status === statusOf.unprocessable ? [{ field: "", code, message }] : undefined;
+}
+
+type Explained = Wrong &
+  Readonly<{
+    headers: Readonly<Record<string, string>>;
+    /** Further members of the problem document. */
+    extra?: Readonly<Record<string, unknown>> | undefined;
+  }>;
 
 function explain(error: unknown): Explained {
   if (error instanceof Refusal) {
-    const { errors: fieldErrors, retryAfterSeconds, extra } = error.details;
+    const { errors, retryAfterSeconds, extra } = error.details;
     return {
       status: statusOf[error.kind],
       code: error.code,
       message: error.message,
       headers: retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) },
-      members: { ...extra, ...(fieldErrors === undefined ? {} : { errors: fieldErrors }) },
+      errors,
+      extra,
     };
   }
   if (error instanceof HttpRefusal) {
     const { status, code, message, headers } = error;
-    return { status, code, message, headers, members: {} };
+    return { status, code, message, headers };
   }
   const unavailable = unavailableCode(error);
   if (unavailable !== undefined) {
     const message = "The service cannot store or read at the moment. Try again.";
     const headers = { "Retry-After": "1" };
-    return { status: 503, code: unavailable, message, headers, members: {} };
+    return { status: 503, code: unavailable, message, headers };
   }
   // Not ours to explain to the caller: the detail is in the log, tied together by the request id.
   return {
@@ -158,7 +168,6 @@ function explain(error: unknown): Explained {
     code: "internal_error",
     message: "Something went wrong on our side. The request id names it in the log.",
     headers: {},
-    members: {},
   };
 }
 

@@ -27,10 +27,10 @@ const ProblemSchema = z
     }),
     message: z.string().meta({ description: "The same as detail." }),
     requestId: z.string(),
-    errors: z
-      .array(FieldProblem)
-      .optional()
-      .meta({ description: "With 422: everything that is wrong, field by field." }),
+    errors: z.array(FieldProblem).min(1).optional().meta({
+      description:
+        "With every 422: what is wrong, field by field; `field` is empty where it is about no field.",
+    }),
   })
   .meta({ id: "Problem", description: "RFC 9457." });
 
@@ -46,7 +46,7 @@ const meanings: Readonly<Record<number, readonly [meaning: string, code: string]
   413: ["The body is too large.", "body.too_large"],
   415: ["The body's encoding is not known.", "body.encoding"],
   416: ["The file has no such part.", "blob.range_unsatisfiable"],
-  422: ["Understood, but invalid: `errors` lists every field.", "request.invalid"],
+  422: ["Understood, but not possible: `errors` lists why.", "request.invalid"],
   429: ["Over a limit; see Retry-After.", "api.limit_exceeded"],
   503: ["A store or a read model is behind; see Retry-After.", "projection.lagging"],
 };
@@ -354,11 +354,13 @@ function json(schema: z.ZodType, io: "input" | "output", writer: SchemaWriter): 
 }
 
 function responses(problem: JsonSchema): Json {
+  const listing = { allOf: [problem, { type: "object", required: ["errors"] }] };
   const headers = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
   const entries = Object.entries(meanings).map(([status, [description, code]]) => {
     const what = { status: Number(status), code, message: description };
     const example = problemDocument("/project/anna/search", "1f0c8d5e", what);
-    const content = { "application/problem+json": { schema: problem, example } };
+    const schema = status === "422" ? listing : problem;
+    const content = { "application/problem+json": { schema, example } };
     return [status, { description, headers, content }];
   });
   return Object.fromEntries(entries);

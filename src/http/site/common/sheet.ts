@@ -59,7 +59,7 @@ const fieldOf = ({ field }: FieldError): string => field.split(".", 1)[0] ?? "";
 export function sheetNotice({ failure }: Sheet, fields: readonly string[]): Html | undefined {
   if (failure === undefined) return undefined;
   const { errors, message } = failure;
-  if (errors.length === 0) return notice(message);
+  if (errors.every(({ field }) => field === "")) return notice(message);
   const others = errors.filter((error) => !fields.includes(fieldOf(error)));
   const words = others.map(({ field, message: text }) => (field ? `${field}: ${text}` : text));
   return notice(["Nothing was saved. Look at the fields below.", ...words].join(" "));
