@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { InstantOrDay } from "../../events/core/ids.ts";
+
 import { Refusal } from "../../platform/refusal.ts";
 import type { AuditFilter } from "../../projections/audit/entry-query.ts";
 import { subjectKinds, typesOfKind } from "../../projections/audit/subject.ts";
 import type { AuditPageRequest } from "../../projections/audit/trail.ts";
 import { findUserNamed } from "../../projections/user/user.ts";
 import type { Deps } from "../core/deps.ts";
-import { int, nameLengthMax } from "../core/schema.ts";
+import { int, nameLengthMax, timeOrDay } from "../core/schema.ts";
 
 const positionMax = 2n ** 63n - 1n;
 
@@ -19,8 +19,6 @@ export const Position = z
     "A position is a whole number, at most 2^63 - 1.",
   )
   .meta({ examples: ["4711"] });
-
-export const Time = InstantOrDay.meta({ examples: ["2026-01-02T03:04:05.678Z"] });
 
 const typesMax = 50;
 
@@ -48,8 +46,8 @@ export const AuditQuery = z.object({
     .max(nameLengthMax)
     .optional()
     .meta({ description: "Everything that followed from one request." }),
-  since: Time.optional().meta({ description: "A time or a day." }),
-  until: Time.optional().meta({ description: "A time or a day, itself left out." }),
+  since: timeOrDay().optional(),
+  until: timeOrDay().optional().meta({ description: "A time or a day, itself not included." }),
   before: Position.optional().meta({ description: "Only entries below this position." }),
   after: Position.optional().meta({ description: "Only entries above this position." }),
   size: int({ min: 1 })
@@ -77,8 +75,8 @@ export async function filterOf(
     ...(types !== undefined && { types }),
     ...(subject !== undefined && { subjectId: subject }),
     ...(correlationId !== undefined && { correlationId }),
-    ...(since !== undefined && { since: new Date(since) }),
-    ...(until !== undefined && { until: new Date(until) }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+import { InstantOrDay } from "../../events/core/ids.ts";
 import { OutboundRefused } from "../../platform/outbound/url.ts";
 import { type FieldError, Refusal } from "../../platform/refusal.ts";
 import { clipText, notInLine } from "../../platform/storable-text.ts";
@@ -65,6 +66,12 @@ function refuseCharacter(pattern: RegExp, taken: string) {
     });
   };
 }
+
+/** A time that a query or body gives: an instant with its zone, or a day, which begins in UTC. */
+export const timeOrDay = () =>
+  InstantOrDay.meta({ examples: ["2026-01-02T03:04:05.678Z"] })
+    .transform((text) => new Date(text))
+    .meta({ description: "ISO 8601: a time with its zone, or a day, which begins in UTC." });
 
 /** A time in an answer: ISO 8601, UTC, milliseconds. */
 export function instant() {

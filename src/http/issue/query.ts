@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { ProjectId } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { IssueFilter } from "../../projections/issue/list.ts";
+import { timeOrDay } from "../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 
@@ -23,7 +24,7 @@ export const IssueQuery = z.object({
   assignee: personFilter(),
   author: personFilter(),
   q: text.trim().min(1).optional().meta({ description: "A part of title or description." }),
-  updatedAfter: z.iso.datetime({ offset: true }).optional(),
+  updatedAfter: timeOrDay().optional(),
   sort: z.enum(["created", "updated"]).default("created"),
   order: z.enum(["asc", "desc"]).default("desc"),
 });
@@ -35,11 +36,10 @@ export async function issueFilter(
   projectId: ProjectId,
   query: IssueQuery,
 ): Promise<IssueFilter | undefined> {
-  const { status, q, sort, order } = query;
+  const { status, q, updatedAfter, sort, order } = query;
   const labelIds = await labelIdsNamed(db, projectId, query.label ?? []);
   const assigneeId = await filteredPerson(db, query.assignee);
   const authorId = await filteredPerson(db, query.author);
   if (labelIds === undefined || assigneeId === null || authorId === null) return undefined;
-  const updatedAfter = query.updatedAfter === undefined ? undefined : new Date(query.updatedAfter);
   return { status, labelIds, assigneeId, authorId, q, updatedAfter, sort, order };
 }

@@ -6,7 +6,7 @@ import { listMergeRequests } from "../../projections/merge-request/merge-request
 import { mergeRequestStatuses } from "../../projections/merge-request/merge-request-row.ts";
 import type { Deps } from "../core/deps.ts";
 import { route } from "../core/route.ts";
-import { bool } from "../core/schema.ts";
+import { bool, timeOrDay } from "../core/schema.ts";
 import { labelIdsNamed } from "../label/choice.ts";
 import { filteredPerson, personFilter } from "../user/person-filter.ts";
 import { at, names, reading, shown } from "./place.ts";
@@ -41,7 +41,7 @@ const Filter = z.object({
   targetBranch: text,
   draft: bool().optional(),
   q: text.meta({ description: "Part of the title or the description, in any case." }),
-  updatedAfter: z.iso.datetime({ offset: true }).optional(),
+  updatedAfter: timeOrDay().optional(),
   sort: z.enum(["created", "updated"]).default("created"),
   order: z.enum(["asc", "desc"]).default("desc"),
 });
@@ -63,8 +63,7 @@ export const getMergeRequests = route({
     const { q, draft, sort, order, status, sourceBranch, targetBranch, updatedAfter } = query;
     const { rows, total } = await listMergeRequests(deps.db, {
       ...{ projectId: request.project.id, ...named, status, draft, q, sort, order },
-      ...{ sourceBranch, targetBranch, limit: page.size, offset: page.offset },
-      updatedAfter: updatedAfter === undefined ? undefined : new Date(updatedAfter),
+      ...{ sourceBranch, targetBranch, updatedAfter, limit: page.size, offset: page.offset },
     });
     const views = await presentMergeRequests(deps, request, rows);
     const items = views.map((view) => ({

@@ -2,7 +2,6 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
-import { InstantOrDay } from "../../events/core/ids.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -11,7 +10,7 @@ import type { WebhookRow } from "../../projections/webhook/webhook.ts";
 import { stampOf } from "../core/command-deps.ts";
 import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
-import { instant, int } from "../core/schema.ts";
+import { instant, int, timeOrDay } from "../core/schema.ts";
 import { withinRunningLimit } from "./replay-limit.ts";
 import { SomeFlags, topicsOf } from "./view.ts";
 import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
@@ -65,8 +64,7 @@ function statusOf({ canceled_at, outcome, total, waiting }: ReplayProgress) {
   return outcome === null || waiting > 0 ? "RUNNING" : "FINISHED";
 }
 
-/** A day begins at midnight UTC. */
-const Instant = InstantOrDay.transform((text) => new Date(text).toISOString());
+const Instant = timeOrDay().transform((time) => time.toISOString());
 
 const Replay = z
   .object({

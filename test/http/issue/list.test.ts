@@ -84,6 +84,9 @@ describe("the issues of a project", () => {
     expect((await forge.list(`?updatedAfter=${after}`)).ids).to.deep.equal([5]);
     await forge.edited(1, { title: "Search is slow", status: { id: "IN_PROGRESS" } });
     expect((await forge.list(`?updatedAfter=${after}`)).ids).to.deep.equal([5, 1]);
+    const today = middle.slice(0, 10);
+    expect((await forge.list(`?updatedAfter=${today}`)).ids).to.deep.equal([5, 3, 2, 1]);
+    expect((await forge.list("?updatedAfter=2999-01-01")).ids).to.deep.equal([]);
     expect((await forge.list("?sort=updated")).ids).to.deep.equal([1, 5, 3, 2]);
     expect((await forge.list("?status=OPEN")).page).to.include({ totalElements: 2 });
   });

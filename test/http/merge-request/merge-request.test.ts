@@ -335,6 +335,7 @@ describe("the list of merge requests", () => {
       ["?label=bug&label=none", []],
       [`?label=Bug&label=${bugId}`, [1]],
       [`?updatedAfter=${new Date(Date.now() + 60_000).toISOString()}`, []],
+      ["?updatedAfter=2999-01-01", []],
       ["?size=1&page=1", [1]],
     ] as const) {
       expect(await listed(query), query).to.deep.equal(expected);
