@@ -51,8 +51,8 @@ export async function listIssues(
   page: Readonly<{ limit: number; offset: number }>,
 ): Promise<Slice<NumberedIssueRow>> {
   const { sort, order } = filter;
-  const all = await keptTotal(db, projectId, undefined);
-  const matches = () => matching(db, projectId, filter, all <= readWholeMax);
+  const kept = await keptTotals(db, projectId);
+  const matches = () => matching(db, projectId, filter, sum(kept) <= readWholeMax);
   const columns = sort === "created" ? ["local_id"] : ["updated_at", "local_id"];
   const [rows, total] = await Promise.all([
     matches()
@@ -60,7 +60,7 @@ export async function listIssues(
       .limit(page.limit)
       .offset(page.offset)
       .select<NumberedIssueRow[]>("issue.*"),
-    isKept(filter) ? keptTotal(db, projectId, filter.status) : countedNear(db, matches(), page),
+    isKept(filter) ? sum(kept, filter.status) : countedNear(db, matches(), page),
   ]);
   return { rows, total };
 }
@@ -103,16 +103,15 @@ function isKept({ labelIds = [], assigneeId, authorId, q, updatedAfter }: IssueF
   return labelIds.length === 0 && narrowing.every((value) => value === undefined);
 }
 
-async function keptTotal(
-  db: Knex,
-  projectId: ProjectId,
-  status: IssueStatus | undefined,
-): Promise<number> {
-  const rows = await db<IssueTotalRow>("issue_total").where({
-    project_id: projectId,
-    ...(status && { status }),
-  });
-  return rows.reduce((sum, { total }) => sum + Number(total), 0);
+/** How many issues of the project have each status. */
+async function keptTotals(db: Knex, projectId: ProjectId): Promise<readonly IssueTotalRow[]> {
+  return db<IssueTotalRow>("issue_total").where({ project_id: projectId });
+}
+
+/** Of all statuses when none is given. */
+function sum(totals: readonly IssueTotalRow[], status?: IssueStatus): number {
+  const counted = totals.filter((one) => status === undefined || one.status === status);
+  return counted.reduce((all, { total }) => all + Number(total), 0);
 }
 
 /** Issues that a process created before a time and did not number. */

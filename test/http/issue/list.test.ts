@@ -42,6 +42,15 @@ describe("the issues of a project", () => {
     expect(all.issues[0]).to.deep.equal((await forge.get(5)).body);
   });
 
+  it("are counted by one statement", async () => {
+    const statements: string[] = [];
+    const note = ({ sql }: Readonly<{ sql: string }>): unknown => statements.push(sql);
+    app.deps.db.on("query", note);
+    await forge.list("?status=OPEN");
+    app.deps.db.off("query", note);
+    expect(statements.filter((sql) => sql.includes("issue_total"))).to.have.length(1);
+  });
+
   for (const [query, ids] of [
     ["status=OPEN", [5, 2, 1]],
     ["status=CLOSED", [3]],
