@@ -42,8 +42,17 @@ function compoundsOf(name: string, schema: unknown): readonly Field[] {
 }
 
 const takes = ({ schema }: Field, value: string): boolean => schema.safeParse(value).success;
+const read = ({ schema }: Field, value: string): unknown => schema.safeParse(value).data;
 
 describe("the declared input", () => {
+  it("has ids in lower case, in whatever case they are sent", () => {
+    const id = "0b0e6c0a-3c55-4d0c-9c2e-5f6a7b8c9d0e";
+    const ids = fields.filter((field) => takes(field, id) && !takes(field, `no-uuid-${id}`));
+    expect(ids).to.have.length.above(100);
+    const kept = ids.filter((field) => read(field, id.toUpperCase()) !== id);
+    expect(kept.map(({ name }) => name)).to.deep.equal([]);
+  });
+
   it("takes a day wherever it takes a time", () => {
     const times = fields.filter(
       (field) => takes(field, "2026-11-26T10:00:00Z") && !takes(field, "yesterday"),

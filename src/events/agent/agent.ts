@@ -1,10 +1,10 @@
 import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, UserId } from "../core/ids.ts";
+import { IsoInstant, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
-export const AgentId = z.uuid().brand("AgentId");
+export const AgentId = Uuid.brand("AgentId");
 export type AgentId = z.output<typeof AgentId>;
 
 /** What an agent belongs to. It runs jobs of that project, of that company's projects, or of all. */

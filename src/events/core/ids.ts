@@ -1,70 +1,73 @@
 import { z } from "zod";
 
+/** An id is taken in any case (RFC 9562, section 4); names of streams and stored ids have it in lower case. */
+export const Uuid = z.uuid().toLowerCase();
+
 /** Identifiers and names, parsed once at the edge and branded from there on. */
-export const UserId = z.uuid().brand("UserId");
+export const UserId = Uuid.brand("UserId");
 export type UserId = z.output<typeof UserId>;
 
-export const ProjectId = z.uuid().brand("ProjectId");
+export const ProjectId = Uuid.brand("ProjectId");
 export type ProjectId = z.output<typeof ProjectId>;
 
-export const TeamId = z.uuid().brand("TeamId");
+export const TeamId = Uuid.brand("TeamId");
 export type TeamId = z.output<typeof TeamId>;
 
-export const CompanyId = z.uuid().brand("CompanyId");
+export const CompanyId = Uuid.brand("CompanyId");
 export type CompanyId = z.output<typeof CompanyId>;
 
-export const AccessTokenId = z.uuid().brand("AccessTokenId");
+export const AccessTokenId = Uuid.brand("AccessTokenId");
 export type AccessTokenId = z.output<typeof AccessTokenId>;
 
-export const SessionId = z.uuid().brand("SessionId");
+export const SessionId = Uuid.brand("SessionId");
 export type SessionId = z.output<typeof SessionId>;
 
-export const SshKeyId = z.uuid().brand("SshKeyId");
+export const SshKeyId = Uuid.brand("SshKeyId");
 export type SshKeyId = z.output<typeof SshKeyId>;
 
-export const GpgKeyId = z.uuid().brand("GpgKeyId");
+export const GpgKeyId = Uuid.brand("GpgKeyId");
 export type GpgKeyId = z.output<typeof GpgKeyId>;
 
-export const OAuthApplicationId = z.uuid().brand("OAuthApplicationId");
+export const OAuthApplicationId = Uuid.brand("OAuthApplicationId");
 export type OAuthApplicationId = z.output<typeof OAuthApplicationId>;
 
-export const LoginConnectionId = z.uuid().brand("LoginConnectionId");
+export const LoginConnectionId = Uuid.brand("LoginConnectionId");
 export type LoginConnectionId = z.output<typeof LoginConnectionId>;
 
-export const OAuthAuthorizationId = z.uuid().brand("OAuthAuthorizationId");
+export const OAuthAuthorizationId = Uuid.brand("OAuthAuthorizationId");
 export type OAuthAuthorizationId = z.output<typeof OAuthAuthorizationId>;
 
-export const WebhookId = z.uuid().brand("WebhookId");
+export const WebhookId = Uuid.brand("WebhookId");
 export type WebhookId = z.output<typeof WebhookId>;
 
-export const WebhookDeliveryId = z.uuid().brand("WebhookDeliveryId");
+export const WebhookDeliveryId = Uuid.brand("WebhookDeliveryId");
 export type WebhookDeliveryId = z.output<typeof WebhookDeliveryId>;
 
-export const ReleaseId = z.uuid().brand("ReleaseId");
+export const ReleaseId = Uuid.brand("ReleaseId");
 export type ReleaseId = z.output<typeof ReleaseId>;
 
-export const ReleaseFileId = z.uuid().brand("ReleaseFileId");
+export const ReleaseFileId = Uuid.brand("ReleaseFileId");
 export type ReleaseFileId = z.output<typeof ReleaseFileId>;
 
-export const PackageId = z.uuid().brand("PackageId");
+export const PackageId = Uuid.brand("PackageId");
 export type PackageId = z.output<typeof PackageId>;
 
-export const PackageVersionId = z.uuid().brand("PackageVersionId");
+export const PackageVersionId = Uuid.brand("PackageVersionId");
 export type PackageVersionId = z.output<typeof PackageVersionId>;
 
-export const PackageFileId = z.uuid().brand("PackageFileId");
+export const PackageFileId = Uuid.brand("PackageFileId");
 export type PackageFileId = z.output<typeof PackageFileId>;
 
-export const RegistryRepositoryId = z.uuid().brand("RegistryRepositoryId");
+export const RegistryRepositoryId = Uuid.brand("RegistryRepositoryId");
 export type RegistryRepositoryId = z.output<typeof RegistryRepositoryId>;
 
-export const MergeRequestId = z.uuid().brand("MergeRequestId");
+export const MergeRequestId = Uuid.brand("MergeRequestId");
 export type MergeRequestId = z.output<typeof MergeRequestId>;
 
-export const DiscussionId = z.uuid().brand("DiscussionId");
+export const DiscussionId = Uuid.brand("DiscussionId");
 export type DiscussionId = z.output<typeof DiscussionId>;
 
-export const LfsLockId = z.uuid().brand("LfsLockId");
+export const LfsLockId = Uuid.brand("LfsLockId");
 export type LfsLockId = z.output<typeof LfsLockId>;
 
 /** SHA-256 of an LFS object's content, in lower case hex. */

@@ -1,11 +1,11 @@
 import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 import { IssueId } from "./issue.ts";
 
-export const IssueCommentId = z.uuid().brand("IssueCommentId");
+export const IssueCommentId = Uuid.brand("IssueCommentId");
 export type IssueCommentId = z.output<typeof IssueCommentId>;
 
 /** A comment is a stream of its own, so that writing one does not read all others. */

@@ -1,11 +1,11 @@
 import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, ObjectId, ProjectId, UserId } from "../core/ids.ts";
+import { IsoInstant, ObjectId, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 import { LabelId } from "../label/label.ts";
 
-export const IssueId = z.uuid().brand("IssueId");
+export const IssueId = Uuid.brand("IssueId");
 export type IssueId = z.output<typeof IssueId>;
 
 /** Each can follow each. */

@@ -1,10 +1,10 @@
 import { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
-export const LabelId = z.uuid().brand("LabelId");
+export const LabelId = Uuid.brand("LabelId");
 export type LabelId = z.output<typeof LabelId>;
 
 export const LabelDetails = z.object({

@@ -1,7 +1,9 @@
-import { z } from "zod";
+import type { z } from "zod";
 
-export const PipelineId = z.uuid().brand("PipelineId");
+import { Uuid } from "../core/ids.ts";
+
+export const PipelineId = Uuid.brand("PipelineId");
 export type PipelineId = z.output<typeof PipelineId>;
 
-export const JobId = z.uuid().brand("JobId");
+export const JobId = Uuid.brand("JobId");
 export type JobId = z.output<typeof JobId>;

@@ -1,11 +1,11 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import type { EventOf, EventSchemas } from "../core/event.ts";
-import { IsoInstant, ProjectId, UserId } from "../core/ids.ts";
+import { IsoInstant, ProjectId, UserId, Uuid } from "../core/ids.ts";
 import { StoredFile } from "../core/stored-file.ts";
 import { streamName } from "../core/stream.ts";
 
-export const UploadedFileId = z.uuid().brand("UploadedFileId");
+export const UploadedFileId = Uuid.brand("UploadedFileId");
 export type UploadedFileId = z.output<typeof UploadedFileId>;
 
 /** A file that texts in a project link to. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type AgentCommand, agent, agentNotFound } from "../../commands/agent/agent.ts";
 import { defined } from "../../commands/core/defined.ts";
 import type { AgentSettings } from "../../events/agent/agent.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { type AgentRow, findAgent, listAgents } from "../../projections/agent/agent.ts";
 import { forgetContact } from "../../projections/agent/contact.ts";
 import type { Deps } from "../core/deps.ts";
@@ -43,7 +44,7 @@ const ChangedAgent = z
 type Request = InOwnerScope & RequestFor<"admin">;
 
 function one(ownerScope: AgentOwnerScope) {
-  return ownerScope.params.and(z.object({ runnerUuid: z.uuid() }));
+  return ownerScope.params.and(z.object({ runnerUuid: Uuid }));
 }
 
 function list(ownerScope: AgentOwnerScope): Route {

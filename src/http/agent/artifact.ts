@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { artifact, artifactNotFound } from "../../commands/agent/artifact.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import {
   type ArtifactRow,
   findArtifact,
@@ -36,7 +36,7 @@ export const ArtifactView = z
   })
   .meta({ id: "JobArtifact" });
 
-const OneParams = LocalIdParams.extend({ artifactUuid: z.uuid() });
+const OneParams = LocalIdParams.extend({ artifactUuid: Uuid });
 
 type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Uuid } from "../../events/core/ids.ts";
 
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import { listAgentJobs } from "../../projections/agent/job.ts";
@@ -60,7 +61,7 @@ function ofOne(ownerScope: AgentOwnerScope): Route {
     path: `${ownerScope.base}/{runnerUuid}/jobs`,
     operationId: `list${ownerScope.noun}JobsOfAgent`,
     summary: "List the jobs of an agent, the newest first",
-    params: ownerScope.params.and(z.object({ runnerUuid: z.uuid() })),
+    params: ownerScope.params.and(z.object({ runnerUuid: Uuid })),
     async handle({ params, query, page, request }, deps) {
       const { id: agentId } = await mustFindAgent(deps, request as Request, params.runnerUuid);
       return listed(deps, request as Request, page, { ...query, agentId });

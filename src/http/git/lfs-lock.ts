@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { lfsLock } from "../../commands/git/lfs-lock.ts";
-import { LfsLockId } from "../../events/core/ids.ts";
+import { LfsLockId, Uuid } from "../../events/core/ids.ts";
 import { lfsLockStreamId } from "../../events/git/lfs-lock.ts";
 import { repositoryPath } from "../../platform/git/name.ts";
 import { invariant } from "../../platform/invariant.ts";
@@ -31,7 +31,7 @@ import {
 const pageMax = 100;
 
 const PageQuery = z.object({
-  cursor: z.uuid().optional(),
+  cursor: Uuid.optional(),
   limit: int({ min: 0 })
     .transform((limit) => Math.min(limit === 0 ? pageMax : limit, pageMax))
     .default(pageMax),

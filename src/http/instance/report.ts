@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { report } from "../../commands/instance/report.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { ParentType } from "../../events/core/role.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { ReportReason } from "../../events/instance/report.ts";
@@ -99,7 +99,7 @@ const closeReport = route({
   path: "/admin/report/{reportUuid}/close",
   operationId: "closeReport",
   summary: "Close a report",
-  params: z.object({ reportUuid: z.uuid() }),
+  params: z.object({ reportUuid: Uuid }),
   reply: ReportView,
   errors: [403, 404],
   async handle({ params, request }, deps) {

@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import type { UserId } from "../../events/core/ids.ts";
+import { type UserId, Uuid } from "../../events/core/ids.ts";
 import { IssueStatus } from "../../events/issue/issue.ts";
 import type { ProjectScope } from "../../projections/team/member-role.ts";
 import { invalid, oneLine, prose } from "../core/schema.ts";
@@ -17,7 +17,7 @@ const assigneesMax = 100;
 
 /** People in a body, by id. */
 export const UserChoices = z
-  .array(z.object({ id: z.uuid().toLowerCase() }))
+  .array(z.object({ id: Uuid }))
   .max(assigneesMax)
   .meta({ examples: [[]] });
 export type UserChoices = z.output<typeof UserChoices>;

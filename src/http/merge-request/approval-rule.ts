@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 import { z } from "zod";
 import { defined } from "../../commands/core/defined.ts";
 import { type ApprovalCommand, approval } from "../../commands/merge-request/approval-rule.ts";
-import { UserId } from "../../events/core/ids.ts";
+import { UserId, Uuid } from "../../events/core/ids.ts";
 import { ApprovalConfiguration } from "../../events/merge-request/approval-rule.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { templateLengthMax } from "../../platform/name-template.ts";
@@ -52,7 +52,7 @@ const ruleFields = {
 const NewApprovalRule = z.object(ruleFields).meta({ id: "NewApprovalRule" });
 const ApprovalRuleChange = z
   .object({
-    uuid: z.uuid(),
+    uuid: Uuid,
     targetBranch: ruleFields.targetBranch.optional(),
     name: ruleFields.name.optional(),
     minimalApprovals: ruleFields.minimalApprovals.optional(),
@@ -221,7 +221,7 @@ function editConfiguration(ownerScope: OwnerScope): Route {
 }
 
 const withId = (ownerScope: OwnerScope) =>
-  ownerScope.params.and(z.object({ approvalRuleUuid: z.uuid() }));
+  ownerScope.params.and(z.object({ approvalRuleUuid: Uuid }));
 
 function scopeOf(request: Resolved): ApprovalScope {
   return "project" in request ? { project: request.project } : { parentId: parentOf(request).id };

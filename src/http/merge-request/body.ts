@@ -1,7 +1,7 @@
 import type { Knex } from "knex";
 import { z } from "zod";
 
-import { ProjectId, UserId } from "../../events/core/ids.ts";
+import { ProjectId, UserId, Uuid } from "../../events/core/ids.ts";
 import type { MergeRequestDetails } from "../../events/merge-request/merge-request.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import type { MergeRequestRow } from "../../projections/merge-request/merge-request-row.ts";
@@ -55,7 +55,7 @@ export const MergeRequestChange = z
   .object(changeable)
   .meta({ id: "MergeRequestChange", description: "What is not given stays as it is." });
 export const MergeRequestChangeById = z
-  .object({ id: z.uuid(), ...changeable })
+  .object({ id: Uuid, ...changeable })
   .meta({ id: "MergeRequestChangeById", description: "What is not given stays as it is." });
 export type MergeRequestChange = z.output<typeof MergeRequestChange>;
 

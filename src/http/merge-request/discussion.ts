@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 import { discussion, discussionNotFound } from "../../commands/merge-request/discussion.ts";
-import { DiscussionId, ObjectId } from "../../events/core/ids.ts";
+import { DiscussionId, ObjectId, Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import {
   type DiscussionNoteRow,
@@ -42,8 +42,8 @@ const Message = prose(messageLengthMax).refine((text) => text.trim() !== "", {
   params: { code: "error.field.empty" },
   error: "Empty",
 });
-const DiscussionParams = LocalParams.extend({ discussionUuid: z.uuid() });
-const NoteParams = LocalParams.extend({ noteUuid: z.uuid() });
+const DiscussionParams = LocalParams.extend({ discussionUuid: Uuid });
+const NoteParams = LocalParams.extend({ noteUuid: Uuid });
 
 export const DiscussionView = z
   .object({ rootNote: NoteView, replies: z.array(NoteView) })
@@ -152,7 +152,7 @@ const replyToDiscussion = route({
   operationId: "replyToDiscussion",
   summary: "Reply to a discussion",
   description: "A reply to a reply belongs to the first note.",
-  body: z.object({ discussionUuid: z.uuid(), message: Message }).meta({ id: "NewDiscussionReply" }),
+  body: z.object({ discussionUuid: Uuid, message: Message }).meta({ id: "NewDiscussionReply" }),
   reply: NoteView,
   async handle({ params, body, request }, deps) {
     const row = await mustFindMergeRequest(deps, request, params.localId);

@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { environment, environmentNotFound } from "../../commands/pipeline/environment.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { EnvironmentState } from "../../events/pipeline/environment.ts";
 import { PipelineStatus } from "../../events/pipeline/status.ts";
 import {
@@ -24,7 +24,7 @@ import { ProjectParams, reading, writing } from "./found.ts";
 
 const path = "/project/{ownerAlias}/{projectAlias}/environment" as const;
 const one = `${path}/{environmentId}` as const;
-const Params = ProjectParams.extend({ environmentId: z.uuid() });
+const Params = ProjectParams.extend({ environmentId: Uuid });
 
 export const DeploymentView = z
   .object({

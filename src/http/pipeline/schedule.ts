@@ -1,10 +1,10 @@
 import { z } from "zod";
-
 import {
   type PipelineScheduleCommand,
   pipelineSchedule,
   scheduleNotFound,
 } from "../../commands/pipeline/schedule.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import type { ScheduleSettings } from "../../events/pipeline/schedule.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -26,7 +26,7 @@ import { GivenVariables, mustHaveStarted, variableRecord } from "./pipeline.ts";
 import { PipelineView, presentPipeline } from "./view.ts";
 
 const path = `${base}/schedule` as const;
-const OneParams = ProjectParams.extend({ id: z.uuid() });
+const OneParams = ProjectParams.extend({ id: Uuid });
 
 const ScheduleView = z
   .object({

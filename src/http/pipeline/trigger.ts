@@ -5,7 +5,7 @@ import {
   pipelineTrigger,
   triggerNotFound,
 } from "../../commands/pipeline/trigger.ts";
-import { ObjectId } from "../../events/core/ids.ts";
+import { ObjectId, Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { hashToken, newToken, tokenPrefixes } from "../../platform/key/token.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -101,7 +101,7 @@ const deleteTrigger = route({
   path: `${path}/{id}`,
   operationId: "deletePipelineTrigger",
   summary: "Delete a pipeline trigger",
-  params: ProjectParams.extend({ id: z.uuid() }),
+  params: ProjectParams.extend({ id: Uuid }),
   reply: "empty",
   errors: [403, 404],
   async handle({ params, request }, deps) {

@@ -5,7 +5,7 @@ import {
   pipelineVariable,
   variableNotFound,
 } from "../../commands/pipeline/variable.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import { type UserId, Uuid } from "../../events/core/ids.ts";
 import { type VariableSettings, variableSubject } from "../../events/pipeline/variable.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -71,7 +71,7 @@ type Request = RequestContext & Resolved & Readonly<{ userId: UserId }>;
 const declared = (ownerScope: OwnerScope) =>
   ({ tag: "Pipelines", access: accessAt(ownerScope, "ADMIN"), scope: ownerScope.write }) as const;
 const pathOf = ({ base }: OwnerScope) => `${base}/setting/cicd/variable` as const;
-const withId = (ownerScope: OwnerScope) => ownerScope.params.and(z.object({ id: z.uuid() }));
+const withId = (ownerScope: OwnerScope) => ownerScope.params.and(z.object({ id: Uuid }));
 
 async function present(row: VariableRow, { vault }: Deps): Promise<z.input<typeof VariableView>> {
   return {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { deleteProject, restoreProject } from "../../commands/project/change-project.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { findDeletedProject, findProjectById } from "../../projections/project/project.ts";
 import { projectRole } from "../../projections/team/member-role.ts";
@@ -9,7 +9,7 @@ import { commandDeps, stampOf } from "../core/command-deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { addresses, ProjectView, presentProject } from "./view.ts";
 
-const Params = z.object({ projectUuid: z.uuid() });
+const Params = z.object({ projectUuid: Uuid });
 
 const dayMs = 24 * 3_600_000;
 

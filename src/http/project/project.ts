@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { createProject } from "../../commands/project/create-project.ts";
-import { Alias, ProjectId } from "../../events/core/ids.ts";
+import { Alias, ProjectId, Uuid } from "../../events/core/ids.ts";
 import { OwnerType } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
@@ -170,7 +170,7 @@ const getProjectById = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ projectUuid: z.uuid() }),
+  params: z.object({ projectUuid: Uuid }),
   asOf: { readModels: [projectProjection], again: findProjectById },
   reply: ProjectView,
   errors: [403, 404],

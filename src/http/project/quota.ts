@@ -1,6 +1,6 @@
 import { z } from "zod";
-
 import { project } from "../../commands/project/project.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { findProjectById } from "../../projections/project/project.ts";
 import { allowedBytes } from "../../projections/project/repository-size.ts";
 import { mustBeFound } from "../access/role-access.ts";
@@ -14,7 +14,7 @@ const common = {
   tag: "Administration",
   scope: "USER_WRITE",
   access: "admin",
-  params: z.object({ projectUuid: z.uuid() }),
+  params: z.object({ projectUuid: Uuid }),
 } as const;
 
 /** Nothing else of the project: the flag of an administrator opens no private project. */

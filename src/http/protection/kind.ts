@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defined } from "../../commands/core/defined.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { ParentType } from "../../events/core/role.ts";
 import {
   BranchProtection,
@@ -55,7 +56,7 @@ const tag: KindOfProtection = {
       allowToCreate,
     })),
   edit: z
-    .object({ uuid: z.uuid(), allowToCreate: ProtectionLevel })
+    .object({ uuid: Uuid, allowToCreate: ProtectionLevel })
     .meta({ id: "TagProtectionChange" })
     .transform(({ uuid, ...change }) => ({ uuid, change })),
   present: ({ id, parent_type, template, rule }) => ({
@@ -84,7 +85,7 @@ const environment: KindOfProtection = {
       allowToDeploy,
     })),
   edit: z
-    .object({ uuid: z.uuid(), allowToDeploy: ProtectionLevel })
+    .object({ uuid: Uuid, allowToDeploy: ProtectionLevel })
     .meta({ id: "EnvironmentProtectionChange" })
     .transform(({ uuid, ...change }) => ({ uuid, change })),
   present: ({ id, parent_type, template, rule }) => ({
@@ -119,7 +120,7 @@ const branch: KindOfProtection = {
     })),
   edit: z
     .object({
-      uuid: z.uuid(),
+      uuid: Uuid,
       allowedToPush: ProtectionLevel.optional(),
       allowedToMerge: ProtectionLevel.optional(),
       allowForcePush: bool().optional(),

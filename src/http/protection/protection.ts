@@ -3,7 +3,7 @@ import { z } from "zod";
 import { handle } from "../../commands/core/handle.ts";
 import { stepOf } from "../../commands/core/step.ts";
 import { type ProtectionCommand, protection } from "../../commands/protection/protection.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import { type UserId, Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
 import { templateSettingProjection } from "../../projections/instance/template-setting.ts";
@@ -200,7 +200,7 @@ const idName = ({ noun }: KindOfProtection) =>
   `${noun.charAt(0).toLowerCase()}${noun.slice(1)}Uuid`;
 
 const withId = (ownerScope: OwnerScope, of: KindOfProtection) =>
-  ownerScope.params.and(z.object({ [idName(of)]: z.uuid() }));
+  ownerScope.params.and(z.object({ [idName(of)]: Uuid }));
 
 function scopeOf(request: Resolved, { kind }: KindOfProtection): RuleScope {
   if ("project" in request) return { kind, project: request.project };

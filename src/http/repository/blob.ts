@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from "node:stream";
 import { z } from "zod";
+import { Uuid } from "../../events/core/ids.ts";
 import { branchPrefix } from "../../events/repository/repository.ts";
 
 import {
@@ -178,7 +179,7 @@ const getFileSize = route({
   tag,
   scope: "PROJECT_READ",
   access: "project:GUEST",
-  params: z.object({ projectUuid: z.uuid() }),
+  params: z.object({ projectUuid: Uuid }),
   query: z.object({
     filepath: z.string().min(1).max(pathLengthMax),
     branchName: z.string().min(1).max(nameLengthMax),

@@ -10,7 +10,7 @@ import {
 } from "../../commands/team/transfer-offer.ts";
 import { decode } from "../../events/core/decode.ts";
 import type { EventMetadata } from "../../events/core/event.ts";
-import { UserId } from "../../events/core/ids.ts";
+import { UserId, Uuid } from "../../events/core/ids.ts";
 import {
   TransferableType,
   transferOfferEvents,
@@ -130,7 +130,7 @@ const answering = {
   ...common,
   method: "post",
   scope: "USER_WRITE",
-  params: z.object({ transferUuid: z.uuid() }),
+  params: z.object({ transferUuid: Uuid }),
   reply: "empty",
 } as const;
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Recorded } from "../../events/core/event.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { invariant } from "../../platform/invariant.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -22,7 +23,7 @@ import { partOf } from "./thing.ts";
 
 type Request = RequestFor<"project:ADMIN"> | RequestFor<"team:ADMIN"> | RequestFor<"company:ADMIN">;
 
-const UndoBody = z.object({ eventId: z.uuid() }).meta({ id: "Undo" });
+const UndoBody = z.object({ eventId: Uuid }).meta({ id: "Undo" });
 
 function postUndo(ownerScope: OwnerScope): Route {
   return route({

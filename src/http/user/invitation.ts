@@ -7,7 +7,7 @@ import { invalidLink, mustMatch } from "../../commands/user/link.ts";
 import { readLink } from "../../commands/user/link-token.ts";
 import { normaliseEmail } from "../../commands/user/user-name.ts";
 import { decode } from "../../events/core/decode.ts";
-import type { UserId } from "../../events/core/ids.ts";
+import { type UserId, Uuid } from "../../events/core/ids.ts";
 import { Role } from "../../events/core/role.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { invitationEvents, invitationStream } from "../../events/user/invitation.ts";
@@ -84,7 +84,7 @@ function revoke(ownerScope: OwnerScope): Route {
     tag: ownerScope.tag,
     scope: ownerScope.write,
     access: accessAt(ownerScope, "ADMIN"),
-    params: ownerScope.params.and(z.object({ invitationUuid: z.uuid() })),
+    params: ownerScope.params.and(z.object({ invitationUuid: Uuid })),
     reply: "empty",
     errors: [403, 404],
     async handle({ params, request }, { db, now }) {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Uuid } from "../../events/core/ids.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { MailKind, NotificationKind } from "../../events/user/mail.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -61,7 +62,7 @@ const getMail = route({
   path: "/admin/mail/{mailUuid}",
   operationId: "getMail",
   summary: "Get a mail of the outbox",
-  params: z.object({ mailUuid: z.uuid() }),
+  params: z.object({ mailUuid: Uuid }),
   reply: WholeMail,
   errors: [403, 404],
   async handle({ params }, deps) {

@@ -1,7 +1,7 @@
-import { z } from "zod";
+import type { z } from "zod";
 
 import { webhookDelivery } from "../../commands/webhook/delivery.ts";
-import { WebhookDeliveryId } from "../../events/core/ids.ts";
+import { Uuid, WebhookDeliveryId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import type { WebhookAction } from "../../events/webhook/delivery.ts";
@@ -23,7 +23,7 @@ import { mustBeOn, mustFindWebhook, OneParams } from "./webhook.ts";
 const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook/{id}";
 const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
-const DeliveryParams = OneParams.extend({ deliveryId: z.uuid() });
+const DeliveryParams = OneParams.extend({ deliveryId: Uuid });
 
 type ProjectRequest = RequestFor<"project:ADMIN">;
 

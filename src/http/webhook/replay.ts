@@ -2,6 +2,7 @@ import { z } from "zod";
 
 import { handle } from "../../commands/core/handle.ts";
 import { webhook } from "../../commands/webhook/webhook.ts";
+import { Uuid } from "../../events/core/ids.ts";
 import { WebhookTopic } from "../../events/webhook/webhook.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { Refusal } from "../../platform/refusal.ts";
@@ -20,7 +21,7 @@ const guarded = { tag: "Webhooks", scope: "PROJECT_EDIT", access: "project:ADMIN
 
 const perSecondMax = 1_000;
 
-const ReplayParams = OneParams.extend({ replayId: z.uuid() });
+const ReplayParams = OneParams.extend({ replayId: Uuid });
 
 const statuses = ["PENDING", "RUNNING", "FINISHED", "CANCELED", "STOPPED"] as const;
 

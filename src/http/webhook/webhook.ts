@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { webhook } from "../../commands/webhook/webhook.ts";
-import { WebhookId } from "../../events/core/ids.ts";
+import { Uuid, WebhookId } from "../../events/core/ids.ts";
 import type { Sealed } from "../../events/core/sealed.ts";
 import { projectSubject } from "../../events/project/project.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
@@ -24,7 +24,7 @@ const path = "/project/{ownerAlias}/{projectAlias}/setting/webhook";
 const guarded = { tag, scope: "PROJECT_EDIT", access: "project:ADMIN" } as const;
 
 const Params = z.object({ ownerAlias: z.string(), projectAlias: z.string() });
-export const OneParams = Params.extend({ id: z.uuid() });
+export const OneParams = Params.extend({ id: Uuid });
 
 /** It travels in a header: visible ASCII, and spaces inside. */
 const Secret = z

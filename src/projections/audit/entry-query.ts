@@ -1,4 +1,6 @@
 import type { Knex } from "knex";
+
+import { Uuid } from "../../events/core/ids.ts";
 import type { AuditEntryRow, AuditNameRow } from "./entry.ts";
 import { indexable } from "./subject.ts";
 
@@ -66,7 +68,7 @@ function narrow(
   const { placeId, actorId, subjectId, correlationId, causationId, since, until } = filter;
   if (placeId !== undefined) where.andWhere({ place_id: placeId });
   if (actorId !== undefined) where.andWhere({ actor_id: actorId });
-  if (subjectId !== undefined) where.andWhere({ subject_id: indexable(subjectId) });
+  if (subjectId !== undefined) where.andWhere({ subject_id: indexable(storedId(subjectId)) });
   if (correlationId !== undefined) where.andWhere({ correlation_id: correlationId });
   if (causationId !== undefined) where.andWhere({ causation_id: causationId });
   if (since !== undefined) where.andWhere("occurred_at", ">=", since);
@@ -117,3 +119,6 @@ export async function tokenNames(
   const rows = await db<AuditNameRow>("audit_name").whereIn("id", ids);
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
+
+/** An id in whatever case it is given; the names of branches and tags have their own. */
+const storedId = (subjectId: string): string => Uuid.safeParse(subjectId).data ?? subjectId;

@@ -42,7 +42,8 @@ const undo = (eventId: string, token = anna.token, place = project): Promise<Ans
 
 async function undone(type: string, place = project): Promise<string> {
   const { eventId } = await last(type, place);
-  const answer = await undo(eventId, anna.token, place);
+  // Ids are taken in any case.
+  const answer = await undo(eventId.toUpperCase(), anna.token, place);
   expect(answer.status, answer.text).to.equal(200);
   expect(answer.body["causationId"]).to.equal(eventId);
   return String(answer.body["type"]);

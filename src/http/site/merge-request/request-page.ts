@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Uuid } from "../../../events/core/ids.ts";
 
 import { ApprovalView } from "../../merge-request/approve.ts";
 import { MergeRequestView } from "../../merge-request/schema.ts";
@@ -38,7 +39,7 @@ const showRequest = page({
   besides: true,
   access: "anonymous",
   params: LocalParams,
-  query: z.object({ page: PageNumber, asOf: Optional, discussion: z.uuid().optional() }),
+  query: z.object({ page: PageNumber, asOf: Optional, discussion: Uuid.optional() }),
   async handle({ params, query, visit }, deps) {
     const { ask } = visit;
     const { names, project, lead } = await inProject(ask, params);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Uuid } from "../../../events/core/ids.ts";
 
 import { html } from "../../page/html.ts";
 import { type PageRoute, page } from "../../page/route.ts";
@@ -48,7 +49,7 @@ const answer = (verb: "accept" | "decline"): PageRoute =>
   simpleAct({
     path: `${at}/{transferUuid}/${verb}`,
     operationId: `${verb}TransferByPage`,
-    params: z.object({ transferUuid: z.uuid() }),
+    params: z.object({ transferUuid: Uuid }),
     apiOperation: `${verb}Transfer`,
     back: () => at,
   });
