@@ -51,7 +51,8 @@ describe("the console", () => {
     for (const fields of wrong) {
       const { status, text } = await create(fields);
       expect(status, JSON.stringify(fields)).to.equal(422);
-      expect(text).to.contain('role="alert"');
+      // Other refusals are pages of their own, without the account.
+      expect(text).to.contain('role="alert"').and.contain('id="account"');
       expect(secretIn(text)).to.equal(undefined);
     }
   });
