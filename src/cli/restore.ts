@@ -54,7 +54,7 @@ export async function run(args: readonly string[]): Promise<number> {
     write(
       process.stdout,
       `Restored ${events.lines} events, ${repositories} repositories and ${blobs} large files.\n` +
-        "Start the service, and let `ledgerforge doctor` look at it.\n",
+        "Start the service, and check it with `ledgerforge doctor`.\n",
     );
     return 0;
   } catch (error) {

@@ -38,7 +38,7 @@ export async function storeBlob(
   }
   if (hash.digest("hex") !== digest) {
     await rm(draft);
-    throw new Error(`The content of ${digest} was damaged: \`ledgerforge doctor\` tells more`);
+    throw new Error(`The content of ${digest} was damaged: \`ledgerforge doctor\` reports more`);
   }
   await rename(draft, target);
   return true;

@@ -40,7 +40,7 @@ const decider: Decider<State, ReportCommand, ReportEvent> = {
 };
 
 function alreadyOpen(): Refusal {
-  const message = "You have reported this already; an administrator will look at it.";
+  const message = "You have reported this already; an administrator will read it.";
   return new Refusal("unprocessable", "report.exists", message, {
     errors: [{ field: "reason", code: "report.exists", message }],
   });

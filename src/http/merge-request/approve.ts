@@ -228,7 +228,7 @@ async function mustProvePassword(
 ): Promise<void> {
   const hash = (await findUserById(db, userId))?.password_hash ?? null;
   if (hash === null) {
-    const message = "Approving asks for a password, and the account has none.";
+    const message = "Approving requires a password, and the account has none.";
     throw refused("approval.password_missing", message);
   }
   const right = await lockout.guard({ account: userId, ip }, async () =>

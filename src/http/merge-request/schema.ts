@@ -16,14 +16,14 @@ const MergeError = z
   .object({ field: z.enum(requirementNames), code: z.string(), message: z.string() })
   .meta({ id: "MergeError" });
 
-/** The version that the caller looked at. */
+/** The version that the caller viewed. */
 export const seenHead = () =>
   ObjectId.max(64)
     .nullish()
     .meta({
       examples: ["9fceb02d0ae598e95dc970b74767f19372d61af8"],
       description:
-        "Full hash of the source's head that was looked at: 409 `merge_request.changed` when the head is another.",
+        "Full hash of the source's head that was viewed: 409 `merge_request.changed` when the head is another.",
     });
 
 export const MergeRequestView = z

@@ -236,7 +236,7 @@ function ownErrors({ protocolErrors }: Route, writer: SchemaWriter): Json {
 
 function partial(): Json {
   const content = { "*/*": { schema: { type: "string", format: "binary" } } };
-  return { description: "The part that Range asks for.", content };
+  return { description: "The part that Range selects.", content };
 }
 
 /** The declared access in words. */

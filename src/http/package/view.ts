@@ -52,10 +52,9 @@ export const PackageVersionView = z
     version: z.string(),
     lowerVersion: z.string(),
     downloadCount: z.int().meta({ description: "Of all of its files." }),
-    languageVersion: z
-      .string()
-      .nullable()
-      .meta({ description: "What its metadata asks of the language, where that was found." }),
+    languageVersion: z.string().nullable().meta({
+      description: "The version of the language that its metadata requires, where that was found.",
+    }),
     packageUploadType: PackageUploadType,
     packageFiles: z.array(PackageFileView),
     internal: z.null().meta({ description: "Deprecated." }),

@@ -26,7 +26,7 @@ const minuteMs = 60_000;
 const pauseMaxMs = 12 * 60 * minuteMs;
 const Credentials = z.object({ username: z.string(), token: z.string() });
 
-/** A look at one mirror, at that time. The same occasion makes one job. */
+/** A check of one mirror, at that time. The same occasion makes one job. */
 export const mirrorJob = (projectId: string, occasion: string | number, delayMs = 0): Job => ({
   queue,
   id: deterministicId("mirror", projectId, occasion),
@@ -176,7 +176,7 @@ function nothingToPush(): RemoteFailure {
 
 function failureOf(error: unknown): Failure {
   if (error instanceof RemoteFailure) return failure(error.code, error.message);
-  return failure("mirror.internal", "Something went wrong here; the service's log tells what.");
+  return failure("mirror.internal", "Something went wrong here; see the service's log.");
 }
 
 type Outcome = Failure | Readonly<{ type: "RecordMirrorSuccess" }>;

@@ -79,7 +79,7 @@ const showDeliveries = page({
       wide: true,
       lead: lead(),
       body: () => html`<section>${visit.session && html`<p class="actions"><a class="button quiet" href="${baseOf(deps)}/page${webhookPath(of, params.id)}/replay">Send history again</a></p>`}
-${rows.length === 0 ? empty("No deliveries.", "The next event that the webhook asks for is sent and listed here.") : tableOf("Deliveries", head, rows)}
+${rows.length === 0 ? empty("No deliveries.", "The next event that the webhook subscribes to is sent and listed here.") : tableOf("Deliveries", head, rows)}
 ${pager({ address, number, total: listed.totalElements })}</section>`,
     };
   },

@@ -113,7 +113,7 @@ const linesPiece = (title: string, lines: readonly string[]): Html =>
 
 const clientPiece = ({ setUp, install, publish }: ClientLines, takes: boolean, at: string): Html =>
   html`${setUp.length > 0 && linesPiece("Set up", setUp)}${linesPiece("Install", install)}${takes && linesPiece("Publish", publish)}
-<p class="hint">TOKEN is an access token with READ_REGISTRY, or WRITE_REGISTRY to publish: <a href="${at}">make one</a>. Words in capitals stand for your own.</p>`;
+<p class="hint">TOKEN is an access token with READ_REGISTRY, or WRITE_REGISTRY to publish: <a href="${at}">make one</a>. Replace words in capitals by your own.</p>`;
 
 function namedBy(
   scope: PageScope,
