@@ -3,8 +3,8 @@ import { figure, median, quantile, timed } from "./figure.ts";
 import { type BenchService, withService } from "./service.ts";
 
 /**
- * Pages against the answers of the operations that a client would ask for the same, in turn. A page
- * asks them within the process, renders Markdown and escapes; its aim is 1.5 times their time.
+ * Pages against the answers of the operations that a client would call for the same, in turn. A page
+ * calls them within the process, renders Markdown and escapes; its aim is 1.5 times their time.
  */
 const rounds = Number(process.argv[2] ?? 200);
 const things = Number(process.argv[3] ?? 200);

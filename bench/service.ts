@@ -14,7 +14,7 @@ export type BenchService = Readonly<{
   service: Service;
   directory: string;
   authorization: string;
-  /** Of whom it stands for. */
+  /** The person that it represents. */
   email: string;
   password: string;
   /** File of the private half of the SSH key they have registered. */

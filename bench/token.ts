@@ -6,7 +6,7 @@ import { withService } from "./service.ts";
 
 /**
  * Requests a second that prove themselves by a token, against node:http answering as many bytes
- * without looking at anything. The operation is one the token's scopes do not open, so that what is
+ * without checking anything. The operation is one the token's scopes do not open, so that what is
  * measured is the check alone: routing, token, scope and the refusal.
  */
 const measureMs = 3_000;

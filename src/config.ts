@@ -128,7 +128,7 @@ export type Settings = Readonly<{
   lfsObjectBytesMax: number;
   /** Of a project's repository; null: no limit. */
   projectBytesMax: number | null;
-  /** Of packs that are kept for those who ask the same; 0: none is. */
+  /** Of packs that are kept for repeated requests; 0: none is. */
   keptPacksBytesMax: number;
   /** So long a deleted project can be restored. */
   projectRetentionDays: number;

@@ -14,7 +14,7 @@ export const AgentConfig = z.object({
   url: z.url({ protocol: /^https?$/ }),
   token: z.string().min(1),
   name: z.string(),
-  /** Tells machines apart that use one token. */
+  /** Distinguishes machines that use one token. */
   systemId: z.string().min(1),
   executor: z.enum(executorNames),
   /** Jobs at one time. */

@@ -114,7 +114,7 @@ function failureOf(error: unknown): Problem {
   return { problem: cause instanceof Error ? `${error.message}: ${cause.message}` : error.message };
 }
 
-/** Asks for one job and waits for it. */
+/** Requests one job and waits for it. */
 function poller(config: AgentConfig, client: Client): (signal: AbortSignal) => Promise<PollResult> {
   const { token, systemId, executor } = config;
   let seen = "";

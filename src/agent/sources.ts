@@ -93,7 +93,7 @@ function forLargeFiles(values: JobEnvironment["values"], line: string): string {
 
 const isTrue = (value = ""): boolean => /^(?:1|t|true)$/i.test(value);
 
-/** The address without what proves who asks, and that as a header. */
+/** The address without the credentials, and those as a header. */
 function credentials(repositoryUrl: string): Readonly<{ clean: string; header: string }> {
   const url = new URL(repositoryUrl);
   const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;

@@ -28,11 +28,11 @@ export type JobDeps = Readonly<{
 }>;
 
 const timeoutSecondsDefault = 3_600;
-/** As long as gitlab-runner tries to tell its result to a service that does not answer. */
+/** As long as gitlab-runner tries to report its result to a service that does not answer. */
 const finishMs = 9 * 60_000;
 const giveBackMs = 5_000;
 
-/** Runs a job that the service gave to this agent, and tells how it ended. */
+/** Runs a job that the service gave to this agent, and reports how it ended. */
 export async function takeJob(job: Job, slot: number, deps: JobDeps): Promise<void> {
   const { executor, workDirectory, systemId, client, giveBack, report } = deps;
   const root = path.join(workDirectory, "jobs", `${job.id}-${randomUUID().slice(0, 8)}`);

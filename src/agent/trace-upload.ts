@@ -28,7 +28,7 @@ type Given = Readonly<{
   onCancel: () => void;
 }>;
 
-/** Tells the service how a run goes: its log as it grows, signs of life, and its end. */
+/** Reports to the service how a run goes: its log as it grows, signs of life, and its end. */
 export class TraceUpload {
   readonly #given: Given;
   readonly #stopped = new AbortController();

@@ -33,8 +33,8 @@ type Given = Readonly<{
 }>;
 
 /**
- * Lets git of a script fetch what the token of the job opens, as it does with gitlab-runner. It is the last that git asks
- * for a password, and lies in no file.
+ * Lets git of a script fetch what the token of the job opens, as it does with gitlab-runner. Git reads
+ * the password from it last, and no file holds it.
  */
 function gitConfiguration(repositoryUrl: string): readonly (readonly [string, string])[] {
   const { protocol, origin } = new URL(repositoryUrl);

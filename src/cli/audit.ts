@@ -20,7 +20,7 @@ const flag = { type: "boolean", default: false } as const;
 /**
  * Shows who did what, when, from where, and what it changed, oldest first: `audit [--project owner/alias
  * | --team alias | --company alias] [--user alias] [--kind KIND] [--type Type,Type] [--subject id]
- * [--since 2026-01-31] [--until 2026-02-28T12:00:00Z] [--json | --csv]`. It asks as the routes
+ * [--since 2026-01-31] [--until 2026-02-28T12:00:00Z] [--json | --csv]`. It queries as the routes
  * `/admin/audit` and its kind do. `audit verify` proves that the log is unchanged.
  */
 export async function run(args: readonly string[]): Promise<number> {

@@ -59,7 +59,7 @@ export async function run(args: readonly string[]): Promise<number> {
 
 type Past = Readonly<{ until: LogEnd; schema: string }>;
 
-/** What --until and --schema ask for; what is wrong with them as a text. */
+/** What --until and --schema request; what is wrong with them as a text. */
 function pastOf({
   until,
   schema,

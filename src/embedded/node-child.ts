@@ -38,7 +38,7 @@ const exitConfig = 78;
 const closeTimeoutMsDefault = 7_000;
 
 /**
- * Starts a Node process, tells it `{ settings }` and waits until it says `{ ready }`. When this process dies, the channel
+ * Starts a Node process, sends it `{ settings }` and waits for its `{ ready }`. When this process dies, the channel
  * between the two closes, by which the child knows that it must end.
  *
  * @throws Error with the end of the child's log when it does not get ready, ConfigError when it says that it never

@@ -17,7 +17,7 @@ export class PidFileHeld extends Error {
 }
 
 /**
- * Writes down that a process holds what the file stands for.
+ * Writes down that a process holds what the file represents.
  *
  * @throws PidFileHeld while the process that wrote it before lives, or another takes over from it.
  */

@@ -119,7 +119,7 @@ async function differences(
     .sort();
 }
 
-/** Pushes bring pointers before, or without, what they stand for. Empty when all of it is there. */
+/** Pushes bring pointers before, or without, their objects. Empty when all of it is there. */
 async function missingLfsFiles(
   { db }: ExaminationDeps,
   projectId: string,

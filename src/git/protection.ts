@@ -12,7 +12,7 @@ export type ProtectedPush = Readonly<{
   /** Ref → why it is not changed. */
   refused: ReadonlyMap<string, string>;
   /**
-   * A branch that must not lose commits is among the rest. Only git can tell, once it has the pack,
+   * A branch that must not lose commits is among the rest. Only git can decide that, once it has the pack,
    * and it knows this for all branches of a push or none: the others then move only forward too.
    */
   denyForced: boolean;

@@ -3,7 +3,7 @@ import { branchPrefix } from "../events/repository/repository.ts";
 import type { PushCommand } from "../platform/git/push/request.ts";
 import { isStorableText, notInLine } from "../platform/storable-text.ts";
 
-/** What `git push -o` may ask for; see docs/api.md. */
+/** What `git push -o` may request; see docs/api.md. */
 export type PushOptions = Readonly<{
   ciSkip: boolean;
   ciVariables: Readonly<Record<string, string>>;

@@ -59,7 +59,7 @@ function textsOf(section: Buffer): readonly string[] {
 /** Beside the head, in the same events and their 1 MiB: far more than anybody types. */
 const optionBytesMax = 64 * 1024;
 
-/** Gathers bytes up to the first flush packet; each is copied and looked at a bounded number of times. */
+/** Gathers bytes up to the first flush packet; each is copied and read a bounded number of times. */
 class Section {
   #store = Buffer.allocUnsafe(16 * 1024);
   #length = 0;

@@ -127,7 +127,7 @@ function commandsFor(
 const pushAgain = "the rules of the project changed while the push was under way; push again";
 
 /**
- * Asks once more when the objects are here and refs are about to move: whether the pusher may still push,
+ * Checks once more when the objects are here and refs are about to move: whether the pusher may still push,
  * what the rules are by now, and what others have locked.
  */
 function gateOf(pusher: Pusher, head: PushHead, deniedForced: boolean, deps: PushDeps): PushGate {
@@ -258,12 +258,12 @@ async function pushOf(
     occurredAt: deps.now().toISOString(),
     ...(wishes && { push: wishes }),
   };
-  // Deleting what is not there asks for nothing.
+  // Deleting what is not there requests nothing.
   const refs = commands.filter(({ before, after }) => before !== after);
   return { pushId, projectId: project.id, metadata, refs };
 }
 
-/** Undefined when the options ask for nothing. */
+/** Undefined when the options request nothing. */
 async function wishesOf(
   { ciSkip, ciVariables, mergeRequest }: PushOptions,
   projectId: string,

@@ -146,7 +146,7 @@ async function attemptOnce(
   try {
     made = await updateRefs(repository, updates, { kept, ...(started && { started }) });
   } catch (error) {
-    // Whether it happened is not known: the refs tell.
+    // Whether it happened is not known: the refs show it.
     await recorder.finish(push, undefined);
     throw error;
   }
@@ -195,7 +195,7 @@ export async function changedEarlier(
 }
 
 /**
- * What `changeRefs` asks before it changes anything, for plans that would work in vain otherwise.
+ * What `changeRefs` checks before it changes anything, for plans that would work in vain otherwise.
  *
  * @throws Refusal 403, 422 as there
  */

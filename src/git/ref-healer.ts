@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { RefRecorder } from "./ref-recorder.ts";
 
 const everyMs = 15_000;
-/** A push this old is most likely not under way any more; looking at one that is does no harm. */
+/** A push this old is most likely not under way any more; checking one that is does no harm. */
 const pushAgeMs = 60_000;
 
 export type Healer = Readonly<{ close: () => Promise<void> }>;

@@ -12,7 +12,7 @@ type Options<Question, Answer> = Pick<
   }>;
 
 /**
- * The same as `ask`, but a large document is read in a thread, whose program asks the same. Four at a time have a
+ * The same as `ask`, but a large document is read in a thread, whose program does the same. Four at a time have a
  * turn, and those that wait hold their document only.
  *
  * @returns what answers undefined when a document took too long or too much memory

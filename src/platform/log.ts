@@ -23,7 +23,7 @@ type Sink = Readonly<{ write: (line: string) => void }>;
 /**
  * Structured logs: JSON, one line an event, times in ISO 8601. Known secret fields are replaced.
  *
- * @param role written into every line, to tell processes apart.
+ * @param role written into every line, to distinguish processes.
  */
 export function openLog(level: string, role: string, sink: Sink = process.stdout): Logger {
   return pino(

@@ -7,7 +7,7 @@ export type NameMatcher = (name: string) => boolean;
 const wordBits = 32;
 
 /**
- * Prepares a template: `*` stands for any run without `/`, `**` for any run, `?` for one character,
+ * Prepares a template: `*` matches any run without `/`, `**` for any run, `?` for one character,
  * everything else for itself, in its case.
  *
  * A matcher walks a name once. The places in the template that the name may have reached are bits of a

@@ -1,4 +1,4 @@
-/** Stands for what a text cannot hold, as decoders of UTF-8 use it. */
+/** Replaces what a text cannot hold, as decoders of UTF-8 use it. */
 const replacement = "\ufffd";
 
 /**

@@ -23,7 +23,7 @@ type Job<Question, Answer> = Readonly<{
 const perCallerMax = 8;
 
 /**
- * Asks a program in a thread one question after the other. The thread is ended when an answer takes too
+ * Sends a program in a thread one question after the other. The thread is ended when an answer takes too
  * long, or when the program fails; the next question starts a new one.
  */
 export class TimedThread<Question, Answer> {

@@ -46,7 +46,7 @@ export async function areProjectionsInstalled(db: Knex): Promise<boolean> {
   return allProjections.every(({ name }) => installed.has(name));
 }
 
-/** Asks the log about each place in it once. */
+/** Queries the log for each place in it once. */
 export async function lags(
   store: EventStore,
   positions: readonly bigint[],

@@ -10,7 +10,7 @@ export type SshCommand = Names &
     | Readonly<{ service: "lfs-authenticate"; operation: LfsOperation }>
   );
 
-/** Two aliases need far less, and are held to it below: longer texts are not even looked at. */
+/** Two aliases need far less, and are held to it below: longer texts are not parsed. */
 const textLengthMax = 512;
 /** `git-upload-pack 'owner/alias.git'` as git writes it, and `git upload-pack …`; nothing may follow. */
 const git = /^git[- ](upload-pack|receive-pack|upload-archive) (\S+)$/;
@@ -20,7 +20,7 @@ const lfs = /^git-lfs-authenticate (\S+) ([a-z]+)(?: [0-9a-f]{64})?$/;
 const location = /^(['"]?)\/?([A-Za-z0-9._-]+)\/([A-Za-z0-9._-]+)\1$/;
 
 /**
- * Reads what a client asks to be executed. It is matched as a whole against what git and git-lfs
+ * Reads what a client requests to execute. It is matched as a whole against what git and git-lfs
  * write, never split, unquoted or handed to a shell.
  *
  * @returns undefined for anything else

@@ -49,7 +49,7 @@ slow:
   after_script: ['echo after it: $CI_JOB_STATUS']
 `;
 
-/** A runner asks every three seconds, and starts several programs for each stage of a job. */
+/** A runner polls every three seconds, and starts several programs for each stage of a job. */
 const eventually = <Value>(condition: () => Value | Promise<Value>) => within(condition, 180_000);
 
 const run = (...args: readonly string[]) =>

@@ -27,11 +27,11 @@ const seconds = Number(process.env["CHAOS_SECONDS"] ?? 60);
 const seed = Number(process.env["CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const victims = ["http", "projections", "workers", "event-store", "postgres"] as const;
 const recoveryMaxMs = 120_000;
-/** Longer than five minutes, after which a line is looked at whose job the queue lost, and the minute of its sweep. */
+/** Longer than five minutes, after which a line is checked whose job the queue lost, and the minute of its sweep. */
 const deliveryMaxMs = 400_000;
 /** What a push left that lost its process is accounted for every minute. */
 const healingMaxMs = 150_000;
-/** Fewer tell nothing; a slow machine is given more time for them. */
+/** Fewer prove nothing; a slow machine is given more time for them. */
 const [writesMin, extraMs] = [4, 120_000];
 const password = "a password for the chaos test";
 type Issue = Readonly<{ localId: number; title: string }>;
@@ -117,7 +117,7 @@ describe(`random kills for ${seconds} s, seed ${seed}`, function () {
     await eventually(looked, healingMaxMs);
   });
 
-  it("recovers from each kill, and tells how long it took", () => {
+  it("recovers from each kill, and reports how long it took", () => {
     const times = recoveries.map(({ ms }) => ms).sort((a, b) => a - b);
     const median = times[Math.floor(times.length / 2)] ?? 0;
     const counts = `${done.projects.length} projects, ${done.branches.length} branches`;

@@ -12,7 +12,7 @@ import { runCli } from "../support/cli.ts";
 import { commit, git, temporaryDirectory, unpackObjects, workingCopy } from "../support/git.ts";
 import { givenDelivery, givenWebhook } from "../support/webhook-order.ts";
 
-/** One instance that is damaged more and more, then mended, and looked at in between. */
+/** One instance that is damaged more and more, then mended, and checked in between. */
 const app = await startTestApp();
 const parent = await temporaryDirectory();
 const content = "the bytes of a large file";

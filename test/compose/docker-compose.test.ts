@@ -75,7 +75,7 @@ describe("docker-compose.yml", () => {
     });
   }
 
-  it("asks for every secret and has none in it", () => {
+  it("requires every secret and has none in it", () => {
     for (const name of Object.keys(secrets)) {
       expect(() => interpolate({ x: `\${${name}:?}` }, {})).to.throw(name);
       expect(text).to.include(`\${${name}:?}`);

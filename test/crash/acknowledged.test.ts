@@ -61,7 +61,7 @@ describe("what was acknowledged before PostgreSQL is killed", function () {
   });
 
   /**
-   * Kills PostgreSQL and asks three times, while the read models stay as it recovers them.
+   * Kills PostgreSQL and queries three times, while the read models stay as it recovers them.
    *
    * @returns the statuses; none when the read models have lost nothing
    */

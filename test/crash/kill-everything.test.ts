@@ -149,7 +149,7 @@ describe("killing every process of the service in turn while it is written to", 
     const db = openPostgres(config.databaseUrl);
     try {
       const expected = pusher?.acknowledged.length ?? 0;
-      // A push whose answer got lost is recorded when the repository is next looked at.
+      // A push whose answer got lost is recorded when the repository is next checked.
       await eventually(async () => {
         const events: Recorded[] = [];
         for await (const event of store.readAll()) events.push(event);

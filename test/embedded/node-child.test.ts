@@ -76,7 +76,7 @@ describe("a child process", () => {
     await expect(start("fails")).to.be.rejectedWith(/fails did not start[\s\S]*the reason is here/);
   });
 
-  it("tells when it ended by itself", async () => {
+  it("reports when it ended by itself", async () => {
     child = await start("well");
     process.kill(child.pid, "SIGKILL");
     await child.exited;

@@ -59,7 +59,7 @@ async function cutAlone(gone: Awaited<ReturnType<typeof open>>, good = gone): Pr
   if (good !== gone) expect(good.state.cut).to.equal(false);
 }
 
-/** Those opened before were looked at as they began. */
+/** Those opened before were checked as they began. */
 async function begun(): Promise<void> {
   await cutAlone(await open("oauth", { tokenId: randomUUID() }));
 }
@@ -85,7 +85,7 @@ describe("a connection of git", () => {
     await cutAlone(gone, good);
   });
 
-  it("is looked at when anything may have changed unheard", async () => {
+  it("is checked when anything may have changed unheard", async () => {
     const good = await open("password");
     const gone = await open("ssh", { sshKeyId: randomUUID() });
     await cutAlone(gone, good);
@@ -97,7 +97,7 @@ describe("a connection of git", () => {
     await cutAlone(later, good);
   });
 
-  it("is not looked at any more once it is over", async () => {
+  it("is not checked any more once it is over", async () => {
     const over = await open("oauth", { tokenId: randomUUID() });
     over.stop();
     const gone = await open("oauth", { tokenId: randomUUID() });

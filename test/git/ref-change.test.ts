@@ -57,7 +57,7 @@ async function order(over: Partial<RefOrder> = {}): Promise<RefOrder> {
   return { project: row, role: "DEVELOPER", metadata, plan: async () => tag("v1"), ...over };
 }
 
-/** Asks a service that dies on the way; answers once it is dead. */
+/** Calls a service that dies on the way; answers once it is dead. */
 async function askDying(when: string, key: string): Promise<void> {
   const stores = [app.databaseUrl, app.eventStoreUrl, app.dataDir, secretKey];
   const args = [...nodeArgs("test/support/dying-service.ts"), when, ...stores];
@@ -109,7 +109,7 @@ describe("a service that dies while it changes a ref for a user", () => {
     });
   }
 
-  it("and whose caller never asks again is accounted for by the healer", async () => {
+  it("and whose caller never tries again is accounted for by the healer", async () => {
     await askDying("before", randomUUID());
     expect(await recordedChanges()).to.have.length(1);
     await app.refs.heal(new Date());
@@ -190,7 +190,7 @@ describe("changing refs", () => {
     expect(await recordedChanges()).to.include("TagCreated v1 by anna");
   });
 
-  it("asks what to do anew after a lost race when it may", async () => {
+  it("decides anew what to do after a lost race when it may", async () => {
     const plannedFrom: (string | null)[] = [];
     const plan = async () => {
       const row = await app.db("git_ref").where({ project_id: project.id, name: "main" }).first();

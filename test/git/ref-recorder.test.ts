@@ -155,7 +155,7 @@ describe("the recorder of refs", () => {
     expect(await recordedChanges()).to.have.length(1);
   });
 
-  it("tells of a push once although two processes account for it at the same moment", async () => {
+  it("records a push once although two processes account for it at the same moment", async () => {
     const intent = push("refs/heads/main", first, second);
     await app.refs.begin(intent);
     await git(copy, "push", "--quiet", gitDir, `${second}:refs/heads/main`);
@@ -254,7 +254,7 @@ describe("a push whose new refs are synced together", () => {
   });
   const make = (ref: string) => git(gitDir, "update-ref", ref, first);
 
-  /** A recorder that notes what the log tells whenever the disk is written. */
+  /** A recorder that notes what the log records whenever the disk is written. */
   function syncing() {
     const recordedAtSync: number[] = [];
     const sync = async (): Promise<void> =>

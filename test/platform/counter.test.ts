@@ -43,7 +43,7 @@ for (const [place, url] of [
         return (await one.add(key, 60)).count === 2;
       });
       await eventually(async () => (await one.get(key)) === undefined);
-      // In its last millisecond a window is over for who asks, and Redis still counts on it.
+      // In its last millisecond a window is over for the caller, and Redis still counts on it.
       await eventually(async () => (await one.add(key, 60)).count === 1);
     });
 

@@ -8,7 +8,7 @@ describe("deterministicId", () => {
     expect(z.uuid().safeParse(deterministicId("a", 1)).success).to.equal(true);
   });
 
-  it("tells apart parts that would read the same when joined", () => {
+  it("distinguishes parts that would read the same when joined", () => {
     expect(deterministicId("a", "bc")).not.to.equal(deterministicId("ab", "c"));
     expect(deterministicId("a", "")).not.to.equal(deterministicId("a"));
   });

@@ -44,7 +44,7 @@ describe("what a program writes", () => {
       const hash = createHash("sha256");
       let bytes = 0;
       for await (const piece of pieces) {
-        // While this is looked at, more is read.
+        // While this is read, more is read.
         if (slow) await delay(1);
         hash.update(piece);
         bytes += piece.length;
@@ -54,7 +54,7 @@ describe("what a program writes", () => {
     }
   });
 
-  it("is not written over where a small piece is still being looked at", async () => {
+  it("is not written over where a small piece is still being read", async () => {
     const content = randomBytes(1_000_000);
     const file = path.join(parent, "after");
     await writeFile(file, content);

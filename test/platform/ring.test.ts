@@ -54,7 +54,7 @@ describe("a ring of bytes", () => {
     }
   });
 
-  it("tells when it is full, and when a part of it is free that is worth reading to", () => {
+  it("reports when it is full, and when a part of it is free that is worth reading to", () => {
     const ring = new Ring(size);
     expect(ring.took(40)).to.equal(true);
     expect(ring.took(ring.place().length)).to.equal(false);

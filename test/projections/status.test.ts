@@ -59,7 +59,7 @@ describe("the status of the projections", () => {
     }
   });
 
-  it("does not tell of read models that this release does not have", async () => {
+  it("does not report read models that this release does not have", async () => {
     await install(name, last);
     await install("left_out_since", 0n, "behind");
     expect(areProjectionsReady(await projectionStatuses(db, store, new Date()))).to.equal(true);

@@ -237,7 +237,7 @@ describe("a short-lived token of git-lfs", () => {
   const opens = async ({ header }: Signed) =>
     (await call("GET", `${lfs()}/objects/${oid}`, header.Authorization)).status;
 
-  it("does not renew itself: what it asks for ends with it", async () => {
+  it("does not renew itself: what it requests ends with it", async () => {
     const { id: projectId } = hidden;
     const fourteenMinutesAgo = new Date(Date.now() - 14 * 60_000);
     const earlier = lfsTokens(app.platform.vault, () => fourteenMinutesAgo);

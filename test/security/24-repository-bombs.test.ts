@@ -12,7 +12,7 @@ import { basicAuth } from "../support/basic-auth.ts";
 import { commit, git, temporaryDirectory, workingCopy } from "../support/git.ts";
 import { startGitApp, type TestProject, type TestUser } from "../support/git-app.ts";
 
-/** What is small to push and large to look at. Each answer is a clear one, and soon. */
+/** What is small to push and large to show. Each answer is a clear one, and soon. */
 const app = await startGitApp();
 const parent = await temporaryDirectory();
 let anna: TestUser;

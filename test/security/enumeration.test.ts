@@ -5,7 +5,7 @@ import { type Answer, startTestApp, type TestUser } from "../support/app.ts";
 import { basicAuth } from "../support/basic-auth.ts";
 import { ratio, settled } from "../support/measure.ts";
 
-/** Family 21: who asks without the password learns nothing about accounts, and locks nobody out for good. */
+/** Family 21: a caller without the password learns nothing about accounts, and locks nobody out for good. */
 
 const app = await startTestApp();
 const root = await app.givenUser("root", { admin: true });
@@ -49,7 +49,7 @@ describe("an unknown user", () => {
     );
   });
 
-  it("takes as long, as far as anybody can tell", async () => {
+  it("takes as long, as far as can be measured", async () => {
     await lockout(1_000);
     const known = await app.givenUser(`known-${count}`, { dearHash: true });
     let n = 0;

@@ -90,7 +90,7 @@ before(async () => {
   expect(hashes.size, "commits to try").to.be.greaterThan(0);
 });
 
-/** None of the calls tells or changes anything. */
+/** None of the calls reveals or changes anything. */
 async function fruitless(calls: readonly (() => Promise<Answer>)[], statuses: readonly number[]) {
   const head = await app.head();
   for (let start = 0; start < calls.length; start += atOnce) {

@@ -83,7 +83,7 @@ describe("security family 5: texts that look like options of git", () => {
         await ask(route, at, body === undefined ? undefined : replaced(body, text));
         for (const key of keys) {
           const query = `${key}=${encodeURIComponent(text)}`;
-          // The rest of the path is good, so that the query is what is looked at.
+          // The rest of the path is good, so that the query is what is checked.
           await ask(route, `${filled(route, head)}?${query}`, body);
         }
       }

@@ -12,7 +12,7 @@ import { peopleDn, reader, startSlapd } from "../support/slapd.ts";
 import { change, connectionOf, openLoginPages } from "../support/sso.ts";
 
 /**
- * Family 21 at the pages and at the token endpoint: neither the answer nor the time it takes tells
+ * Family 21 at the pages and at the token endpoint: neither the answer nor the time it takes reveals
  * whether there is such an account, here or in a directory.
  */
 
@@ -126,7 +126,7 @@ describe("with a directory, which takes its time", () => {
     });
   }
 
-  it("the login page asks it for nobody else's password", async () => {
+  it("the login page checks it for nobody else's password", async () => {
     const send = await form("/login?choose=1");
     const { status } = await send({ login: anna.alias, password: "clara's secret" });
     expect(status).to.equal(403);

@@ -128,7 +128,7 @@ async function given(act: string, name: string): Promise<void> {
 for (const [act, ways] of Object.entries(waysTo)) {
   for (const [way, tryIt] of Object.entries(ways)) {
     describe(`to ${act} by ${way}`, () => {
-      it("is refused to a developer where a rule asks for an admin, and to everybody where it says nobody", async () => {
+      it("is refused to a developer where a rule requires an admin, and to everybody where it says nobody", async () => {
         const name = "guarded/1.x";
         await given(act, name);
         await protect(ruleOf(act), "guarded/*", "ADMINS");

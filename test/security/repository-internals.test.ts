@@ -97,7 +97,7 @@ describe("the inside of a repository", () => {
     expect([...(await world.refs()).keys()]).to.deep.equal(["refs/heads/main"]);
   });
 
-  it("stays out of what a commit by REST tells submodules", async () => {
+  it("stays out of what a commit by REST sets for submodules", async () => {
     const modules = [
       '[submodule "x"]\n\tpath = x\n\turl = -u./payload\n',
       '[submodule "../../hooks"]\n\tpath = x\n\turl = https://example.org/x\n',

@@ -4,7 +4,7 @@ import { openApi, openApiInTurns } from "../../src/http/openapi/openapi.ts";
 import { routes } from "../../src/http/routes.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 
-/** Anybody may ask for it, and it is made when the first one does. */
+/** Anybody may request it, and the first request makes it. */
 describe("making the document of the interface", () => {
   it("leaves the event loop to others in between", async () => {
     const whole = openApi(routes);

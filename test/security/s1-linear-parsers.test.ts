@@ -67,7 +67,7 @@ const xml = (text: string) => parseXml(text, 100_000);
 const commit = (text: string) => parseCommit("0".repeat(40), Buffer.from(text));
 const tag = (text: string) => parseTag("0".repeat(40), Buffer.from(text));
 
-/** Runs of what parsers look at twice: separators, openings without ends, escapes, near misses. */
+/** Runs of what parsers read twice: separators, openings without ends, escapes, near misses. */
 const pieces = [
   ["a&", "a=1&", "a=%00&", "&", "=", "%", "a[b]=&"],
   ["[", "{", '{"":', "[[],", '"\\\\', '\\"', '"\\u0061', "0,", "[0,0],", '{"a":"b"},', "\\"],

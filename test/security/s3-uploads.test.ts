@@ -94,7 +94,7 @@ async function halfSent({ method, path, headers, body }: Upload) {
   const answered = once(sending, "response") as Promise<[IncomingMessage]>;
   answered.catch(() => undefined);
   sending.flushHeaders();
-  // The service asks for the body once it has admitted the request.
+  // The service requests the body once it has admitted the request.
   await Promise.race([
     once(sending, "continue"),
     answered.then(([{ statusCode }]) => expect.fail(`answered ${statusCode} at once`)),

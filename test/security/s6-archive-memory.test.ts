@@ -32,7 +32,7 @@ async function archived(id: string): Promise<number> {
   return bytes;
 }
 
-/** As `git archive --remote` asks over SSH; gitprotocol of git-upload-archive(1). */
+/** As `git archive --remote` sends over SSH; gitprotocol of git-upload-archive(1). */
 function askRemotely(ref: string): PackProcess {
   const child = startTalkingService(gitDir, "upload-archive", undefined);
   for (const argument of ["--format=tar", ref]) {

@@ -19,7 +19,7 @@ const other = await startGitServer();
 const parent = await temporaryDirectory();
 const as = (user: TestUser, body?: unknown): Send => ({ token: user.token, body });
 
-/** Stands for what is inside: nobody may ever ask it. */
+/** A server of the inside: no request may ever reach it. */
 let requests = 0;
 const inside = createServer((_request, response) => {
   requests += 1;

@@ -128,7 +128,7 @@ describe("security family 6: the command over SSH", () => {
     }
   });
 
-  it("asks LFS for what the role allows, project and operation bound", async () => {
+  it("requests from LFS what the role allows, project and operation bound", async () => {
     const { stdout } = await ssh([...options, at, "git-lfs-authenticate anna/search.git upload"]);
     const answer = JSON.parse(stdout) as {
       href: string;

@@ -172,13 +172,13 @@ describe("security family 24: a client that does not read", () => {
     expect(await answers()).to.equal(true);
   });
 
-  it("is cut when it asks for packets of a byte, before they are made", async () => {
+  it("is cut when it requests packets of a byte, before they are made", async () => {
     const client = new ssh2.Client();
     const privateKey = await readFile(key);
     client.on("error", () => undefined);
     client.connect({ host: "127.0.0.1", port: app.sshPort, username: "git", privateKey });
     await once(client, "ready");
-    // The library asks for 32 KiB; what it writes is changed on its way.
+    // The library requests 32 KiB; what it writes is changed on its way.
     const protocol = (client as unknown as { _protocol: { session: (...args: number[]) => void } })
       ._protocol;
     const session = protocol.session.bind(protocol);

@@ -32,7 +32,7 @@ function filledIn(lines: string, words: Readonly<Record<string, string>>): strin
 
 type Place = Readonly<{
   cwd: string;
-  /** Stands for the person's home, and for the root of the machine. */
+  /** Replaces the person's home, and for the root of the machine. */
   home: string;
   env?: NodeJS.ProcessEnv;
 }>;

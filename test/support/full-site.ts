@@ -157,7 +157,7 @@ async function givenRun({ deps: { db } }: TestApp, ci: Ci): Promise<Running> {
       await ci.report(row, "RecordJobStarted");
       const { id: job_id, attempt, project_id } = row;
       const run = { job_id, attempt, project_id, agent_id: ci.agentId };
-      // Tests look at many pages meanwhile: the run is not ended for want of contact.
+      // Tests open many pages meanwhile: the run is not ended for want of contact.
       const contact_at = new Date(Date.now() + 3_600_000);
       await beginRun(db, { ...run, token_hash: row.id, contact_at });
       const part = { first: 0, data: Buffer.from(log), forms: [] };

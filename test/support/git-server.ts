@@ -17,7 +17,7 @@ export type GitServer = Readonly<{
   /** Makes an empty bare repository that takes pushes, and answers its directory. */
   create: (name: string) => Promise<string>;
   received: Received[];
-  /** Looked at before git is: true when it has answered itself. */
+  /** Called before git is: true when it has answered itself. */
   first: (answer: Answer) => void;
   /** From now on only who sends these is let in. */
   require: (username: string, token: string) => void;

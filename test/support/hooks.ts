@@ -39,7 +39,7 @@ function canBeSent(value: unknown): boolean {
 /** Fails the test during which, or just before which, a promise was rejected unheard. */
 export const mochaHooks = {
   async afterEach(): Promise<void> {
-    // Node tells of a rejection once the microtasks of its turn are through.
+    // Node reports a rejection once the microtasks of its turn are through.
     await new Promise((resolve) => setImmediate(resolve));
     const [reason] = unhandled.splice(0);
     if (reason !== undefined) throw reason;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 import { build } from "./service.ts";
 
-/** In the thread that loads modules: tells of each file that was imported; what those require, Node knows. */
+/** In the thread that loads modules: reports each file that was imported; what those require, Node knows. */
 const hooks = `
 let port;
 export const initialize = (data) => { port = data.port; };

@@ -12,7 +12,7 @@ import { metadataFor } from "./history.ts";
 
 export type View = Readonly<Record<string, unknown>>;
 
-/** What its owner asks. */
+/** Sends requests of its owner. */
 function requestsOf(app: TestApp, owner: TestUser, project: TestProject) {
   const base = `/project/${project.ownerAlias}/${project.alias}`;
   const { token } = owner;

@@ -122,7 +122,7 @@ const conditions: Readonly<Record<string, string>> = {
   grouped: '($SOURCE == "push" || $SOURCE == "x") && $NOWHERE',
 };
 
-/** Files that look at one thing closely. */
+/** Files that check one thing closely. */
 const single: Readonly<Record<string, string>> = {
   conditions: [
     'variables: {SOURCE: push, EMPTY: ""}',

@@ -20,6 +20,15 @@ describe("plain words", () => {
     ]);
   });
 
+  it("are kept where a verb stood for a standard term", () => {
+    const comment = "// It asks, tells and looks at what a star stands for.";
+    expect(words(comment)).to.deep.equal([
+      'line 1: "asks"',
+      'line 1: "tells"',
+      'line 1: "looks at"',
+    ]);
+  });
+
   it("are kept in names of tests", () => {
     expect(words('  it("is told of it", () => {})')).to.deep.equal(['line 1: "told"']);
   });

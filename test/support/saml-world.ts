@@ -71,7 +71,7 @@ export async function samlWorld() {
     const attributes = { email: `saml-${counter}@example.org`, uid: `saml-${counter}` };
     return { nameId: `person-${counter}`, attributes, ...over };
   };
-  /** The user name the provider tells of the last of them. */
+  /** The user name that the provider reports in the last of them. */
   const latest = (): string => `saml-${counter}`;
   return {
     ...{ app, root, idp, stranger, body, uuid, at, target },

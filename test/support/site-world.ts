@@ -3,7 +3,7 @@ import { expect } from "chai";
 import type { TestApp, TestUser } from "./app.ts";
 import { type Browser, browser, type Shown } from "./browser.ts";
 
-/** What a browser asks for when it opens an address. */
+/** What a browser requests when it opens an address. */
 export const asPage = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 /** A browser that opens addresses as pages. */

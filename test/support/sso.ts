@@ -38,7 +38,7 @@ export async function switchConnection(
   expect((await app.put(path, { token: root.token })).status).to.equal(200);
 }
 
-/** Makes a token in the console and asks with it who is calling. */
+/** Makes a token in the console and reads with it who is calling. */
 export async function whoByConsoleToken(app: TestApp, visitor: Browser) {
   const page = await visitor.open("/console");
   expect(page.status).to.equal(200);

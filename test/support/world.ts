@@ -6,7 +6,7 @@ import { isSchema, schemaWriter } from "../../src/http/core/json-schema.ts";
 import type { Route } from "../../src/http/core/route.ts";
 import type { TestApp, TestUser } from "./app.ts";
 
-/** What a path's parameters stand for; the rest comes from the declared schema. */
+/** What a path's parameters represent; the rest comes from the declared schema. */
 export type Values = Readonly<Record<string, string>>;
 
 /** People, and one of everything that a path can name: private and public, all of it anna's. */
@@ -77,7 +77,7 @@ export function pathOf(route: Route, values: Values): string {
   );
 }
 
-/** What is worked out from a route's schemas, once: generated tests ask for it thousands of times. */
+/** What is worked out from a route's schemas, once: generated tests request it thousands of times. */
 function oncePerRoute<Value>(work: (route: Route, name: string) => Value) {
   const known = new WeakMap<Route, Map<string, Value>>();
   return (route: Route, name = ""): Value => {

@@ -29,7 +29,7 @@ const Manifest = z.object({
   blobs: z.int().nonnegative(),
   /** How far each reactor was at least, by positions of the log that was backed up. */
   reactors: z.record(z.string(), Count),
-  /** Tells the right SECRET_KEY from a wrong one, and nothing about it. */
+  /** Distinguishes the right SECRET_KEY from a wrong one, and nothing about it. */
   keyCheck: z.string(),
 });
 export type Manifest = z.output<typeof Manifest>;

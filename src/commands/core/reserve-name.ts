@@ -73,7 +73,7 @@ export async function releaseName(
 
 /**
  * A name can be reserved, released and reserved again on behalf of one request, so the request's
- * command id must not stand for having done it: what repeats harmlessly here is the state.
+ * command id does not prove that it was done: what repeats harmlessly here is the state.
  */
 const ownCommand = (metadata: EventMetadata): EventMetadata => ({
   ...metadata,

@@ -21,7 +21,7 @@ export type JobIds = Readonly<{ jobId: JobId; pipelineId: PipelineId; projectId:
 
 /**
  * What one agent says of the run it was given; `agentId` is null for the service itself. A run that was returned may be
- * given to the same agent again: the hash of its token tells which of them is meant, where it is known.
+ * given to the same agent again: the hash of its token shows which of them is meant, where it is known.
  */
 type ByAgent = Readonly<{
   agentId: string | null;

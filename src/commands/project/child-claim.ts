@@ -12,7 +12,7 @@ type At = Readonly<{ ownerId: string; at: string }>;
 
 export type HoldingCommand =
   | (At & Readonly<{ type: "AddHolding"; heldId: string; heldType: HeldType; byCommandId: string }>)
-  /** `lastId`: of what came in last when everything was looked at and nothing was there. */
+  /** `lastId`: of what came in last when everything was checked and nothing was there. */
   | (At & Readonly<{ type: "CloseHoldings"; lastId: string | null }>)
   | (At & Readonly<{ type: "ReopenHoldings" }>);
 

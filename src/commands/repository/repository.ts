@@ -29,7 +29,7 @@ const exhaustiveMax = 8;
  *
  * @param recorded refs by the log
  * @param actual the same refs, read after `pushed` was first known to hold the confirmed changes
- * @param pushed changes no event tells of yet, confirmed ones in the order they were confirmed
+ * @param pushed changes without an event yet, confirmed ones in the order they were confirmed
  */
 export function explainRefs<Push extends PushedRef>(
   recorded: RefState,

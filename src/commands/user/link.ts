@@ -63,7 +63,7 @@ export function decideLink(state: UserState, command: UserLinkCommand): readonly
       if (active === undefined || !active.confirmed || !active.hasPassword) return [];
       const { type: _, at: requestedAt, parts: offered, ...link } = command;
       const formers = openFormers(active, requestedAt);
-      // The addresses changed since the links were computed: the person asks again.
+      // The addresses changed since the links were computed: the person requests again.
       if (offered.length !== formers.length) return [];
       const parts = [];
       for (const { email, emailDigest } of formers) {

@@ -23,7 +23,7 @@ const jitterMax = 0.1;
 const gone = 410;
 
 /**
- * How long to wait after a failed attempt; undefined when it was the last one. What Retry-After asks
+ * How long to wait after a failed attempt; undefined when it was the last one. What Retry-After requests
  * lengthens the wait, up to what would be waited one attempt later.
  */
 export function delayToNextAttemptMs(

@@ -23,14 +23,14 @@ export type Verdict =
   /** All of it was stored before; here is where its last event went. */
   | Readonly<{ kind: "repeated"; last: Place }>;
 
-/** Streams whose heads the check of one stream looks at. */
+/** Streams whose heads the check of one stream reads. */
 export function streamsToCheck(stream: string): readonly string[] {
   const original = originalOf(stream);
   return [stream, metastreamOf(stream), ...(original === undefined ? [] : [original])];
 }
 
 /**
- * Decides about an append the way EventStoreDB does: a conflict is first looked at as a possible
+ * Decides about an append the way EventStoreDB does: a conflict is first checked as a possible
  * repetition. With an exact revision (or `no_stream`) the ids stored right after it must be the
  * same; with `any` and `stream_exists` the ids must have been stored lately. A partial match is a
  * conflict. Appends nothing for a delete, so then only the revision counts.

@@ -12,7 +12,7 @@ const resetWithinMs = 10;
 
 /**
  * Whether the client ended its stream of messages in order. To a handler of grpc-js, a call that is
- * cut off can look the same: resetting a stream ends what is read from it. The transport tells them
+ * cut off can look the same: resetting a stream ends what is read from it. The transport distinguishes them
  * apart: only a frame with the flag END_STREAM closes the remote side of an open stream, and a
  * stream that was reset or lost its connection is destroyed or unknown to its session. To be called
  * once the last message was read; a call that is cut off after its end may count as cut off too.

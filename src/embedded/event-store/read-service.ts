@@ -180,7 +180,7 @@ async function* readAll(
   { from, isBackwards, countMax, filter }: Extract<ReadRequest, { kind: "readAll" }>,
 ): AsyncGenerator<Page> {
   const start = from ?? tombstoneRevision;
-  // How many have to be looked at for those that a filter selects is not known.
+  // How many have to be read for those that a filter selects is not known.
   const wanted = filter === undefined ? countMax : undefined;
   const pages = isBackwards
     ? reader.allBackwards(start, wanted)

@@ -65,7 +65,7 @@ export function eventDigest(event: Recorded): Buffer {
   return digest;
 }
 
-/** The audit, the chain and the tree ask for the same event's, one after another. */
+/** The audit, the chain and the tree need the same event's, one after another. */
 const digests = new WeakMap<Recorded, Buffer>();
 
 /** What a chain starts from. */

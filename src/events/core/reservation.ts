@@ -19,7 +19,7 @@ export const aliasStream = (alias: string): string => streamName("alias", normal
 export const aliasHolderStreams = (id: string): readonly string[] =>
   ["user", "team", "company"].map((category) => streamName(category, id));
 
-/** `digest` is a keyed digest, so that the log does not tell who has an account here. */
+/** `digest` is a keyed digest, so that the log does not reveal who has an account here. */
 export const emailStream = (digest: string): string => streamName("email", digest);
 
 export const projectAliasStream = (ownerId: string, alias: string): string =>

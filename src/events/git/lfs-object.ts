@@ -19,7 +19,7 @@ export const lfsObjectEvents = {
   }),
   /**
    * A fork begins with what its commits point to, and commits that a merge request brings from a fork come with what
-   * they point to. Older events name no objects: they stand for all that the other project had by then.
+   * they point to. Older events name no objects: they mean all that the other project had by then.
    */
   LfsObjectsInherited: z.object({
     projectId: ProjectId,

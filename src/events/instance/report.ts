@@ -9,7 +9,7 @@ import { streamName } from "../core/stream.ts";
 export const ReportReason = z.enum(["SPAM", "ABUSE", "COPYRIGHT", "MALWARE", "OTHER"]);
 export type ReportReason = z.output<typeof ReportReason>;
 
-/** What users tell administrators of projects, teams and companies. */
+/** What users report to administrators about projects, teams and companies. */
 export const reportEvents = {
   ReportFiled: z.object({
     reportId: z.uuid(),

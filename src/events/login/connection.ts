@@ -27,7 +27,7 @@ export const SamlDetails = z.object({
   idpInitiatedSsoUrl: z.string(),
   /** One certificate or more, as the administrator gave them. */
   cert: Sealed,
-  /** Keyed digest of the certificates: tells a change without opening them. */
+  /** Keyed digest of the certificates: shows a change without opening them. */
   certDigest: z.string(),
 });
 

@@ -37,7 +37,7 @@ export const instanceRegistryId = "instance";
 export const PackageFile = StoredFile.extend({
   fileId: PackageFileId,
   uploadType: PackageUploadType,
-  /** What its own metadata asks of the language's version. */
+  /** What its own metadata requires of the language's version. */
   languageVersion: z.string().nullable(),
   /** JSON of what the indexes of its ecosystem show of it, made once when it was stored. */
   metadata: z.string().optional(),

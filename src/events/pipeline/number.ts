@@ -10,7 +10,7 @@ export const serviceNumberProject = ProjectId.parse("00000000-0000-0000-0000-000
 const jobsPerPipeline = 4_096;
 
 /**
- * What stands for a pipeline in the sequence of the service: its id with a bit
+ * What represents a pipeline in the sequence of the service: its id with a bit
  * of the variant changed, as its own id stands in the sequence of its project. The function is its
  * own inverse.
  */

@@ -15,7 +15,7 @@ export const holdingEvents = {
     ownerId: z.uuid(),
     heldId: z.uuid(),
     heldType: HeldType,
-    /** Of the command that then brings it in: an event of its own with this id tells that it came. */
+    /** Of the command that then brings it in: an event of its own with this id records that it came. */
     byCommandId: z.uuid(),
     addedAt: IsoInstant,
   }),

@@ -33,7 +33,7 @@ const passwordsWaitingMaxPerAccount = 8;
 const credentialsLengthMax = 512;
 
 export type Authenticate = Readonly<{
-  /** @throws Refusal 403 when the access asks for more than the request proves */
+  /** @throws Refusal 403 when the access requires more than the request proves */
   caller: (ctx: Context, access: Access) => Promise<Caller>;
   /**
    * Git and package clients send a name and either the account's password or an access token, which
@@ -181,7 +181,7 @@ function passwordCheck(deps: AuthenticateDeps): ByPassword {
     // Whether there is such an account shows nowhere: an unknown one is counted and locked as well.
     const account = row?.id ?? createHash("sha256").update(login.toLowerCase()).digest("hex");
     const check = async (): Promise<UserRow | null> => {
-      // The work is done for unknown and blocked users too: the time taken tells nothing.
+      // The work is done for unknown and blocked users too: the time taken reveals nothing.
       const right =
         (await verifyPassword(password, row?.password_hash ?? null)) ||
         (await elsewhere(row, password));

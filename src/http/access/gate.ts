@@ -34,7 +34,7 @@ type Resolve<R extends Resolved> = (
 export type Gate = Readonly<{
   /**
    * @param forJobs whether the token of a job proves its caller as well
-   * @throws Refusal 403 `auth.token_invalid` and its kind when the access asks for more than was proved
+   * @throws Refusal 403 `auth.token_invalid` and its kind when the access requires more than was proved
    */
   caller: (ctx: Context, access: Access, forJobs?: boolean) => Promise<Caller>;
   /** Each: @throws Refusal 404 when there is no such thing, 403 when the caller's role is too low */

@@ -24,7 +24,7 @@ export type RoleAccessDeps = Pick<Deps, "db" | "onChange">;
  * administrator flag of the instance opens the administrator endpoints and gives no role here.
  */
 export function roleAccess({ db, onChange }: RoleAccessDeps): Omit<Gate, "caller"> {
-  // How long a refusal takes would tell a project out of the caller's sight from one that is not there.
+  // The time of a refusal would distinguish a project out of the caller's sight from one that is not there.
   const keeps = ({ role }: ProjectAccess): boolean => role !== undefined;
   const accesses = remembered((key) => projectAccess(db, key), { keeps });
   // A user's alias names projects too; settings name none.

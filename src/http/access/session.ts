@@ -24,7 +24,7 @@ export const codePath = "/login/code";
 
 export type FindSession = (cookie: string) => Promise<OpenSessionRow | undefined>;
 
-/** Asks the database each time: what ends a session ends it at once, in every process. */
+/** Queries the database each time: what ends a session ends it at once, in every process. */
 export function sessionFinder(deps: Pick<Deps, "db" | "settings" | "now">): FindSession {
   const note = sessionUse(deps.db);
   return async (cookie) => {

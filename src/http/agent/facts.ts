@@ -16,7 +16,7 @@ const factsByPipeline = rememberedFor<PipelineFacts>(
   { entriesMax: pipelinesMax },
 );
 
-/** What the runs of a pipeline are made with, which its jobs ask for one after the other. */
+/** What the runs of a pipeline are made with, which its jobs need one after the other. */
 export function factsOf(
   deps: Pick<Deps, "db" | "onChange">,
   { pipeline_id, project_id }: Pick<JobRow, "pipeline_id" | "project_id">,

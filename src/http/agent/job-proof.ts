@@ -30,7 +30,7 @@ export type ProvedRun = Readonly<{
   isCanceling: boolean;
 }>;
 
-/** What `Job-Status` tells the agent of a run that goes on; upon `canceling` it stops the script. */
+/** What `Job-Status` reports to the agent of a run that goes on; upon `canceling` it stops the script. */
 export const goingStatus = ({ isCanceling }: ProvedRun): string =>
   isCanceling ? "canceling" : "running";
 

@@ -32,7 +32,7 @@ export async function confirm(
   await record(request, deps, proved, { type: "RecordJobStarted" });
 }
 
-/** @throws HttpRefusal 403 when the run ended between the look at it and now */
+/** @throws HttpRefusal 403 when the run ended between that check and now */
 export async function record(
   request: RequestContext,
   deps: Deps,

@@ -102,7 +102,7 @@ export async function* followedLog(
   while (!signal.aborted) {
     // A reader who loses the right to read gets no more of the log.
     await mustStillMay();
-    // The end is looked at first: what came before it is then seen in the log.
+    // The end is read first: what came before it is then seen in the log.
     const job = await findJobById(deps.db, jobId);
     // Bytes are counted in the log of one run: the next one has a log of its own.
     attempt = at === 0 ? job?.attempt : (attempt ?? job?.attempt);
@@ -167,7 +167,7 @@ function wholeCharacters(bytes: Buffer, from: number, to: number): number {
   return to;
 }
 
-/** Until the log is looked at again, or nobody waits for it. */
+/** Until the log is read again, or nobody waits for it. */
 export function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -70,7 +70,7 @@ export async function agentOf(
   return row;
 }
 
-/** An agent that works asks many times a second. */
+/** An agent that works sends requests many times a second. */
 const agentsByToken = rememberedFor<AgentRow>(
   (tokenHash, db) => findAgentByToken(db, tokenHash),
   (agents, subject) => {

@@ -5,7 +5,7 @@ import type { QueuedJob, QueueFilter } from "../../projections/pipeline/queue.ts
 import type { FoundJobs } from "../../workers/pipeline/claim.ts";
 import type { Deps } from "../core/deps.ts";
 
-/** An agent that asks is answered within this time, whether or not there is a job. */
+/** A request of an agent is answered within this time, whether or not there is a job. */
 export const holdMsDefault = 50_000;
 /** Polls of one process that look into the queue at one time. */
 const looksAtOnce = 4;

@@ -30,7 +30,7 @@ import { type ImageName, isImageName, readImageName, unknownName } from "./name.
 
 export type ContainerAccessDeps = RegistryAccessDeps & Readonly<{ tokens: ContainerTokens }>;
 
-/** `again` asks once more for what was found: what the caller proved themselves by, and their right. */
+/** `again` checks once more what was found: what the caller proved themselves by, and their right. */
 export type ContainerAccess = RegistryAccess & Readonly<{ again: () => Promise<void> }>;
 
 /** Who calls: by a token of this registry, or by what other registries take as well. */
@@ -75,7 +75,7 @@ export async function containerAccess(
   }
 }
 
-/** To mount a blob of another image a token has to open that as well: clients ask for what a challenge names. */
+/** To mount a blob of another image a token has to open that as well: clients request what a challenge names. */
 function mountScope({ query }: Pick<Context, "query">): string {
   const [from] = [query["from"] ?? []].flat();
   const isImage = query["mount"] !== undefined && from !== undefined && isImageName(from);
@@ -94,7 +94,7 @@ const catalogScope = "registry:catalog:*";
 const catalogName = "registry:catalog";
 
 /**
- * Who asks for a list of images.
+ * Who requests a list of images.
  *
  * @throws HttpRefusal 401 for callers without credentials or a token for it, Refusal 403 for a missing scope
  */

@@ -21,7 +21,7 @@ export type ContainerRequest = Readonly<{
   repository: RegistryRepositoryRow;
   caller: Caller;
   request: RequestContext;
-  /** Asks for the caller's right again: an upload takes long. @throws Refusal, HttpRefusal */
+  /** Checks the caller's right again: an upload takes long. @throws Refusal, HttpRefusal */
   mustStill: () => Promise<void>;
   /** Whether the caller may read another image, and in which repository it is. */
   readable: (name: ImageName) => Promise<RegistryRepositoryRow | undefined>;

@@ -15,7 +15,7 @@ const namesMax = 1_000;
 const namesDefault = 100;
 const lastLengthMax = 255;
 
-/** Whether the caller may ask for a list of images at all; it has only those that they may read. */
+/** Whether the caller may request a list of images at all; it has only those that they may read. */
 export const mayListCatalog = ({ userId, scopes }: Pick<Caller, "userId" | "scopes">): boolean =>
   userId === null || hasScope(scopes, "READ_REGISTRY");
 

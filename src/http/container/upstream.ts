@@ -93,7 +93,7 @@ const Token = z.object({
 });
 
 /**
- * Asks where the registry says for a token that reads one image. The credentials of the proxy go there when the place
+ * Requests, where the registry says, a token that reads one image. The credentials of the proxy go there when the place
  * is of the registry's own origin, or is reached by TLS: the registry has them at its disposal anyway.
  */
 async function tokenOf(

@@ -12,7 +12,7 @@ export type Answered = Readonly<{
   durationMs: number;
 }>;
 
-/** Tells of a request when its answer is out or the client is gone; `state` may fill up until then. */
+/** Logs a request when its answer is out or the client is gone; `state` may fill up until then. */
 export type WatchRequest = (
   request: IncomingMessage,
   response: ServerResponse,

@@ -258,7 +258,7 @@ async function readNumbered(
   reading.events.push(number);
 }
 
-/** Of all that is or was below a thing; undefined when only reading what is below all of the place tells. */
+/** Of all that is or was below a thing; undefined when only reading what is below all of the place decides it. */
 async function idsBelow(
   { idsOf, removed: { type, field } }: AsOfBelow,
   { placeId, id }: Readonly<{ placeId: string; id: string }>,

@@ -68,7 +68,7 @@ export type AskAs = Readonly<{
   stillThem: () => Promise<unknown>;
   /** The setting that lets callers without an account read what guests read. */
   anonymousWhen?: keyof Settings | undefined;
-  /** Of a form that is sent under a key: every attempt asks the same operations as the same commands. */
+  /** Of a form that is sent under a key: every attempt performs the same operations as the same commands. */
   command?: Readonly<{ id: string; progress: Progress }> | undefined;
 }>;
 

@@ -74,7 +74,7 @@ type Source = Readonly<{ db: Knex }> & Pick<Watching, "onChange">;
 /**
  * One cache for each source of changes: a process has one, a process of tests several.
  *
- * @param forget drops what a change of this subject makes stale; undefined stands for any subject
+ * @param forget drops what a change of this subject makes stale; undefined means any subject
  */
 export function rememberedFor<Value>(
   load: (key: string, db: Knex) => Promise<Value | undefined>,

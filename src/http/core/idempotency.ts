@@ -52,7 +52,7 @@ export type Idempotency = Readonly<{
    * again. Two at once: the second waits for the first. A process that dies on the way leaves its
    * key to the next attempt, with the same command id, so that what it had appended is found.
    *
-   * Answers of 5xx and 429 are not kept: trying again is what they ask for. A request that has appended
+   * Answers of 5xx and 429 are not kept: the client is to try again. A request that has appended
    * events is brought to its end in the background, so that trying again gives its outcome and not what
    * its own changes make of a second one.
    *

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 const underWay = new WeakMap<Socket, Set<ServerResponse>>();
 
 /**
- * Has a response close when its line does. Node.js tells that only to the response whose turn it is: those to
+ * Has a response close when its line does. Node.js reports that only to the response whose turn it is: those to
  * requests that were sent before it ended would have their programs and places for ever.
  */
 export function closeWithLine({ socket }: IncomingMessage, response: ServerResponse): void {

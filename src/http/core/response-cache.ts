@@ -126,7 +126,7 @@ function keepable(ctx: Context, epoch: number): Kept | undefined {
 /** What every answer has of its own. */
 const ofEach = new Set(["x-request-id", "content-length"]);
 
-/** Tells what a browser may do, not what the body is. */
+/** Says what a browser may do, not what the body is. */
 const policy = "content-security-policy";
 
 const flat = (lines: readonly (readonly [string, unknown])[]): readonly string[] =>

@@ -201,7 +201,7 @@ type UnderKey = Readonly<{
   run: Run;
 }>;
 
-/** One request under an Idempotency-Key: what it asks for is looked up only when it is run. */
+/** One request under an Idempotency-Key: what it requests is looked up only when it is run. */
 function once(
   ctx: Context,
   { route }: MatchedRoute,

@@ -12,7 +12,7 @@ export type Reading = Readonly<{
   /** Position that the client has got everything up to. */
   after: bigint;
   callerId: string;
-  /** Asks whether the caller may still read this. @throws Refusal when not */
+  /** Checks whether the caller may still read this. @throws Refusal when not */
   mustStillMay: () => Promise<void>;
 }>;
 
@@ -167,7 +167,7 @@ export class FeedStream extends Readable implements FeedReader {
   /**
    * Straight to the connection where it can: the streams between would take as long as the write does.
    *
-   * @returns whether more is taken at once, which nothing asks for later
+   * @returns whether more is taken at once, which nothing requests later
    */
   #hand(text: string): boolean {
     const bytes = bytesOf(text);

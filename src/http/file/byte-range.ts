@@ -33,7 +33,7 @@ export type Portion = ByteRange &
   }>;
 
 /**
- * The part of a content that a request asks for by Range, and by If-Range only of this very content.
+ * The part of a content that a request selects by Range, and by If-Range only of this very content.
  *
  * @param tag its strong entity tag, without quotes
  * @throws HttpRefusal 416 `blob.range_unsatisfiable`

@@ -1,8 +1,8 @@
 import { BlobMissing } from "../../platform/blob/store.ts";
 
 /**
- * Opens what something refers to. Between the look at the reference and the opening another content may take
- * its place, or nothing, and the old one be collected: the reference is then looked at again.
+ * Opens what something refers to. Between the read of the reference and the opening another content may take
+ * its place, or nothing, and the old one be collected: the reference is then read again.
  *
  * @param find the reference as it is now; throws when there is none
  * @param open of the content it names

@@ -8,7 +8,7 @@ import type { Context } from "koa";
  */
 export function sendPieces(ctx: Context, pieces: AsyncIterable<Buffer>): void {
   ctx.status = 200;
-  // Koa would take a stream, which does not tell when it has been read.
+  // Koa would take a stream, which does not report when it has been read.
   ctx.respond = false;
   send(ctx.res, pieces).catch((error: Error) => {
     const begun = ctx.headerSent;

@@ -152,7 +152,7 @@ function startService(
 }
 
 /**
- * Answers what takes no program of git, in version 2 of the protocol, which asks for each by itself.
+ * Answers what takes no program of git, in version 2 of the protocol, which requests each by itself.
  *
  * @returns true when the answer is given; otherwise the request, if it was read for that
  */

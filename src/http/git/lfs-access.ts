@@ -24,7 +24,7 @@ export type LfsAccess = GitAccess & Readonly<{ grant?: LfsGrant }>;
 type Names = Readonly<{ ownerAlias: string; projectAlias: string }>;
 
 /**
- * Who calls, and whether they may read or write the objects of the project: as git asks for it, or by
+ * Who calls, and whether they may read or write the objects of the project: as git requests it, or by
  * a short-lived token. The token says who it is; what they may do is looked up each time.
  *
  * @throws HttpRefusal 401; Refusal 403 for a missing right or scope, 404 for an unknown project
@@ -42,7 +42,7 @@ export async function lfsAccess(
   }
   const grant = deps.lfsTokens.verify(token);
   if (grant === undefined || !(await isGood(grant, deps))) throw wrongToken();
-  // A token for uploads downloads as well: what is there is looked at before it is sent.
+  // A token for uploads downloads as well: what is there is checked before it is sent.
   if (operation === "upload" && grant.operation !== "upload") throw wrongToken();
   const caller = callerOf(grant);
   const role = operation === "download" ? "GUEST" : "DEVELOPER";

@@ -20,7 +20,7 @@ type PasswordDeps = Pick<Deps, "db" | "vault" | "directory" | "settings" | "log"
 /**
  * Basic for people who came by LDAP: under their alias here, with their password there. The account has
  * to exist; it is made by the login page. The same is done when it does not, so that the time taken
- * tells nothing.
+ * reveals nothing.
  */
 export function directoryPassword(deps: PasswordDeps): DirectoryPassword {
   const restingUntil = new Map<string, number>();

@@ -172,7 +172,7 @@ async function introduce(
   return await handle(deps.store, user, { id, command, metadata });
 }
 
-/** Each step is a command of its own: the request's id must not stand for all of them. */
+/** Each step is a command of its own: the request's id must not be the id of all of them. */
 async function metadataFor(userId: UserId, visit: Visit, { vault }: Deps): Promise<EventMetadata> {
   return {
     ...(await visit.metadata()),

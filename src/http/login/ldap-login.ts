@@ -110,7 +110,7 @@ async function accountKey(
     entry === null
       ? nobody(connection, login)
       : identityOf({ connection, person: personOf(connection, entry) });
-  // Looked for also where there is no entry, so that the time taken tells nothing.
+  // Looked for also where there is no entry, so that the time taken reveals nothing.
   const linked = await linkedAccount(commandDeps(deps), identity);
   return linked?.userId ?? createHash("sha256").update(JSON.stringify(identity)).digest("hex");
 }

@@ -52,7 +52,7 @@ export function queueDashboard(options: QueueDashboardOptions): Middleware {
   };
 }
 
-/** @throws HttpRefusal 401 that makes a browser ask; Refusal 403 for a token that is not good */
+/** @throws HttpRefusal 401 that makes a browser ask for a password; Refusal 403 for a token that is not good */
 async function callerOf(
   ctx: Context,
   { authenticate, session }: QueueDashboardOptions,

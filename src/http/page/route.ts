@@ -15,7 +15,7 @@ import type { Html } from "./html.ts";
  * - `anonymous`: everybody, logged in or not;
  * - `session`: who logged in; others are sent to the login page and back.
  *
- * What a page reads by `visit.ask` has the rights of the operations that it asks. Who is not logged in
+ * What a page reads by `visit.ask` has the rights of the operations that it calls. Who is not logged in
  * and may not read it is sent to the login page and back as well.
  */
 export type PageAccess = "anonymous" | "session";

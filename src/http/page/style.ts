@@ -103,7 +103,7 @@ main:not(.site) .list time { white-space: normal; }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; }
 `;
 
-/** The brand's initial; one file for every page and for what browsers ask by themselves. */
+/** The brand's initial; one file for every page and for what browsers request by themselves. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" \
 rx="7" fill="#1f5fbf"/><path d="M11 7v18h11" fill="none" stroke="#fff" stroke-width="4"/></svg>`;
 

@@ -59,7 +59,7 @@ const LintView = z
   })
   .meta({ id: "PipelineLintResult" });
 
-/** Stands for the commit of a project without commits. */
+/** The commit of a project without commits. */
 const emptyCommit = ObjectId.parse(nullObjectId("0".repeat(40)));
 
 const postLint = route({

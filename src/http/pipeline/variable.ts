@@ -92,7 +92,7 @@ async function found(deps: Deps, request: Request, id: string): Promise<Variable
   return row;
 }
 
-/** `*` stands for all environments, as null does. */
+/** `*` matches all environments, as null does. */
 const scopeOf = (scope: string | null | undefined): string | null =>
   scope === undefined || scope === "*" ? null : scope;
 

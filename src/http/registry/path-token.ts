@@ -22,7 +22,7 @@ const withTokens = new WeakSet<IncomingMessage>();
 /**
  * Takes a token out of the path of a channel of conda, `/t/<token>/registry/…`, and has the request carry it as a
  * bearer. It is done before anything reads the path, so that the token is in no log and in no kept answer. conda takes
- * letters, digits and dashes for a token, so a dash may stand for the underscore.
+ * letters, digits and dashes for a token, so a dash may represent the underscore.
  */
 export function takePathToken(request: IncomingMessage): void {
   const { url = "" } = request;

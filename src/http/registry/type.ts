@@ -18,7 +18,7 @@ export type NativeRequest = Readonly<{
   /** Absolute URL of the repository, without a slash at its end. */
   base: string;
   request: RequestContext;
-  /** Asks for the caller's right again: an upload takes long. @throws Refusal, HttpRefusal */
+  /** Checks the caller's right again: an upload takes long. @throws Refusal, HttpRefusal */
   mustStill: () => Promise<void>;
 }>;
 

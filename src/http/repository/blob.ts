@@ -201,7 +201,7 @@ const getFileSize = route({
   },
 });
 
-/** What the pointer stands for; of this project alone, whatever others have by that id. */
+/** What the pointer names; of this project alone, whatever others have by that id. */
 async function downloadObject(
   request: RequestContext,
   { oid: tag, bytes }: LfsObjectRow,
@@ -247,7 +247,7 @@ async function contentOf(
   return slice;
 }
 
-/** Files of LFS are as large as what their pointers stand for. */
+/** Files of LFS are as large as the objects that their pointers name. */
 async function presentFile(
   repository: Repository,
   { path, entry, bytes }: FileEntry,

@@ -176,7 +176,7 @@ export function nothingChanged(): Refusal {
   return new Refusal("unprocessable", "commit.empty", message);
 }
 
-/** Git looks at what comes in by REST as it does at a push: for what would harm who clones it. */
+/** Git checks what comes in by REST as it does at a push: for what would harm who clones it. */
 function refusedByGit(error: unknown): never {
   if (!(error instanceof GitFailure) || error.exitCode === null) throw error;
   const why = /[Oo]bject [0-9a-f]{40,64}: (\w+): ([^\n]*)/.exec(error.message);

@@ -53,7 +53,7 @@ async function variableBody(undone: Undone) {
   return { ...fields, protected: rest["protected"] };
 }
 
-/** The thing as it was before it was edited: an edit tells only what it changed. */
+/** The thing as it was before it was edited: an edit has only what it changed. */
 const unedited = async (undone: Undone): Promise<Data> => ({
   ...(await undone.before()),
   ...partOf(undone.data, "previousDetails"),
@@ -105,7 +105,7 @@ const comment = async (undone: Undone) => ({
   localId: await issueNumber(undone, undone.data["issueId"]),
 });
 
-/** The opposite of each event that has one, by the operation that a client would ask for. */
+/** The opposite of each event that has one, by the operation that a client would request. */
 export const inverses: Readonly<Record<string, Inverse>> = {
   MemberAdded: async (undone) => ({
     operationId: `remove${undone.ownerScope.noun}Member`,

@@ -6,7 +6,7 @@ import type { Data } from "../../projections/audit/change.ts";
 import type { AuditEntryRow } from "../../projections/audit/entry.ts";
 import type { OwnerScope } from "../access/owner-scope.ts";
 
-/** An operation of the interface, as a client would ask for it; the parameters of its owner scope are added. */
+/** An operation of the interface, as a client would request it; the parameters of its owner scope are added. */
 export type Operation = Readonly<{
   operationId: string;
   params?: Readonly<Record<string, unknown>>;

@@ -7,8 +7,8 @@ import type { HandlerInput, Route } from "../core/route.ts";
 import { check, invalid } from "../core/schema.ts";
 
 /**
- * Runs another operation on behalf of a request, with the rights that the operation itself asks for.
- * It throws what the operation refuses, and 403 when the caller may not ask for it.
+ * Runs another operation on behalf of a request, with the rights that the operation itself requires.
+ * It throws what the operation refuses, and 403 when the caller may not perform it.
  */
 export function performer(routes: readonly Route[], gate: Omit<Gate, "caller">): Perform {
   const known = new Map(routes.map((route) => [route.operationId, route]));

@@ -66,7 +66,7 @@ const reasonsOfKinds: Readonly<Record<string, string>> = {
   ISSUE: "A deleted issue's number is never used again, and its comments are gone.",
 };
 
-/** Of what else the events of a section tell. */
+/** Of what else the events of a section record. */
 const reasonsOfSections: Readonly<Record<string, string>> = {
   access: account,
   login: account,

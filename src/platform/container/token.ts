@@ -37,11 +37,11 @@ export type ContainerTokens = Readonly<{
    * now, or has lost the role, is for the caller to look up.
    */
   verify: (token: string) => ContainerGrant | undefined;
-  /** Tells passwords apart, by the hash that is kept of one; null for accounts without. */
+  /** Distinguishes passwords, by the hash that is kept of one; null for accounts without. */
   passwordMark: (passwordHash: string | null) => string;
 }>;
 
-/** It is looked at when a request begins: the largest layer may take longer. */
+/** It is checked when a request begins: the largest layer may take longer. */
 export const containerTokenSeconds = 15 * 60;
 const prefix = "lfct_";
 /** More than ten scopes take. */

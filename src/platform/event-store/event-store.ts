@@ -33,7 +33,7 @@ export type Appended = Readonly<{
 /** What a subscription gives: an event, or the news that nothing up to `position` was missed. */
 export type SubscriptionItem =
   | Readonly<{ kind: "event"; event: Recorded }>
-  /** All of the log up to here was looked at; events the filter left out included. */
+  /** All of the log up to here was read; events the filter left out included. */
   | Readonly<{ kind: "checkpoint"; position: bigint }>
   /** From here on items arrive as they are written. */
   | Readonly<{ kind: "caughtUp" }>;

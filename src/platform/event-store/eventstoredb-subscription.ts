@@ -11,7 +11,7 @@ import { storeError } from "./eventstoredb-error.ts";
 import { recordedOf } from "./eventstoredb-record.ts";
 import { mustBeSupported } from "./server-version.ts";
 
-/** Checkpoints come every so many times 32 events looked at. */
+/** Checkpoints come every so many times 32 events read. */
 const checkpointInterval = 8;
 
 /** Events in flight between the connection and the reader. */
@@ -20,7 +20,7 @@ const readAhead = { highWaterMark: 256 };
 const resubscribeDelayMs = { first: 100, max: 5_000 };
 
 /**
- * Positions from here on are none: EventStoreDB 24.10.0 to 24.10.4 tell 2^64-1 as the checkpoint of a filtered
+ * Positions from here on are none: EventStoreDB 24.10.0 to 24.10.4 report 2^64-1 as the checkpoint of a filtered
  * subscription in which nothing has matched.
  */
 const positionsEnd = 2n ** 63n;

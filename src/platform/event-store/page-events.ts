@@ -15,7 +15,7 @@ const idText = 2;
 const streamName = 3;
 const property = { name: 1, value: 2 } as const;
 
-/** Of the numbers that tell times, in units of 100 ns: these are left out for milliseconds. */
+/** Of the numbers that are times, in units of 100 ns: these are left out for milliseconds. */
 const digitsBelowMs = 4;
 
 /**

@@ -10,7 +10,7 @@ const oldest: Version = [24, 10, 5];
 const broken: readonly string[] = ["25.0.0"];
 
 /**
- * Tells what is wrong with a server of this version; see docs/operations.md.
+ * Reports what is wrong with a server of this version; see docs/operations.md.
  *
  * @param version as the server announces it, `24.10.5` or with more behind it
  * @returns undefined when it is supported

@@ -51,7 +51,7 @@ const upkeepLocks = ["pack/multi-pack-index.lock", "info/commit-graphs/commit-gr
 
 /**
  * Removes locks whose owner died, by a kill or a power cut, between taking and giving
- * back. Until then git refuses every change of what they stand for.
+ * back. Until then git refuses every change of what they represent.
  */
 export async function removeLeftOverLocks(gitDir: string): Promise<void> {
   const now = Date.now();

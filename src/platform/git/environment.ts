@@ -6,7 +6,7 @@ const securePath =
 export const pushBytesMax = 4 * 1024 ** 3;
 
 /**
- * Largest piece of memory a child that reads or takes in objects may ask for; it ends when it wants
+ * Largest piece of memory a child that reads or takes in objects may request; it ends when it wants
  * more. An object stored as a difference has to be put together in memory, and a pack of some
  * kilobytes can hold one of gigabytes. Git's clients send files over 512 MiB whole, which need none.
  */

@@ -9,7 +9,7 @@ import { newObject, writeObjects } from "./object/pack-writer.ts";
 import { newCommit } from "./object/writer.ts";
 import type { Repository } from "./repository.ts";
 
-/** Ids of the trees that a three-way merge looks at. */
+/** Ids of the trees that a three-way merge reads. */
 export type MergeSides = Readonly<{ base: string; ours: string; theirs: string }>;
 
 /** `tookMs`: how long git took, without the time that it waited for other merges. */

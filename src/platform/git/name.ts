@@ -65,7 +65,7 @@ const hfsIgnored = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
  * @throws Refusal not_found `blob.not_found`
  */
 export function repositoryPath(path: string): readonly string[] {
-  // Before anything looks at it twice: whole runs of slashes would be looked at from each of them.
+  // Before anything reads it twice: whole runs of slashes would be read from each of them.
   const isTooLong = Buffer.byteLength(path) > pathBytesMax;
   const trimmed = isTooLong ? "" : path.replace(/^\/+|\/+$/g, "");
   const parts = trimmed === "" ? [] : trimmed.split("/");
@@ -79,7 +79,7 @@ export function repositoryPath(path: string): readonly string[] {
 const partBytesMax = 255;
 
 /**
- * Whether a file may be put there: as strict as git's own checks of what comes in, which look at
+ * Whether a file may be put there: as strict as git's own checks of what comes in, which check
  * names as every file system would, and nothing that has to be put right before it is a path.
  */
 export function isWritablePath(path: string): boolean {

@@ -5,7 +5,7 @@ import { isObjectId } from "./name.ts";
 
 /**
  * Where refs stand, read as git reads them: each has a file, or a line in `packed-refs`
- * (gitrepository-layout(5)). The file is looked at first: packing writes the line before it takes the
+ * (gitrepository-layout(5)). The file is read first: packing writes the line before it takes the
  * file away, deleting takes the line away before the file, so a ref that stands is always seen.
  *
  * @param names full names that `isRefName` has passed, as few as one likes to search a file for

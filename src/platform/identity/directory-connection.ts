@@ -76,7 +76,7 @@ async function clientOver(
 }
 
 /**
- * Asks for TLS with a client of its own, whose parser goes away with whatever came in before TLS
+ * Requests TLS with a client of its own, whose parser goes away with whatever came in before TLS
  * began: bytes slipped in there must not be taken for answers later.
  */
 async function askForTls(socket: Socket, limits: DirectoryLimits): Promise<void> {

@@ -45,7 +45,7 @@ export type Directory = Readonly<{
   find: (settings: DirectorySettings, wanted: Wanted) => Promise<DirectoryEntry | null>;
   /**
    * Whether the password is this entry's. Without an entry it is tried on a name nobody has, so that
-   * the time taken tells nothing.
+   * the time taken reveals nothing.
    *
    * @throws DirectoryUnavailable
    */

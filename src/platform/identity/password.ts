@@ -22,7 +22,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 /**
  * Whether the password is the one hashed. Without a hash (no such user, no password set) the same
- * work is done and the answer is no, so that the time taken tells nothing.
+ * work is done and the answer is no, so that the time taken reveals nothing.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const [scheme, n, r, p, salt = "", key = ""] = (hash ?? "").split("$");

@@ -64,7 +64,7 @@ export type Expected = Readonly<{
 
 /**
  * Reads an assertion whose signature, audience and times of its conditions were checked, and checks the
- * rest that the browser profile asks for (SAML Profiles, 4.1.4.3).
+ * rest that the browser profile requires (SAML Profiles, 4.1.4.3).
  *
  * @throws SamlRefused
  */

@@ -162,7 +162,7 @@ export async function closeLog(
 
 /**
  * Takes no more of the log of a run that has ended, so that a copy of it stays whole. What is still held
- * back may begin a masked value, and the rest of it never comes: stars stand for it.
+ * back may begin a masked value, and the rest of it never comes: stars replace it.
  *
  * @returns the run as it is from then on; undefined when there is none
  */

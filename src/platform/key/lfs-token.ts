@@ -34,7 +34,7 @@ export type LfsTokens = Readonly<{
    * user is blocked, and still has the key and the role.
    */
   verify: (token: string) => LfsGrant | undefined;
-  /** Tells passwords apart, by the hash that is kept of one; null for accounts without. */
+  /** Distinguishes passwords, by the hash that is kept of one; null for accounts without. */
   passwordMark: (passwordHash: string | null) => string;
 }>;
 

@@ -10,7 +10,7 @@ export type SignatureQuestion = Readonly<{
   objectId: string;
   /** Ids that name keys for ever. */
   keyIds: readonly string[];
-  /** Asks git, which starts programs. */
+  /** Queries git, which starts programs. */
   ask: () => Promise<SignatureCheck>;
 }>;
 
@@ -26,7 +26,7 @@ type Row = Readonly<{
 type Kept = Pick<Row, "kind" | "key_id" | "holds_until">;
 
 const dayMs = 24 * 60 * 60_000;
-/** That a key made a signature stays true; so long it is remembered without being looked at anew. */
+/** That a key made a signature stays true; so long it is remembered without another check. */
 const goodMs = 180 * dayMs;
 /** A negative result may come from a fault of this machine. */
 const otherMs = dayMs;

@@ -26,7 +26,7 @@ const form = /^(?:lfat|lftt|lfrt|lfpt|lfag|lfjt|lfoa|lfor)_[0-9A-Za-z]{49}$/;
 
 /**
  * `lfat_`, 32 random bytes in base62, and the CRC32 of all that in base62, by which a secret scanner
- * tells a real token from an example.
+ * distinguishes a real token from an example.
  *
  * @param entropy 32 unpredictable bytes; random when not given
  */

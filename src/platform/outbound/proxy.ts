@@ -54,7 +54,7 @@ const hopHeaders = new Set([
 
 /**
  * The way out for programs that make their own connections, such as git: an HTTP proxy on loopback
- * that resolves the name, looks at every address of the answer and connects to one of them itself.
+ * that resolves the name, checks every address of the answer and connects to one of them itself.
  * What a program makes of a name, a redirect or another spelling of an address does not count: it
  * reaches what its grant was opened for, or nothing.
  */

@@ -15,7 +15,7 @@ const namesMax = 1_000;
 type Answer = Readonly<{ addresses: readonly Address[]; at: number }>;
 
 /**
- * Asks for a name once for all who want it at a time, and keeps an answer for 5 s, a failure not at all: the system
+ * Resolves a name once for all who want it at a time, and keeps an answer for 5 s, a failure not at all: the system
  * resolves four names at a time, on threads that read files as well. What an address is good for is decided for each
  * connection.
  */

@@ -51,7 +51,7 @@ export function checkOutboundUrl(text: string, allow: OutboundAllow): URL {
   return url;
 }
 
-/** Did the operator list this very host and port? Then its addresses are not looked at. */
+/** Did the operator list this very host and port? Then its addresses are not checked. */
 export function isNamedException(url: URL, allow: OutboundAllow): boolean {
   return allow.hosts.has(`${url.hostname}:${portOf(url)}`);
 }

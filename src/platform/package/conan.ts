@@ -31,7 +31,7 @@ export function conanName({ name, version, user, channel }: ConanReference): Pac
 }
 
 /**
- * What a search asks for: `*` is any run, `?` one character, and case does not count. A pattern of the
+ * What a search matches: `*` is any run, `?` one character, and case does not count. A pattern of the
  * first parts of a reference finds all that begin with them.
  */
 export function conanPattern(pattern: string): (name: string) => boolean {

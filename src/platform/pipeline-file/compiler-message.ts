@@ -1,7 +1,7 @@
 import type { CompiledPipeline, PipelineFacts } from "./compile.ts";
 import type { FileProblem } from "./value.ts";
 
-/** What the thread asks the service while it compiles, one form for each function of the facts. */
+/** What the thread queries from the service while it compiles, one form for each function of the facts. */
 type FactQueries = Required<
   Pick<
     PipelineFacts,

@@ -11,7 +11,7 @@ export const text = (most = 8_192) =>
 
 export const name = (most = 255) => text(most).min(1, { error: "It is empty." });
 
-/** As GitLab, numbers and booleans stand for their text. */
+/** As GitLab, numbers and booleans become their text. */
 export const scalarText = z
   .union([z.string(), z.number(), z.boolean(), z.null()], { error: "It must be text or a number." })
   .transform((value) => (value === null ? "" : String(value)))

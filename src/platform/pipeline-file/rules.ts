@@ -77,7 +77,7 @@ export const Rules = z
   )
   .transform((rules): readonly Rule[] => rules);
 
-/** What rules ask about the repository. Each answer is computed once for a pipeline. */
+/** What rules query of the repository. Each answer is computed once for a pipeline. */
 export type RepositoryFacts = Readonly<{
   /**
    * Paths that differ from what was there before, or from the named ref; undefined when there is

@@ -3,7 +3,7 @@ import type { LineCounter } from "yaml";
 /** A pipeline file: its name as messages give it, and what turns offsets into lines. */
 export type SourceFile = Readonly<{ name: string; lines: LineCounter }>;
 
-/** `!reference [job, key]`: stands for a value elsewhere in the merged files. */
+/** `!reference [job, key]`: a value elsewhere in the merged files. */
 export class Reference {
   constructor(readonly path: readonly string[]) {}
 }

@@ -72,7 +72,7 @@ const jobOptions: DefaultJobOptions = {
   attempts: attemptsMax,
   backoff: { type: "custom" },
   // Long enough to know a job again that is added once more after a crash. Not by count: on PostgreSQL each
-  // job that ends would look at all that are kept.
+  // job that ends would read all that are kept.
   removeOnComplete: { age: hourSeconds },
   removeOnFail: { age: 7 * 24 * hourSeconds, count: 5_000 },
 };

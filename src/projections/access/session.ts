@@ -14,7 +14,7 @@ export type SessionRow = Readonly<{
   via: LoginVia;
   /** SHA-256 of the cookie's text, hex. */
   secret_hash: string;
-  /** Both are opened when the person looks at their sessions. */
+  /** Both are opened when the person views their sessions. */
   user_agent: Sealed | null;
   ip: Sealed | null;
   opened_at: Date;

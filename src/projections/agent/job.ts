@@ -88,7 +88,7 @@ export async function findJobAndRun(
   return { job: job as JobRow, run: run as JobRunRow };
 }
 
-/** As text: agents ask for it with each request. */
+/** As text: agents request it with each request. */
 const jobAndRun = `select job.*, ${runColumns.map((name) => `run.${name} as "run:${name}"`).join(", ")}
   from pipeline join pipeline_job as job on job.pipeline_id = pipeline.id
   join public.job_run as run on run.job_id = job.id

@@ -18,7 +18,7 @@ export type ChainCheck = Readonly<
       equal: false;
       /** The stretch of the log that differs: after the first position, up to the second. */
       between: readonly [bigint, bigint];
-      /** What differs first, as far as the audit trail tells. */
+      /** What differs first, as far as the audit trail shows. */
       first: string;
     }
 >;
@@ -91,7 +91,7 @@ async function nextOf(marks: AsyncGenerator<KeptMark>): Promise<KeptMark | undef
   return done === true ? undefined : value;
 }
 
-/** Asks the audit trail, which keeps the digest of each event, where the difference begins. */
+/** Queries the audit trail, which keeps the digest of each event, where the difference begins. */
 async function differs(
   { db }: Deps,
   agreed: ChainMark,

@@ -2,7 +2,7 @@ import type { AnyEvent } from "../../events/core/event.ts";
 import { Sealed } from "../../events/core/sealed.ts";
 import { settingsDefaults } from "../../events/instance/settings.ts";
 
-/** One field as it was and as it became; undefined where there is nothing to tell. */
+/** One field as it was and as it became; undefined where there is nothing to show. */
 export type Change = Readonly<{ field: string; before?: unknown; after?: unknown }>;
 
 export type Data = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ const shownElsewhere = /^(?:\w+ById|\w+At)$/;
 /** Says which thing it is, not what the thing is like. */
 const names = /(?:Id|Type)$/;
 const values = /^(?:commit|object|owner)(?:Id|Type)$/;
-/** Shows nothing, and still tells people apart. */
+/** Shows nothing, and still distinguishes people. */
 const digests = /(?:Digests?|Hash)$/;
 /** After these a thing is other than before. */
 const changing =

@@ -53,7 +53,7 @@ export async function listAuditEntries(
       .orderBy("position", order)
       .limit(range.limit);
   if (types === undefined) return query().select("*");
-  // Newest of each type by its index, and of those the newest: no other type is looked at.
+  // Newest of each type by its index, and of those the newest: no other type is read.
   const ofType = query().where(db.raw("audit_entry.type = wanted.type")).select("*");
   const wanted = db.raw("unnest(?::text[]) as wanted(type)", [[...types]]);
   const found = db.raw("? cross join lateral ? as found", [wanted, ofType]);

@@ -2,7 +2,7 @@ import { clipText } from "../../platform/storable-text.ts";
 import type { Change } from "./change.ts";
 import type { AuditLine } from "./trail.ts";
 
-/** Longer values are cut: an entry tells what changed, and a description may be a book. */
+/** Longer values are cut: an entry shows what changed, and a description may be a book. */
 const valueLengthMax = 16_384;
 
 /** One entry as it is answered and exported. Positions are text: they may pass 2^53 - 1. */

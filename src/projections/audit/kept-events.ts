@@ -12,7 +12,7 @@ const keptBytesMax = 32 * 1024 ** 2;
 /** Of what an event takes in memory beside its data, which a read model keeps a second time. */
 const bytesBeside = 3_000;
 
-/** Reading events costs most of an answer of the past, and who asks for one often asks for the next. */
+/** Reading events costs most of an answer of the past, and a caller that requests one often requests the next. */
 const kept = new WeakMap<EventStore, LRUCache<string, KeptEvent>>();
 
 /**

@@ -20,7 +20,7 @@ const gapMax = 32n;
 
 /**
  * The events at some places of the log with what came before them, by position. Of each stream only what
- * is needed is read: the events themselves, the first one, and what came before where that alone tells
+ * is needed is read: the events themselves, the first one, and what came before where that alone shows
  * the old values.
  */
 export function readEntries(
@@ -129,7 +129,7 @@ function runsOf(revisions: readonly bigint[]): readonly RevisionRun[] {
   return runs.map(({ from, to }) => ({ from, count: Number(to - from) + 1 }));
 }
 
-/** What was said before each event that does not tell old values itself, up to a revision. */
+/** What was said before each event that does not hold old values itself, up to a revision. */
 async function dataBefore(
   store: EventStore,
   stream: string,

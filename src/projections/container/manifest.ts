@@ -51,7 +51,7 @@ const { PackageVersionCreated, PackageFileStored } = packageVersionEvents;
 const { PackageVersionDeleted, PackageVersionRestored, PackageVersionPurged } =
   packageVersionEvents;
 
-/** Manifests are versions of a package whose name is the image's; this has what pulls and pushes ask for. */
+/** Manifests are versions of a package whose name is the image's; this has what pulls and pushes request. */
 export const containerManifestProjection = defineProjection({
   name: "container_manifest",
   version: 2,

@@ -18,7 +18,7 @@ const schemaOf = ({ name, version }: Projection): string => `as_of_${name}_v${ve
  * Runs queries against read models as some events make them, in a transaction that is rolled back. Names of
  * their tables mean the ones of the past there; all other tables are those of today.
  *
- * @param ownerId of which the events are: who asks for the same one waits, because two transactions
+ * @param ownerId of which the events are: a request for the same one waits, because two transactions
  *   cannot write the same rows at once
  * @param events in the order of the log; given to each read model that handles their types
  * @throws Refusal 503 when it takes too long

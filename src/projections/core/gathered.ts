@@ -29,7 +29,7 @@ export async function untilGathered(db: Knex, waitMaxMs = waitMaxMsDefault): Pro
 /** Where the last of the live read models of answers is, and the last of the gathered ones. */
 type Progress = Readonly<{ answers: bigint | null; gathered: bigint | null; isLive: boolean }>;
 
-/** One row: every request for a proof asks for it. */
+/** One row: every request for a proof reads it. */
 async function progress(db: Knex): Promise<Progress> {
   const { rows } = await db.raw<{ rows: [Progress] }>(
     `select min(position) filter (where feed = 'answers' and state = 'live') as answers,

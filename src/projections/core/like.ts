@@ -1,2 +1,2 @@
-/** `%`, `_` and the backslash stand for themselves in what a user typed. */
+/** `%`, `_` and the backslash are literal in what a user typed. */
 export const escapeLike = (text: string): string => text.replaceAll(/[\\%_]/g, "\\$&");

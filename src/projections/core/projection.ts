@@ -100,7 +100,7 @@ export function defineProjection<Schemas extends EventSchemas>(
   const { events, handlers, applyAll, statements, announces } = definition;
   const handled = Object.entries(handlers).filter(([, handler]) => handler !== ignore);
   const types = withFormerTypes(handled.map(([type]) => type));
-  // Who asks for the past gives the same events again; decoding is most of what applying many takes.
+  // Requests for the past give the same events again; decoding is most of what applying many takes.
   const decoded = new WeakMap<Recorded, Recorded<EventOf<Schemas>>>();
   const decodedOf = (recorded: Recorded): Recorded<EventOf<Schemas>> => {
     const known = decoded.get(recorded);

@@ -9,7 +9,7 @@ import { feedOf, type Projection, type Tx } from "./projection.ts";
 /**
  * An empty schema with checkpoints, whatever an interrupted rebuild left there.
  *
- * @param mark comment on the schema, which tells later whose it is
+ * @param mark comment on the schema, which records whose it is
  */
 export async function prepareSchema(
   next: Knex,
@@ -39,7 +39,7 @@ export async function createAllTables(
   await sideBySide(next, projections, (tx, projection) => createTables(tx, schema, projection));
 }
 
-/** Makes the indexes that rows are stored faster without, and has PostgreSQL look at what is in the tables. */
+/** Makes the indexes that rows are stored faster without, and has PostgreSQL analyze what is in the tables. */
 export async function indexTables(
   next: Knex,
   schema: string,

@@ -42,7 +42,7 @@ export const isPastSchema = (name: string): boolean =>
   /^[a-z][a-z0-9_]{0,49}$/.test(name) && !reserved.test(name);
 
 /**
- * Builds read models from the beginning of the log up to somewhere, into a schema of their own, to be looked at with
+ * Builds read models from the beginning of the log up to somewhere, into a schema of their own, to be queried with
  * SQL. The live ones are not touched. It takes the place of an earlier one of this name once it is whole.
  *
  * @returns undefined when another process builds this schema

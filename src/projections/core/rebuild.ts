@@ -199,7 +199,7 @@ async function swap(build: Build, projection: Projection): Promise<readonly Comp
   }
 }
 
-/** Only what stands for the same events can be compared: a failed or outdated one does not. */
+/** Only rows of the same events can be compared: a failed or outdated one does not. */
 async function compare(
   tx: Tx,
   { version, tables }: Projection,

@@ -68,7 +68,7 @@ export async function countedNear(
   return counted(db.from(near.as("near")));
 }
 
-/** How many rows there are, every one of them looked at. */
+/** How many rows there are, every one of them read. */
 export async function counted(query: Knex.QueryBuilder): Promise<number> {
   const row: { total?: bigint } | undefined = await query.count({ total: "*" }).first();
   return Number(row?.total ?? 0n);

@@ -121,7 +121,7 @@ function oneAtATime(run: () => Promise<void>) {
   };
 }
 
-/** Settling looks at how far the read models are: passed, or waited in vain. */
+/** Settling checks how far the read models are: passed, or waited in vain. */
 type Waiter = Readonly<{ position: bigint; settle: () => void }>;
 
 async function furthestOfAll(db: Knex): Promise<bigint> {

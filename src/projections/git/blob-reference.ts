@@ -7,7 +7,7 @@ import { notCurrent } from "../core/current.ts";
  * projection that writes it below.
  */
 const references = [
-  // In the order in which a content that is pushed goes from one to the next: they are looked at one after another.
+  // In the order in which a content that is pushed goes from one to the next: they are checked one after another.
   { table: "public.container_upload_chunk", column: "sha256" },
   { table: "public.container_blob", column: "sha256" },
   { table: "container_manifest_blob", column: "sha256" },
@@ -20,7 +20,7 @@ const references = [
   { table: "uploaded_file", column: "sha256" },
 ] as const;
 
-/** The read models these tables belong to; `registry_repository` tells what a proxy may keep. */
+/** The read models these tables belong to; `registry_repository` holds what a proxy may keep. */
 const referring = [
   "container_manifest",
   "job_artifact",

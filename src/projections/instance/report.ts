@@ -15,7 +15,7 @@ export type ReportRow = Readonly<{
   parent_type: ParentType;
   reporter_id: string;
   reason: ReportReason;
-  /** Sealed; opened when an administrator asks. */
+  /** Sealed; opened when an administrator reads it. */
   text: string | null;
   created_at: Date;
   closed_at: Date | null;

@@ -59,7 +59,7 @@ export type PackageFileRow = Readonly<{
   metadata: string | null;
   /** What indexes show of a file of PyPI, whose metadata holds a long text; null: all of it. */
   shown: string | null;
-  /** What debuggers ask for a file of symbols by; null: it is another. */
+  /** The key by which debuggers request a file of symbols; null: it is another. */
   symbol: string | null;
   upload_type: PackageUploadType;
   /** Of its content. */

@@ -11,7 +11,7 @@ export type Believed = (userIds: readonly string[]) => Promise<ReadonlySet<strin
 
 /**
  * Whether a commit has passed: its newest pipeline, and every status that a system outside
- * reported. NONE when there is neither. A merge request asks this of its last commit.
+ * reported. NONE when there is neither. A merge request requires this of its last commit.
  *
  * @param believed where given, a reported success of anybody else is passed over; anything else that is reported counts
  */

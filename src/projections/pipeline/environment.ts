@@ -38,7 +38,7 @@ export const environmentProjection = defineProjection({
     ProjectPurged: one,
   },
   applyAll: apply,
-  // A few runs that are for no environment are cheaper to look for than to ask about.
+  // A few runs that are for no environment are cheaper to look for than to query.
   statements: async (db, batch) => {
     const rows = new Writes(db);
     collect(rows, batch, () => true);

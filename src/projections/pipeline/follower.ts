@@ -4,7 +4,7 @@ import { isFinished, PipelineStatus } from "../../events/pipeline/status.ts";
 import { someStaged, stageGoesOn } from "./some-job.ts";
 import type { JobRow } from "./table.ts";
 
-/** What the end of a job lets begin, as far as a few jobs of its pipeline tell. */
+/** What the end of a job lets begin, as far as a few jobs of its pipeline show. */
 export type JobEnd = Pick<JobRow, "id" | "project_id" | "name" | "resource_group"> &
   Readonly<{
     /** No other job begins by it, nor does its pipeline end: others of its stage go on, and none that has not begun names it. */

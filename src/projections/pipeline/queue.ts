@@ -40,7 +40,7 @@ const headMax = 1_000;
 
 /**
  * Queued jobs that fit, those of projects with the fewest running jobs first, and among these the
- * longest waiting. Whether a ref is protected is for the caller to ask, as only some agents care.
+ * longest waiting. Whether a ref is protected is for the caller to check, as only some agents care.
  *
  * It gives nothing away: `ClaimJob` decides, and refuses `job.taken` to all but one agent.
  */
@@ -107,7 +107,7 @@ function queuedJob(row: Row): QueuedJob {
   let spec: JobSpec | undefined;
   return {
     ...{ job, ref, isTag, mergeRequest, hasArtifacts },
-    // Most candidates are not looked at.
+    // Most candidates are not read.
     get spec() {
       spec ??= JobSpec.parse(stored);
       return spec;

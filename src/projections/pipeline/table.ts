@@ -94,7 +94,7 @@ export type JobRow = Readonly<{
 
 export const pipelines = tableOf<PipelineRow>({ name: "pipeline", key: ["id"] });
 
-/** Stands for the job of this name in a pipeline: names may be too long for an index. */
+/** Represents the job of this name in a pipeline: names may be too long for an index. */
 export const nameKeyOf = (pipelineId: string, name: string): string =>
   deterministicId("job by name", pipelineId, name);
 

@@ -280,7 +280,7 @@ const inOrder = (query: Knex.QueryBuilder, { limit, offset }: Page) =>
   query.orderBy(order).limit(limit).offset(offset) as Promise<readonly ProjectRow[]>;
 
 /**
- * Up to so many found by their titles are all looked at and sorted. Of more, the first of the order are
+ * Up to so many found by their titles are all read and sorted. Of more, the first of the order are
  * soon met on the way through all projects; few could be met nowhere on it.
  */
 const fewMax = 200;

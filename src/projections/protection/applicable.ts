@@ -107,7 +107,7 @@ export async function deploymentLevel(
     protectionRules(db, { project, kind: "ENVIRONMENT" }),
     mustDecideByCurrent(db),
   ]);
-  // `*` also stands for `/`, as in the scopes of variables: who names `prod*` guards `prod/x` with both.
+  // `*` also matches `/`, as in the scopes of variables: who names `prod*` guards `prod/x` with both.
   const wide = rules.map((rule) => ({ ...rule, template: rule.template.replaceAll(/\*+/g, "**") }));
   const levels = fitting(compiled("ENVIRONMENT", wide), environment, "");
   return levels.length === 0 ? null : strictest(levels.map(({ allowToDeploy }) => allowToDeploy));

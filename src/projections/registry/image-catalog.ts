@@ -2,7 +2,7 @@ import type { Knex } from "knex";
 
 import { owners } from "../team/owner.ts";
 
-/** Who asks for a list of images. */
+/** Who requests a list of images. */
 export type CatalogReader =
   | Readonly<{ userId: string; projectId: string | undefined }>
   /** A job without a known person may read the images of its project. */

@@ -23,7 +23,7 @@ const standing = new Answers<Heads>(8 * mebibyte, (heads) => heads.length * rowB
 
 /**
  * The revision of the repository's stream says which answers still hold, since its row and those of
- * the refs change together: one look at it saves the rest, whichever process wrote.
+ * the refs change together: one check of it saves the rest, whichever process wrote.
  */
 export async function refView(db: Knex, projectId: string, past?: true): Promise<RefView> {
   if (past) return viewOfThen(db, projectId);

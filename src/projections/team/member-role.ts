@@ -6,7 +6,7 @@ import type { CompanyRow } from "./company.ts";
 import { highestRole, highestRoles } from "./member.ts";
 import type { TeamRow } from "./team.ts";
 
-/** What decides about roles: where membership counts, who owns it in the end, who may look at it. */
+/** What decides about roles: where membership counts, who owns it in the end, who may see it. */
 type RoleScope = Readonly<{
   parentIds: readonly (string | null)[];
   ownerUserId: string;

@@ -64,7 +64,7 @@ export const memberProjection = defineRowProjection({
 const rankOf = (role: Role): number => Role.options.indexOf(role);
 
 /**
- * The highest role that membership in any of these parents gives, in one look at one index; undefined
+ * The highest role that membership in any of these parents gives, by one read of one index; undefined
  * without any.
  */
 export async function highestRole(

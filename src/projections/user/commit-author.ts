@@ -7,7 +7,7 @@ export type CommitAuthors = ReadonlyMap<string, UserRow>;
 
 /**
  * The accounts that have these addresses, to show beside commits. Anybody can put any address into a
- * commit, and an account may have an address that it has not proved: what is said to be verified asks
+ * commit, and an account may have an address that it has not proved: what is said to be verified requires
  * for `is_email_proved` as well.
  */
 export async function findCommitAuthors(

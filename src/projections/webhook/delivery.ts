@@ -235,7 +235,7 @@ export type TroubledDelivery = DeliverySummary &
     hook_url: string;
   }>;
 
-/** Of those that ended last, so many are looked at for failures. */
+/** Of those that ended last, so many are searched for failures. */
 const endedMax = 1_000;
 
 /** Deliveries of all projects that wait for another attempt, or were given up lately; the newest first. */

@@ -25,7 +25,7 @@ const ofParent = new Set([
 
 /**
  * Ends the open invitations of inviters who have lost the right to invite, so that a later unban,
- * return or restoration does not bring them back. Acceptance asks for the right as well: this runs
+ * return or restoration does not bring them back. Acceptance checks the right as well: this runs
  * a moment after the loss.
  */
 export const invitationLapse: Reactor = {

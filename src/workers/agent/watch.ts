@@ -48,7 +48,7 @@ const watch = (runs: readonly Run[], look: number, delayMs: number): Job => ({
   delayMs,
 });
 
-/** A run that was given to an agent is looked at until it is over, with those that began at the same time. */
+/** A run that was given to an agent is checked until it is over, with those that began at the same time. */
 export const agentWatch: Reactor = {
   name: "agent-watch",
   types: new Set(["JobAssigned"]),
@@ -62,7 +62,7 @@ async function watchAll(events: readonly Recorded[]): Promise<readonly Job[]> {
     const { jobId, attempt } = jobEvents.JobAssigned.parse(data);
     return { jobId, attempt };
   });
-  // A job that was returned is assigned again in the same attempt: the position tells them apart.
+  // A job that was returned is assigned again in the same attempt: the position distinguishes them.
   return [watch(runs, Number(events.at(-1)?.position ?? 0n), confirmMs)];
 }
 

@@ -20,7 +20,7 @@ export async function readReactorPositions(db: Knex, names: readonly string[]): 
   return new Map(names.map((name) => [name, stored.get(name) ?? beforeEverything]));
 }
 
-/** PostgreSQL crashed since the positions were reached, so what they stand for may be lost. */
+/** PostgreSQL crashed since the positions were reached, so the work they record may be lost. */
 export class PositionsLost extends Error {
   override readonly name = "PositionsLost";
 

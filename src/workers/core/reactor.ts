@@ -32,7 +32,7 @@ export type Reactor = Readonly<{
 /**
  * Feeds all reactors from one subscription until the signal aborts. Each goes on by itself from its
  * own checkpoint; one that fails tries the same event again. An event that cannot succeed is set
- * aside, see core/set-aside.ts. Checkpoints are saved after what they stand for, so a crash in between
+ * aside, see core/set-aside.ts. Checkpoints are saved after the work they record, so a crash in between
  * repeats it under the same ids.
  *
  * @throws PositionsLost after a crash of PostgreSQL: start again, from the stored positions; LogTooOld when

@@ -81,7 +81,7 @@ async function collect(
   let removed = 0;
   for (const digest of digests) {
     if (referred.has(digest)) continue;
-    // Looked at last: tables that are built again may have been empty when they were read.
+    // Read last: tables that are built again may have been empty when they were read.
     const still = async () =>
       (await referredBlobs(db, [digest])).has(digest) ||
       (await missingReferences(db, head)).length > 0;

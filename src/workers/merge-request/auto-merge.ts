@@ -46,7 +46,7 @@ export const autoMergeJob = (mergeRequestId: string, occasion: string): Job => (
   data: { mergeRequestId },
 });
 
-/** Looks at every awaited merge: an end of a pipeline that was missed holds up nothing for long. */
+/** Checks every awaited merge: an end of a pipeline that was missed holds up nothing for long. */
 export async function sweepAutoMerges({ db, queues, now }: WorkerDeps): Promise<void> {
   const minute = String(Math.floor(now().getTime() / 60_000));
   const ids = await awaitingMergeRequests(db, countMax);
@@ -79,7 +79,7 @@ export const autoMergeWorker = defineWorker({
       await merge(deps, { ...order, metadata: stepOf(metadata, "auto merge") });
     } catch (error) {
       if (!(error instanceof Refusal) || error.kind === "unavailable") throw error;
-      // Looked at again by the sweep.
+      // Checked again by the sweep.
       if (refusalsByAnother.includes(error.code)) return;
       deps.log.info({ mergeRequestId, code: error.code }, "awaited merge was refused");
       await giveUp(deps, mergeRequestId);

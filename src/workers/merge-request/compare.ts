@@ -11,7 +11,7 @@ export type Comparison = Readonly<{
   /** Of the base, and of the source. */
   baseTree: string | undefined;
   sourceTree: string;
-  /** Files that the source changed since; undefined: more than can be looked at. */
+  /** Files that the source changed since; undefined: more than can be compared. */
   paths: readonly string[] | undefined;
 }>;
 

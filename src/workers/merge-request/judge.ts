@@ -264,7 +264,7 @@ const allAre = (isMet: boolean) =>
 export const noRequirements = allAre(false);
 
 /**
- * What is known without a look at the branches. A merge demands all of the requirements, so a merged request met
+ * What is known without reading the branches. A merge demands all of the requirements, so a merged request met
  * them. Any other that is not open cannot be merged, whatever else holds.
  */
 export function notCompared(

@@ -14,7 +14,7 @@ import { defineWorker } from "../core/worker.ts";
 
 const queue = "merge-check";
 const moved = ["BranchCreated", "BranchUpdated"] as const;
-/** Users look at the newest requests most; older ones are checked when a user opens them. */
+/** Users open the newest requests most; older ones are checked when a user opens them. */
 const requestsMax = 50;
 const jobMsMax = 60_000;
 const keptDays = 30;

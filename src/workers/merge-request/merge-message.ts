@@ -23,7 +23,7 @@ export type MessageSubject = Readonly<{
 const commitsMax = 100;
 const messageLengthMax = 64 * 1024;
 
-/** What each variable of a template stands for; see docs/api.md. */
+/** What each variable of a template represents; see docs/api.md. */
 const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<string>>> = {
   // A title that was stored with more lines would write trailers.
   title: async ({ row }) => oneLineOf(row.title),
@@ -62,7 +62,7 @@ const variables: Readonly<Record<string, (subject: MessageSubject) => Promise<st
 };
 
 /**
- * Puts what variables stand for in their place. What they bring is not read again, and a line that held
+ * Replaces variables with their values. What they bring is not read again, and a line that held
  * nothing but variables without a value is left out.
  */
 export async function filledMessage(template: string, subject: MessageSubject): Promise<string> {

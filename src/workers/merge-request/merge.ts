@@ -221,7 +221,7 @@ async function attemptOnce(deps: MergeDeps, order: MergeOrder, attempt: Attempt)
   try {
     await changeRefs(deps, { ...change, metadata: { ...metadata, commandId: mergeId } });
   } catch (error) {
-    // Any other failure leaves open whether the branch was moved: the refs tell, see `settled`.
+    // Any other failure leaves open whether the branch was moved: the refs show it, see `settled`.
     const isOver = error instanceof Refusal && error.code !== alreadyUnderWay;
     if (isOver && after !== undefined) await abandon(deps, row, mergeId, metadata);
     throw error;

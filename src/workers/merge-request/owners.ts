@@ -169,7 +169,7 @@ const roleNames: Readonly<Record<string, readonly Approver["role"][]>> = {
   "@@owners": ["ADMIN"],
 };
 
-/** Ids of users by the names that stand for them: a user's alias, a team's, a company's, an address. */
+/** Ids of users by the names that mean them: a user's alias, a team's, a company's, an address. */
 async function peopleBehind(
   db: Knex,
   project: ProjectRow,

@@ -26,7 +26,7 @@ import { defineWorker } from "../core/worker.ts";
 const queue = "merge-request-push";
 const titleLengthMax = 255;
 
-/** Opens the requests that `git push -o merge_request.create` asks for, one for each branch it moved. */
+/** Opens the merge requests of `git push -o merge_request.create`, one for each branch it moved. */
 export const mergeRequestPush: Reactor = {
   name: "merge-request-push",
   types: new Set(["BranchCreated", "BranchUpdated"]),

@@ -2,7 +2,7 @@ import { Answers } from "../../platform/git/answers.ts";
 import type { Repository } from "../../platform/git/repository.ts";
 import { runGit } from "../../platform/git/run.ts";
 
-/** More commits than this are looked at in a clone. */
+/** More commits than this are read in a clone. */
 const commitsMax = 10_000;
 
 const kept = new Answers<readonly string[]>(16 * 1024 ** 2, (ids) => ids.length * 64);

@@ -17,7 +17,7 @@ type Merger = Readonly<{ project: Pick<ProjectRow, "id">; userId: UserId; role: 
 
 /**
  * A merge may take long to make. Compares what it was judged by outside of the request's stream with what holds
- * now: the roles of the merger and of the approvers, the configuration, the rules and the pipelines. Asks no git.
+ * now: the roles of the merger and of the approvers, the configuration, the rules and the pipelines. Runs no git.
  * The stream is compared when the merge begins, branches and their protection when the ref moves.
  *
  * @throws Refusal 409 `merge_request.changed`, after which the request is judged again

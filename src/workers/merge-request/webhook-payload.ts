@@ -128,7 +128,7 @@ async function presentInPayload(
   };
 }
 
-/** Opening tells of a request before its number is in the read models. */
+/** Opening is sent for a request before its number is in the read models. */
 async function numberOf(
   event: Recorded<MergeRequestEvent>,
   { mergeRequestId: subjectId, projectId }: ExistingMergeRequest,

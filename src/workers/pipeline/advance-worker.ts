@@ -40,7 +40,7 @@ export const pipelineAdvance: Reactor = {
 };
 
 /**
- * Most ends of jobs move nothing, or let a few others begin that wait for them by name: a look at those that come
+ * Most ends of jobs move nothing, or let a few others begin that wait for them by name: a check of those that come
  * together, and these steps, cost less than a job of a queue for each.
  */
 async function advanceAfter(

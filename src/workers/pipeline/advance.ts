@@ -45,7 +45,7 @@ const inTurn = keyedLock();
  * records the end. It goes by the read model, which the caller has waited for; steps that another
  * process took first change nothing.
  *
- * @param left a job that ended, where nothing else has happened: often the jobs that wait for it are all to look at
+ * @param left a job that ended, where nothing else has happened: often only the jobs that wait for it are checked
  * @returns the log position of the last step, if there was one
  */
 export function advancePipeline(
@@ -63,7 +63,7 @@ export function advancePipeline(
   });
 }
 
-/** A look at a few jobs of a pipeline instead of all. */
+/** Reads a few jobs of a pipeline instead of all. */
 async function queueFollowers(
   deps: AdvanceDeps,
   { id }: Pick<JobRow, "id">,
@@ -83,7 +83,7 @@ async function queueFollowers(
  * The same without a job of the queue, where nothing but a few plain jobs begins. A repetition, here or by such a job,
  * changes nothing.
  *
- * @param ordered ids of jobs that others of the ends that are looked at together have begun; those of this one are added
+ * @param ordered ids of jobs that others of the ends that are handled together have begun; those of this one are added
  * @returns false where more than that decides
  */
 export async function queuePlainFollowers(
@@ -143,7 +143,7 @@ const statusOf = (
   );
 
 /**
- * Records the end of a pipeline of which no job is left. Its jobs are looked at once more under the lock: they may be
+ * Records the end of a pipeline of which no job is left. Its jobs are read once more under the lock: they may be
  * about to start anew, one after the other, and show former ends until then.
  *
  * @param position of what was ordered before

@@ -36,7 +36,7 @@ export type ClaimedJob = QueuedJob;
 /** A few are enough, but for an agent that may not take them. */
 const [candidatesFirst, candidates] = [10, 20];
 
-/** Ids of jobs that polls of this process claim now: of those that look at one moment, each tries another one. */
+/** Ids of jobs that polls of this process claim now: of those that read at one moment, each tries another one. */
 const claiming = new Set<string>();
 
 type ClaimDeps = Pick<WorkerDeps, "db" | "store" | "now" | "visible">;

@@ -180,7 +180,7 @@ async function mustMayRunIn(
 }
 
 /**
- * Jobs start anew one after the other. Until all of them show it, a look at the pipeline would find former ends
+ * Jobs start anew one after the other. Until all of them show it, a check of the pipeline would find former ends
  * beside them, and take it for ended: who records its end waits.
  */
 async function startAnew(

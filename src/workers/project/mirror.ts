@@ -40,7 +40,7 @@ async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<
   ];
 }
 
-/** Most projects have no mirror, and one question tells it of many pushes. */
+/** Most projects have no mirror, and one query shows it for many pushes. */
 async function afterPushes(
   events: readonly Recorded[],
   { db, now }: WorkerDeps,

@@ -43,7 +43,7 @@ export const repositoryMaintenanceWorker = defineWorker({
   concurrency: 1,
   payload: z.object({ projectId: z.uuid(), revision: z.int().nonnegative().optional() }),
   async run({ projectId, revision }, deps: Pick<WorkerDeps, "db" | "git" | "now">) {
-    // A push of many refs asks many times, and the first one packed all of it.
+    // A push of many refs requests it many times, and the first one packed all of it.
     if (revision !== undefined && revision <= (maintained.get(projectId) ?? -1)) return;
     const shown = await shownRevision(deps.db, projectId);
     const repository = await deps.git.find(projectId);

@@ -61,7 +61,7 @@ export const fileSize: Reactor = {
   coveredBy: ({ data }) => String(data["projectId"]),
 };
 
-/** Undefined for what is gone. The id of a company stands for nothing that is measured. */
+/** Undefined for what is gone. The id of a company names nothing that is measured. */
 async function projectOfFile(
   db: Knex,
   { type, stream, data: { projectId, packageId } }: Recorded,

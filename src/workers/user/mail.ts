@@ -26,7 +26,7 @@ const sweptAtOnce = 200;
 const jobOf = (mailId: string): Job => ({ queue, id: mailId, data: { mailId } });
 
 /**
- * Writes mails into the outbox for the events that ask for some. Without a mail server they wait
+ * Writes mails into the outbox for the events that require some. Without a mail server they wait
  * there, and administrators can read them.
  */
 export const mailOutbox: Reactor = {

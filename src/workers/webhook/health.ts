@@ -16,7 +16,7 @@ export type HealthNotes = Readonly<{
   failure: (webhookId: string, cause: Cause) => Promise<void>;
 }>;
 
-/** Of successes without a failure in between, the first alone has something to tell. */
+/** Of successes without a failure in between, the first alone changes something. */
 export function healthNotes(deps: WorkerDeps): HealthNotes {
   let noted = false;
   return {

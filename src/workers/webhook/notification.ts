@@ -27,7 +27,7 @@ export const webhookNotification: Reactor = {
   reactAll,
 };
 
-/** Most projects have no webhooks, and one question tells it of many events. */
+/** Most projects have no webhooks, and one query shows it for many events. */
 async function reactAll(events: readonly Recorded[], deps: WorkerDeps): Promise<readonly Job[]> {
   const notified = await Promise.all(
     events.map(async (event) => ({ event, notification: await notificationOf(event, deps) })),
@@ -55,7 +55,7 @@ export async function notificationOf(
   return builder?.build(event, deps);
 }
 
-/** Which delivery tells a webhook of an event: at once, or in a replay. */
+/** Which delivery notifies a webhook of an event: at once, or in a replay. */
 export function deliveryIdOf(
   event: Pick<Recorded, "id">,
   webhookId: WebhookId,

@@ -220,7 +220,7 @@ async function claim(
   return ids;
 }
 
-/** One at a time looks at the heads of lines and moves them. */
+/** One at a time reads the heads of lines and moves them. */
 function onLines<Result>(
   db: Knex,
   webhookIds: readonly string[],

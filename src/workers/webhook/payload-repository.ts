@@ -120,7 +120,7 @@ async function pushOf(
   };
 }
 
-/** Zeros stand for where there is no branch. */
+/** Zeros mean that there is no branch. */
 function endsOf({ type, data }: BranchEvent): readonly [before: string, after: string] {
   switch (type) {
     case "BranchCreated":

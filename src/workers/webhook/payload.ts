@@ -15,7 +15,7 @@ export type Notification = Readonly<{
   exceptWebhookId?: WebhookId;
 }>;
 
-/** What one slice tells webhooks. A later slice adds its own file and its line in the list. */
+/** What one slice sends to webhooks. A later slice adds its own file and its line in the list. */
 export type PayloadBuilder = Readonly<{
   /** Event types that it handles. */
   types: ReadonlySet<string>;

@@ -24,7 +24,7 @@ const eventsMax = 10_000;
 
 /** A job ends after so many deliveries, or as many as may begin in a second, and others have a turn. */
 const deliveriesPerJob = 500;
-/** So many events after its own a job tells the next ones, which need not read the history again then. */
+/** So many events after its own a job passes to the next ones, which need not read the history again then. */
 const aheadMax = 200;
 
 /** So often the worker looks whether the replay was canceled, or the webhook is off or gone. */

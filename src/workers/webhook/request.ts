@@ -72,7 +72,7 @@ const failures: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "answer.too_large",
 };
 
-/** Why there was no answer, as a stable code that tells nothing of our network. */
+/** Why there was no answer, as a stable code that reveals nothing of our network. */
 export function failureCode(error: unknown): string {
   if (error instanceof OutboundRefused) return error.code;
   if (error instanceof OutboundTimeout) return "timeout";

@@ -17,7 +17,7 @@ const released = (holderId: string): ReservationEvent => ({
 });
 
 describe("reserving a name", () => {
-  it("gives a free name to the first who asks", () => {
+  it("gives a free name to the first request", () => {
     given().when({ type: "ReserveName", holderId: anna, at }).gives(reserved(anna));
   });
 

@@ -52,7 +52,7 @@ describe("approval rules", () => {
     given(created).when({ type: "DeleteApprovalRule", ruleId, by, at }).gives(deleted);
   });
 
-  it("never ask for more approvals than there are people to give them", () => {
+  it("never require more approvals than there are people to give them", () => {
     given()
       .when(create({ minimalApprovals: 3 }))
       .refuses("approval.unreachable");

@@ -125,7 +125,7 @@ describe("a team through which much has gone", () => {
     return teamId;
   }
 
-  it("is deleted without looking at any of it", async () => {
+  it("is deleted without reading any of it", async () => {
     const teamId = await givenUsed(12);
     nowMs += 61_000;
     const read: string[] = [];
@@ -161,7 +161,7 @@ describe("a team through which much has gone", () => {
     expect(await codeOf(remove(teamId))).to.equal("done");
   });
 
-  it("is not deleted when something comes in after everything was looked at", async () => {
+  it("is not deleted when something comes in after everything was checked", async () => {
     const teamId = await givenUsed(1);
     const late: typeof owns = async (ownerId) => {
       const answer = await owns(ownerId);

@@ -48,7 +48,7 @@ const failure = (code: string, id = mirrorId) =>
 const success = { type: "RecordMirrorSuccess", mirrorId, at } as const;
 
 describe("making a project a mirror", () => {
-  it("tells what it mirrors, and what it mirrored before", () => {
+  it("records what it mirrors, and what it mirrored before", () => {
     given()
       .when({ type: "ConfigureMirror", projectId, mirrorId, target, by, at })
       .gives(configured());

@@ -24,13 +24,13 @@ describe("explaining how refs changed", () => {
     expect(explained(at(), at(), [unheard("p1", null, "a")])).to.deep.equal([]);
   });
 
-  it("tells of a creation, an update and a deletion", () => {
+  it("records a creation, an update and a deletion", () => {
     expect(explained(at(), at("a"), [push("p1", null, "a")])).to.deep.equal(["none→a by p1"]);
     expect(explained(at("a"), at("b"), [push("p1", "a", "b")])).to.deep.equal(["a→b by p1"]);
     expect(explained(at("a"), at(), [push("p1", "a", null)])).to.deep.equal(["a→none by p1"]);
   });
 
-  it("tells of every confirmed change, also of those that later ones undid", () => {
+  it("records every confirmed change, also of those that later ones undid", () => {
     const pushed = [push("p1", "a", "b"), push("p2", "b", "a"), push("p3", "a", "c")];
     const all = ["a→b by p1", "b→a by p2", "a→c by p3"];
 
@@ -38,7 +38,7 @@ describe("explaining how refs changed", () => {
     expect(explained(at("a"), at("c"), [pushed[2]!, pushed[0]!, pushed[1]!])).to.deep.equal(all);
   });
 
-  it("tells of a confirmed round trip that left no trace in the repository", () => {
+  it("records a confirmed round trip that left no trace in the repository", () => {
     const pushed = [push("p1", "a", "b"), push("p2", "b", "a")];
     expect(explained(at("a"), at("a"), pushed)).to.deep.equal(["a→b by p1", "b→a by p2"]);
   });

@@ -67,7 +67,7 @@ describe("asking for the confirmation of an e-mail", () => {
     given(registered(true)).when(command).gives(requested);
   });
 
-  it("changes nothing for everybody else, and tells nobody why", () => {
+  it("changes nothing for everybody else, and gives no reason", () => {
     given().when(command).givesNothing();
     given(registered(false), requested, confirmed).when(command).givesNothing();
     given(registered(false), banned).when(command).givesNothing();

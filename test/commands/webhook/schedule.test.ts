@@ -38,7 +38,7 @@ describe("the schedule of delivery attempts", () => {
     expect(delayAfter(1, { status: null })).to.equal(5_000);
   });
 
-  it("waits as long as Retry-After asks, up to the next step's time", () => {
+  it("waits as long as Retry-After requests, up to the next step's time", () => {
     expect(delayAfter(1, { retryAfterMs: 20_000 })).to.equal(20_000);
     expect(delayAfter(1, { retryAfterMs: 3_600_000 })).to.equal(30_000);
     expect(delayAfter(6, { retryAfterMs: 24 * hourMs })).to.equal(8 * hourMs);

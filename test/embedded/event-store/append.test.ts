@@ -28,7 +28,7 @@ for (const [way, options] of [
       expectedRevision: AppendExpectedRevision,
     ) => client.appendToStream(stream, events, { ...options, expectedRevision });
 
-    it("numbers the events of a stream from 0 and tells where the last one went", async () => {
+    it("numbers the events of a stream from 0 and reports where the last one went", async () => {
       const stream = newStream();
       const first = await append(stream, testEvents(3), NO_STREAM);
       const second = await append(stream, testEvents(2), 2n);

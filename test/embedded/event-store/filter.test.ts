@@ -78,7 +78,7 @@ describe("a filtered subscription to the log", () => {
 });
 
 describe("checkpoints of a filtered subscription", () => {
-  it("tell how far it looked when it goes live, though nothing matched", async () => {
+  it("report how far it read when it goes live, though nothing matched", async () => {
     const { position } = await client.appendToStream(newStream(), testEvent());
     const checkpoints: bigint[] = [];
     const filter = eventTypeFilter({
@@ -92,7 +92,7 @@ describe("checkpoints of a filtered subscription", () => {
     await subscription.stop();
   });
 
-  it("come every so many events looked at, while catching up and live", async () => {
+  it("come every so many events read, while catching up and live", async () => {
     const stream = newStream();
     const first = await client.appendToStream(stream, testEvent());
     await client.appendToStream(stream, testEvents(100));

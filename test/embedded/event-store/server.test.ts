@@ -91,7 +91,7 @@ describe("the embedded event store", () => {
     expect(await numbersIn(client.readStream(stream))).to.deep.equal([1, 2]);
   });
 
-  it("is found by clients that ask a cluster for its leader", async () => {
+  it("is found by clients that query a cluster for its leader", async () => {
     const discovering = EventStoreDBClient.connectionString(
       `esdb+discover://127.0.0.1:${port()}?tls=false`,
     );
@@ -152,7 +152,7 @@ describe("the embedded event store, given an invalid request", () => {
 });
 
 describe("the embedded event store, when the database fails", () => {
-  it("tells that an append failed, stores nothing of it, and recovers by itself", async () => {
+  it("reports that an append failed, stores nothing of it, and recovers by itself", async () => {
     // What PostgreSQL says when the disk is full.
     await db.raw(`create function event_store.full() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file: No space left on device' using errcode = '53100';

@@ -7,7 +7,7 @@ import { locateBinaries } from "../../../src/embedded/postgres/binaries.ts";
 import { assertReachable, chooseRunAs, type RunAs } from "../../../src/embedded/postgres/run-as.ts";
 import { startPostgres } from "../../../src/embedded/postgres/server.ts";
 
-/** Stands for the user postgres, who does not exist on every machine. */
+/** Replaces the user postgres, who does not exist on every machine. */
 const nobody: RunAs = { prefix: [], user: { uid: 65534, gid: 65534 } };
 const isRoot = process.getuid?.() === 0;
 const { postgres } = await locateBinaries();

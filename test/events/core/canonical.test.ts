@@ -29,7 +29,7 @@ describe("canonical JSON", () => {
     );
   });
 
-  it("tells names with commas from several names, whatever came before", () => {
+  it("distinguishes names with commas from several names, whatever came before", () => {
     const one = { "b,a": 1, c: 2 };
     const other = { b: 1, "a,c": 2 };
     for (const value of [one, other, one]) {

@@ -31,7 +31,7 @@ before(async () => {
 });
 
 const tokens = new Map<string, string>();
-/** A token of a user with all scopes that do not stand for this one; made once. */
+/** A token of a user with all scopes that do not imply this one; made once. */
 async function tokenWithout(scope: Scope, { id }: TestUser): Promise<string> {
   const key = `${id} ${scope}`;
   const others = Scope.options.filter((other) => !hasScope(new Set([other]), scope));

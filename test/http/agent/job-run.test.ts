@@ -23,7 +23,7 @@ describe("a job that is run", () => {
     expect(about(/^select .* from "public"\."job_run"/)).to.equal(0);
   });
 
-  it("is queued and claimed by what read models show, without a look at its stream", async () => {
+  it("is queued and claimed by what read models show, without reading its stream", async () => {
     const streams: string[] = [];
     const { store } = app.deps;
     const readStream = store.readStream.bind(store);

@@ -101,7 +101,7 @@ describe("asking for a job", () => {
     await put(answer.body as TakenJob, { state: "success" });
   });
 
-  it("gives one job to one of many that ask at one moment", async () => {
+  it("gives one job to one of many requests at one moment", async () => {
     const others = await Promise.all(
       Array.from({ length: 5 }, () => givenAgent(app, runners, { tag_list: "linux" })),
     );
@@ -266,7 +266,7 @@ describe("the update of a job", () => {
     await put(two, { state: "success" });
   });
 
-  it("tells the agent that its job was canceled, whatever it says afterwards", async () => {
+  it("reports to the agent that its job was canceled, whatever it says afterwards", async () => {
     const pipeline = await givenPipeline(oneJob);
     const job = await begin();
     const { localId } = await jobOf(pipeline);

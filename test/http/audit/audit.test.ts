@@ -48,7 +48,7 @@ before(async () => {
 describe("GET <P>/audit", () => {
   const get = (query = "", token = anna.token) => app.get(`${project}/audit${query}`, { token });
 
-  it("tells who did what, with which token, and what was before and after", async () => {
+  it("reports who did what, with which token, and what was before and after", async () => {
     const [, made] = entries(await get("?type=ProjectVisibilityChanged"));
     expect(made).to.deep.include({
       tokenName,

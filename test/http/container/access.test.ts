@@ -53,7 +53,7 @@ describe("a token of the registry of containers", () => {
     return { authorization: `Bearer ${token}` };
   }
 
-  /** A push, by the token that a password or another token asks for; it is let in once before. */
+  /** A push, by the token that a password or another token obtains; it is let in once before. */
   async function pushing(secret: string): Promise<() => Promise<number>> {
     const headers = await tokenFor(secret);
     const begin = async () =>

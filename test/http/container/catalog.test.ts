@@ -72,7 +72,7 @@ describe("the list of images", () => {
     expect((await listed(basic(root))).names, "the flag gives no role").to.deep.equal(closed);
   });
 
-  it("asks for a token, which opens nothing else", async () => {
+  it("requires a token, which opens nothing else", async () => {
     const answer = await fetch(`${app.url}/v2/_catalog`);
     expect(answer.status).to.equal(401);
     expect(answer.headers.get("www-authenticate")).to.contain(`scope="${scope}"`);

@@ -57,7 +57,7 @@ async function pushed(image: string, tag: string, layer: string): Promise<string
   return manifest;
 }
 
-/** An image at the other registry, which asks for a token first. */
+/** An image at the other registry, which requires a token first. */
 function serve(image: string, layer: string, realm = `${upstream.url}/token`): string {
   const manifest = manifestOf(layer);
   const contents: readonly (readonly [string, string, string])[] = [
@@ -138,7 +138,7 @@ describe("a proxy of images", () => {
     expect((await fetch(`${app.url}${own}/mirror/team/app/manifests/1.0`)).status).to.equal(401);
   });
 
-  it("asks for a token with its credentials once, and for a layer once for many", async () => {
+  it("requests a token with its credentials once, and a layer once for many", async () => {
     upstream.answers.set("/token", gives);
     const layer = "far layer".repeat(50_000);
     const manifest = serve("library/tool", layer);

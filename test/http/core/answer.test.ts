@@ -242,7 +242,7 @@ describe("a refusal", () => {
     expect(response.headers.get("www-authenticate")).to.equal('Basic realm="x"');
   });
 
-  it("that is our own fault tells the caller nothing but the id by which the log has it", async () => {
+  it("that is our own fault reveals nothing to the caller but the id by which the log has it", async () => {
     const response = await get("/fail/bug", { "x-request-id": "bug-1" });
     const text = await response.text();
     expect(response.status).to.equal(500);

@@ -383,7 +383,7 @@ describe("every operation that answers of the past", () => {
   }).timeout(180_000);
 });
 
-/** What git and the disk tell, and no event, is of today: it changes whenever a worker looks. */
+/** What git and the disk hold, and no event, is of today: it changes whenever a worker looks. */
 const ofToday = [
   ...["mergeRequirements", "canMerge", "hasConflicts", "hasCommonHistory"],
   ...["targetBranch", "usedBytes"],

@@ -63,7 +63,7 @@ const get = async (path: string, method = "GET") => {
 };
 
 describe("routing", () => {
-  it("works out once what a URL of a GET asks for", async () => {
+  it("works out once what a URL of a GET requests", async () => {
     const paths = ["/counted/a", "/counted/b", "/counted/a", "/rest-api/counted/a"];
     const answers = [];
     for (const path of paths) answers.push((await get(path)).body["at"]);

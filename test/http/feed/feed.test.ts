@@ -72,7 +72,7 @@ const rename = (title: string) =>
 const typesOf = (sent: readonly Sent[]) => sent.map(({ event }) => event);
 
 describe("the feed as server-sent events", () => {
-  it("tells what happens from now on, and goes on after Last-Event-ID without loss", async () => {
+  it("sends what happens from now on, and goes on after Last-Event-ID without loss", async () => {
     const first = await follow("/events?type=ProjectDetailsChanged", root.token);
     for (const title of ["one", "two", "three"]) await rename(title);
     await eventually(() => expect(first.sent).to.have.length(3));
@@ -98,7 +98,7 @@ describe("the feed as server-sent events", () => {
     }
   });
 
-  it("tells members of their project alone, and only ADMINs of its secrets' places", async () => {
+  it("serves members their project alone, and only ADMINs of its secrets' places", async () => {
     const { token } = anna;
     const invited = { userAlias: "bob", role: "GUEST" };
     await app.post(`${project}/member/invite`, { token, body: invited });
@@ -132,7 +132,7 @@ describe("the feed as server-sent events", () => {
     ]);
   });
 
-  it("asks for a role once for all streams of a caller", async () => {
+  it("reads a role once for all streams of a caller", async () => {
     const { db, log, store } = app.platform;
     const { onChange, onPosition } = app.deps;
     const hub = new FeedHub({ db, store, log, onChange, onPosition });

@@ -66,7 +66,7 @@ describe("the served form of events", () => {
     expect(withoutTexts(counted)).to.equal(counted);
   });
 
-  it("withholds what is sealed, secret or tells people apart", () => {
+  it("withholds what is sealed, secret or distinguishes people", () => {
     const all = servedTypes.flatMap((type) => linesOf(servedSchema(type) ?? {}));
     expect(all.length).to.be.greaterThan(500);
     for (const line of all) {

@@ -78,7 +78,7 @@ describe("a download whose content is collected before it is opened", () => {
   });
 });
 
-describe("looking at a reference again", () => {
+describe("reading a reference again", () => {
   const row = (sha256: string) => ({ sha256 });
   const shaOf = ({ sha256 }: { sha256: string }) => sha256;
 

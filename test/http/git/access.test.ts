@@ -64,7 +64,7 @@ describe("the right to fetch and push", () => {
     "Bearer x",
   ];
   for (const authorization of wrong) {
-    it(`is not proved by ${JSON.stringify(authorization)}: 401 asks again`, async () => {
+    it(`is not proved by ${JSON.stringify(authorization)}: 401 requests credentials again`, async () => {
       const answer = await refs(open.path, "git-upload-pack", authorization);
       expect(answer.status).to.equal(401);
       expect(answer.headers.get("www-authenticate")).to.match(/^Basic realm=/);

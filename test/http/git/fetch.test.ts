@@ -53,7 +53,7 @@ describe("a clone", () => {
     expect(await git(into, "rev-list", "--count", "HEAD")).to.equal("5");
   });
 
-  it("may be partial, and fetches file contents when they are looked at", async () => {
+  it("may be partial, and fetches file contents when they are read", async () => {
     const into = await clone("--filter=blob:none", "--no-checkout");
     const missing = await git(into, "rev-list", "--objects", "--missing=print", "HEAD");
     expect(missing).to.match(/^\?[0-9a-f]{40}$/m);

@@ -79,7 +79,7 @@ describe("a repeated fetch", () => {
     }
   });
 
-  it("is made for all who ask at the same moment, more than a caller has places", async () => {
+  it("is made for all requests of one moment, more than a caller has places", async () => {
     const from = app.remote(await filled("crowd"), anna);
     await clone(from);
     const crowd = () => Promise.all(Array.from({ length: 12 }, () => clone(from)));

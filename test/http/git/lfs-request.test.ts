@@ -90,7 +90,7 @@ describe("a batch", () => {
     return { code: (error as Json | undefined)?.["code"], actions };
   };
 
-  it("is refused for other hashes and transfers, and for more than anybody asks for", async () => {
+  it("is refused for other hashes and transfers, and for more than any client requests", async () => {
     const many = Array.from({ length: 1_001 }, () => ({ oid, size }));
     for (const [over, status] of [
       [{ hash_algo: "sha512" }, 409],

@@ -113,7 +113,7 @@ describe("git-lfs", () => {
     expect(await list()).to.deep.equal({ ...hero, lockedBy: null });
   });
 
-  it("shows its files as they are to who downloads them, and pointers to who asks for them", async () => {
+  it("shows its files as they are to who downloads them, and pointers to clients that request them", async () => {
     const down = (query = "", headers: Record<string, string> = {}) =>
       fetch(`${app.url}${at}/blob/download?commitHash=${first}&file=hero.bin${query}`, {
         headers: { authorization: `token ${boris.token}`, ...headers },

@@ -55,7 +55,7 @@ beforeEach(async () => {
 });
 
 describe("a push to what is protected", () => {
-  it("changes what is allowed, and tells git which is not and why", async () => {
+  it("changes what is allowed, and reports to git which is not and why", async () => {
     await protectBranch("main", { allowedToPush: "ADMINS" });
     await protectTag("v*", "NO_ONE");
     await git(copy, "tag", "v1");

@@ -25,7 +25,7 @@ beforeEach(async () => {
   await git(copy, "remote", "add", "origin", app.remote(project, anna));
 });
 
-/** What the log tells of the project's repository: `BranchCreated main`. */
+/** What the log records of the project's repository: `BranchCreated main`. */
 async function recordedChanges(): Promise<readonly string[]> {
   const changes: string[] = [];
   for await (const { type, data } of app.store.readStream(repositoryStream(project.id))) {
@@ -98,7 +98,7 @@ describe("a push", () => {
     ]);
   });
 
-  it("of nothing new, or one that git refuses, tells of nothing", async () => {
+  it("of nothing new, or one that git refuses, records nothing", async () => {
     await commit(copy, "One");
     await git(copy, "push", "--quiet", "origin", "main");
     await git(copy, "push", "--quiet", "origin", "main");
@@ -120,7 +120,7 @@ describe("a push", () => {
     expect(await recordedChanges()).to.deep.equal(["BranchCreated main", "BranchCreated dev"]);
   });
 
-  it("of two to the same ref at once lets one win and tells the truth about both", async () => {
+  it("of two to the same ref at once lets one win and reports the truth about both", async () => {
     await commit(copy, "Base");
     await git(copy, "push", "--quiet", "origin", "main");
     const others = await Promise.all(
@@ -147,7 +147,7 @@ describe("a push", () => {
       await git(copy, "push", "--quiet", "origin", "main");
       const id = await commit(copy, "Next");
       await git(copy, "push", "--quiet", "origin", "main", "main:dev");
-      // As a client asks that saw the refs before the first push came to an end.
+      // The request of a client that saw the refs before the first push came to an end.
       const none = "0".repeat(40);
       const wish = (from: string, to: string, ref: string) => `${from} ${to} refs/heads/${ref}`;
       const capabilities = `\0report-status${atomic ? " atomic" : ""}`;

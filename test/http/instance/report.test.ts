@@ -22,7 +22,7 @@ for (const { resource, base } of ownerScopes) {
     const file = (user: { token: string }, values = world.open, body: object = {}) =>
       app.post(`${at(base, values)}/report`, as(user, { reason: "SPAM", ...body }));
 
-    it("tells administrators who, what and why, until one of them closes it", async () => {
+    it("shows administrators who, what and why, until one of them closes it", async () => {
       const filed = await file(bob, world.open, { text: "It sells watches." });
       expect(filed.status, filed.text).to.equal(200);
       const id = String(filed.body["id"]);

@@ -304,7 +304,7 @@ describe("the pages of an account", () => {
 
     const token = await linkTo("confirm-email");
     const at = `/account/confirm-email?token=${token}`;
-    // Programs that look at links in mails open them: that alone changes nothing.
+    // Programs that check links in mails open them: that alone changes nothing.
     await visitor.open(at);
     const page = await visitor.open(at);
     expect(page.headers.get("referrer-policy")).to.equal("same-origin");

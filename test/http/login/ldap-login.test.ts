@@ -168,7 +168,7 @@ describe("the settings of logins by LDAP", () => {
     expect(await aliasIn(visitor)).to.equal(undefined);
   });
 
-  it("ask for an e-mail that was confirmed (enableEmailValidation)", async () => {
+  it("require an e-mail that was confirmed (enableEmailValidation)", async () => {
     const validation = { enableEmailValidation: true, userAutoConfirm: false };
     await change(app, root, "email-validation", validation);
     const visitor = browser(app.url);
@@ -178,7 +178,7 @@ describe("the settings of logins by LDAP", () => {
     expect(await aliasIn(visitor)).to.equal(undefined);
   });
 
-  it("close Basic with the connection, and with another way to tell people apart", async () => {
+  it("close Basic with the connection, and with another way to distinguish people", async () => {
     await logIn(browser(app.url), "gina");
     const opens = async () => (await basic("gina", "gina's secret")).status === 200;
     expect(await opens()).to.equal(true);

@@ -12,7 +12,7 @@ const method = (kind: LoginMethod["kind"], ...titles: string[]): LoginMethod => 
 const methods = [method("LDAP", "Directory"), method("SAML", "Acme", "Beta"), method("OIDC")];
 const offered = async (settings: Partial<Settings>) => {
   const all = { ...settingsDefaults, ...settings };
-  // The methods of this test ask nothing of it.
+  // The methods of this test do not use it.
   return (await offeredLinks(methods, all, "/x", {} as Deps)).map(({ title }) => title);
 };
 

@@ -75,7 +75,7 @@ describe("a login by OpenID Connect", () => {
     expect(await aliasIn(again)).to.equal(`oidc-${counter}`);
   });
 
-  it("asks with PKCE, state and nonce, each time new", async () => {
+  it("sends requests with PKCE, state and nonce, each time new", async () => {
     const urls = [await begin(browser(app.url)), await begin(browser(app.url))];
     const [first, second] = urls.map((url) => new URL(url).searchParams);
     expect(first?.get("code_challenge_method")).to.equal("S256");

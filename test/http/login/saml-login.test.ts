@@ -74,7 +74,7 @@ describe("a login by SAML", () => {
     }
   });
 
-  it("asks the provider where its metadata says, which is fetched once", async () => {
+  it("sends requests to the provider where its metadata says, which is fetched once", async () => {
     const receiver = await startReceiver();
     const issuer = "https://published.example.org";
     const published = await samlProvider({ issuer, keys: idp });
@@ -187,7 +187,7 @@ describe("an answer to a login by SAML", () => {
     expect(all.filter(({ status }) => status === 303)).to.have.length(1);
   });
 
-  it("is worth nothing in a browser that did not ask for it", async () => {
+  it("is worth nothing in a browser that did not request it", async () => {
     const attacker = browser(app.url);
     const victim = browser(app.url);
     const answer = await idp.answer(target, {

@@ -215,7 +215,7 @@ describe("the requirements of a merge request", () => {
     expect(refused["detail"]).to.match(/too many patterns/);
   });
 
-  it("ask nothing of a CODEOWNERS file in the source", async () => {
+  it("ignore a CODEOWNERS file in the source", async () => {
     await world.push("feature", { CODEOWNERS: "* @dora\n" });
     await world.open();
     expect(await unmet()).to.deep.equal([]);
@@ -268,7 +268,7 @@ describe("approving", () => {
     expect(codeOf(await approve(dora))).to.deep.equal([403, "auth.role_missing"]);
   });
 
-  it("asks for the password where that is configured", async () => {
+  it("requires the password where that is configured", async () => {
     await configure({ requirePasswordToApprove: true });
     expect(codeOf(await approve(bob))).to.deep.equal([422, "approval.password_wrong"]);
     expect(codeOf(await approve(bob, { password: "guess" }))).to.deep.equal([

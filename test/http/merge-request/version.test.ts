@@ -34,7 +34,7 @@ describe("the earlier versions of a merge request", () => {
   });
 });
 
-describe("the version that was looked at", () => {
+describe("the version that was viewed", () => {
   it("alone is approved and merged where the body names it", async () => {
     const world = await newWorld();
     const seen = (await world.open())["sourceBranch"] as Json;

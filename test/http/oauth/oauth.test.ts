@@ -118,7 +118,7 @@ describe("the consent page", () => {
     expect((await stranger.open(done.location)).text).to.contain("Dashboard");
   });
 
-  it("says who asks for what, and where the answer goes", async () => {
+  it("says who requests what, and where the answer goes", async () => {
     const { text, headers } = await visitor.open(path);
     for (const shown of ["Dashboard", "owner", anna.alias, "PROJECT_WRITE", application.callback]) {
       expect(text).to.contain(shown);
@@ -161,7 +161,7 @@ describe("the consent page", () => {
     }
   });
 
-  it("tells the application what is wrong with its request", async () => {
+  it("reports to the application what is wrong with its request", async () => {
     const base = { client_id: application.clientId, state: "s" };
     const wrong: readonly (readonly [Record<string, string>, string])[] = [
       [{ scope: "USER_READ EVERYTHING" }, "invalid_scope"],

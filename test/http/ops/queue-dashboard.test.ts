@@ -93,7 +93,7 @@ describe("the queue dashboard", () => {
     });
   }
 
-  it("does nothing that another site makes a browser ask", async () => {
+  it("does nothing that another site makes a browser request", async () => {
     const url = "/admin/queues/api/queues/webhook-retry/clean/delayed";
     for (const foreign of [
       { "sec-fetch-site": "cross-site" },

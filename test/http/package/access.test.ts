@@ -54,7 +54,7 @@ describe("globalRegistryAnonymousAccess", () => {
     }
   });
 
-  it("tells who has no token nothing of what there is while it is off", async () => {
+  it("reveals nothing to callers without a token while it is off", async () => {
     const answered = (
       await statuses({}, [file, "/generic/nothing/1/a", `/${randomUUID()}`])
     ).join();

@@ -135,7 +135,7 @@ for (const route of pages) {
     }
 
     if (route.besides === true) {
-      it("leaves programs to the operation at its path, and tells strangers nothing", async () => {
+      it("leaves programs to the operation at its path, and reveals nothing to strangers", async () => {
         const asPage = { accept: "text/html,*/*;q=0.8" };
         const shown = await untouched(() => open(browser(app.url), asPage));
         expect(shown.status).to.be.oneOf([303, 404]);

@@ -54,7 +54,7 @@ describe("an address that a browser opens", () => {
     });
   }
 
-  it("is answered with JSON when a program asks, or shows a token", async () => {
+  it("is answered with JSON when a program requests it, or sends a token", async () => {
     const json = "application/problem+json";
     const headerSets = [{ accept: "*/*" }, { accept: "application/json" }, {}];
     for (const headers of headerSets) {

@@ -147,7 +147,7 @@ deploy: {stage: deploy, script: x, needs: [release]}
     ]);
   });
 
-  it("is given to one agent, however many ask at once", async () => {
+  it("is given to one agent, however many request one at once", async () => {
     const ci = await givenPipelines();
     await ci.commit({ [file]: "a: {script: x}\nb: {script: x}" }, "Add [skip ci]");
     await ci.start();

@@ -173,7 +173,7 @@ describe("rules of a team or company", () => {
     await switchOn("/team/tools", false);
   });
 
-  it("tell their switches, and change those that are given", async () => {
+  it("show their switches, and change those that are given", async () => {
     const off = {
       allowImportBranchProtection: false,
       allowImportEnvironmentProtection: false,

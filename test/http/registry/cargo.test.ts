@@ -83,7 +83,7 @@ describe("cargo", () => {
 });
 
 describe("the registry of crates", () => {
-  it("asks for a token and tells where everything is", async () => {
+  it("requires a token and says where everything is", async () => {
     expect((await fetch(`${base}/index/config.json`)).status).to.equal(401);
     const answer = await fetch(`${base}/index/config.json`, { headers });
     expect(await answer.json()).to.deep.equal({

@@ -31,7 +31,7 @@ async function deploy(path: string, content: string | Buffer): Promise<void> {
 }
 
 describe("the Maven layout", () => {
-  it("asks for credentials before it answers", async () => {
+  it("requires credentials before it answers", async () => {
     const answer = await fetch(`${base}/org/acme/lib/maven-metadata.xml`);
     expect(answer.status).to.equal(401);
     expect((await get("org/acme/none/maven-metadata.xml")).status).to.equal(404);
@@ -101,7 +101,7 @@ describe("the Maven layout", () => {
 });
 
 describe("a plugin of sbt", () => {
-  it("is stored under its full name and under the one that older versions ask for", async () => {
+  it("is stored under its full name and under the one that older versions request", async () => {
     const folder = "org/acme/plug_2.12_1.0";
     for (const name of ["plug_2.12_1.0", "plug"]) {
       await deploy(`${folder}/1.0/${name}-1.0.jar`, `jar of ${name}`);

@@ -80,7 +80,7 @@ describe("a native path of a repository", () => {
     }
   });
 
-  it("asks for credentials whether or not there is such a repository", async () => {
+  it("requires credentials whether or not there is such a repository", async () => {
     for (const path of [
       `${base}/files/tool/1/a`,
       `${base}/none/tool/1/a`,
@@ -191,7 +191,7 @@ describe("a native path of a repository", () => {
     expect((await get(`${base}/files/kept/1/a`)).status).to.equal(200);
   });
 
-  it("tells where images are instead", async () => {
+  it("says where images are instead", async () => {
     await at.proxy("far", "container", { url: "https://registry.example.org/" });
     const answer = await get(`${base}/far/index.json`);
     expect([answer.status, answer.statusText]).to.deep.equal([

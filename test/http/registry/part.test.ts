@@ -216,7 +216,7 @@ describe("the index of a package in parts", () => {
     expect(await shown(first, second)).to.deep.equal(["2", "3", "4", "5 yanked"]);
   });
 
-  it("is shared by those who ask while it is sent, even when it is not kept", async () => {
+  it("is shared by requests that come while it is sent, even when it is not kept", async () => {
     const [first, second] = [await givenPackage(1, 3), await givenPackage(4, 5)];
     const large: PartForm<undefined> = {
       ...form,

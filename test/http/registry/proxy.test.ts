@@ -87,7 +87,7 @@ describe("what a proxy keeps", () => {
 });
 
 describe("a proxy of packages", () => {
-  it("fetches an index and a file once for many who ask, and keeps them", async () => {
+  it("fetches an index and a file once for many requests, and keeps them", async () => {
     serve("left", large);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -171,7 +171,7 @@ describe("a proxy of packages", () => {
     expect(stranger.requestsFor("/elsewhere")[0]?.headers.authorization).to.equal(undefined);
   });
 
-  it("asks no address that is not public, wherever it is sent", async () => {
+  it("requests no address that is not public, wherever it is sent", async () => {
     for (const to of ["http://169.254.169.254/latest", "http://10.0.0.1/", "file:///etc/passwd"]) {
       serve("inside", "content", { tarball: to.replace(/\/?$/, "/inside-1.0.0.tgz") });
       repositories["fresh"] = await at.proxy(`fresh-${to.length}`, "npm", { url: upstream.url });
@@ -224,7 +224,7 @@ describe("a proxy of packages", () => {
 });
 
 describe("a virtual repository over proxies", () => {
-  it("asks them for what no local member has, where that is allowed", async () => {
+  it("requests from them what no local member has, where that is allowed", async () => {
     serve("remote", "content");
     const answer = await get(`${base}/all/remote`);
     const { versions } = (await answer.json()) as { versions: Record<string, { dist: object }> };
@@ -234,7 +234,7 @@ describe("a virtual repository over proxies", () => {
     expect((await get(`${base}/closed/remote`)).status).to.equal(404);
   });
 
-  it("never asks them for a name that a local member has", async () => {
+  it("never requests from them a name that a local member has", async () => {
     serve("internal", "of a stranger");
     const { repositoryUuid } = repositories["own"]!;
     await app.deps.db("package").insert({

@@ -11,7 +11,7 @@ import { startRegistryApp } from "../../support/registry.ts";
 
 /**
  * What clients sent that tests cannot install, and what they were content with: recorded by a proxy between the
- * client and the service. `{host}`, `{url}`, `{token}`, `{basic}` and `{time}` stand for what differs each time.
+ * client and the service. `{host}`, `{url}`, `{token}`, `{basic}` and `{time}` represent what differs each time.
  */
 const Recorded = z.strictObject({
   client: z.string(),

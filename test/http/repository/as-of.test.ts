@@ -64,7 +64,7 @@ describe("branches, tags and files at a time", () => {
     expect(codeOf(await get(file, start))).to.deep.equal([404, "commit.not_found"]);
   });
 
-  it("tell what a branch had changed, and how large a file was", async () => {
+  it("show what a branch had changed, and how large a file was", async () => {
     const compared = async (asOf?: string) =>
       (await get("/branch/compare?base=main&compare=short-lived", asOf)).body as unknown as Json[];
     expect(await compared(then)).to.have.length(1);

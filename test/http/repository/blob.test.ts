@@ -238,7 +238,7 @@ describe("GET …/blob/recursive", () => {
     expect(await paths("3")).to.include("src/deep/er/file.tar.gz");
   });
 
-  it("tells size, extension and LFS object", async () => {
+  it("returns size, extension and LFS object", async () => {
     const all = await list({ depth: "10" });
     const one = (file: string) => all.find(({ filePath }) => filePath === file);
 

@@ -347,7 +347,7 @@ describe("POST …/commit", () => {
     if (answer !== undefined) expect(answer.status).to.equal(413);
   });
 
-  it("is looked at by git as a push is", async () => {
+  it("is checked by git as a push is", async () => {
     const content = '[submodule "x"]\n\tpath = x\n\turl = -u./payload\n';
     const { status, body } = await commit([create(".gitmodules", content)]);
     expect([status, body["code"]]).to.deep.equal([422, "commit.object_refused"]);

@@ -305,7 +305,7 @@ describe("GET …/branch/compare", () => {
     expect((await ask("/branch/compare?base=main")).status).to.equal(422);
   });
 
-  it("is looked at anew each time", async () => {
+  it("is computed anew each time", async () => {
     const { headers } = await compare(second, "side");
     expect(headers.get("cache-control")).not.to.contain("immutable");
   });

@@ -31,7 +31,7 @@ function note(from: string, text: string): void {
   }
 }
 
-/** Addresses that programs alone ask, and why. */
+/** Addresses that only programs request, and why. */
 const ofPrograms: readonly (readonly [RegExp, string])[] = [
   [/\/api\/v4(?:\/|$)/, "the protocol of agents"],
   [/\/oauth\/(?:token|revoke)$/, "what OAuth applications post to"],

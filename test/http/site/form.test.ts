@@ -368,7 +368,7 @@ describe("forms of the audit", () => {
 });
 
 describe("the form that sends history to a webhook again", () => {
-  it("says what is wrong with a time, and asks the operation", async () => {
+  it("says what is wrong with a time, and calls the operation", async () => {
     const body = { url: "https://hooks.example/in", events: { ISSUE_UPDATE: true } };
     const made = await app.post(`${open}/setting/webhook`, { token: anna.token, body });
     expect(made.status, made.text).to.equal(200);

@@ -219,7 +219,7 @@ describe("who may see pages of a project", () => {
     }
   });
 
-  it("asks the database of a project out of a stranger's sight as often as of none", async () => {
+  it("queries the database for a project out of a stranger's sight as often as of none", async () => {
     let count = 0;
     const counter = ({ sql }: Readonly<{ sql: string }>) => {
       if (/"project"|member/.test(sql)) count += 1;

@@ -81,7 +81,7 @@ describe("pages of issues", () => {
     expect((await insider.see(`${open}/issue/1`)).text).to.contain("Close issue");
   });
 
-  it("tell nobody about issues of a project they may not read", async () => {
+  it("reveal nothing about issues of a project they may not read", async () => {
     const there = await bob.see(`${hidden}/issue/1`);
     const missing = await bob.see("/project/anna/missing/issue/1");
     expect([there.status, there.text]).to.deep.equal([404, missing.text]);

@@ -44,7 +44,7 @@ for (const at of ["/company/acme", "/team/tools", "/project/anna/search"]) {
       expect(await members("", bob)).to.deep.equal(["anna ADMIN", "bob GUEST"]);
     });
 
-    it("are found by a part of the alias, whose special characters stand for themselves", async () => {
+    it("are found by a part of the alias, whose special characters are literal", async () => {
       expect(await members("?q=OB")).to.deep.equal(["bob GUEST"]);
       expect(await members("?q=%25")).to.deep.equal([]);
     });

@@ -19,7 +19,7 @@ const administrate = route({
 });
 
 describe("an operation that an undo performs", () => {
-  it("asks for an administrator where the operation itself does", async () => {
+  it("requires an administrator where the operation itself does", async () => {
     const perform = performer([administrate], {} as Gate);
     const scopes = new Set(["USER_WRITE"]);
     const run = (isAdmin: boolean) => {

@@ -19,7 +19,7 @@ before(async () => {
   await done("post", "/commit", { branch: "main", message: "a", actions });
 });
 
-/** Asks for something in the project as anna, and gives the answer. */
+/** Requests something in the project as anna, and gives the answer. */
 async function done(method: "post" | "put" | "delete" | "get", at: string, body?: unknown) {
   const answer = await app[method](at.startsWith("/team") ? at : project + at, {
     token: anna.token,
@@ -171,7 +171,7 @@ describe("POST <P>/undo", () => {
     expect((await done("get", "/release")).text).to.include('"One"');
   });
 
-  it("asks for the rights of the opposite, and knows no events of other places", async () => {
+  it("requires the rights of the opposite, and knows no events of other places", async () => {
     const body = { title: "team", alias: "the-team", isPrivate: true };
     await app.post("/team", { token: anna.token, body });
     await done("post", "/team/the-team/member/invite", { userAlias: "bob", role: "GUEST" });
@@ -251,7 +251,7 @@ describe("an undo of what was undone or changed again", () => {
     },
   };
   for (const [type, make] of Object.entries(made)) {
-    it(`of ${type} makes the thing anew once, however many ask for it`, async () => {
+    it(`of ${type} makes the thing anew once, however many request it`, async () => {
       const [method, at] = await make();
       const eventId = await eventOf(type, method, at);
       const others = Array.from({ length: 3 }, () => 409);

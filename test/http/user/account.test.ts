@@ -210,7 +210,7 @@ describe("the administration of users", () => {
     expect((await put("email", { email: "x@example.org" })).status).to.equal(404);
   });
 
-  it("is open to administrators alone, and tells others nothing", async () => {
+  it("is open to administrators alone, and reveals nothing to others", async () => {
     const stranger = await someone();
     for (const [method, at] of [
       ["GET", "/admin/user"],

@@ -145,7 +145,7 @@ describe("a subscription by the port", () => {
     expect(given.slice(0, 3).at(-1)).to.equal(second.position);
     const caughtUp = items.findIndex(({ kind }) => kind === "caughtUp");
     const before = items.slice(0, caughtUp);
-    // The checkpoint covers the system event after the last one given, so it is not looked at again.
+    // The checkpoint covers the system event after the last one given, so it is not read again.
     const checkpoint = before.findLast((item) => item.kind === "checkpoint");
     expect(checkpoint?.kind === "checkpoint" && checkpoint.position > second.position).to.equal(
       true,

@@ -145,7 +145,7 @@ describe("the version of a server", () => {
   });
 });
 
-describe("an address that asks the cluster for its leader", () => {
+describe("an address that queries the cluster for its leader", () => {
   it("finds it after a discovery that failed, without a restart", async () => {
     const { url } = await testDatabase();
     let server = await spawnEventStore(url);

@@ -5,7 +5,7 @@ import { mustBeStorable } from "../../../src/platform/event-store/storable.ts";
 import { metadataFor } from "../../support/history.ts";
 
 describe("mustBeStorable", () => {
-  it("looks at the data and at the metadata of an event", () => {
+  it("checks the data and the metadata of an event", () => {
     const id = randomUUID();
     const metadata = metadataFor(id);
     const event = { id, type: "T", data: {}, metadata };

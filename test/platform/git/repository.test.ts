@@ -48,7 +48,7 @@ before(async () => {
 });
 
 describe("making a repository", () => {
-  it("gives the same one to everybody who asks at once, and leaves nothing behind", async () => {
+  it("gives the same one to all concurrent callers, and leaves nothing behind", async () => {
     const id = randomUUID();
     const other = openGit({ dataDir, log });
     const made = await Promise.all(
@@ -209,7 +209,7 @@ describe("reading a repository", () => {
     expect(await repository.objects.treeData(largeTree)).to.equal(undefined);
   });
 
-  it("asks its files for refs by their names alone, never by a way around", async () => {
+  it("reads refs from its files by their names alone, never by a way around", async () => {
     await writeFile(path.join(repository.gitDir, "aside"), `${first}\n`);
     for (const name of ["refs/heads/../../aside", "aside", "./aside"]) {
       expect((await repository.refs([name])).size, name).to.equal(0);
@@ -245,7 +245,7 @@ describe("reading a repository", () => {
     expect((await objects.entry(second, []))?.kind).to.equal("directory");
   });
 
-  it("asks again when its process was ended under it", async () => {
+  it("queries again when its process was ended under it", async () => {
     const { objects } = await freshReader();
     await objects.commit(first);
     await endReaders();

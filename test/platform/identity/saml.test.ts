@@ -39,7 +39,7 @@ async function refuses(work: Promise<SamlProof>, why: RegExp): Promise<void> {
 
 describe("an answer of a SAML provider", () => {
   for (const signed of ["assertion", "response"] as const) {
-    it(`tells who was proved when its ${signed} is signed`, async () => {
+    it(`reports who was proved when its ${signed} is signed`, async () => {
       const begunAt = Date.now();
       const proof = await verify(await answerOf({ signed }));
       expect(proof).to.include({ inResponseTo: "_request", nameId: "anna-1" });
@@ -307,7 +307,7 @@ describe("what is no answer", () => {
 });
 
 describe("this instance as a service provider", () => {
-  it("describes itself to its provider, and asks so that the provider understands", async () => {
+  it("describes itself to its provider, and sends requests that the provider understands", async () => {
     const metadata = await samlServiceMetadata(parties);
     expect(metadata).to.contain(`entityID="${parties.entityId}"`);
     expect(metadata).to.contain('WantAssertionsSigned="true"');

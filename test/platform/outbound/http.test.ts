@@ -161,7 +161,7 @@ describe("guarded outbound requests", () => {
     expect(response.body.toString()).to.equal("x".repeat(10));
   });
 
-  it("tells a body of exactly the limit from a longer one", async () => {
+  it("distinguishes a body of exactly the limit from a longer one", async () => {
     receiver.answer((response) => void response.end("x".repeat(10)));
     const response = await trusting().request(order(receiver.url, { bodyBytesMax: 10 }));
     expect(response).to.deep.include({ bodyTruncated: false });

@@ -15,7 +15,7 @@ const web = createServer((incoming, response) => {
   if (incoming.url === "/moved") return void response.writeHead(302, { location: "/" }).end();
   incoming.pipe(response.writeHead(200, { "x-kept": "yes" }));
 });
-/** Says back what it hears: stands for a server that speaks TLS, which the proxy does not look into. */
+/** Echoes: takes the part of a server that speaks TLS, which the proxy does not look into. */
 const echo = createTcpServer((socket) => socket.pipe(socket).on("error", () => undefined));
 const ports = await Promise.all([web, echo].map(listening));
 const [webPort = 0, echoPort = 0] = ports;
@@ -135,7 +135,7 @@ describe("the proxy for programs of our own", () => {
     it(`refuses a name that is resolved to ${bad.join(" and ") || "nothing"}`, async () => {
       for (const scheme of ["http", "https"]) {
         const grant = await strict.open(`${scheme}://git.example:${webPort}/`, 1_000);
-        // Later than the URL was looked at: what the resolver says at the connection counts.
+        // Later than the URL was checked: what the resolver says at the connection counts.
         answers = bad;
         const authority = `git.example:${webPort}`;
         if (scheme === "http")

@@ -24,7 +24,7 @@ function resolver() {
 }
 
 describe("a shared resolver", () => {
-  it("asks once for a name that many want at a time, and once for each name", async () => {
+  it("resolves a name once that many want at a time, and once for each name", async () => {
     const { lookups, ask } = resolver();
     const all = [ask("one.test"), ask("one.test"), ask("two.test")];
     expect(lookups.map(({ name }) => name)).to.deep.equal(["one.test", "two.test"]);
@@ -46,7 +46,7 @@ describe("a shared resolver", () => {
     expect(await later).to.deep.equal(there);
   });
 
-  it("tells a failure to all who wait for it, and asks again after it", async () => {
+  it("reports a failure to all who wait for it, and resolves again after it", async () => {
     const { lookups, ask } = resolver();
     const both = Promise.allSettled([ask("one.test"), ask("one.test")]);
     lookups[0]!.done(new Error("no such name"), []);

@@ -41,7 +41,7 @@ describe("a tarball of npm", () => {
     }
   });
 
-  it("says what it asks of Node, where it does so in words", async () => {
+  it("says what it requires of Node, where it does so in words", async () => {
     const manifest = { name: "@acme/pad", version: "1.0.0" };
     const engines = (engines: unknown) => check(npmTarball({ ...manifest, engines }));
     expect(await engines({ node: ">=20" })).to.equal(">=20");
@@ -153,7 +153,7 @@ describe("a file of a Python project", () => {
       pypiVersion("1.0"),
     );
 
-  it("says what it asks of Python", async () => {
+  it("says what it requires of Python", async () => {
     const asks = wheel("acme_pad", "1.0", "Requires-Python: >=3.9\n");
     expect(await check(asks, "acme_pad-1.0-py3-none-any.whl")).to.equal(">=3.9");
     const plain = wheel("acme_pad", "1.0");

@@ -79,7 +79,7 @@ describe("a document of npm from another registry", () => {
     expect(askPackument(question)).to.deep.equal({ kind: "malformed" });
   });
 
-  it("tells where a tarball is at the other registry", () => {
+  it("says where a tarball is at the other registry", () => {
     const { dist } = version("0.9.0");
     expect(askPackument(answerFor({ kind: "dist", file: "pad-0.9.0.tgz" }))).to.deep.equal({
       kind: "dist",

@@ -212,7 +212,7 @@ job:
       expect(await when(rules, {})).to.equal("on_success");
     });
 
-    it("ask whether paths exist", async () => {
+    it("check whether paths exist", async () => {
       const files = { Dockerfile: "", "a/package.json": "" };
       expect(await when("{exists: [Dockerfile]}", { files })).to.equal("on_success");
       expect(await when("{exists: ['**/package.json']}", { files })).to.equal("on_success");

@@ -11,7 +11,7 @@ describe("the pipeline compiler", () => {
   const compiler = pipelineCompiler();
   after(() => compiler.close());
 
-  it("compiles in a thread, and asks the service for what the file refers to", async () => {
+  it("compiles in a thread, and queries the service for what the file refers to", async () => {
     const files = { "a.yml": "job: {script: x}", Dockerfile: "" };
     const text = "include: a.yml\nother: {script: y, rules: [{exists: [Dockerfile]}]}";
     const { jobs } = await compiler.compile(text, file, facts({ files }));

@@ -164,7 +164,7 @@ describe("what changed", () => {
     ]);
   });
 
-  it("is hidden where it tells people apart, and still said to have changed", () => {
+  it("is hidden where it distinguishes people, and still said to have changed", () => {
     const data = { emailDigest: "b", previousEmailDigest: "a" };
     expect(changesOf("UserEmailChanged", data, {})).to.deep.equal([
       { field: "emailDigest", before: marks.digest, after: marks.digest },

@@ -96,7 +96,7 @@ describe("importing a log", () => {
     return events;
   }
 
-  it("goes on where it was interrupted, and tells positions by those of the new log", async () => {
+  it("goes on where it was interrupted, and maps positions to those of the new log", async () => {
     const stopped = new AbortController();
     const interrupted = (async function* () {
       yield* log.slice(0, 3);

@@ -43,7 +43,7 @@ describe("who did what, when, from where", () => {
     await follow();
   });
 
-  it("tells each change with what was there before", async () => {
+  it("shows each change with what was there before", async () => {
     const lines = await trail();
     const ofAnna = lines.filter(({ stream }) => stream === subject);
 
@@ -98,7 +98,7 @@ describe("what an event changed", () => {
     ]);
   });
 
-  it("compares nothing in streams that tell of many things", () => {
+  it("compares nothing in streams that record many things", () => {
     expect(changesOf("BranchCreated", { branch: "b" }, { branch: "a" })).to.deep.equal([
       { field: "branch", after: "b" },
     ]);

@@ -22,7 +22,7 @@ describe("waiting for the gathered read models", () => {
     await move("gathered", 5);
   });
 
-  /** Waits for them until they have been looked at a few times. */
+  /** Waits for them until they have been checked a few times. */
   async function waitingFor() {
     const wait = { ended: false, end: Promise.resolve() };
     let looks = 0;

@@ -38,7 +38,7 @@ describe("a lock that lives as long as its session", () => {
     expect(await withLock(url, "a", none, async () => 2)).to.deep.equal({ result: 2 });
   });
 
-  it("tells its holder when the session is lost", async () => {
+  it("notifies its holder when the session is lost", async () => {
     await withLock(url, "a", none, async (held) => {
       expect(held.aborted).to.equal(false);
       await kill("a");
@@ -90,7 +90,7 @@ describe("leading", () => {
   });
 });
 
-it("tells a reason that stays once, and does not try all the time", async () => {
+it("reports a reason that stays once, and does not try all the time", async () => {
   const ending = new AbortController();
   const reported: unknown[] = [];
   let tries = 0;

@@ -18,7 +18,7 @@ async function move(name: string, position: bigint, notify: bigint | "" | undefi
   });
 }
 
-/** True when it settled within the time it takes to ask for something else. */
+/** True when it settled within the time it takes for another query. */
 async function settled(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   const mark = () => {
@@ -111,7 +111,7 @@ describe("waiting until a position shows", () => {
     await watching.visible(9n);
   });
 
-  it("is refused after its limit, with when to ask again", async () => {
+  it("is refused after its limit, with when to try again", async () => {
     const impatient = await watchProjections({ databaseUrl: url, db, waitMaxMs: 50 });
     const refusal = await impatient.visible(100n).then(
       () => undefined,

@@ -127,7 +127,7 @@ describe("lists of packages among thousands", () => {
     found = (await listLivePackages(db, registries, page))[0]!;
   });
 
-  /** The most rows that a node of the plan of what this asks read. */
+  /** The most rows that a node of the plan of this query read. */
   async function rowsRead(ask: () => Promise<unknown>): Promise<number> {
     const queries: { sql: string; bindings: readonly Knex.RawBinding[] }[] = [];
     const note = (query: (typeof queries)[number]) => queries.push(query);

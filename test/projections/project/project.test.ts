@@ -98,7 +98,7 @@ describe("the project read model", () => {
     expect(own.total).to.equal(2);
   });
 
-  it("filters by a part of the title, whose special characters stand for themselves", async () => {
+  it("filters by a part of the title, whose special characters are literal", async () => {
     const percent = randomUUID();
     await apply(
       [search, created(search)],

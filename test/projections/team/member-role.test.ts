@@ -103,7 +103,7 @@ describe("roles", () => {
     expect(await highestRole(db, bob, [tools])).to.equal(undefined);
   });
 
-  it("are found by one look at one index", async () => {
+  it("are found by one read of one index", async () => {
     const { rows } = await db.transaction(async (tx) => {
       await tx.raw("set local enable_seqscan = off");
       return tx.raw<{ rows: { "QUERY PLAN": string }[] }>(

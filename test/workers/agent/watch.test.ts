@@ -104,7 +104,7 @@ describe("an agent that claims a job and dies", () => {
 });
 
 describe("runs that were given to agents at the same time", () => {
-  it("are looked at by one step until the last of them is over", async () => {
+  it("are checked by one step until the last of them is over", async () => {
     const ids = ["one", "two"].map((name) => deterministicId("watched job", name));
     const events = ids.map((jobId, n) => {
       const data = { jobId, attempt: 1, pipelineId: jobId, projectId: search.id, agentId: jobId };
@@ -118,7 +118,7 @@ describe("runs that were given to agents at the same time", () => {
     expect(job!.data["runs"]).to.deep.equal(runs);
   });
 
-  it("are over once none is left, and those left are looked at again", async () => {
+  it("are over once none is left, and those left are checked again", async () => {
     await givenPipeline();
     const taken = await begin();
     const row = await db("pipeline_job").where({ status: "RUNNING" }).first();

@@ -46,7 +46,7 @@ const wait = (body: Json = {}) =>
   world.post(bob, "/merge-request/1/merge", { mergeWhenPipelineSucceeds: true, ...body });
 const view = async () => (await world.get(anna, "/merge-request/1")).body;
 
-/** One look at whether the merge can be made now. */
+/** One check of whether the merge can be made now. */
 async function look(): Promise<void> {
   const row = await findMergeRequest(app.deps.db, world.project.id, 1);
   await autoMergeWorker.runJob({ mergeRequestId: row!.id }, deps, new AbortController().signal);

@@ -55,7 +55,7 @@ describe("checking merges after a push to the target", () => {
     expect(found.find(({ theirs }) => theirs !== clean)?.conflicts).to.deep.equal(["a.txt"]);
   });
 
-  it("looks at the fifty newest of many requests, and at no other", async () => {
+  it("checks the fifty newest of many requests, and no other", async () => {
     await world.open();
     const [request] = await db("merge_request").where("project_id", world.project.id);
     await git(world.copy, "checkout", "--quiet", "feature");
@@ -85,7 +85,7 @@ describe("checking merges after a push to the target", () => {
     const [request] = await db("merge_request").where("project_id", world.project.id);
     const head = await pushed("main", { "b.txt": "b\n" });
     const heads = { ours: head, theirs: String(request.source_commit) };
-    // No merge would tell this: only the row does.
+    // No merge would show this: only the row does.
     await mergeChecks(db, world.project.id).keep(heads, {
       conflicts: ["from-the-row"],
       conflictsCount: 1,

@@ -166,7 +166,7 @@ describe("the step that starts the pipeline of a merge request", () => {
 });
 
 describe("variables of a merge request", () => {
-  it("tell a fork of a private project nothing once its owner or the person was shut out", async () => {
+  it("reveal nothing to a fork of a private project once its owner or the person was shut out", async () => {
     const world = await newWorld();
     await world.open();
     const row = await rowOf(world);

@@ -112,7 +112,7 @@ describe("what webhooks are sent of merge requests", () => {
     expect((sent.at(-1)!["merge_request"] as Json)["status_title"]).to.equal("Merged");
   });
 
-  it("tells of cancelling, and of what is sent again for this project alone", async () => {
+  it("reports cancelling, and what is sent again for this project alone", async () => {
     const [world, other] = [await newWorld(), await newWorld()];
     const { id } = await world.open({ title: "Draft: Feature" });
     await other.open();
@@ -131,7 +131,7 @@ describe("what webhooks are sent of merge requests", () => {
     ]);
   });
 
-  it("tells of first notes and replies apart", async () => {
+  it("distinguishes first notes and replies", async () => {
     const world = await newWorld();
     await world.open();
     const at = "/merge-request/1/discussions";

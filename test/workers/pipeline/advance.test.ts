@@ -44,7 +44,7 @@ describe("advancing a pipeline", () => {
     expect(await typesAfter(before)).to.deep.equal([]);
   });
 
-  it("looks at few jobs after a success that others need by name", async () => {
+  it("reads few jobs after a success that others need by name", async () => {
     const jobs = ["one: {script: x}", "two: {script: x, needs: [one]}"];
     const rest = "three: {script: x, needs: [two]}";
     await at.commit({ ".forge-ci.yaml": [...jobs, rest].join("\n") }, "Add a chain [skip ci]");
@@ -168,7 +168,7 @@ two: {stage: test, script: x}
     return (await db.raw(`${locks} where ${here}`)).rows.length > 0;
   };
 
-  it("is not ended by a look at it while some of its jobs have not started anew", async () => {
+  it("is not ended by a check of it while some of its jobs have not started anew", async () => {
     await at.commit({ ".forge-ci.yaml": byHand }, "Add by hand [skip ci]");
     const { localId } = await at.start();
     const path = `${at.base}/cicd/pipeline/${localId}`;
@@ -208,7 +208,7 @@ two: {stage: test, script: x}
   });
 });
 
-describe("what is to be looked at after the ends of jobs", () => {
+describe("what is to be checked after the ends of jobs", () => {
   const twoStages = `
 stages: [build, test]
 one: {stage: build, script: x}

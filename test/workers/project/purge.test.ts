@@ -18,7 +18,7 @@ const bob = await app.givenUser("bob");
 const { db } = app.platform;
 const signal = new AbortController().signal;
 
-/** What tells of a project after its end, and why. */
+/** What records a project after its end, and why. */
 const telling = [
   // The log, and what finds its way in it.
   "read_model.audit_entry",

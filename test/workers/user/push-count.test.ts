@@ -101,7 +101,7 @@ describe("a worker that counts pushes", () => {
     expect(await recordedCounts()).to.have.length(1);
   });
 
-  it("looks at what brought nothing once", async () => {
+  it("reads what brought nothing once", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await pushed("main");
     await pushed(...Array.from({ length: 30 }, (_, index) => `main:refs/tags/v${index}`));
@@ -133,7 +133,7 @@ describe("a worker that counts pushes", () => {
     ]);
   });
 
-  it("asks git nothing of what was counted under another name", async () => {
+  it("queries nothing from git for what was counted under another name", async () => {
     await commit(copy, "One", { "a.ts": "1" });
     await pushed("main");
     await countPushes(deps, projectId, 0, never);
@@ -210,7 +210,7 @@ describe("a worker that counts pushes", () => {
 });
 
 describe("the reactor of push statistics", () => {
-  it("asks for a count after whatever changes a ref, once an event", async () => {
+  it("requests a count after whatever changes a ref, once an event", async () => {
     const id = randomUUID();
     const data = { branch: "main", commitId: "1".repeat(40), changedById: null, changedAt: at };
     const [event] = history([repositoryStream(id), { type: "BranchCreated", data }]);

@@ -121,7 +121,7 @@ describe("delivering webhooks", () => {
     expect(await bench.retryWaiting(deliveryId)).to.equal(undefined);
   });
 
-  it("waits as Retry-After asks, up to the next step's time", async () => {
+  it("waits as Retry-After requests, up to the next step's time", async () => {
     for (const [header, expected] of [
       ["20", 20_000],
       ["86400", 30_000],

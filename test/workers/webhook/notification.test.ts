@@ -165,7 +165,7 @@ describe("notifying webhooks of events", () => {
     expect(payload["user"]).to.equal(null);
   });
 
-  it("lists at most 20 commits and tells how many there are, of a new branch its own only", async () => {
+  it("lists at most 20 commits and reports how many there are, of a new branch its own only", async () => {
     await git(copy, "checkout", "--quiet", "-b", "long", first);
     for (let n = 0; n < 25; n += 1) await git(copy, "commit", "--allow-empty", "-qm", `C${n}`);
     const head = await git(copy, "rev-parse", "HEAD");
@@ -202,7 +202,7 @@ describe("notifying webhooks of events", () => {
     }
   });
 
-  it("tells those who subscribed, and nobody else", async () => {
+  it("notifies those who subscribed, and nobody else", async () => {
     const hears = await hook("TAG_CREATE", "MERGE");
     const deaf = await hook("TAG_DELETE");
     const event = await happened("TagCreated", {

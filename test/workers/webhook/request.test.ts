@@ -16,7 +16,7 @@ const message = {
   at,
 } as const;
 
-/** As the specification of Standard Webhooks says it, written without looking at ours. */
+/** As the specification of Standard Webhooks says it, written independently of ours. */
 function signed(key: Buffer, id: string, seconds: number, body: string): string {
   const mac = createHmac("sha256", key);
   mac.update(`${id}.`);
@@ -99,7 +99,7 @@ describe("Retry-After", () => {
     ["", null],
     [undefined, null],
   ] as const) {
-    it(`of ${JSON.stringify(header)} asks for ${expected} ms`, () => {
+    it(`of ${JSON.stringify(header)} means ${expected} ms`, () => {
       expect(retryAfterMs(header, at)).to.equal(expected);
     });
   }

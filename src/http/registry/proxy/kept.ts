@@ -80,7 +80,7 @@ export async function recallKept(
  * Whether a proxy owns its name, so that no later one is queried: it has served a file of that name, or is offline
  * and cannot know whether there is one. A stranger may have published under the name elsewhere.
  *
- * @param paths what is kept of the name; a star stands for one part of a path
+ * @param paths what is kept of the name; a star matches one part of a path
  */
 export async function ownsName(
   { id, settings }: RegistryRepositoryRow,

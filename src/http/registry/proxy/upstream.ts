@@ -11,7 +11,7 @@ const firstByteMs = 30_000;
 const idleMs = 30_000;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** A repository that stands for an external registry. */
+/** A repository that represents an external registry. */
 export type ProxyRepository = RegistryRepositoryRow & Readonly<{ settings: ProxySettings }>;
 
 /** @throws Refusal 404 for another kind of repository */
@@ -50,7 +50,7 @@ export class UpstreamDown extends HttpRefusal {
 }
 
 /**
- * Asks the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
+ * Queries the external registry, following redirects. The credentials of the proxy go to its own origin alone, and
  * every address on the way is held against the rules of outbound requests.
  *
  * @throws Refusal 404 when it has no such thing, or denies it to a login for that thing alone; UpstreamDown when it

@@ -47,7 +47,7 @@ const get: ProxyCall = {
     }
     const fileName = path.split("/").at(-1) ?? "";
     const promised = await promisedFor(path, { proxy, ctx }, deps);
-    // The content of an unstamped snapshot changes; its sum tells the contents apart.
+    // The content of an unstamped snapshot changes; its sum distinguishes the contents.
     const of = { path: `file/${path}/${promised?.hex ?? ""}`, fileName, promised };
     return await upstreamFile(
       proxy,

@@ -20,7 +20,7 @@ import type { NativeRequest, ProxyCall } from "../type.ts";
 import { registrationAnswer } from "./nuget-registration.ts";
 import { serviceIndex } from "./nuget-service.ts";
 
-/** Of an address or a version in a document: it is looked at by patterns. */
+/** Of an address or a version in a document: patterns are matched against it. */
 const textMax = 2_048;
 
 const Resource = z.object({

@@ -60,7 +60,7 @@ async function wanted(name: string, native: NativeRequest, deps: Deps): Promise<
 
 async function searched(native: NativeRequest, deps: Deps) {
   const registryIds = (await localSources(native.repository, deps)).map(({ id }) => id);
-  // Clients ask for one package so.
+  // Clients request one package in this form.
   const text = queryText(native, "q")
     .replace(/^packageid:/i, "")
     .trim();
@@ -205,7 +205,7 @@ const autocomplete: NativeCall = {
 
 export const searchCalls: readonly NativeCall[] = [search, autocomplete];
 
-/** A proxy has no packages of its own: the same calls ask the external registry alone. */
+/** A proxy has no packages of its own: the same calls query the external registry alone. */
 export const proxiedSearchCalls: readonly ProxyCall[] = searchCalls.map((call) => ({
   ...call,
   operationId: `proxied-${call.operationId}`,

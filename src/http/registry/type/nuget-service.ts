@@ -1,5 +1,5 @@
 /**
- * What a repository tells clients of where its resources are: learn.microsoft.com/nuget/api/service-index. A proxy is
+ * The addresses of the resources of a repository, for clients: learn.microsoft.com/nuget/api/service-index. A proxy is
  * not written to.
  *
  * @param base URL of the repository, without a slash at its end

@@ -76,8 +76,8 @@ async function inspectSymbols(
 }
 
 /**
- * As debuggers ask a symbol server: github.com/dotnet/symstore, "SSQP Key Conventions". The age of a portable PDB is
- * `FFFFFFFF`, and not looked at: the GUID names it.
+ * As debuggers query a symbol server: github.com/dotnet/symstore, "SSQP Key Conventions". The age of a portable PDB is
+ * `FFFFFFFF`, and not read: the GUID names it.
  */
 const download: NativeCall = {
   method: "GET",

@@ -113,7 +113,7 @@ const getDocument: NativeCall = {
   },
 };
 
-/** Clients ask for it by HEAD, and take old indexes when it fails. */
+/** Clients request it by HEAD, and take old indexes when it fails. */
 const getRoot: NativeCall = {
   method: "GET",
   path: /^$/,

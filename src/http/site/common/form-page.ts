@@ -28,7 +28,7 @@ type FormPages<Params> = Readonly<{
     input: Readonly<{ params: Params; sheet: Sheet; visit: LoggedIn }>,
     deps: PageDeps,
   ) => Promise<Shown>;
-  /** Asks the operations. @returns where the person goes then */
+  /** Calls the operations. @returns where the person goes then */
   send: (
     input: Readonly<{ params: Params; typed: Typed; visit: LoggedIn }>,
     deps: PageDeps,

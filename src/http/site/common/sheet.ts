@@ -129,7 +129,7 @@ export function selectField(
   )}</select>${below}</div>`;
 }
 
-/** Any of several, as boxes; a single one stands for yes. */
+/** Any of several, as boxes; a single one means yes. */
 export function boxes(sheet: Sheet, field: Field & Readonly<{ options: readonly Option[] }>): Html {
   const { name, label, options } = field;
   const { attributes, below } = around(sheet, field);

@@ -94,7 +94,7 @@ const one = (verb: string, operationId: string, apiOperation: string): PageRoute
     back,
   });
 
-/** What the box of a form says that stands for a choice of the request. */
+/** What the box of a form sends for a choice of the request. */
 const isChecked = (value: string | undefined): boolean => value === "true";
 
 const mergeOne = simpleAct({
@@ -103,7 +103,7 @@ const mergeOne = simpleAct({
   params: LocalParams,
   apiOperation: "mergeMergeRequest",
   body: (fields) => ({
-    // Not said when it is not checked: the settings of the project may ask for it.
+    // Not said when it is not checked: the settings of the project may require it.
     ...(isChecked(fields["squashCommit"]) && { squashCommit: true }),
     removeSourceBranch: isChecked(fields["removeSourceBranch"]),
     mergeWhenPipelineSucceeds: isChecked(fields["mergeWhenPipelineSucceeds"]),

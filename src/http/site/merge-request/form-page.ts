@@ -160,7 +160,7 @@ const typedOf = (request: Request): Typed => ({
 
 async function bodyOf(typed: Typed, visit: Visit, request?: Request) {
   const chosen = new Set(typed["choices"]);
-  // Those left as they are stay so: settings of the project, and a title of a draft, may ask for them.
+  // Those left as they are stay so: settings of the project, and a title of a draft, may require them.
   const changed = choices.filter(({ value }) => chosen.has(value) !== (request?.[value] ?? false));
   return {
     title: textOf({ typed }, "title"),

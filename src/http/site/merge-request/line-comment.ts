@@ -8,7 +8,7 @@ import type { ChangedFile, LineParts } from "../repository/diff.ts";
 import { requestPath } from "./address.ts";
 import { type Discussion, discussionPiece, listedDiscussions } from "./discussion.ts";
 
-/** Of the whole request so many are looked at, which may have come to other files than they began at. */
+/** Of the whole request so many are read, which may have come to other files than they began at. */
 const anywhereMax = 100;
 /** So many of the files on a page are shown at their lines; the page of discussions has all. */
 const shownMax = 500;
@@ -86,7 +86,7 @@ const isSame = ({ newLine, oldLine }: OpenAt, line: Line): boolean =>
   (line.addLineNumber ?? 0) === newLine &&
   (line.removeLineNumber ?? 0) === oldLine;
 
-/** What stands for the path of a file that is not there: added files have the same one before, and removed ones after. */
+/** Written for the path of a file that is not there: added files have the same one before, and removed ones after. */
 const noFile = "/dev/null";
 
 const isIn = ({ newPath, oldPath }: Discussion["rootNote"], file: ChangedFile): boolean =>

@@ -7,7 +7,7 @@ import { seen } from "../common/piece.ts";
 export type ChangedFile = z.output<typeof ChangedFileView>;
 type Line = ChangedFile["lines"][number];
 
-/** Lines of all files together on one page, and of one file that is looked at alone. */
+/** Lines of all files together on one page, and of one file that is shown alone. */
 export const openLinesMax = 2_000;
 export const aloneLinesMax = 3_000;
 const lineLengthMax = 2_000;

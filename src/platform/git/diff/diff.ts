@@ -22,7 +22,7 @@ import {
 /** What happened to one file between two trees. */
 export type FileChange = CountedChange &
   Readonly<{
-    /** Too much to be shown: the file itself has to be looked at. Its lines may be uncounted then. */
+    /** Too much to be shown: the file itself has to be opened. Its lines may be uncounted then. */
     isLarge: boolean;
     /** Shown when requested by itself. */
     isCollapsed: boolean;

@@ -31,7 +31,7 @@ type Open = { -readonly [Key in keyof PatchSection]: PatchSection[Key] } & { hea
 
 /**
  * Counts the lines of a patch as it streams by, in memory that does not grow with the patch: of the
- * hunks only the first byte of each line is looked at.
+ * hunks only the first byte of each line is read.
  */
 export class PatchCounter {
   readonly sections: PatchSection[] = [];

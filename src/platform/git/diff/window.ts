@@ -73,7 +73,7 @@ export class WindowReader {
     this.#range = range;
   }
 
-  /** @param read gives the line of the diff that a line of text stands for, if any */
+  /** @param read gives the line of the diff that a line of text represents, if any */
   push(chunk: Buffer, read: (line: Buffer) => RawLine | undefined): void {
     let position = 0;
     while (position < chunk.length) {

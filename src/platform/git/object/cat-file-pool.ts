@@ -31,7 +31,7 @@ export class CatFilePool {
     return this.#members.size;
   }
 
-  /** Asks a reader of the repository, waiting for a free slot when all are busy with others. */
+  /** Queries a reader of the repository, waiting for a free slot when all are busy with others. */
   async ask<Answer>(
     gitDir: string,
     question: (process: CatFile) => Promise<Answer>,

@@ -6,7 +6,7 @@ import { type Budget, TooManySteps } from "./path-glob.ts";
 export type OwnerDemand = Readonly<{ owners: readonly string[]; approvals: number }>;
 
 export type OwnerQuestion = Readonly<{
-  /** Tells one text from another: the id of the blob. */
+  /** Distinguishes texts: the id of the blob. */
   textId: string;
   /** Of a CODEOWNERS file. */
   text: string;

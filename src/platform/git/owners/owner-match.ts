@@ -88,7 +88,7 @@ export function decidingEntry(
   return section.entries[last];
 }
 
-/** `**` may stand for no directory at all. */
+/** `**` may match no directory at all. */
 function withAny(places: readonly Place[]): ReadonlySet<Place> {
   const all = new Set(places);
   for (const { any } of places) if (any !== undefined) all.add(any);

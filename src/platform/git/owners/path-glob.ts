@@ -26,7 +26,7 @@ type Token =
     }>;
 
 /**
- * Compiles one part of a pattern as fnmatch(3) reads it: `*`, `?`, `[…]`, a backslash before what stands for
+ * Compiles one part of a pattern as fnmatch(3) reads it: `*`, `?`, `[…]`, a backslash before what represents
  * itself. Text without any of these is given back as it is meant.
  *
  * Matching goes back at most to the last `*`, so its time is bounded by the product of the two lengths.

@@ -44,9 +44,9 @@ const watchMs = 500;
  * Counts the file extensions of new commits, each once a commit, without ever holding the history.
  * A merge counts only for files that differ from all its parents: the rest came with them. Deleted
  * files do not count; a renamed one counts under its new name. When one of the commits has more files than
- * can be looked at, commits alone are counted.
+ * can be read, commits alone are counted.
  *
- * @param silenceMs so long may git look at one commit
+ * @param silenceMs how long git may read one commit
  * @throws GitFailure; AbortError when the signal aborts
  */
 export async function countPushedExtensions(

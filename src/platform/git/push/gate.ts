@@ -15,7 +15,7 @@ export type Quarantine = Readonly<{
 }>;
 
 /**
- * Decides on a push whose objects are here and whose refs are not changed: what to tell when not. A push
+ * Decides on a push whose objects are here and whose refs are not changed: what to report when not. A push
  * that only deletes brings no objects and has no quarantine.
  */
 export type PushGate = (quarantine: Quarantine | undefined) => Promise<readonly string[]>;
@@ -91,7 +91,7 @@ export type RefMove = Readonly<{ ref: string; before: string | null; after: stri
 /**
  * Paths that a push touches: those of commits which are new to the repository, as each of them changed
  * its parent, a merge where it is like none of its parents; and those in which the new state of a branch
- * differs from its state before. The second part finds what no new commit tells: a branch that is set
+ * differs from its state before. The second part finds what no new commit shows: a branch that is set
  * back, or that takes in commits which were there already.
  */
 export async function pathsTouched(

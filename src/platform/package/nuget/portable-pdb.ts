@@ -13,7 +13,7 @@ const idBytes = 20;
 const guidOrder = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /**
- * The GUID by which a debugger asks for a portable PDB, as 32 digits in upper case: Portable PDB v1.0 specification,
+ * The GUID by which a debugger requests a portable PDB, as 32 digits in upper case: Portable PDB v1.0 specification,
  * "#Pdb stream".
  *
  * @param head what the file begins with

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 import { compareNuget, nugetVersion } from "../nuget.ts";
 
-/** Of an address or a version in a document: it is looked at by patterns. */
+/** Of an address or a version in a document: patterns are matched against it. */
 const textMax = 2_048;
 /**
  * Pages, versions and dependencies of one document. Each of them is answered with addresses of this service, which

@@ -44,7 +44,7 @@ async function givenReader(alias: string) {
 }
 
 describe("what callers of proxies share", () => {
-  it("asks for other things while one name alone fails", async () => {
+  it("requests other things while one name alone fails", async () => {
     const url = { url: upstream.url, isCaching: true, metadataRetrievalIntervalSeconds: 0 };
     await at.proxy("partly", "npm", url);
     serve("moving", "one");

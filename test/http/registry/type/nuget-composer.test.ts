@@ -207,7 +207,7 @@ describe("a repository of Composer", () => {
     expect(Date.parse(date)).to.be.greaterThan(0);
     const same = await get(`${base}/p2/acme/pad.json`, { "if-modified-since": date });
     expect(same.status).to.equal(304);
-    // Not settled, however long it takes to ask.
+    // Not settled, however long the query takes.
     await registry.clone().update({ changed_at: new Date(Date.now() + 60_000) });
     const fresh = await get(`${base}/p2/acme/pad.json`, { "if-modified-since": date });
     expect([fresh.status, fresh.headers.get("last-modified")]).to.deep.equal([200, null]);

@@ -63,7 +63,7 @@ describe("discussions at the lines of a merge request", () => {
     expect(below?.(line(1))).to.equal(undefined);
   });
 
-  it("are those of the files that are shown, where there are more than are looked at", async () => {
+  it("are those of the files that are shown, where there are more than are read", async () => {
     const asks: unknown[] = [];
     const own = { ...discussion({ newPath: "b", oldPath: "a", newLine: 2 }).one };
     const ask = {

@@ -97,7 +97,7 @@ describe("the changed files of two trees", () => {
     changes = await lastChanges(odd);
   });
 
-  it("are the files, counts and kinds of change that git tells", async () => {
+  it("are the files, counts and kinds of change that git reports", async () => {
     const args = ["-r", "-M", "-C", "HEAD~", "HEAD"];
     const counts = await git(
       odd.copy,

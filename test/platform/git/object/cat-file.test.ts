@@ -103,7 +103,7 @@ describe("the pool of readers", () => {
     pool.close();
   });
 
-  it("ends processes that nobody asks any more", async () => {
+  it("ends processes that nobody uses any more", async () => {
     const pool = new CatFilePool({ idleMs: 20 });
     await pool.ask(gitDirs[0]!, (process) => process.info(headId));
 

@@ -156,7 +156,7 @@ describe("a tag object", () => {
 });
 
 describe("a tree object", () => {
-  it("tells files, programs, links, directories and submodules apart", () => {
+  it("distinguishes files, programs, links, directories and submodules", () => {
     const modes = ["100644", "100755", "120000", "40000", "160000"];
     const data = Buffer.concat(
       modes.map((mode, index) =>

@@ -164,7 +164,7 @@ describe("a CODEOWNERS file", () => {
     expect(askOwners({ ...question, stepsMax: 5_000 })).to.equal("too many steps");
   });
 
-  it("pays for what a pattern looks at", () => {
+  it("pays for what a pattern reads", () => {
     const cpuMs = () => process.cpuUsage().user / 1_000;
     const started = cpuMs();
     const name = "a".repeat(250);

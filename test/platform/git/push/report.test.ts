@@ -44,14 +44,14 @@ describe("what receive-pack prints", () => {
     expect(reader.made()?.size).to.equal(1);
   });
 
-  it("is not added to for a client that did not ask for it", () => {
+  it("is not added to for a client that did not request it", () => {
     const reader = new PushReport(true);
     reader.push(flushPacket);
     const rest = reader.rest(new Map([["refs/heads/main", "protected"]]));
     expect(rest.equals(flushPacket)).to.equal(true);
   });
 
-  it("tells that refs of a lost race were changed, when they stand where they shall", () => {
+  it("reports that refs of a lost race were changed, when they stand where they shall", () => {
     const reader = new PushReport(false);
     const lines = [
       "unpack ok",

@@ -53,7 +53,7 @@ describe("the head of a push", () => {
     expect([...capabilities]).to.include.members(["report-status", "side-band-64k"]);
   });
 
-  it("may be empty, and may tell where a shallow history ends", () => {
+  it("may be empty, and may say where a shallow history ends", () => {
     expect(parsePushHead(flushPacket).commands).to.deep.equal([]);
     const { commands } = parsePushHead(head(`shallow ${one}`, `${zero} ${one} refs/heads/a\0 x`));
     expect(commands).to.have.length(1);
@@ -74,7 +74,7 @@ describe("the head of a push", () => {
     });
   }
 
-  it("is refused when it breaks off, or asks for more than anybody has", () => {
+  it("is refused when it breaks off, or requests more than anybody has", () => {
     const whole = head(`${zero} ${one} refs/heads/a\0`);
     expect(() => parsePushHead(whole.subarray(0, -4))).to.throw(PushMalformed, "broke off");
     const many = Array.from({ length: 100_001 }, (_, at) => `${zero} ${one} refs/heads/${at}`);

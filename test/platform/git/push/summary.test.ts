@@ -71,7 +71,7 @@ describe("what a push brought", () => {
     });
   });
 
-  it("tells what a merge brought to its branch", async () => {
+  it("reports what a merge brought to its branch", async () => {
     const { count, commits } = await summary(ids["merge"]!, [ids["empty"]!]);
     expect(count).to.equal(2);
     expect(commits[0]).to.deep.equal({
