@@ -51,7 +51,7 @@ export function ownsByNow({ db, store, visible }: Pick<Deps, "db" | "store" | "v
       await visible(await store.head());
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const message = "What still belongs to it cannot be told yet. Ask again in a moment.";
+      const message = "What still belongs to it is not known yet. Try again in a moment.";
       throw new Refusal(error.kind, error.code, message, error.details);
     }
     return owns(db, ownerId);

@@ -104,7 +104,7 @@ async function issue(
   await request.execute(registration, registrationIdOf(owner), command);
   const row = await findRegistration(deps.db, registrationIdOf(owner));
   if (row === undefined) {
-    throw new Refusal("unavailable", "agent.registration_pending", "Ask again in a moment.");
+    throw new Refusal("unavailable", "agent.registration_pending", "Try again in a moment.");
   }
   return present(deps, owner, row.generation);
 }

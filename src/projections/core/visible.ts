@@ -136,7 +136,7 @@ export function lagging(): Refusal {
   return new Refusal(
     "unavailable",
     "projection.lagging",
-    "The change was made, but does not show yet. Ask again in a moment.",
+    "The change was made, but does not show yet. Try again in a moment.",
     { retryAfterSeconds: 1 },
   );
 }
