@@ -104,3 +104,98 @@ describe("the notes of a discussion", () => {
       .refuses(tooLarge);
   });
 });
+
+describe("a discussion", () => {
+  const common = { by, at, ...within } as const;
+  const start = {
+    type: "StartDiscussion",
+    ...{ discussionId, message: "First", line: null, commits, ...common },
+  } as const;
+  const remove = (noteId: string) => ({ type: "DeleteNote", noteId, ...common }) as const;
+  const removed = (noteId: string, message: string, replyIds: string[] = []): DiscussionEvent => ({
+    type: "DiscussionNoteDeleted",
+    data: { noteId, ...within, replyIds, message, deletedById: by, deletedAt: at },
+  });
+  const resolved: DiscussionEvent = {
+    type: "DiscussionResolved",
+    data: { resolvedById: by, resolvedAt: at },
+  };
+  const unresolved: DiscussionEvent = {
+    type: "DiscussionUnresolved",
+    data: { unresolvedById: by, unresolvedAt: at },
+  };
+  const resolve = { type: "ResolveDiscussion", ...common } as const;
+  const unresolve = { type: "UnresolveDiscussion", ...common } as const;
+
+  it("is started once", () => {
+    given().when(start).gives(started);
+    given(started).when(start).refuses("discussion.exists");
+    given(started, removed(discussionId, "First")).when(start).refuses("discussion.exists");
+  });
+
+  it("of another merge request, that is deleted or never was, is not found", () => {
+    const elsewhere = MergeRequestId.parse("51111111-2222-4333-8444-555566667777");
+    const commands = [reply("More"), edit(0, "More"), remove(discussionId), resolve, unresolve];
+    for (const command of commands) {
+      given(started)
+        .when({ ...command, mergeRequestId: elsewhere })
+        .refuses("discussion.not_found");
+      given().when(command).refuses("discussion.not_found");
+      given(started, removed(discussionId, "First")).when(command).refuses("discussion.not_found");
+    }
+  });
+
+  it("has at most 1,000 notes", () => {
+    const notes = Array.from({ length: 999 }, (_, index) => replied(index, "x"));
+    given(started, ...notes.slice(1))
+      .when(reply("x"))
+      .gives(replied(999, "x"));
+    given(started, ...notes)
+      .when(reply("x"))
+      .refuses("discussion.too_many_notes");
+  });
+
+  it("records an edit that changes a note, and none of a note that it does not have", () => {
+    const past = [started, replied(1, "One")];
+    given(...past)
+      .when(edit(1, "Two"))
+      .gives(edited(1, "Two", "One"));
+    given(...past)
+      .when(edit(1, "One"))
+      .givesNothing();
+    given(...past)
+      .when(edit(2, "Two"))
+      .refuses("discussion.not_found");
+    given(...past, removed(idOf(1), "One"))
+      .when(edit(1, "Two"))
+      .refuses("discussion.not_found");
+  });
+
+  it("loses a reply alone, and all of them with its first note; a repetition changes nothing", () => {
+    const past = [started, replied(1, "One"), replied(2, "Two")];
+    const gone = removed(idOf(1), "One");
+    given(...past)
+      .when(remove(idOf(1)))
+      .gives(gone);
+    given(...past, gone)
+      .when(remove(idOf(1)))
+      .givesNothing();
+    given(...past)
+      .when(remove(idOf(3)))
+      .refuses("discussion.not_found");
+    given(...past)
+      .when(remove(discussionId))
+      .gives(removed(discussionId, "First", [idOf(1), idOf(2)]));
+    given(...past, gone)
+      .when(remove(discussionId))
+      .gives(removed(discussionId, "First", [idOf(2)]));
+  });
+
+  it("is resolved and opened again, each once", () => {
+    given(started).when(unresolve).givesNothing();
+    given(started).when(resolve).gives(resolved);
+    given(started, resolved).when(resolve).givesNothing();
+    given(started, resolved).when(unresolve).gives(unresolved);
+    given(started, resolved, unresolved).when(resolve).gives(resolved);
+  });
+});
