@@ -1,3 +1,5 @@
+import { expect } from "chai";
+
 import { pipeline } from "../../../src/commands/pipeline/pipeline.ts";
 import { ProjectId } from "../../../src/events/core/ids.ts";
 import type { PipelineEvent } from "../../../src/events/pipeline/pipeline.ts";
@@ -88,6 +90,8 @@ describe("creating a pipeline", () => {
     given(created(2), planned(specOf("a")), second)
       .when(more)
       .givesNothing();
+    const tooEarly = given(created(3), planned(specOf("a"))).when({ ...more, from: 2 });
+    expect(() => tooEarly.givesNothing()).to.throw("planned in order");
   });
 });
 

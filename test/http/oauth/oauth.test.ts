@@ -229,6 +229,12 @@ describe("the token of an application", () => {
     expect(headers.get("cache-control")).to.equal("no-store");
   });
 
+  it("is named by the application that revokes it", async () => {
+    const { clientId: client_id, clientSecret: client_secret } = application;
+    const answer = await postForm(app, "/oauth/revoke", { client_id, client_secret });
+    expect([answer.status, answer.body["error"]]).to.deep.equal([400, "invalid_request"]);
+  });
+
   it("is remembered, and dropped everywhere when it ends", async () => {
     const ends: Readonly<Record<string, (token: unknown) => Promise<unknown>>> = {
       "the user shuts the application out": () =>

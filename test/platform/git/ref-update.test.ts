@@ -63,6 +63,12 @@ describe("changing refs by git that was started before", () => {
     expect(await at("refs/heads/other")).to.equal("");
   });
 
+  it("fails where a first ref points to no object", async () => {
+    const missing = "0123456789".repeat(4);
+    await expect(keepFirst(repository, kept, missing)).to.be.rejectedWith();
+    expect(await at(kept)).to.equal("");
+  });
+
   it("may wait for its transaction longer than the transaction may take", async () => {
     const timeoutMs = 2_000;
     const input = delay(timeoutMs + 200, `update ${main} ${second}\n`);

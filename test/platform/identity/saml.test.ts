@@ -129,6 +129,12 @@ describe("an answer of a SAML provider", () => {
       '$&SessionNotOnOrAfter="2020-01-01T00:00:00Z" ',
       /over/,
     ],
+    [
+      "of a session until no time",
+      /<saml:AuthnStatement /,
+      '$&SessionNotOnOrAfter="soon" ',
+      /time that is none: soon/,
+    ],
     ["with two subjects", /<saml:Subject>[\s\S]*<\/saml:Subject>/, "$&$&", /too much/],
     ["with two names", /<saml:NameID.*<\/saml:NameID>/, "$&$&", /too much/],
     ["of another version", /(<saml:Assertion .*)Version="2.0"/, '$1Version="1.1"', /Version/],

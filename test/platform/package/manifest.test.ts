@@ -2,7 +2,7 @@ import { expect } from "chai";
 
 import { composerVersion, readComposerZip } from "../../../src/platform/package/composer.ts";
 import { parseDcf } from "../../../src/platform/package/cran.ts";
-import { parseControl } from "../../../src/platform/package/debian.ts";
+import { debianPlace, parseControl, readDeb } from "../../../src/platform/package/debian.ts";
 import { moduleNamed } from "../../../src/platform/package/go.ts";
 import { chartOf } from "../../../src/platform/package/helm.ts";
 import { checkNpmTarball, npmName, npmVersion } from "../../../src/platform/package/npm.ts";
@@ -13,6 +13,7 @@ import { parseRpmHeader } from "../../../src/platform/package/rpm-header.ts";
 import { gemYaml } from "../../../src/platform/package/rubygem.ts";
 import {
   composerZip,
+  deb,
   filesOf,
   npmTarball,
   nupkg,
@@ -223,6 +224,16 @@ describe("fields of a manifest", () => {
     ]) {
       await refused(() => parseControl(`${control}\n${bad}`), "package.file_malformed");
     }
+  });
+
+  it("of Debian are at most 256 KiB", async () => {
+    const place = debianPlace("stable", "main");
+    const read = async (bytes: number) => {
+      const file = deb("pad", "1.0", "all", `X-More: ${"x".repeat(bytes)}\n`);
+      return await readDeb(await fileOf(file), place);
+    };
+    expect((await read(255 * 1_024)).fileName).to.equal("pad_1.0_all.deb");
+    await refused(() => read(256 * 1_024), "package.file_malformed", "over 262144 bytes");
   });
 
   it("of R are joined with their continuations", async () => {

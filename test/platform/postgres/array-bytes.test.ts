@@ -56,5 +56,7 @@ describe("an array in PostgreSQL's binary format", () => {
     for (const [type, value] of none) {
       expect(() => arrayBytes(type, [value]), `${type} ${value}`).to.throw();
     }
+    const never = new Date(Number.NaN);
+    expect(() => arrayBytes("timestamptz", [never])).to.throw("The time is none");
   });
 });

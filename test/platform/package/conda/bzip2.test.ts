@@ -56,12 +56,15 @@ describe("what bzip2 packed", () => {
 });
 
 describe("bzip2 of tiny blocks", () => {
-  /** Of `count` blocks that hold one zero byte each, and take 22 bytes. */
-  function tinyBlocks(count: number): Buffer {
+  type Tables = Readonly<{ groups?: number; selectors?: number }>;
+
+  /** Of `count` blocks that hold one zero byte each, and take 22 bytes with two tables of codes. */
+  function tinyBlocks(count: number, { groups = 2, selectors = 1 }: Tables = {}): Buffer {
     const bits = (value: number, length: number) => value.toString(2).padStart(length, "0");
     const table = `${bits(2, 5)}000`;
     const symbols = bits(0, 2) + bits(2, 2);
-    const codes = `${bits(2, 3)}${bits(1, 15)}0${table}${table}${symbols}`;
+    const head = bits(groups, 3) + bits(selectors, 15);
+    const codes = head + "0".repeat(selectors) + table.repeat(groups) + symbols;
     const sum = bits(0xb1f7404b, 32);
     const block = bits(0x314159265359, 48) + sum + bits(0, 25) + bits(0x80008000, 32) + codes;
     const all = block.repeat(count) + bits(0x177245385090, 48) + bits(0, 32);
@@ -71,6 +74,16 @@ describe("bzip2 of tiny blocks", () => {
       Buffer.from(bytes.map((byte) => parseInt(byte, 2))),
     ]);
   }
+
+  it("is refused with fewer than two tables of codes, more than six, or none in use", async () => {
+    for (const groups of [2, 6]) {
+      expect((await unpacked(tinyBlocks(1, { groups }))).equals(Buffer.alloc(1))).to.equal(true);
+    }
+    for (const tables of [{ groups: 1 }, { groups: 7 }, { selectors: 0 }]) {
+      const failure = await unpacked(tinyBlocks(1, tables)).catch((error: unknown) => error);
+      expect(failure, JSON.stringify(tables)).to.be.instanceOf(Refusal);
+    }
+  });
 
   it("is refused when they are more than a file has", async () => {
     expect((await unpacked(tinyBlocks(8))).equals(Buffer.alloc(8))).to.equal(true);
