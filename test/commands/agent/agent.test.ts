@@ -36,6 +36,13 @@ describe("an agent", () => {
       } as AgentEvent);
   });
 
+  it("is registered once", () => {
+    for (const past of [[registered], [registered, removed]]) {
+      const again = given(...past).when({ ...register, settings });
+      expect(() => again.givesNothing()).to.throw("registered once");
+    }
+  });
+
   it("must be able to take some job", () => {
     const nothing = { tags: [], runUntagged: false };
     given()
@@ -46,17 +53,22 @@ describe("an agent", () => {
       .refuses("agent.takes_nothing");
   });
 
-  it("keeps what a change leaves out", () => {
+  it("keeps what a change leaves out, and what changed before", () => {
+    const changed = (change: Partial<typeof settings>): AgentEvent => ({
+      type: "AgentReconfigured",
+      data: {
+        settings: { ...settings, ...change },
+        reconfiguredById: userId,
+        reconfiguredAt: at,
+      },
+    });
+    const change = { type: "ReconfigureAgent", by: userId, at } as const;
     given(registered)
-      .when({ type: "ReconfigureAgent", change: { active: false }, by: userId, at })
-      .gives({
-        type: "AgentReconfigured",
-        data: {
-          settings: { ...settings, active: false },
-          reconfiguredById: userId,
-          reconfiguredAt: at,
-        },
-      });
+      .when({ ...change, change: { active: false } })
+      .gives(changed({ active: false }));
+    given(registered, changed({ active: false }))
+      .when({ ...change, change: { locked: !settings.locked } })
+      .gives(changed({ active: false, locked: !settings.locked }));
   });
 
   it("confirms only its newest token, and once", () => {

@@ -204,6 +204,17 @@ describe("what an agent reports", () => {
       .givesNothing();
   });
 
+  it("is recorded by the service for a run that no agent took, and for no other", () => {
+    const stuck = fail({ agentId: null, reason: "stuck_or_timeout_failure", exitCode: null });
+    const ended = failed({ reason: stuck.reason, exitCode: null });
+    given(queued()).when(stuck).gives(ended);
+    given(queued(), assigned()).when(stuck).refuses("job.not_yours");
+    given(queued(2)).when(stuck).refuses("job.not_yours");
+    given(queued())
+      .when({ ...succeed, agentId: null })
+      .refuses("job.not_yours");
+  });
+
   it("makes a warning of a failure that the file allows", () => {
     const codes = { ...rules, allowFailure: { always: false, exitCodes: [3] } };
     const always = { ...rules, allowFailure: { always: true, exitCodes: [] } };

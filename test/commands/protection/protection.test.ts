@@ -56,6 +56,23 @@ describe("creating a protection rule", () => {
   });
 });
 
+describe("the rules of a project", () => {
+  it("are at most 100 of a kind", () => {
+    const rules = Array.from({ length: 100 }, (_, index) =>
+      created({ ...tag, template: `v${index}` }, `${index}`),
+    );
+    given(...rules.slice(1))
+      .when(create(tag))
+      .gives(created(tag));
+    given(...rules)
+      .when(create(tag))
+      .refuses("protection.too_many");
+    given(...rules)
+      .when(create(branch))
+      .gives(created(branch));
+  });
+});
+
 describe("editing a protection rule", () => {
   const edit = (change: Record<string, unknown>, kind: ProtectionRule["kind"] = "TAG") =>
     ({ type: "EditProtectionRule", ruleId, kind, change, by, at }) as const;

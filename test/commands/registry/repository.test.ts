@@ -55,6 +55,30 @@ describe("a repository of packages", () => {
       });
   });
 
+  it("keeps what an earlier change set", () => {
+    const reconfigured: RegistryRepositoryEvent = {
+      type: "RegistryRepositoryReconfigured",
+      data: {
+        description: "Two",
+        settings: { ...settings, hasAnonymousAccess: true },
+        previous: { description: "One", settings },
+        reconfiguredById: by,
+        reconfiguredAt: at,
+      },
+    };
+    const { description, settings: now } = reconfigured.data;
+    given(created, reconfigured)
+      .when({ ...change, settings: { type: "LOCAL", packageReuploadType: "NONE" } })
+      .gives({
+        type: "RegistryRepositoryReconfigured",
+        data: {
+          ...reconfigured.data,
+          settings: { ...now, packageReuploadType: "NONE" },
+          previous: { description, settings: now },
+        } as typeof reconfigured.data,
+      });
+  });
+
   it("forgets what a proxy logs in with when it goes to another server", () => {
     const [username, token] = ["user", "token"].map((text) => Sealed.parse(`sealed.a.${text}`));
     const [url, elsewhere] = ["https://one.example.org/npm", "https://two.example.org/npm"];
