@@ -1,4 +1,5 @@
 import { ConfigError } from "../config.ts";
+import { OutputIncomplete } from "./lines.ts";
 import { write } from "./write.ts";
 
 /** A command: gets what follows its name on the command line, gives the exit code. */
@@ -66,6 +67,7 @@ const commands: Readonly<Record<string, readonly [string, () => Promise<Command>
 };
 
 const exitUsage = 64;
+const exitOutput = 74;
 const exitConfig = 78;
 
 // Files of the service and of the programs it starts are for its own user alone.
@@ -85,6 +87,10 @@ async function main([name = "", ...args]: readonly string[]): Promise<number> {
     if (error instanceof ConfigError) {
       write(process.stderr, `${error.message}\n`);
       return exitConfig;
+    }
+    if (error instanceof OutputIncomplete) {
+      write(process.stderr, `${error.message}\n`);
+      return exitOutput;
     }
     if (!isBadArgument(error)) throw error;
     write(process.stderr, `${error.message}\n`);

@@ -1,5 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import type { Knex } from "knex";
 
@@ -9,7 +12,7 @@ import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { temporaryDirectory } from "../support/git.ts";
 import { expectOk, issueClient } from "../support/issue.ts";
-import { runProgram } from "../support/service.ts";
+import { program, runProgram } from "../support/service.ts";
 
 const app = await startTestApp();
 const { url: databaseUrl, db } = await testDatabase();
@@ -19,16 +22,18 @@ const directory = await temporaryDirectory();
 type Beside = Readonly<{ databaseUrl: string; eventStoreUrl: string }>;
 const target: Beside = { databaseUrl, eventStoreUrl };
 
+const environmentOf = (on: Beside): Record<string, string> => ({
+  DATABASE_URL: on.databaseUrl,
+  EVENTSTORE_URL: on.eventStoreUrl,
+  DATA_DIR: directory,
+  SECRET_KEY: secretKey,
+  LOG_LEVEL: "silent",
+});
+
 async function run(on: Beside, ...args: readonly string[]) {
-  const program = runProgram(args, {
-    DATABASE_URL: on.databaseUrl,
-    EVENTSTORE_URL: on.eventStoreUrl,
-    DATA_DIR: directory,
-    SECRET_KEY: secretKey,
-    LOG_LEVEL: "silent",
-  });
-  const [code] = await program.exited;
-  return { code, output: program.output() };
+  const running = runProgram(args, environmentOf(on));
+  const [code] = await running.exited;
+  return { code, output: running.output() };
 }
 
 /** What the log says, in its order; positions and the times of storing are those of a store. */
@@ -73,6 +78,20 @@ describe("a log that moves to other stores", function () {
       expect(output, what).to.match(/does not begin with the \d+ events/);
     }
     expect(await saidIn(store)).to.deep.equal([]);
+  });
+
+  it("is not taken for exported where the disk is full", async () => {
+    const full = await open("/dev/full", "w");
+    const environment = { ...environmentOf(app), PATH: process.env["PATH"] };
+    const stdio = ["ignore", full.fd, "pipe"] as const;
+    const args = [program, "events", "export", "--sealed"];
+    const child = spawn(process.execPath, args, { env: environment, stdio: [...stdio] });
+    const [errors, [code]] = await Promise.all([text(child.stderr!), once(child, "exit")]);
+    await full.close();
+    expect({ code, errors }).to.deep.equal({
+      code: 74,
+      errors: "The output is incomplete: it cannot be written (ENOSPC).\n",
+    });
   });
 
   it("is refused by name where there is no file to read", async () => {
