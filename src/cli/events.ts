@@ -8,7 +8,7 @@ import { BadLine, readSealedLog, sealedLine } from "../projections/audit/sealed-
 import { allReactors } from "../workers/all.ts";
 import { putReactors } from "../workers/core/reactor-checkpoint.ts";
 import { holdReactors } from "../workers/core/reactor-hold.ts";
-import { readLineFile } from "./backup/line-file.ts";
+import { DamagedFile, readLineFile } from "./backup/line-file.ts";
 import { type KeptHead, readHead } from "./kept-head.ts";
 import { writeLines } from "./lines.ts";
 import { withOfflineStores } from "./offline-stores.ts";
@@ -80,7 +80,7 @@ async function importLog(file: string, head: KeptHead | undefined): Promise<numb
     );
     return 0;
   } catch (error) {
-    if (error instanceof BadLine || error instanceof OtherLog) {
+    if (isRefused(error)) {
       write(process.stderr, `${error.message}.\n`);
       return exitBad;
     }
@@ -94,6 +94,9 @@ async function importLog(file: string, head: KeptHead | undefined): Promise<numb
     return exitUsage;
   }
 }
+
+const isRefused = (error: unknown): error is Error =>
+  error instanceof BadLine || error instanceof DamagedFile || error instanceof OtherLog;
 
 const unreadable = new Set(["ENOENT", "EISDIR", "EACCES", "ENOTDIR"]);
 

@@ -105,6 +105,15 @@ describe("a log that moves to other stores", function () {
     }
   });
 
+  it("is refused where it holds other bytes than text", async () => {
+    const damaged = path.join(directory, "damaged.jsonl");
+    const bytes = await readFile(file);
+    bytes[bytes.indexOf('"title":"search"') + 12] = 0xff;
+    await writeFile(damaged, bytes);
+    const { code, output } = await run(target, "events", "import", damaged);
+    expect({ code, output }).to.deep.equal({ code: 65, output: `${damaged} is not UTF-8.\n` });
+  });
+
   it("has the same events in the same order under the same head, however often it is imported", async () => {
     for (const _ of ["first", "again"]) {
       const { code, output } = await run(target, "events", "import", file, "--head", headFile);

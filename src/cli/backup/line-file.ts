@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { StringDecoder } from "node:string_decoder";
 import { createGunzip, createGzip } from "node:zlib";
 
 export type LineFile = Readonly<{
@@ -39,32 +38,48 @@ export async function writeLineFile(
   return { lines: count, sha256: hash.digest("hex") };
 }
 
+/** A file of lines is not as it was written: it is cut off, or was changed. */
+export class DamagedFile extends Error {
+  override readonly name = "DamagedFile";
+}
+
 /**
  * Lines of a file, inflated when its name ends in .gz, one after another.
  *
- * @throws Error when the file is missing or cut off
+ * @throws DamagedFile; Error when the file is missing
  */
 export async function* readLineFile(file: string): AsyncGenerator<string> {
   const source = createReadStream(file, { highWaterMark: 256 * 1024 });
   const bytes = file.endsWith(".gz") ? source.pipe(createGunzip()) : source;
   source.on("error", (error) => bytes.destroy(error));
-  const decoder = new StringDecoder("utf8");
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let rest = "";
   try {
     for await (const chunk of bytes) {
-      const [first = "", ...more] = decoder.write(chunk as Buffer).split("\n");
+      const [first = "", ...more] = decoder.decode(chunk as Buffer, { stream: true }).split("\n");
       rest += first;
-      if (rest.length > lineLengthMax) throw new Error(`A line of ${file} is too long`);
+      if (rest.length > lineLengthMax) throw new DamagedFile(`${file} has a line that is too long`);
       for (const line of more) {
         yield rest;
         rest = line;
       }
     }
-    rest += decoder.end();
+    rest += decoder.decode();
     if (rest !== "") yield rest;
+  } catch (error) {
+    throw damageOf(file, error) ?? error;
   } finally {
     source.destroy();
   }
+}
+
+/** Undefined: the content is not why it cannot be read. */
+function damageOf(file: string, error: unknown): DamagedFile | undefined {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return new DamagedFile(`${file} is not UTF-8`);
+  // Of zlib.
+  if (code?.startsWith("Z_")) return new DamagedFile(`${file} cannot be inflated (${message})`);
+  return undefined;
 }
 
 /** SHA-256 of a file, hex. */

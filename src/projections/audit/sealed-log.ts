@@ -25,7 +25,8 @@ const Count = z
 
 const Line = z.object({
   position: Count,
-  stream: z.string().min(1).max(1_024),
+  // A dollar sign begins the streams of the store itself: its access lists, its settings.
+  stream: z.string().min(1).max(1_024).regex(/^[^$]/, "must be a stream of the service"),
   revision: Count,
   id: z.uuid(),
   type: z.string().min(1),

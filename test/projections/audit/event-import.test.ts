@@ -73,6 +73,7 @@ describe("reading an exported log", () => {
       /^line 1: .*--sealed/,
     ],
     ["no metadata", changed(0, { metadata: undefined }), /^line 1: metadata/],
+    ["a stream of the store", changed(0, { stream: "$settings" }), /^line 1: stream must be/],
     ["a number as position", changed(0, { position: 100 }), /^line 1: position/],
     [
       "half of a surrogate pair",
