@@ -32,6 +32,15 @@ export const changes: readonly Change[] = [
     shows: "/team/changing-team/setting/import",
     place: "/team/changing-team",
   },
+  ...["team", "company"].flatMap((kind) => {
+    const place = `/${kind}/changing-${kind}`;
+    const at = `${place}/setting/cicd/pipeline-lifetime`;
+    const set = { type: "PipelineLifetimeSet", method: "PUT", at, shows: at, place } as const;
+    return [
+      { ...set, body: { lifetime: 30, enabled: true } },
+      { ...set, body: { enabled: true } },
+    ];
+  }),
   {
     type: "ProjectDefaultBranchChanged",
     method: "PUT",
@@ -95,6 +104,20 @@ export const changes: readonly Change[] = [
     at: `${changing}/issue-discussion/1/{comment}/edit`,
     body: { note: "other" },
     shows: `${changing}/issue-discussion/1`,
+  },
+  {
+    type: "MergeRequestEdited",
+    method: "PUT",
+    at: `${changing}/merge-request/1`,
+    body: { title: "Other", description: "other", squashCommit: true, workInProgress: true },
+    shows: `${changing}/merge-request/1`,
+  },
+  {
+    type: "MergeRequestRetargeted",
+    method: "PUT",
+    at: `${changing}/merge-request/1`,
+    body: { targetBranch: { id: "third" } },
+    shows: `${changing}/merge-request/1`,
   },
   {
     type: "DiscussionNoteEdited",

@@ -4,6 +4,9 @@ import type { EventOf, EventSchemas } from "../core/event.ts";
 import { IsoInstant, UserId } from "../core/ids.ts";
 import { streamName } from "../core/stream.ts";
 
+/** Where none was ever set. */
+export const lifetimeDaysDefault = 365;
+
 export const pipelineLifetimeEvents = {
   /** Pipelines of all projects of a team or company are deleted when they are so old. */
   PipelineLifetimeSet: z.object({

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pipelineLifetime } from "../../commands/pipeline/lifetime.ts";
+import { lifetimeDaysDefault } from "../../events/pipeline/lifetime.ts";
 import { deterministicId } from "../../platform/deterministic-id.ts";
 import { findLifetime, pipelineLifetimeProjection } from "../../projections/pipeline/lifetime.ts";
 import {
@@ -14,7 +15,6 @@ import type { Deps } from "../core/deps.ts";
 import { type Route, route } from "../core/route.ts";
 import { bool, int } from "../core/schema.ts";
 
-const lifetimeDaysDefault = 365;
 const lifetimeDaysMax = 36_500;
 
 const LifetimeView = z

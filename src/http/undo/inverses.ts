@@ -1,4 +1,5 @@
 import { idInStream } from "../../events/core/stream.ts";
+import { lifetimeDaysDefault } from "../../events/pipeline/lifetime.ts";
 import type { Data } from "../../projections/audit/change.ts";
 import { type Inverse, impossible, type Undone } from "./operation.ts";
 import { tagBefore } from "./tag.ts";
@@ -76,6 +77,17 @@ const issueBody = ({ title, description, status, assigneeIds, labelIds }: Data) 
   assignedUsers: ids(assigneeIds),
   labels: ids(labelIds),
 });
+
+/** An edit leaves the description out of both sides where it stays. */
+const requestBody = (previous: Data) => {
+  const { title, description, removeSourceBranch, squashCommit, workInProgress } = previous;
+  return {
+    ...{ title, description, removeSourceBranch, squashCommit, workInProgress },
+    assignedUsers: ids(previous["assignedUserIds"]),
+    reviewers: ids(previous["reviewerIds"]),
+    labels: ids(previous["labelIds"]),
+  };
+};
 
 const detailsBody = (previous: Data): Data => {
   const { private: isPrivate, contactPhone: _, contactEmail: __, ...rest } = previous;
@@ -256,6 +268,14 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     makes: "IssueCommentCreated",
   }),
 
+  MergeRequestEdited: async (undone) => ({
+    ...(await ofRequest("editMergeRequest")(undone)),
+    body: requestBody(partOf(undone.data, "previousDetails")),
+  }),
+  MergeRequestRetargeted: async (undone) => ({
+    ...(await ofRequest("editMergeRequest")(undone)),
+    body: { targetBranch: { id: undone.data["previousTargetBranch"] } },
+  }),
   MergeRequestClosed: ofRequest("reopenMergeRequest"),
   MergeRequestReopened: ofRequest("closeMergeRequest"),
   MergeRequestAutoMergeSet: ofRequest("stopAutoMerge"),
@@ -319,6 +339,10 @@ export const inverses: Readonly<Record<string, Inverse>> = {
     body: await variableBody(undone),
     makes: "PipelineVariableCreated",
   }),
+  PipelineLifetimeSet: async ({ before, ownerScope }) => {
+    const { lifetimeDays: lifetime = lifetimeDaysDefault, enabled = false } = await before();
+    return { operationId: `set${ownerScope.noun}PipelineLifetime`, body: { lifetime, enabled } };
+  },
   PipelineScheduleCreated: (undone) => ({
     operationId: "deletePipelineSchedule",
     params: { id: own(undone) },

@@ -41,7 +41,6 @@ const reasonsOfKinds: Readonly<Record<string, string>> = {
   COMMIT_STATUS: past,
   JOB: progress,
   PIPELINE: progress,
-  PIPELINE_LIFETIME: "Set the lifetime of pipelines at its own place.",
   PIPELINE_SCHEDULE: "Schedules run with the rights of their owner, who makes them again.",
   PIPELINE_TRIGGER: gone,
   MIRROR: "The token of a removed mirror is not kept: configure it again.",

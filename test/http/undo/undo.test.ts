@@ -336,6 +336,7 @@ describe("an undo", () => {
     const more = { branch: "side", startBranch: "main", message: "b" };
     const other = [{ ...actions[0], path: "b.txt" }];
     await sent("POST", `${changing}/commit`, { ...more, actions: other });
+    await sent("POST", `${changing}/branch`, { newBranch: "third", originBranch: "main" });
     const branches = { sourceBranch: { id: "side" }, targetBranch: { id: "main" } };
     await sent("POST", `${changing}/merge-request`, { title: "Side", ...branches });
     await sent("POST", `${changing}/issue`, { title: "Bug", description: "x" });
