@@ -3,6 +3,7 @@ import type { EventOf, Recorded } from "../../events/core/event.ts";
 import { ProjectId } from "../../events/core/ids.ts";
 import { idInStream } from "../../events/core/stream.ts";
 import {
+  branchPrefix,
   type RepositoryEvent,
   repositoryEvents,
   repositoryStream,
@@ -18,6 +19,7 @@ import type { Repository } from "../../platform/git/repository.ts";
 import { unreachable } from "../../platform/invariant.ts";
 import { clipJson, jsonBytes } from "../../platform/storable-text.ts";
 import { findProjectById } from "../../projections/project/project.ts";
+import { refAfterPush } from "../../projections/repository/ref-history.ts";
 import { findUserById } from "../../projections/user/user.ts";
 import type { WorkerDeps } from "../core/deps.ts";
 import type { PayloadBuilder } from "./payload.ts";
@@ -106,7 +108,7 @@ async function pushOf(
   deps: WorkerDeps,
 ) {
   const [before, after] = endsOf(event);
-  const except = event.type === "BranchCreated" ? await startOf(event, repository, deps) : [before];
+  const except = event.type === "BranchCreated" ? await startOf(event, deps) : [before];
   const summary: PushSummary =
     repository === undefined || event.type === "BranchDeleted"
       ? { count: 0, commits: [] }
@@ -134,17 +136,17 @@ function endsOf({ type, data }: BranchEvent): readonly [before: string, after: s
   }
 }
 
-/** A new branch brings what the default branch does not have. */
+/** A new branch brings what the default branch did not have then: it may have been merged since. */
 async function startOf(
-  { stream, data }: Recorded<BranchEvent>,
-  repository: Repository | undefined,
+  event: Recorded<BranchEvent>,
   { db }: WorkerDeps,
 ): Promise<readonly string[]> {
-  const project = await findProjectById(db, idInStream(stream));
-  if (repository === undefined || project === undefined) return [];
-  if (project.default_branch === data.branch) return [];
-  const refs = await repository.refs([`refs/heads/${project.default_branch}`]);
-  return [...refs.values()];
+  const projectId = idInStream(event.stream);
+  const project = await findProjectById(db, projectId);
+  if (project === undefined || project.default_branch === event.data.branch) return [];
+  const ref = branchPrefix + project.default_branch;
+  const head = await refAfterPush(db, projectId, ref, event);
+  return head === null ? [] : [head];
 }
 
 function presentCommits(commits: readonly PushedCommit[]) {

@@ -179,6 +179,23 @@ describe("notifying webhooks of events", () => {
     await git(copy, "checkout", "--quiet", "main");
   });
 
+  it("lists the commits of a new branch also after the default branch has got them", async () => {
+    const webhookId = await hook("BRANCH_CREATE");
+    await git(copy, "checkout", "--quiet", "-b", "merged", second);
+    const head = await commit(copy, "Third", { "c.txt": "c" });
+    await git(copy, "push", "--quiet", repository.gitDir, "merged", "merged:main");
+    const event = await happened("BranchCreated", {
+      branch: "merged",
+      commitId: head,
+      ...byUser(),
+    });
+    const merge = { branch: "main", before: second, after: head, forced: false };
+    await deps.visible((await happened("BranchUpdated", { ...merge, ...byUser() })).position);
+    const { push } = await payloadOf(event, webhookId);
+    expect(push).to.deep.include({ after: head, total_commits_count: 1 });
+    await git(copy, "checkout", "--quiet", "main");
+  });
+
   it("builds TAG_CREATE, TAG_UPDATE and TAG_DELETE, of both kinds of tags", async () => {
     const webhookId = await hook("TAG_CREATE", "TAG_UPDATE", "TAG_DELETE");
     const objectId = await git(copy, "rev-parse", "v1");
