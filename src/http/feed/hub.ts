@@ -1,5 +1,6 @@
 import { CallerShare } from "../../platform/caller-share.ts";
 import { Refusal } from "../../platform/refusal.ts";
+import { indexable } from "../../projections/audit/subject.ts";
 import { type ProjectScope, projectRole } from "../../projections/team/member-role.ts";
 import type { Role } from "../access/access.ts";
 import { type Remembered, remembered } from "../core/cached-query.ts";
@@ -223,10 +224,11 @@ function tooMany(): Refusal {
 
 export const fitsFilter = ({ placeId, subjectId, types }: FeedFilter) => {
   const wanted = types && new Set(types);
+  const subject = subjectId === undefined ? undefined : indexable(subjectId);
   return (item: FeedItem): boolean =>
     (placeId === undefined || item.placeId === placeId) &&
     (wanted === undefined || wanted.has(item.type)) &&
-    (subjectId === undefined || item.subjectId === subjectId);
+    (subject === undefined || item.subjectId === subject);
 };
 
 const hubs = new WeakMap<Deps["onChange"], FeedHub>();

@@ -63,8 +63,8 @@ export function auditCsv(line: AuditLine): string {
   return cells.map((cell) => csvCell(cell ?? "")).join(",");
 }
 
-/** Spreadsheets run what begins like a formula: a quote before it keeps it a text. */
+/** Spreadsheets run what begins like a formula, some also in full width: a quote before it keeps it a text. */
 function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

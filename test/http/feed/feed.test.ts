@@ -1,16 +1,19 @@
+import { randomUUID } from "node:crypto";
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect } from "chai";
-import { FeedHub } from "../../../src/http/feed/hub.ts";
+import { repositoryStream } from "../../../src/events/repository/repository.ts";
+import { FeedHub, fitsFilter } from "../../../src/http/feed/hub.ts";
 import { FeedStream } from "../../../src/http/feed/reader.ts";
 import { type ServedEvent, withoutTexts } from "../../../src/http/feed/served-event.ts";
 import { itemsAfter, newestPosition } from "../../../src/http/feed/source.ts";
 import { findProjectById } from "../../../src/projections/project/project.ts";
 import { type Answer, startTestApp, type TestProject, type TestUser } from "../../support/app.ts";
 import { eventually } from "../../support/eventually.ts";
+import { metadataFor } from "../../support/history.ts";
 
 const app = await startTestApp();
 
@@ -295,5 +298,21 @@ describe("the feed page by page", () => {
     const thing = `${project}/events?subject=${forge.id}&size=1`;
     const [event] = events(await app.get(thing, { token: anna.token }));
     expect(event?.type).to.equal("ProjectCreated");
+  });
+
+  it("filters by long names of branches, of what was stored and of what comes", async () => {
+    const branch = `long/${"x".repeat(300)}`;
+    const metadata = metadataFor(randomUUID());
+    const data = { branch, commitId: "0".repeat(40), changedById: anna.id };
+    const created = { ...data, changedAt: metadata.occurredAt };
+    const { position } = await app.deps.store.append(repositoryStream(forge.id), "any", [
+      { id: metadata.commandId, type: "BranchCreated", data: created, metadata },
+    ]);
+    await app.deps.visible(position);
+    const range = { after: position - 1n, limit: 10, bytesMax: 1024 ** 2 };
+    const { items } = await itemsAfter(app.deps, { subjectId: branch }, range);
+    expect(items.map(({ type }) => type)).to.deep.equal(["BranchCreated"]);
+    expect(items.filter(fitsFilter({ subjectId: branch }))).to.deep.equal(items);
+    expect(items.filter(fitsFilter({ subjectId: "main" }))).to.deep.equal([]);
   });
 });
