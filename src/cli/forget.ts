@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 
 import { forgetUser } from "../commands/user/forget-user.ts";
+import { dropHalfBuilt, schemasOfPast } from "../projections/core/rebuild-until.ts";
 import { findUser } from "../projections/user/user.ts";
 import { withStores } from "./stores.ts";
 import { write } from "./write.ts";
@@ -11,7 +12,8 @@ const exitNotFound = 1;
 
 /**
  * Deletes a person's key, so that everything personal about them is unreadable from now on, and
- * waits until the read models have dropped it. Cannot be undone; may be repeated.
+ * waits until the read models have dropped it. Cannot be undone; may be repeated. Schemas of `rebuild --until`
+ * belong to the operator, and are named only.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
@@ -29,7 +31,16 @@ export async function run(args: readonly string[]): Promise<number> {
     const now = () => new Date().toISOString();
     const { position } = await forgetUser({ store, vault, now }, user.id, cliMetadata());
     await untilVisible({ config, db }, position);
+    await dropHalfBuilt({ db, databaseUrl: config.databaseUrl }, new AbortController().signal);
     write(process.stdout, `${user.alias} is forgotten.\n`);
+    const past = (await schemasOfPast(db)).join(", ");
+    if (past !== "") {
+      const todo = "drop them, or build them again by `ledgerforge rebuild --until`";
+      write(
+        process.stderr,
+        `Schemas of the past may still have personal data: ${past}; ${todo}.\n`,
+      );
+    }
     return 0;
   });
 }

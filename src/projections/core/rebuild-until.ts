@@ -7,7 +7,7 @@ import { buildersMax, pages, takenPages } from "./build-page.ts";
 import { beforeEverything } from "./checkpoint.ts";
 import { withLock } from "./leader.ts";
 import type { Projection } from "./projection.ts";
-import type { RebuildDeps, RebuildOptions } from "./rebuild.ts";
+import { nextSchema, type RebuildDeps, type RebuildOptions, rebuildLock } from "./rebuild.ts";
 import { createAllTables, indexTables, prepareSchema } from "./rebuild-tables.ts";
 
 /** Up to and with a position, or before the first event that happened after a time. */
@@ -64,23 +64,38 @@ export async function rebuildUntil(
 
 const lockOf = (schema: string): string => `projection rebuild ${schema}`;
 
+type Builds = Pick<RebuildDeps, "db" | "databaseUrl">;
+
 /** Drops what killed processes left half built under other names; no process holds their locks. */
 async function dropLeftOver(
-  { db, databaseUrl }: RebuildDeps,
-  { schema, signal }: PastOptions,
+  { db, databaseUrl }: Builds,
+  { schema, signal }: Readonly<{ schema?: string; signal: AbortSignal }>,
 ): Promise<void> {
+  for (const name of await schemasOfPast(db)) {
+    if (!name.endsWith(building) || name === `${schema}${building}`) continue;
+    const lock = lockOf(name.slice(0, -building.length));
+    await withLock(databaseUrl, lock, signal, () => drop(db, name));
+  }
+}
+
+/** Drops what killed rebuilds of any kind left half built; what a running one builds stays. */
+export async function dropHalfBuilt(deps: Builds, signal: AbortSignal): Promise<void> {
+  await dropLeftOver(deps, { signal });
+  await withLock(deps.databaseUrl, rebuildLock, signal, () => drop(deps.db, nextSchema));
+}
+
+async function drop(db: Knex, schema: string): Promise<void> {
+  await db.raw("drop schema if exists ?? cascade", [schema]);
+}
+
+/** Schemas that `rebuildUntil` has made or is making. */
+export async function schemasOfPast(db: Knex): Promise<readonly string[]> {
   const { rows } = await db.raw<{ rows: { name: string }[] }>(
     `select nspname as name from pg_namespace
-     where nspname like ? and obj_description(oid, 'pg_namespace') = ?`,
-    [`%\\${building}`, mark],
+     where obj_description(oid, 'pg_namespace') = ? order by nspname`,
+    [mark],
   );
-  for (const { name } of rows) {
-    if (name === `${schema}${building}`) continue;
-    const lock = lockOf(name.slice(0, -building.length));
-    await withLock(databaseUrl, lock, signal, async () => {
-      await db.raw("drop schema if exists ?? cascade", [name]);
-    });
-  }
+  return rows.map(({ name }) => name);
 }
 
 async function mustBeOurs(db: Knex, schema: string): Promise<void> {

@@ -14,6 +14,8 @@ import { type Comparison, compareTables } from "./verify.ts";
 
 /** Where tables grow before they take the place of those in `read_model`. */
 export const nextSchema = "read_model_next";
+/** Held while that schema is in use. */
+export const rebuildLock = "projection rebuild";
 
 /** Shorter than Postgres' deadlock_timeout: in a knot with readers it is never they who lose. */
 const swapLockTimeoutMs = 200;
@@ -64,7 +66,7 @@ export async function rebuild(
   projections: readonly Projection[],
   options: RebuildOptions,
 ): Promise<Rebuilt | undefined> {
-  const held = await withLock(deps.databaseUrl, "projection rebuild", options.signal, (signal) =>
+  const held = await withLock(deps.databaseUrl, rebuildLock, options.signal, (signal) =>
     buildAndSwap(deps, projections, { ...options, signal }),
   );
   return held?.result;

@@ -2,11 +2,14 @@ import { expect } from "chai";
 
 import { readCheckpoints } from "../../../src/projections/core/checkpoint.ts";
 import { withLock } from "../../../src/projections/core/leader.ts";
+import { rebuildLock } from "../../../src/projections/core/rebuild.ts";
 import {
+  dropHalfBuilt,
   isPastSchema,
   type LogEnd,
   rebuildUntil,
   SchemaTaken,
+  schemasOfPast,
 } from "../../../src/projections/core/rebuild-until.ts";
 import { testDatabase } from "../../support/database.ts";
 import { testEventStore } from "../../support/event-store.ts";
@@ -126,6 +129,22 @@ describe("read models of the past", () => {
     for (const name of ["past_running_building", "past_other"]) {
       await db.raw("drop schema ?? cascade", [name]);
     }
+  });
+
+  it("are named to who forgets a person, after what was left half built was dropped", async () => {
+    await build({ position: -1n });
+    await build({ position: -1n }, "past_left");
+    await db.raw("alter schema past_left rename to past_left_building");
+    await db.raw("create schema read_model_next");
+    const next = async () =>
+      (await db("pg_namespace").pluck("nspname")).includes("read_model_next");
+    await withLock(url, rebuildLock, signal, () => dropHalfBuilt(deps, signal));
+    expect(await next(), "is being built").to.equal(true);
+    await dropHalfBuilt(deps, signal);
+    expect(await next()).to.equal(false);
+    expect(await schemasOfPast(db))
+      .to.include("past")
+      .and.not.include("past_left_building");
   });
 
   it("leave nothing behind when they are interrupted", async () => {
