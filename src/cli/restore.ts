@@ -6,10 +6,12 @@ import { parseArgs } from "node:util";
 import { ConfigError, readSettings } from "../config.ts";
 import { readSecretFile } from "../embedded/secret-file.ts";
 import { secretKeyFile } from "../embedded/service-file.ts";
+import type { Blobs } from "../platform/blob/blobs.ts";
 import { openBlobs } from "../platform/blob/open.ts";
-import { isBlobDigest } from "../platform/blob/store.ts";
+import { type BlobDigest, isBlobDigest } from "../platform/blob/store.ts";
 import { syncFileSystem } from "../platform/git/file-system.ts";
 import { openGit } from "../platform/git/repositories.ts";
+import { Refusal } from "../platform/refusal.ts";
 import { importEvents, OtherLog } from "../projections/audit/event-import.ts";
 import { BadLine, readSealedLog } from "../projections/audit/sealed-log.ts";
 import { allReactors } from "../workers/all.ts";
@@ -26,6 +28,8 @@ import { stopSignal } from "./stop-signal.ts";
 import type { Stores } from "./stores.ts";
 import { write } from "./write.ts";
 
+/** Restored, without what is missing or damaged in the backup. */
+const exitLacking = 1;
 const exitUsage = 64;
 const exitBad = 65;
 const exitInterrupted = 130;
@@ -47,16 +51,10 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const manifest = await checkedManifest(directory);
     await keepKey(manifest);
-    await withOfflineStores("restore", signal, (stores) =>
+    const restored = await withOfflineStores("restore", signal, (stores) =>
       restore(stores, { directory, manifest, signal }),
     );
-    const { events, repositories, blobs } = manifest;
-    write(
-      process.stdout,
-      `Restored ${events.lines} events, ${repositories} repositories and ${blobs} large files.\n` +
-        "Start the service, and check it with `ledgerforge doctor`.\n",
-    );
-    return 0;
+    return report(manifest, restored);
   } catch (error) {
     if (error instanceof BadLine || error instanceof OtherLog) {
       write(process.stderr, `${error.message}.\n`);
@@ -67,6 +65,32 @@ export async function run(args: readonly string[]): Promise<number> {
     return exitInterrupted;
   }
 }
+
+type Restored = Readonly<{
+  repositories: number;
+  blobs: number;
+  /** Large files whose content is not what they are named by; they are left out. */
+  damaged: readonly string[];
+}>;
+
+function report(manifest: Manifest, { repositories, blobs, damaged }: Restored): number {
+  const { events } = manifest;
+  write(
+    process.stdout,
+    `Restored ${events.lines} events, ${repositories} repositories and ${blobs} large files.\n` +
+      "Start the service, and check it with `ledgerforge doctor`.\n",
+  );
+  const lacks = [
+    ...damaged.map((file) => `${file} is damaged and was left out`),
+    ...lack("repositories", manifest.repositories - repositories),
+    ...lack("large files", manifest.blobs - blobs - damaged.length),
+  ];
+  for (const line of lacks) write(process.stderr, `${line}.\n`);
+  return lacks.length === 0 ? 0 : exitLacking;
+}
+
+const lack = (what: string, count: number): readonly string[] =>
+  count > 0 ? [`${what} that the backup had are missing there: ${count}`] : [];
 
 /** @throws ConfigError, BadLine: nothing has been changed then */
 async function checkedManifest(directory: string): Promise<Manifest> {
@@ -109,12 +133,12 @@ async function keepKey({ keyCheck }: Manifest): Promise<void> {
 type Order = Readonly<{ directory: string; manifest: Manifest; signal: AbortSignal }>;
 
 /** Events come last but for the reactors: an instance without them is still an empty one. */
-async function restore(stores: Stores, { directory, manifest, signal }: Order): Promise<void> {
+async function restore(stores: Stores, { directory, manifest, signal }: Order): Promise<Restored> {
   const { config, db, store } = stores;
   const from = (...names: string[]): string => path.join(directory, ...names);
   await mustBeEmptyOrBegun(stores, { directory, manifest, signal });
   await putTables(db, readLineFile(from(manifest.tables.name)));
-  await putBlobs(stores, from("blobs"), signal);
+  const blobs = await putBlobs(stores, from("blobs"), signal);
   const repositories = path.join(config.dataDir, "repositories");
   for await (const name of repositoriesBelow(from("repositories"))) {
     signal.throwIfAborted();
@@ -135,34 +159,41 @@ async function restore(stores: Stores, { directory, manifest, signal }: Order): 
   if (imported.root.toString("base64") !== manifest.rootHash) {
     throw new OtherLog("The events are not those that were backed up: their tree has another root");
   }
-  await settleRepositories(stores, from("repositories"), imported.head ?? -1n, signal);
+  const end = imported.head ?? -1n;
+  const settled = await settleRepositories(stores, from("repositories"), end, signal);
   const reached = Object.entries(manifest.reactors).map(
     ([name, at]) => [name, imported.positions.get(BigInt(at)) ?? -1n] as const,
   );
   await putReactors(db, new Map(reached));
+  return { ...blobs, repositories: settled };
 }
 
 /**
  * The log decides: a later backup that was interrupted may have left its refs in the directory, and repositories
  * of projects that the log does not know.
+ *
+ * @returns how many it knows
  */
 async function settleRepositories(
   { config, store, log }: Stores,
   copies: string,
   end: bigint,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const git = openGit({ dataDir: config.dataDir, log });
+  let count = 0;
   try {
     for await (const name of repositoriesBelow(copies)) {
       signal.throwIfAborted();
       const projectId = path.basename(name, ".git");
       if (await hadBegun(store, projectId, end)) {
         await settleRefsOf(git, { store, projectId, end });
+        count += 1;
       } else {
         await git.remove(projectId);
       }
     }
+    return count;
   } finally {
     await git.close();
   }
@@ -184,20 +215,36 @@ async function putBlobs(
   { config, db }: Stores,
   directory: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Pick<Restored, "blobs" | "damaged">> {
   const blobs = await openBlobs(config, db);
+  const damaged: string[] = [];
+  let count = 0;
   try {
     for await (const name of filesBelow(directory)) {
       signal.throwIfAborted();
       const sha256 = path.basename(name);
-      if (!isBlobDigest(sha256) || (await blobs.stat(sha256)) !== undefined) continue;
+      if (!isBlobDigest(sha256)) continue;
       const file = path.join(directory, name);
-      const { size: bytes } = await stat(file);
-      const expected = { sha256, bytes };
-      const held = await blobs.putPlain(createReadStream(file), { bytesMax: bytes, expected });
-      await held.release();
+      if (!(await putBlob(blobs, file, sha256))) damaged.push(file);
+      else count += 1;
     }
+    return { blobs: count, damaged };
   } finally {
     blobs.close();
+  }
+}
+
+/** @returns false when the content is not what it is named by */
+async function putBlob(blobs: Blobs, file: string, sha256: BlobDigest): Promise<boolean> {
+  if ((await blobs.stat(sha256)) !== undefined) return true;
+  const { size: bytes } = await stat(file);
+  const order = { bytesMax: bytes, expected: { sha256, bytes } };
+  try {
+    const held = await blobs.putPlain(createReadStream(file), order);
+    await held.release();
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "blob.digest_mismatch") return false;
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { appendFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
@@ -17,6 +17,7 @@ import type { Sealed } from "../../src/events/core/sealed.ts";
 import { projectSubject } from "../../src/events/project/project.ts";
 import { startRoles } from "../../src/main.ts";
 import { openBlobs } from "../../src/platform/blob/open.ts";
+import { blobPath } from "../../src/platform/blob/store.ts";
 import type { EventStore } from "../../src/platform/event-store/event-store.ts";
 import { directoryOf } from "../../src/platform/git/repositories.ts";
 import { openVault } from "../../src/platform/key/vault.ts";
@@ -213,6 +214,25 @@ describe("a backup", function () {
     ]);
     expect(await store.head()).to.equal(undefined);
     expect(await db("vault_key").pluck("subject")).to.deep.equal([]);
+  });
+
+  it("is restored without what was damaged or removed in it, which is named", async () => {
+    const { url: otherDb } = await testDatabase();
+    const { url: otherStore, store: others } = await testEventStore();
+    const own = await temporaryDirectory();
+    const file = path.join(directory, "blobs", blobPath(digest));
+    const gitDir = directoryOf(path.join(directory, "repositories"), project.id);
+    await writeFile(file, "damaged");
+    await rename(gitDir, `${gitDir}.away`);
+    const beside = { databaseUrl: otherDb, eventStoreUrl: otherStore, dataDir: own };
+    const { code, output } = await run(["restore", directory], beside);
+    await writeFile(file, content);
+    await rename(`${gitDir}.away`, gitDir);
+    expect(code, output).to.equal(1);
+    expect(output).to.include("0 repositories and 0 large files.\n");
+    expect(output).to.include(`${file} is damaged and was left out.\n`);
+    expect(output).to.include("repositories that the backup had are missing there: 1.\n");
+    expect(await digests(others)).to.deep.equal(await digests(app.store));
   });
 
   it("gives an empty instance the same log, keys, repositories and files, as often as it is run", async () => {
