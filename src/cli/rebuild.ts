@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { InstantOrDay } from "../events/core/ids.ts";
 import { allProjections } from "../projections/all.ts";
-import type { Projection } from "../projections/core/projection.ts";
+import { CannotApply, type Projection } from "../projections/core/projection.ts";
 import { type Rebuilt, rebuild } from "../projections/core/rebuild.ts";
 import {
   isPastSchema,
@@ -17,6 +17,7 @@ import { write } from "./write.ts";
 
 const exitUsage = 64;
 const exitDiffers = 1;
+const exitBad = 65;
 const exitBusy = 75;
 const exitInterrupted = 130;
 const closeLimitMs = 10_000;
@@ -54,7 +55,13 @@ export async function run(args: readonly string[]): Promise<number> {
     past === undefined
       ? rebuildAll(stores, projections, values.verify)
       : rebuildPast(stores, projections, past),
-  );
+  ).catch(failed);
+}
+
+function failed(error: unknown): number {
+  if (!(error instanceof CannotApply)) throw error;
+  write(process.stderr, `${error.message}. What was not finished stays as it was.\n`);
+  return exitBad;
 }
 
 type Past = Readonly<{ until: LogEnd; schema: string }>;

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { open, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -11,6 +12,7 @@ import { secretKey, startTestApp } from "../support/app.ts";
 import { testDatabase } from "../support/database.ts";
 import { testEventStore } from "../support/event-store.ts";
 import { temporaryDirectory } from "../support/git.ts";
+import { metadataFor } from "../support/history.ts";
 import { expectOk, issueClient } from "../support/issue.ts";
 import { program, runProgram } from "../support/service.ts";
 
@@ -145,5 +147,19 @@ describe("a log that moves to other stores", function () {
     }
     const verified = await run(target, "audit", "verify");
     expect(verified.code, verified.output).to.equal(0);
+  });
+
+  it("names the event that a read model cannot apply when it is rebuilt", async () => {
+    const metadata = metadataFor(randomUUID());
+    const event = { id: metadata.commandId, type: "LabelCreated", data: {}, metadata };
+    const { position } = await store.append("label-wrong", "none", [event]);
+    for (const more of [[], ["--until", String(position)]]) {
+      const { code, output } = await run(target, "rebuild", "label", ...more);
+      const what = `Projection label cannot apply LabelCreated at ${position} in label-wrong`;
+      expect([code, output.startsWith(what)], output).to.deep.equal([65, true]);
+      expect(output)
+        .to.match(/ stays as it was\.\n$/)
+        .and.not.include("    at ");
+    }
   });
 });
