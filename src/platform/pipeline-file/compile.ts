@@ -6,8 +6,9 @@ import { variables as VariablesConfig } from "./field.ts";
 import { type Included, type IncludeFacts, readWithIncludes } from "./include.ts";
 import { type ChosenJob, cachesOf, type Instance, instancesOf, parallelMax } from "./job.ts";
 import { DefaultConfig, JobConfig, StagesConfig, WorkflowConfig } from "./job-schema.ts";
-import { entryMark, failAt, markAt, markEntry, problemAt } from "./mark.ts";
+import { entryMark, failAt, markAt, markEntry, problemAt, writtenPath } from "./mark.ts";
 import { extendJobs, mergeMaps, resolveReferences } from "./merge.ts";
+import { messageOf } from "./message.ts";
 import { resolveNeeds } from "./needs.ts";
 import { defaultOnly, included, type RefFacts } from "./only.ts";
 import { PathMatcher, type RepositoryFacts, ruleFor, TooManyComparisons } from "./rules.ts";
@@ -141,7 +142,11 @@ class Compilation {
     if (own !== undefined && own !== null && !isMap(own)) {
       this.#report(["default"], "It must be a map of keywords.");
     }
-    this.#problemsOf(DefaultConfig.safeParse(all), ["default"]);
+    const isOwn = (key: PropertyKey): boolean => isMap(own) && Object.hasOwn(own, key);
+    // A mistake is where the keyword is written: at the top of the file, or below `default`.
+    this.#problemsOf(DefaultConfig.safeParse(all), ([key]) =>
+      key === undefined || isOwn(key) ? ["default"] : [],
+    );
     return all;
   }
 
@@ -238,9 +243,14 @@ class Compilation {
     return this.#problemsOf(schema.safeParse(value), path);
   }
 
-  #problemsOf<T>(result: z.ZodSafeParseResult<T>, path: readonly string[]): T | undefined {
+  /** @param above the path of what was checked */
+  #problemsOf<T>(
+    result: z.ZodSafeParseResult<T>,
+    above: readonly string[] | ((within: readonly PropertyKey[]) => readonly string[]),
+  ): T | undefined {
     if (result.success) return result.data;
     for (const issue of result.error.issues) {
+      const path = typeof above === "function" ? above(issue.path) : above;
       if (issue.code === "unrecognized_keys") {
         for (const key of issue.keys) {
           this.#report([...path, ...issue.path, key], "There is no such keyword here.");
@@ -250,7 +260,8 @@ class Compilation {
     return undefined;
   }
 
-  #report(path: readonly PropertyKey[], message: string): void {
+  #report(checked: readonly PropertyKey[], message: string): void {
+    const path = writtenPath(this.root, checked);
     const mark = markAt(this.root, path, this.read.mark);
     this.#problems.push(problemAt(mark, path.map(String).join("."), message));
     if (this.#problems.length >= problemsMax) this.#stop();
@@ -276,11 +287,6 @@ class Compilation {
 
 function byPlace(one: FileProblem, other: FileProblem): number {
   return one.line - other.line || one.column - other.column;
-}
-
-/** zod's own texts end without a full stop. */
-function messageOf(issue: z.core.$ZodIssue): string {
-  return `${issue.message.replace(/\.$/, "")}.`;
 }
 
 function stagesOf(given: readonly string[] | undefined): readonly string[] {

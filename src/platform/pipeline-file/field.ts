@@ -81,17 +81,20 @@ const variablesMax = 1_000;
 
 export type FileVariables = ReadonlyMap<string, Readonly<{ value: string; raw: boolean }>>;
 
-const Variable = z.union([
-  scalarText.transform((value) => ({ value, raw: false })),
-  z
-    .strictObject({
-      value: scalarText.default(""),
-      description: z.string().optional(),
-      expand: flag.default(true),
-      options: z.array(scalarText).optional(),
-    })
-    .transform(({ value, expand }) => ({ value, raw: !expand })),
-]);
+const Variable = z.union(
+  [
+    scalarText.transform((value) => ({ value, raw: false })),
+    z
+      .strictObject({
+        value: scalarText.default(""),
+        description: z.string().optional(),
+        expand: flag.default(true),
+        options: z.array(scalarText).optional(),
+      })
+      .transform(({ value, expand }) => ({ value, raw: !expand })),
+  ],
+  { error: "It must be text, a number or {value: …, expand: …}." },
+);
 
 export const variables = z
   .record(z.string(), Variable, { error: "It must be a map of variables." })

@@ -122,7 +122,11 @@ export const Artifacts = z
     exclude: Paths.optional(),
     untracked: flag.default(false),
     when: UploadWhen.default("on_success"),
-    expire_in: z.union([z.literal("never"), duration]).nullish(),
+    expire_in: z
+      .union([z.literal("never"), duration], {
+        error: "It must be never or a duration such as 1h 30m.",
+      })
+      .nullish(),
     public: flag.default(true),
     access: z.enum(["all", "developer", "maintainer", "none"]).optional(),
     expose_as: text(100).optional(),
@@ -140,10 +144,13 @@ export const Artifacts = z
     reports: given.reports ?? {},
   }));
 
-const CacheKey = z.union([
-  scalarText.transform((key) => ({ key })),
-  z.strictObject({ files: names(2), prefix: scalarText.optional() }),
-]);
+const CacheKey = z.union(
+  [
+    scalarText.transform((key) => ({ key })),
+    z.strictObject({ files: names(2), prefix: scalarText.optional() }),
+  ],
+  { error: "It must be text or {files: …, prefix: …}." },
+);
 
 const Cache = z
   .strictObject({

@@ -44,9 +44,12 @@ const shared = {
 
 export const DefaultConfig = z.strictObject(shared, { error: "It must be a map of keywords." });
 
+const inherited = z.union([z.boolean(), z.array(z.string())], {
+  error: "It must be true, false or a list of names.",
+});
 const Inherit = z.strictObject({
-  default: z.union([z.boolean(), z.array(z.string())]).optional(),
-  variables: z.union([z.boolean(), z.array(z.string())]).optional(),
+  default: inherited.optional(),
+  variables: inherited.optional(),
 });
 
 export const JobConfig = z

@@ -36,6 +36,17 @@ export function markAt(root: Yaml, path: readonly PropertyKey[], rootMark: Mark)
   return mark;
 }
 
+/** A path without the numbers of list entries where the file has one value in the place of a list. */
+export function writtenPath(root: Yaml, path: readonly PropertyKey[]): readonly PropertyKey[] {
+  let value: Yaml | undefined = root;
+  return path.filter((part) => {
+    if (typeof part === "number" && value !== undefined && !isList(value)) return false;
+    if (isMap(value)) value = value[String(part)];
+    else value = isList(value) ? value[Number(part)] : undefined;
+    return true;
+  });
+}
+
 export function problemAt({ file, offset }: Mark, key: string, message: string): FileProblem {
   const { line, col } = file.lines.linePos(offset);
   return { file: file.name, line: Math.max(1, line), column: Math.max(1, col), key, message };

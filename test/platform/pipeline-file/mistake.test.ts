@@ -24,6 +24,33 @@ third:
       ]);
     });
 
+    it("names the places of those in keywords for all jobs", async () => {
+      const file = `job: {script: x}
+services:
+  - name: 5
+image: 5
+cache: {policy: x}
+variables: {A: [b]}
+stages: 5
+default:
+  image: [a]
+  tags: {foo: a}
+  artifacts: {expire_in: [x]}
+workflow:
+  auto_cancel: {on_new_commit: x}
+`;
+      expect(await problems(file)).to.deep.equal([
+        "3:5 services.0.name: It must be text.",
+        "5:9 cache.policy: It must be pull-push, pull or push.",
+        "6:13 variables.A: It must be text, a number or {value: …, expand: …}.",
+        "7:1 stages: It must be text.",
+        "9:3 default.image: It must be a map of keywords.",
+        "10:3 default.tags: It must be text.",
+        "11:15 default.artifacts.expire_in: It must be never or a duration such as 1h 30m.",
+        "13:17 workflow.auto_cancel.on_new_commit: It must be conservative, interruptible or none.",
+      ]);
+    });
+
     for (const [what, text, reason] of [
       ["broken YAML", "job: [", "1:7"],
       ["two documents", "a: 1\n---\nb: 2", "more than one document"],
